@@ -5,9 +5,12 @@ from __future__ import annotations
 import copy
 import json
 import re
+import shutil
+import subprocess
 from fractions import Fraction
 from pathlib import Path
 
+import chance
 import make_vectors
 import numpy as np
 import plain_client
@@ -127,6 +130,190 @@ def test_primitives(kind):
         assert set(vector["words"]) == words.used
 
 
+# -- the module for browsers ---------------------------------------------------------------------
+
+MODULE = VECTORS.parent / "client" / "rrstats.mjs"
+NODE = shutil.which("node")
+needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
+
+HARNESS = """
+import { readFileSync } from "node:fs";
+import * as rr from MODULE;
+globalThis.crypto ??= (await import("node:crypto")).webcrypto; // Node.js before 19
+const asked = JSON.parse(readFileSync(0, "utf8"));
+class Words {
+  constructor(told) { this.told = told; this.used = []; }
+  take(stream, round, bits) {
+    const address = `${stream}/${round}`, digits = this.told[address];
+    if (digits?.length !== bits / 4) throw new Error(`no word of ${bits} bits for ${address}`);
+    this.used.push(address);
+    return BigInt(`0x${digits}`);
+  }
+}
+const results = asked.map((one, i) => {
+  const words = new Words(one.words ?? {});
+  return [CODE, words.used];
+});
+console.log(JSON.stringify(results));
+"""
+
+
+def in_node(code, asked):
+    """[result, words used] of an expression about `one` of what is asked, in one process."""
+    program = HARNESS.replace("MODULE", json.dumps(MODULE.as_uri())).replace("CODE", code)
+    command = [NODE, "--input-type=module", "--eval", program]
+    done = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def document(design):
+    """What a collector gives out, as text: JavaScript would read 1.0 as 1."""
+    return json.dumps({key: design[key] for key in ("mechanism", "fingerprint")})
+
+
+def check_module(design, *vectors):
+    asked = [
+        {
+            "design": document(design),
+            "answer": json.dumps(vector["answer"] or {}),  # {} is no category, null is missing
+            "words": vector["words"],
+        }
+        for vector in vectors
+    ]
+    reports = in_node(
+        "((d) => ((code) => [code, rr.encode(code, d)])"
+        "(rr.privatize(rr.parseExactly(one.answer), d, words)))(rr.readDesign(one.design))",
+        asked,
+    )
+    for vector, ((code, text), used) in zip(vectors, reports, strict=True):
+        report = design["mechanism"]["categories"][code]
+        assert (json.dumps(vector["report"]), vector["text"]) == (json.dumps(report), text)
+        assert list(vector["words"]) == used
+
+
+@needs_node
+@pytest.mark.parametrize("name", [name for name in DESIGNS if name.startswith("krr: ")])
+def test_module_reports(name):
+    """The module makes each vector's report and text of its answer and words."""
+    check_module(DESIGNS[name], *DESIGNS[name]["vectors"])
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("coin", "rr.coin(words, 0, rr.exact(one.prob))"),
+        ("below", "rr.below(words, 0, one.bound)"),
+        ("cells", "rr.cells(words, 0, one.cuts.map(rr.exact))"),
+    ],
+)
+def test_module_primitives(kind, code):
+    """The module's primitives make what the vectors say, of the words that they say."""
+    vectors = PRIMITIVES[kind]
+    expected = [[vector[PRIMITIVE[kind][0]], list(vector["words"])] for vector in vectors]
+    assert expected == in_node(code, vectors)
+
+
+@needs_node
+def test_module_reads_numbers_exactly():
+    """JSON's 1 and 1.0 stay apart, whole numbers and doubles are not rounded."""
+    numbers = ["1", "1.0", "-0.0", "9007199254740993", "0.7", "5e-324", "1e300", "-12", "1.5E+3"]
+    text = json.dumps({'a "1"\\': ["1", "\\u0031", True, None, "n1"]})
+    shown = (
+        "JSON.stringify(rr.parseExactly(one.text), (_, v) => typeof v === 'bigint' ? `${v}n` : v)"
+    )
+    (known, _), *found = in_node(
+        f"one.text[0] === '{{' ? {shown} : ((v) => [typeof v, ...rr.exact(v).map(String)])"
+        "(rr.parseExactly(one.text))",
+        [{"text": text}, *({"text": number} for number in numbers)],
+    )
+    assert json.loads(text) == json.loads(known)
+    for number, (value, _) in zip(numbers, found, strict=True):
+        whole = number.lstrip("-").isdecimal()
+        exact = Fraction(int(number) if whole else float(number))
+        assert ["bigint" if whole else "number", *map(str, exact.as_integer_ratio())] == value
+
+
+MIXED = """{"fingerprint": "0123456789abcdef", "mechanism": {"type": "KRR", "prob": 0.5,
+    "categories": [{"int": 1}, {"str": "1"}, {"bool": true}, {"missing": true}, {"bytes": "31"},
+    {"float": 2.5}, {"tuple": [{"int": 1}, {"label": "A", "str": "a"}]}, {"float": "inf"},
+    {"int": 9}]}}"""
+SAME = [  # answers of JavaScript, and the code of their category
+    *[
+        ("1", 0),
+        ("1n", 0),
+        ("{float: 1}", 0),
+        ("'1'", 1),
+        ("true", 2),
+        ("null", 3),
+        ("undefined", 3),
+    ],
+    *[("NaN", 3), ("{bytes: '31'}", 4), ("{tuple: [{float: 1}, {str: 'a'}]}", 6), ("2.5", 5)],
+    *[("Infinity", 7), ("'2.5'", None), ("false", None), ("{str: 1}", None), ("Symbol()", None)],
+    *[
+        ("{toString: 1}", None),
+        ("[]", None),
+        ("() => 1", None),
+        ("{tuple: 'a'}", None),
+        ("2n", None),
+    ],
+]
+
+
+@needs_node
+def test_module_tells_answers_apart():
+    """Numbers are equal by value, types of JavaScript are types of labels, all else is unknown."""
+    words = {"65535/0": "e0", "0/0": "0" * 16, "1/0": "00"}  # the truth; the replacement is 8
+    answers = ", ".join(answer for answer, _ in SAME)
+    code = f"rr.privatize([{answers}][i], rr.readDesign(one.text), words)"
+    expected = [[8 if code is None else code, list(words)] for _, code in SAME]
+    assert expected == in_node(code, [{"text": MIXED, "words": words}] * len(SAME))
+
+
+@needs_node
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"type": "MatrixDesign"}, "KRR only"),
+        ({"prob": 1}, "prob must be in"),
+        ({"prob": 0.2}, "prob must be in"),
+        ({"prob": "1/0"}, "finite"),
+        ({"categories": [{"int": 1}, {"float": 1.0}]}, "different"),
+        ({"categories": [{"int": 1}, {"complex": 1}]}, "different"),
+        ({"categories": [{"str": "a"}]}, "two or more"),
+    ],
+)
+def test_module_refuses_other_designs(change, message):
+    """A design that this module cannot draw exactly is refused before an answer is asked."""
+    design = DESIGNS["krr: three, thirds rejected"]
+    changed = document({**design, "mechanism": {**design["mechanism"], **change}})
+    ((told, _),) = in_node(
+        "(() => { try { rr.readDesign(one.text); } catch (e) { return e.message; } })()",
+        [{"text": changed}],
+    )
+    assert message in told
+
+
+@needs_node
+def test_module_draws_fresh_words():
+    """The words of the system give the published law for each answer, known or not."""
+    design = DESIGNS["krr: three, thirds rejected"]
+    n = chance.sample_size(gap=0.03, cells=12)
+    asked = [
+        {"text": document(design), "answer": answer} for answer in ("never", "once", "often", "?")
+    ]
+    code = (
+        f"((d) => Array.from({{length: {n}}}, () => rr.privatize(one.answer, d)))"
+        "(rr.readDesign(one.text))"
+    )
+    reports = [found for found, _ in in_node(code, asked)]
+    law = np.vstack([np.full((3, 3), 0.25) + np.eye(3) / 4, np.full((1, 3), 1 / 3)])
+    chance.assert_law([np.bincount(found, minlength=3) for found in reports], law)
+    for found, rates in zip(reports, law, strict=True):
+        chance.assert_spread(chance.batches(found, 50, 3), rates)
+
+
 # -- keyed reports -------------------------------------------------------------------------------
 
 
@@ -185,10 +372,19 @@ def test_the_plain_client_stands_alone():
     assert set(imported) <= {"__future__", "fractions", "itertools", "hashlib", "hmac", "json"}
 
 
+def test_the_module_stands_alone():
+    """The module for browsers imports nothing, and has one source of words."""
+    text = re.sub(r"(?s:/\*.*?\*/)|//.*", "", MODULE.read_text("utf-8"))
+    assert re.findall(r"\b(?:import|require|random|Date|fetch|eval|Function)\b", text) == []
+    assert 1 == text.count("crypto.")
+
+
 # -- the vectors can fail, and cover what they promise -----------------------------------------
 
 
-@pytest.mark.parametrize("check", [check_shipped, check_plain])
+@pytest.mark.parametrize(
+    "check", [check_shipped, check_plain, pytest.param(check_module, marks=needs_node)]
+)
 def test_a_changed_vector_is_caught(check):
     """A report, a text or a deciding word that is changed makes both checks fail."""
     design = DESIGNS["krr: not dyadic"]
