@@ -10,11 +10,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import rrstats
 
 DOCS = Path(__file__).resolve().parent
+sys.path.insert(0, str(DOCS))
+import reference_pages  # noqa: E402
+
 NOTEBOOKS = DOCS / "notebooks"
 
 project = "rrstats"
@@ -33,7 +38,7 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["build", "cards", "client/*", "vectors", "jupyter_execute", "**/.*", "_*"]
-suppress_warnings = [] if (DOCS / "glossary.md").exists() else ["ref.term"]
+suppress_warnings = ["ref.term", "myst.xref_missing"]  # until all pages are written
 
 # -- pages ---------------------------------------------------------------------------------
 
@@ -71,14 +76,16 @@ for name, path in stored.items():
 
 # -- the reference -------------------------------------------------------------------------
 
-default_role = "py:obj"
-autosummary_generate = True
-autosummary_imported_members = False
+reference_pages.write(DOCS / "reference")
+smartquotes = False  # {"drop", "raise"} is code
+default_role = "py:obj"  # `name` in a docstring is a link where there is such a name
+nitpicky = True  # and {py:func}`rrstats.name` in a page must be one
+nitpick_ignore_regex = [("py:obj", ".*")]
+autosummary_generate = False
+autosummary_filename_map = reference_pages.FILES
 autodoc_typehints = "none"  # numpydoc's sections say the types
-autodoc_member_order = "groupwise"
+autodoc_mock_imports = ["pyspark"] if find_spec("pyspark") is None else []
 numpydoc_show_class_members = False
-numpydoc_xref_param_type = False
-add_module_names = False
 toc_object_entries_show_parents = "hide"
 
 # -- the look ------------------------------------------------------------------------------
@@ -136,3 +143,5 @@ def setup(app):
     """Connect what Sphinx has no setting for."""
     app.connect("build-finished", add_files)
     app.connect("source-read", until_all_is_written)
+    app.connect("env-get-outdated", lambda *_: ["index", "guide/index", "coming_from/index"])
+    app.connect("missing-reference", reference_pages.link)

@@ -64,12 +64,15 @@ def _of_formula(function: Callable[..., Any]) -> Callable[..., Any]:
 class FrameAccessor:
     """Randomized response on a frame: privatize columns, and estimate from the reports.
 
-    df.rr.privatize("answer", ["never", "once", "often"], 0.75)   a new frame with reports
-    df.rr.estimate("answer")                                      proportions with intervals
-    df.rr.estimate("answer", by="region")                         of each group
-    df.rr.crosstab("answer", "region"), df.rr.logit("answer ~ age")   tables and regression
-    df.rr.check("answer", ["never", "once", "often"])             for the data curator, private
-    df.rr.mechanisms, df.rr.epsilon                               how the frame was made
+    ::
+
+        df.rr.privatize("answer", ["never", "once", "often"], 0.75)  # a new frame with reports
+        df.rr.estimate("answer")                           # proportions with intervals
+        df.rr.estimate("answer", by="region")              # of each group
+        df.rr.crosstab("answer", "region")                 # a table; two private columns, too
+        df.rr.logit("answer ~ age")                        # a regression
+        df.rr.check("answer", ["never", "once", "often"])  # for the data curator, private
+        df.rr.mechanisms, df.rr.epsilon                    # how the frame was made
 
     The promise: for every record, whatever the other records and columns, the privatized cell is
     epsilon-LDP for replacing that record's value by any other declared category, missing, or
@@ -496,8 +499,10 @@ class FrameAccessor:
 class SeriesAccessor:
     """Randomized response on one column: privatize it, or estimate from its reports.
 
-    s.rr.privatize(["never", "once", "often"], 0.75)   a Series of reports
-    s.rr.estimate()                                    an Estimate; a notebook shows a table
+    ::
+
+        s.rr.privatize(["never", "once", "often"], 0.75)   # a Series of reports
+        s.rr.estimate()                                    # an Estimate; a notebook shows a table
 
     The promise is that of `df.rr`: see ``help(df.rr)``.
     """

@@ -279,29 +279,46 @@ def privatize_parquet(
 ) -> Receipt:
     """Privatize columns of Parquet data into a new directory; each part is a task of Dask.
 
-    src : the path of a Parquet file or of a directory of them, on a disk that all workers see
-        under the same path: each file is a task and becomes a file of the same name.  Or a Dask
-        frame, each partition of which is a task and becomes ``part-0.parquet`` and so on: its
-        index is kept where it has a name, and there is no ledger, as a frame does not tell where
-        its answers are from.  Which rows a partition holds, and their order, are published: a
-        frame that was read from folders of the private column (``answer=yes/``), or shuffled,
-        sorted or merged by it, is refused as far as Dask tells; what your own functions cut must
-        not follow it either.  `dask.dataframe.read_csv` cuts by bytes of text, and so by the
-        lengths of answers: read Parquet, or write it after ``ddf.shuffle("id")``, and give the
-        path with ``shuffle_rows=True``.
-    dst : a directory on a disk of that kind.  It appears when all parts are there, with the
+    Parameters
+    ----------
+    src : path, or Dask frame
+        A Parquet file or a directory of them, on a disk that all workers see under the same path:
+        each file is a task and becomes a file of the same name.  Or a Dask frame, each partition
+        of which is a task and becomes ``part-0.parquet`` and so on: its index is kept where it
+        has a name, and there is no ledger, as a frame does not tell where its answers are from.
+    dst : path
+        A directory on a disk of that kind.  It appears when all parts are there, with the
         document of how it was made (``_rrstats.json``, and in each part) and ``_SUCCESS``.
-    plan : a mapping from column to mechanism, or a plan as for `rrstats.files.privatize_file`.
-    client : a Dask client; by default the current one, or else Dask's own scheduler.
-    shuffle_rows : write the rows of each file, or of each partition, in random order.  They stay
-        in their part: it does not help where a part holds the rows of one answer.
-    progress : called with the rows of the parts that are done and, if it is known, of all.
-    The other arguments, what is returned and what is raised are those of
-    `rrstats.files.privatize_file`.  Every attempt of a task draws keys of its own where it runs;
-    of each part one attempt is published, however many there were.
-    A task whose worker is lost runs again elsewhere; one that fails ends the release.  A large
-    file is one task: write it as several where that takes too long.
+    plan : mapping
+        From column to mechanism, or a plan as for `rrstats.files.privatize_file`.
+    client : dask.distributed.Client, optional
+        By default the current one, or else Dask's own scheduler.
+    shuffle_rows : bool
+        Write the rows of each file, or of each partition, in random order.  They stay in their
+        part: it does not help where a part holds the rows of one answer.
+    progress : callable, optional
+        Called with the rows of the parts that are done and, if it is known, of all.
+    unknown, missing, again, overwrite, ledger
+        As for `rrstats.files.privatize_file`, and so is what is returned and raised.
 
+    Returns
+    -------
+    Receipt
+
+    Notes
+    -----
+    Which rows a partition holds, and their order, are published: a frame that was read from
+    folders of the private column (``answer=yes/``), or shuffled, sorted or merged by it, is refused
+    as far as Dask tells; what your own functions cut must not follow it either.
+    ``dask.dataframe.read_csv`` cuts by bytes of text, and so by the lengths of answers: read
+    Parquet, or write it after ``ddf.shuffle("id")``, and give the path with ``shuffle_rows=True``.
+
+    Every attempt of a task draws keys of its own where it runs; of each part one attempt is
+    published, however many there were.  A task whose worker is lost runs again elsewhere; one
+    that fails ends the release.  A large file is one task: write several where it takes too long.
+
+    Examples
+    --------
     >>> import pandas as pd, rrstats as rr, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> frame = dd.from_pandas(pd.DataFrame({"smoker": ["yes", "no"] * 50}), npartitions=2)
@@ -453,17 +470,32 @@ class DaskAccessor:
     ) -> dd.DataFrame:
         """A lazy frame of keyed reports: the same whenever, and in whatever parts, it is computed.
 
-        column, categories, prob, epsilon, options : as for ``df.rr.privatize`` of pandas.
-        key : of `rrstats.new_key`; it goes to the workers with the tasks.  id : the column, or a
-            list of columns, that tells whose answer it is.  It must name one person in all that is
-            released under the key: of two people with one id (a household's number) the same
-            answers have the same reports, and where their reports differ, so do their answers.
-        Index, divisions, other columns and their order stay.
+        Parameters
+        ----------
+        column, categories, prob, epsilon, **options
+            As for ``df.rr.privatize`` of pandas.
+        key : bytes
+            Of `rrstats.new_key`; it goes to the workers with the tasks.
+        id : column name, or list of column names
+            Tells whose answer it is.  It must name one person in all that is released under the
+            key: of two people with one id (a household's number) the same answers have the same
+            reports, and where their reports differ, so do their answers.
+
+        Returns
+        -------
+        dask.dataframe.DataFrame
+            Index, divisions, other columns and their order stay.
+
+        Raises
+        ------
+        ArgumentTypeError
+            Without key and id: computed again, a lazy frame would release again.
+
+        Notes
+        -----
         The price of the keyed form: it hides a value, not whether or when it changed; epsilon
         counts for every distinct value of a person; rows with the same id and value share their
-        noise; whoever has the key has nearly everything.  See `rrstats.randomness.keyed`.
-        Raises ArgumentTypeError without key and id: computed again, a lazy frame would release
-        again.
+        noise; whoever has the key has nearly everything.  See `rrstats.new_key`.
         """
         check_lazy(key, id, "dask.privatize_parquet(ddf, path, plan)")
         made = column_mechanisms(column, categories, prob, epsilon)

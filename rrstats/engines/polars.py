@@ -150,22 +150,44 @@ def sink_privatized(
 ) -> Receipt:
     """Privatize columns of a LazyFrame into a new Parquet file, streaming.
 
-    lazyframe : a LazyFrame, or a DataFrame; computed once (twice where answers may be refused).
-    path : of the file, which says how its columns were made and is there when it is whole.
-    plan : a mapping from column to mechanism, or a plan as for `rr.files.privatize_file`.
-    unknown, missing : as for `rr.files.privatize_file`.  overwrite : replace an existing file.
-    key, id : for keyed reports, see `rr.privatize`; id is a column's name or a list of names.  An
-        id names one person in all that is released under a key; that of a household does not: two
+    Parameters
+    ----------
+    lazyframe : LazyFrame or DataFrame
+        Computed once (twice where answers may be refused).
+    path : path
+        Of the file, which says how its columns were made and is there when it is whole.
+    plan : mapping
+        From column to mechanism, or a plan as for `rr.files.privatize_file`.
+    unknown, missing
+        As for `rr.files.privatize_file`.
+    overwrite : bool
+        Replace an existing file.
+    key, id
+        For keyed reports, see `rr.privatize`; id is a column's name or a list of names.  An id
+        names one person in all that is released under a key; that of a household does not: two
         persons with the same id and answer have the same noise, so where their reports differ
         their answers do, for certain.
+
+    Returns
+    -------
+    Receipt
+        No ledger is kept, since a frame need not come from a file, and a frame does not say
+        whether its columns hold reports already: for files use `rr.files.privatize_file`.
+
+    Raises
+    ------
+    FileError
+        The frame cannot be computed or written; nothing is published.
+    UnknownAnswersError
+        As asked, before anything is drawn.
+    ArgumentValueError, ArgumentTypeError
+        For bad arguments.  No message quotes an answer.
+
+    Notes
+    -----
     Rows keep their order: where that tells the answers (sorted by them, folders named by them),
     bring them into another one first.  Row groups have 262,144 rows, whatever the source's.
     Columns of categories become an Enum of the declared ones.
-    Returns a Receipt.  No ledger is kept, since a frame need not come from a file, and a frame
-    does not say whether its columns hold reports already: for files use `rr.files.privatize_file`.
-    Raises FileError, with nothing published, where the frame cannot be computed or written;
-    UnknownAnswersError as asked, before anything is drawn; ArgumentValueError and
-    ArgumentTypeError for bad arguments.  No message quotes an answer.
     """
     began = time.monotonic()
     place = Path(path)
@@ -253,10 +275,21 @@ class FrameNamespace(_Counting):
     ) -> pl.DataFrame:
         """A new frame in which some columns hold reports, each call another release.
 
-        column : a name, with categories and prob or epsilon, or with a mechanism; or a mapping
-            from column to mechanism.  options : as for `rrstats.privatize`; id is a column's name.
-        A frame of Polars does not say how it was made: keep the mechanism.
+        Parameters
+        ----------
+        column : str, or mapping
+            A name, with categories and prob or epsilon, or with a mechanism; or a mapping from
+            column to mechanism.
+        categories, prob, epsilon, **options
+            As for `rrstats.privatize`; id is a column's name.
 
+        Returns
+        -------
+        polars.DataFrame
+            It does not say how it was made: keep the mechanism.
+
+        Examples
+        --------
         >>> import polars as pl, rrstats
         >>> df = pl.DataFrame({"answer": ["yes", "no", "no"], "age": [31, 42, 53]})
         >>> df.rr.privatize("answer", ["yes", "no"], 0.75).columns
@@ -285,12 +318,29 @@ class LazyNamespace(_Counting):
     ) -> pl.LazyFrame:
         """A lazy frame in which some columns hold keyed reports, the same whenever computed.
 
-        Arguments as for a DataFrame; key and id are needed, and "warn" is silent here, because
-        nothing is known before Polars computes.  The price: it hides values, not whether or when
-        one changed; epsilon counts for every distinct value of a person; rows of one person
-        have dependent noise; whoever has the key has nearly everything.  An id names one person,
-        never a household, see `sink_privatized`.
-        Raises ArgumentTypeError without key and id, and names the sink.
+        Parameters
+        ----------
+        column, categories, prob, epsilon, missing
+            As for a DataFrame.
+        unknown : {"warn", "uniform", "raise"}
+            "warn" is silent here, because nothing is known before Polars computes.
+        key, id
+            Needed.  An id names one person, never a household, see `sink_privatized`.
+
+        Returns
+        -------
+        polars.LazyFrame
+
+        Raises
+        ------
+        ArgumentTypeError
+            Without key and id; it names the sink.
+
+        Notes
+        -----
+        The price: it hides values, not whether or when one changed; epsilon counts for every
+        distinct value of a person; rows of one person have dependent noise; whoever has the key
+        has nearly everything.
         """
         check_lazy(key, id, "polars.sink_privatized(lf, path, ...)")
         plan = column_mechanisms(column, categories, prob, epsilon)

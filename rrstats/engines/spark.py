@@ -381,30 +381,52 @@ def privatize_parquet(
 ) -> Receipt:
     """Privatize columns of a data set by Spark into a new directory of Parquet files.
 
-    src : a path that Spark reads as Parquet (text as Spark takes it, a `Path` of this machine),
-        or a Spark DataFrame, which is computed once (twice where answers may be refused).
-    dst : the directory; any Hadoop file system.  Each file of a path is one task and one part, in
+    Parameters
+    ----------
+    src : path, or Spark DataFrame
+        A path that Spark reads as Parquet (text as Spark takes it, a `Path` of this machine), or a
+        DataFrame, which is computed once (twice where answers may be refused).
+    dst : path
+        The directory; any Hadoop file system.  Each file of a path is one task and one part, in
         the order of their names and with its rows in their order (without rows it has none);
         each partition of a DataFrame is one part, as it stands.
-    plan : a mapping from column to mechanism, or a plan as for `rr.files.privatize_file`.
-    spark : the session, for a path; by default the active one.
-    unknown, missing, again : as for `rr.files.privatize_file`; again=True privatizes reports once
-        more.  overwrite : replace an existing directory of Parquet files.
-    Returns a Receipt.  The directory holds ``_SUCCESS`` and ``_rrstats.json``, which says how the
-    columns were made, and so does the metadata of each column
-    (``spark.read.parquet(dst).schema["answer"].metadata["rrstats"]``).
+    plan : mapping
+        From column to mechanism, or a plan as for `rr.files.privatize_file`.
+    spark : SparkSession, optional
+        For a path; by default the active one.
+    unknown, missing, again
+        As for `rr.files.privatize_file`; again=True privatizes reports once more.
+    overwrite : bool
+        Replace an existing directory of Parquet files.
+
+    Returns
+    -------
+    Receipt
+        The directory holds ``_SUCCESS`` and ``_rrstats.json``, which says how the columns were
+        made, and so does the metadata of each column
+        (``spark.read.parquet(dst).schema["answer"].metadata["rrstats"]``).
+
+    Raises
+    ------
+    FileError
+        The job failed; nothing is published.
+    UnknownAnswersError
+        As asked, before anything is drawn.
+    ArgumentValueError, ArgumentTypeError, MetadataError
+        For bad arguments.  No message quotes an answer.  Spark's own logs and pages may quote
+        what the code behind ``src`` says when it fails; nothing of rrstats does.
+
+    Notes
+    -----
     What a DataFrame's order tells, its parts tell.  Spark itself cuts and packs the files it reads
     by their bytes, which follow from the answers: give the path, or an order that tells nothing,
     ``df.orderBy(F.rand())`` or ``df.repartition(n, "id").sortWithinPartitions("id")``; never one
     that was grouped, sorted or bucketed by an answer.  Where folders of files are named by a
     private column (``answer=yes``) both are refused; of a column that was renamed, or of data
     that passed through RDDs or a checkpoint, Spark does not tell it.
+
     No ledger is kept, since sources of Spark need not be files: note yourself what was released,
     for each further release of the same answers adds its epsilon.
-    Raises FileError, with nothing published, where the job fails; UnknownAnswersError as asked,
-    before anything is drawn; ArgumentValueError, ArgumentTypeError, MetadataError for bad
-    arguments.  No message quotes an answer.  Spark's own logs and pages may quote what the code
-    behind ``src`` says when it fails; nothing of rrstats does.
     """
     began = time.monotonic()
     place = _location(dst)
@@ -481,21 +503,40 @@ def privatize(
 ) -> Any:
     """A lazy Spark DataFrame in which some columns hold keyed reports.
 
-    df : a DataFrame.  columns : a mapping from column to mechanism, or a plan.
-    key : 32 secret bytes of ``rr.new_key()``.  id : the name of the column that tells whose
-        answer it is, or a list of names; missing ids are refused.
-    unknown, missing, again : as for `rr.privatize`, but that nothing can be said of unknown
-        answers before Spark computes: "warn" is silent here, "raise" fails then.
-    Whenever, wherever and in whatever order it is computed, a row with the same id and answer
-    has the same report, and the same as by `rr.privatize` under that key.  The price: it
-    hides values, not whether or when one changed; epsilon counts for every distinct value of a
-    person; rows of one person have dependent noise; whoever has the key has nearly everything.
-    An id names one person in all that is released under a key; that of a household does not: two
-    persons with the same id and answer have the same noise, so where their reports differ their
-    answers do, for certain.
-    The key travels to the executors with each job.  Rows stay where they are: what their order
-    tells, what is written tells.  Where folders are named by a private column, it is refused.
-    Raises ArgumentTypeError without key and id.
+    Parameters
+    ----------
+    df : DataFrame
+    columns : mapping
+        From column to mechanism, or a plan.
+    key : bytes
+        32 secret bytes of ``rr.new_key()``; it travels to the executors with each job.
+    id : column name, or list of column names
+        Tells whose answer it is; missing ids are refused.
+    unknown, missing, again
+        As for `rr.privatize`, but that nothing can be said of unknown answers before Spark
+        computes: "warn" is silent here, "raise" fails then.
+
+    Returns
+    -------
+    DataFrame
+        Whenever, wherever and in whatever order it is computed, a row with the same id and answer
+        has the same report, and the same as by `rr.privatize` under that key.
+
+    Raises
+    ------
+    ArgumentTypeError
+        Without key and id.
+
+    Notes
+    -----
+    The price: it hides values, not whether or when one changed; epsilon counts for every distinct
+    value of a person; rows of one person have dependent noise; whoever has the key has nearly
+    everything.  An id names one person in all that is released under a key; that of a household
+    does not: two persons with the same id and answer have the same noise, so where their reports
+    differ their answers do, for certain.
+
+    Rows stay where they are: what their order tells, what is written tells.  Where folders are
+    named by a private column, it is refused.
     """
     if not isinstance(df, DataFrame):
         raise ArgumentTypeError(f"df must be a Spark DataFrame, found {type(df).__name__}")

@@ -47,11 +47,16 @@ _FAINT = 2.0
 class ScoreResult(RegressionResult):
     """A linear regression by scores.
 
-    sigma2 : the unbiased estimate of the errors' variance; noise may carry it below 0.
-    effective_n : for each coefficient of a privatized covariate, from how many known answers it is
-        as good: people times its variance if all were known, over its variance, both whatever the
-        errors; NaN where noise leaves that below 0.
-    signal : for each of these the variation of its column beside all others, by its standard error.
+    Attributes
+    ----------
+    sigma2 : float
+        The unbiased estimate of the errors' variance; noise may carry it below 0.
+    effective_n : Series
+        For each coefficient of a privatized covariate, from how many known answers it is as good:
+        people times its variance if all were known, over its variance, both whatever the errors;
+        NaN where noise leaves that below 0.
+    signal : Series
+        For each of these the variation of its column beside all others, by its standard error.
         Below 2 it is within noise of 0, and the effect may be anything.
     """
 
