@@ -120,14 +120,8 @@ def add_files(app, _exception=None):
             shutil.copytree(DOCS / folder, Path(app.outdir) / folder, dirs_exist_ok=True)
 
 
-REPLACED = ("guide", "vision")  # until their successors are written
-
-
 def until_all_is_written(_app, page, source):
-    """Leave out of the toctrees what is still to be written, and let old pages stand apart."""
-    if page in REPLACED:
-        text = source[0].replace("](../notebooks/", "](notebooks/").replace("](vectors)", "")
-        source[0] = f"---\norphan: true\n---\n{text}"
+    """Leave out of the toctrees what is still to be written."""
     for tree in re.findall(r"^```{toctree}\n(.*?)^```$", source[0], re.M | re.S):
         folder = (DOCS / page).parent
         lines = tree.splitlines(keepends=True)

@@ -14,8 +14,8 @@ import pytest
 import rrstats as rr
 
 ROOT = Path(__file__).resolve().parent.parent
-README, GUIDE = ROOT / "README.md", ROOT / "docs" / "guide.md"
-SITE = [ROOT / "docs" / name for name in ("guide.md", "getting_started.md", "llms.txt")]
+README = ROOT / "README.md"
+SITE = [ROOT / "docs" / name for name in ("getting_started.md", "llms.txt")]
 PAGES = [README, *(page for page in SITE if page.exists()), *(ROOT / "docs/guide").glob("*.md")]
 PAGES += [ROOT / "docs/coming_from" / f"{name}.md" for name in ("index", "numpy", "opendp")]
 
@@ -67,27 +67,6 @@ def test_readme_output_is_what_the_code_prints():
         assert float(count.replace(",", "")) == pytest.approx(20_190 * float(share), abs=1.1)
     assert form(shown) != form(shown.replace("fair", "so-so"))
     assert form(shown) != form(shown + "\nmore")
-
-
-def test_every_block_of_python_of_the_guide_runs():
-    """Blocks run from top to bottom in one session, each without a warning."""
-    if not GUIDE.exists():
-        pytest.skip("the site's build runs its pages")
-    names = {}
-    for code in blocks(GUIDE, "python"):
-        if " ~ " in code:
-            pytest.importorskip("formulaic")
-        printed(code, names)
-    assert "rr" in names
-
-
-def test_the_page_on_opendp_runs_with_opendp():
-    """What the page calls in OpenDP exists there, and gives the epsilon that is shown."""
-    pytest.importorskip("opendp")
-    code = blocks(ROOT / "docs/coming_from/opendp.md", r"(?:{code-cell} )?python")
-    names = {}
-    printed("\n".join(code).replace(":tags: [wrap]", ""), names)
-    assert names["measurement"].map(d_in=1) == names["mechanism"].epsilon == 1.7917594692280552
 
 
 def test_readme_has_the_two_commands_in_one_line_each():

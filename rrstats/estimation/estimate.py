@@ -1031,7 +1031,8 @@ class Estimate(Result):
             return these + " that have a report" * bool(self.n_missing)
         found = f"the population behind {these}"
         if self.designed:
-            found += f", effective sample size {self.effective_n[code]:,.0f} of {self.n:,}"
+            size = f"{self.effective_n[code]:,.0f} of a simple random sample"
+            found += f", which say as much as {size}"
         return found
 
     def plot(
