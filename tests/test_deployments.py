@@ -9,7 +9,10 @@ import pytest
 
 import rrstats as rr
 
-PAGE = (Path(__file__).parents[1] / "docs" / "deployments.md").read_text("utf-8")
+FILE = Path(__file__).parents[1] / "docs" / "deployments.md"
+if not FILE.exists():
+    pytest.skip("the documentation is not here", allow_module_level=True)
+PAGE = FILE.read_text("utf-8")
 
 
 def forced(truth, no, yes):
