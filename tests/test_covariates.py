@@ -603,7 +603,7 @@ def test_a_summary_says_what_was_fitted():
     text = linear(y, frame, covariates={"x": THREE}, intercept=True, method="likelihood").summary()
     text = str(text)
     assert "privatized: x" in text
-    assert "tell as much as so many known answers" in text
+    assert "Effective sample size, of " in text
     assert "Errors are taken for normal" in text
     assert "x=c: z" in text
     assert "by scores" in str(linear(y, frame, covariates={"x": THREE}, intercept=True).summary())

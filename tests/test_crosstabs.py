@@ -454,9 +454,7 @@ def test_noise_that_leaves_nothing_is_said_with_numbers():
     """Three private columns at epsilon 1 leave 2,000 rows next to nothing of 64 cells."""
     made = {name: rr.KRR(list("abcd"), epsilon=1.0) for name in "xyz"}
     frame = surveyed(2_000, **made)
-    with pytest.warns(
-        LowPrecisionWarning, match=r"these 2,000 rows tell of the 64 cells what \d+ "
-    ):
+    with pytest.warns(LowPrecisionWarning, match=r"sample size of \d+ of 2,000 rows, for 64 cells"):
         crosstab(frame, "x", "y", "z")
     crosstab(frame, "x")
 
@@ -643,7 +641,7 @@ def test_what_is_shown_says_what_was_taken_for_what(smokers):
     text = repr(smokers)
     for part in ("n=1,000", "12 left out", "privatized=smoker", "ordinary=region"):
         assert part in text
-    assert f"as much as={smokers.effective_size:,.0f} direct answers" in text
+    assert f"effective sample size={smokers.effective_size:,.0f} of {smokers.n:,}" in text
     odd = Crosstab.from_counts([[1, 2], [3, 4]], {"<b>": NO_YES, "y": ["<i>", "z"]})
     assert "<b>" not in odd._repr_html_()
     assert "<i>" not in odd._repr_html_()

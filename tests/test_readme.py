@@ -69,6 +69,15 @@ def test_readme_output_is_what_the_code_prints():
     assert form(shown) != form(shown + "\nmore")
 
 
+def test_the_page_on_opendp_runs_with_opendp():
+    """What the page calls in OpenDP exists there, and gives the epsilon that is shown."""
+    pytest.importorskip("opendp")
+    code = blocks(ROOT / "docs/coming_from/opendp.md", r"(?:{code-cell} )?python")
+    names = {}
+    printed("\n".join(code).replace(":tags: [wrap]", ""), names)
+    assert names["measurement"].map(d_in=1) == names["mechanism"].epsilon == 1.7917594692280552
+
+
 def test_readme_has_the_two_commands_in_one_line_each():
     """`Run it` and `Test it` are each followed by one command of one line, as CI extracts them."""
     text = README.read_text("utf-8")

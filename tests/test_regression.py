@@ -607,12 +607,12 @@ def test_tests_read_as_sentences():
         for columns in (["age", "club"], ["club"])
     )
     for test, null in (
-        (large.compare(small), "the smaller model is enough"),
-        (large.wald_test("age"), "the coefficient is 0"),
-        (large.wald_test(["age", "club"]), "the coefficients are all 0"),
+        (large.compare(small), "The smaller model"),
+        (large.wald_test("age"), "A coefficient of 0"),
+        (large.wald_test(["age", "club"]), "Equality of all coefficients with 0"),
     ):
         assert 400 == test.n
-        assert test.interpret().startswith(f"the reports speak against it that {null}")
+        assert test.interpret().startswith(f"{null} is rejected (p ")
     assert large.zvalues["age"] ** 2 == pytest.approx(large.wald_test("age").statistic)
     assert large.pvalues["age"] == pytest.approx(large.wald_test("age").p_value)
     age = next(line for line in large.interpret().splitlines() if line.startswith("age: "))

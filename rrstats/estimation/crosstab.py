@@ -690,7 +690,7 @@ class Crosstab(CellProportions):
 
     @property
     def effective_n(self) -> Floats:
-        """Direct answers that would tell as much of each cell; 0 where f is not in (0, 1)."""
+        """Effective sample size of each cell, in direct answers; 0 where f is not in (0, 1)."""
         inside = np.clip(self.proportions, 0, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self.n * inside * (1 - inside) / self.row_variance
@@ -698,7 +698,7 @@ class Crosstab(CellProportions):
 
     @cached_property
     def effective_size(self) -> float:
-        """Direct answers that would tell as much of all cells together, at most n.
+        """Effective sample size of all cells together, in direct answers, at most n.
 
         The total variance of all proportions, beside that of as many direct answers,
         (1 - sum f^2) / n, with the noise taken out of the sum of squares.
@@ -1056,7 +1056,7 @@ class Crosstab(CellProportions):
             for values in (source.proportions, *source.interval(level))
         )
         of = {"all": "all", "index": "each row", "columns": "each column"}[normalize]
-        left = f", as much as {self.effective_size:,.0f} direct answers" if self.private else ""
+        left = f", effective sample size {self.effective_size:,.0f}" if self.private else ""
         named = title or f"proportions of {of}: {self.n:,} rows{left}"
         ends = {"low": low, "high": high}
         return plot_cells(values, ax, **ends, level=level, title=named, figsize=figsize)
@@ -1077,7 +1077,7 @@ class Crosstab(CellProportions):
             " and ".join(map(label, names)) for names in (self.private, ordinary)
         )
         if self.private and self.n:
-            told["tells as much as"] = f"{self.effective_size:,.0f} direct answers"
+            told["effective sample size"] = f"{self.effective_size:,.0f} of {self.n:,}"
         return [(name, value) for name, value in told.items() if value]
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
@@ -1384,8 +1384,8 @@ def _warn_of_noise(table: Crosstab) -> None:
     left, few = table.effective_size, _FEW * table.size
     if left < few <= table.n:
         warn(
-            f"the noise of the columns {list(table.private)} leaves next to nothing: these "
-            f"{table.n:,} rows tell of the {table.size:,} cells what {left:,.0f} direct answers "
-            "would; take fewer columns, merge categories, or read only the margins",
+            f"the noise of the columns {list(table.private)} leaves an effective sample size of "
+            f"{left:,.0f} of {table.n:,} rows, for {table.size:,} cells; take fewer columns, merge "
+            "categories, or read only the margins",
             LowPrecisionWarning,
         )

@@ -1031,8 +1031,7 @@ class Estimate(Result):
             return these + " that have a report" * bool(self.n_missing)
         found = f"the population behind {these}"
         if self.designed:
-            size = f"{self.effective_n[code]:,.0f} of a simple random sample"
-            found += f", which say as much as {size}"
+            found += f", effective sample size {self.effective_n[code]:,.0f} of {self.n:,}"
         return found
 
     def plot(

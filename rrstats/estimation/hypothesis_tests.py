@@ -133,7 +133,7 @@ class TestResult(Result):
     Attributes
     ----------
     null : str
-        The null hypothesis in words.
+        The null hypothesis, such as "independence".
     statistic : float
         Compared with chi-squared, unless ``method`` says that the p-value is from F, exact or
         simulated.
@@ -146,8 +146,8 @@ class TestResult(Result):
     n : int
         The number of reports.
     effective_n : float or None
-        The number of direct answers that would tell as much about the null, averaged over all
-        ways in which it can fail; None where it is not known.
+        Effective sample size: the number of direct answers with the same power, averaged over
+        all ways in which the null can fail; None where it is not known.
     notes : tuple of str
         Sentences that a reader must know.
     """
@@ -195,24 +195,25 @@ class TestResult(Result):
         Parameters
         ----------
         alpha : float
-            A p-value of at most this speaks against the null.
+            Significance level: a p-value of at most this rejects the null hypothesis.
 
         Returns
         -------
         str
-            Whether the reports speak against the null, with the p-value.
+            Whether the null hypothesis is rejected, with the p-value.
 
         Examples
         --------
-        >>> TestResult("the coin is fair", 4.0, 1, 0.0455, "Pearson's test", 100).interpret()
-        'the reports speak against it that the coin is fair (p = 0.0455)'
+        >>> TestResult("independence", 4.0, 1, 0.0455, "Pearson's test", 100).interpret()
+        'Independence is rejected (p = 0.0455)'
         """
         if np.isnan(self.p_value):
-            return f"nothing can be said of whether {self.null}"
+            return f"there is no p-value for {self.null}"
         p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.4f}"
-        against = self.p_value <= check_probability(alpha, "alpha")
-        verb = "speak against it" if against else "do not contradict"
-        return f"the reports {verb} that {self.null} ({p})"
+        rejected = self.p_value <= check_probability(alpha, "alpha")
+        return (
+            f"{self.null[0].upper()}{self.null[1:]} is {'' if rejected else 'not '}rejected ({p})"
+        )
 
     def __repr__(self) -> str:
         lines = [
@@ -222,8 +223,8 @@ class TestResult(Result):
         if self.effective_n is not None and self.n:
             digits = ".1f" if self.effective_n < 10 else ",.0f"
             lines.append(
-                f"the reports tell as much as {self.effective_n:{digits}} direct answers "
-                f"({self.effective_n / self.n:.2g} of n)"
+                f"effective sample size {self.effective_n:{digits}} of {self.n:,} "
+                f"({self.effective_n / self.n:.2g})"
             )
         return "\n".join([*lines, *map(wrap, self.notes)])
 
@@ -513,7 +514,11 @@ def homogeneity(
     how = Counting(statistic, simulations, seed)
     given, notes = _samples(samples, others)
     sizes = [one.n for one in given]
-    n, few, null = sum(sizes), min(sizes), f"all {len(given)} samples have the same shares"
+    n, few, null = (
+        sum(sizes),
+        min(sizes),
+        f"equality of the proportions of all {len(given)} samples",
+    )
     if len(given) < 2:
         return result_of(null, n, untested(0, "fewer than two samples have reports"), notes=notes)
     pooled = np.average([one.proportions for one in given], axis=0, weights=sizes)
@@ -689,7 +694,9 @@ def goodness_of_fit(
     found = as_estimate(reports, **made)
     wanted = proportions_of(proportions, Categories(found.categories), "proportions")
     pairs = [f"{x:.1%} {label(one)}" for one, x in zip(found.categories, wanted, strict=True)]
-    null = f"the shares are {', '.join(pairs) if len(pairs) <= 6 else 'the given ones'}"
+    null = "agreement with the given proportions"
+    if len(pairs) <= 6:
+        null += f" ({', '.join(pairs)})"
     how.check(is_square(found), is_square(found))
     if not found.n:
         return result_of(null, 0, untested(found.k - 1))
@@ -728,7 +735,7 @@ def _wald_fit(found: Estimate, wanted: Floats) -> Outcome:
 
 # -- independence ----------------------------------------------------------------------------
 
-_INDEPENDENT = "the two answers are independent"
+_INDEPENDENT = "independence"
 
 
 def independence(
@@ -942,7 +949,7 @@ def _wald_pairs(found: Estimate, cells: NDArray[np.intp], shape: tuple[int, int]
 
 # -- two waves -------------------------------------------------------------------------------
 
-_UNCHANGED = "the shares did not change"
+_UNCHANGED = "equality of the proportions of both waves"
 
 
 def change(
@@ -1246,7 +1253,7 @@ class Difference(Result):
             return homogeneity(self.first, self.second)
         method = "Wald test of a difference of shares, some people in both samples"
         outcome = by_wald(method, self.differences, self.covariance)
-        return result_of("the shares of both are the same", self.n, outcome)
+        return result_of("equality of the proportions of both", self.n, outcome)
 
     # -- for people ------------------------------------------------------------------------
 

@@ -226,7 +226,7 @@ class Means(Result):
 
     @cached_property
     def effective_n(self) -> Floats:
-        """(k,) the number of people whose group is known that would tell as much.
+        """(k,) effective sample sizes: people of known group that give the same variance.
 
         If values vary alike in all groups: (sum w s)^2 / sum (w s)^2; 0 where the estimated size
         is not positive.
@@ -406,7 +406,7 @@ class Means(Result):
         Returns
         -------
         str
-            The mean with its interval, and how many known people would tell as much.
+            The mean with its interval, and the effective sample size of the group.
         """
         asked = self.categories[-1] if category is ... else category
         place, group = place_of(asked, self.categories, "these means"), label(asked)
@@ -414,17 +414,16 @@ class Means(Result):
             rows = "is only one row" if self.n else "are no rows"
             return f"nothing can be said of {group}: there {rows}"
         low, high = (float(end[place]) for end in self.interval(level))
-        known = f"{self.effective_n[place]:,.1f} people whose group is known"
+        known = f"effective sample size {self.effective_n[place]:,.1f}"
         if not np.isfinite(high - low):
             return (
                 f"nothing can be said of the mean of {group}: the size of the group, estimated as "
-                f"{self.proportions[place]:.1%} of {self.n:,} rows, is within noise of 0 (it tells "
-                f"as much as {known})"
+                f"{self.proportions[place]:.1%} of {self.n:,} rows, is within noise of 0 ({known})"
             )
         whom = "the population behind these rows" if self.target == "population" else "these rows"
         return (
             f"about {self.means[place]:.4g} among {group}, {level * 100:.10g}% interval {low:.4g} "
-            f"to {high:.4g}, of {whom}; {self.n:,} rows tell as much as {known}"
+            f"to {high:.4g}, of {whom}; {known} of {self.n:,} rows"
         )
 
     def plot(

@@ -110,11 +110,11 @@ class RegressionResult:
         return tuple(text for text, _ in self.warnings)
 
     def _effective_n_note(self, effective_n: pd.Series[float]) -> str:
-        """From how many known answers coefficients of privatized covariates are as good."""
+        """The effective sample sizes of the coefficients of privatized covariates."""
         named = zip(effective_n.index, effective_n, strict=True)
         told = "; ".join(f"{_named(name)} {n:,.0f}" for name, n in named if n == n)
         told = told or "not known (noise)"
-        return f"{self.nobs:,} reports tell as much as so many known answers: {told}."
+        return f"Effective sample size, of {self.nobs:,} reports: {told}."
 
     @property
     def private(self) -> PrivateCovariates:
@@ -220,7 +220,7 @@ class RegressionResult:
         if np.isfinite(self.df):
             method += f", F on {rank} and {self.df:.0f}"
             p = scipy.special.fdtrc(rank, self.df, statistic / rank)
-        null = "the coefficient is 0" if rank == 1 else "the coefficients are all 0"
+        null = "a coefficient of 0" if rank == 1 else "equality of all coefficients with 0"
         return TestResult(null, statistic, rank, float(p), method, self.nobs)
 
     def _contrasts(self, terms: Any) -> Floats:
@@ -433,7 +433,7 @@ _FEW_PEOPLE = 5.0
 """A class of fewer people, by the fit, deserves a word."""
 
 _FEW_ANSWERS = 10.0
-"""So does a coefficient that tells as much as fewer known answers."""
+"""So does a coefficient with a smaller effective sample size."""
 
 _MANY, _MOST_PROFILES = 5000, 10
 """Rows times classes above which no profiles stand under a table, and how many do at most."""
@@ -616,7 +616,7 @@ class LikelihoodResult(RegressionResult):
         statistic = max(0.0, 2 * (large.llf - small.llf))
         df = large.df_model - small.df_model
         p = float(scipy.special.chdtrc(df, statistic))
-        null = "the smaller model is enough"
+        null = "the smaller model"
         return TestResult(null, statistic, df, p, "likelihood-ratio test", self.nobs)
 
     lr_test = compare
@@ -1117,9 +1117,8 @@ def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
         )
     if len(thin := effective_n[effective_n < _FEW_ANSWERS]):
         yield (
-            f"{len(thin)} coefficients of privatized covariates rest on reports that tell "
-            f"as much as {thin.min():.1f} known answers at the least: the design adds too "
-            "much noise for them.",
+            f"{len(thin)} coefficients of privatized covariates have too small an effective "
+            f"sample size, the smallest {thin.min():.1f}: the design adds too much noise for them.",
             LowPrecisionWarning,
         )
 
