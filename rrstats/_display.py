@@ -4,8 +4,8 @@
 terminal, and a `SummaryTable` one for a terminal, a notebook or LaTeX.  Pages are blocks, written
 as Markdown, as self-contained HTML, or for a terminal.
 A block is a kind and its content: a "title", "heading", "column", "text", "warning" or "code" holds
-text, a "list" holds texts, a "table" a header and rows.  Blocks hold names and categories as
-they are; each writer escapes whatever could be markup there.
+text, a "list" and (numbered) "steps" hold texts, a "table" a header and rows.  Blocks hold names
+and categories as they are; each writer escapes whatever could be markup there.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def _markdown_block(kind: str, content: Any) -> str:
             for place, line in enumerate(lines)
         ]
         return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
-    if kind == "list":
-        return "\n".join(f"- {_escaped(item)}" for item in content)
+    if kind in ("list", "steps"):
+        return "\n".join(f"{'-' if kind == 'list' else '1.'} {_escaped(item)}" for item in content)
     if kind == "code":
         return _fenced(content)
     start = {"title": "# ", "heading": "## ", "column": "### ", "warning": "> **", "text": ""}[kind]
@@ -142,7 +142,8 @@ th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px so
 pre { background: #f4f4f4; padding: .8rem 1rem; overflow-x: auto; font-size: .85rem;
       overflow-wrap: normal; }
 .warning { border: 3px solid #b00020; color: #b00020; padding: .8rem 1rem; font-weight: bold; }
-@media print { body { margin: 0; font-size: 11pt; } pre { white-space: pre-wrap; } }
+@media print { body { margin: 0; max-width: none; font-size: 11pt; line-height: 1.4; }
+               h2 { margin-top: 1.2rem; } pre { white-space: pre-wrap; } }
 """
 
 
@@ -177,9 +178,9 @@ def _html_block(kind: str, content: Any) -> str:
         lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
         body = "\n".join(f"<tr>{line}</tr>" for line in lines)
         return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-    if kind == "list":
+    if tag := {"list": "ul", "steps": "ol"}.get(kind):
         items = "\n".join(f"<li>{html.escape(item)}</li>" for item in content)
-        return f"<ul>\n{items}\n</ul>"
+        return f"<{tag}>\n{items}\n</{tag}>"
     text = html.escape(content)
     if kind == "code":
         return f"<pre><code>{text}</code></pre>"
@@ -217,8 +218,9 @@ def _text_block(kind: str, content: Any) -> str:
     if kind == "table":
         header, rows = content
         return columns([header, *rows])
-    if kind == "list":
-        return "\n".join(wrap(f"- {item}") for item in content)
+    if kind in ("list", "steps"):
+        marks = (f"{place}." if kind == "steps" else "-" for place in range(1, len(content) + 1))
+        return "\n".join(wrap(f"{mark} {item}") for mark, item in zip(marks, content, strict=True))
     return str(content) if kind == "code" else wrap(content)
 
 

@@ -1,6 +1,7 @@
 """Privacy of one person: the meaning of an epsilon, and the sum of several releases.
 
-`explain` says in plain words what an epsilon means.  `compose` adds up all reports of one person:
+`explain` says in plain words what an epsilon means, and `instructions` writes the page by which a
+design is carried out by hand, with dice and cards.  `compose` adds up all reports of one person:
 columns, waves and rows.  Its plain sum holds for the worst outcome.  That outcome may be next to
 impossible, so a smaller epsilon holds but for ``delta``: for every set S of outcomes
 P(S | true answers) <= e^epsilon P(S | others) + delta, with the smallest such delta, the sum of
@@ -21,14 +22,17 @@ from __future__ import annotations
 
 import decimal
 import math
+import tomllib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
-from functools import cached_property, reduce
-from itertools import accumulate, combinations, pairwise
+from functools import cache, cached_property, reduce
+from itertools import accumulate, combinations, islice, pairwise
+from math import lcm
+from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -38,9 +42,11 @@ from rrstats._checks import (
     check_instance,
     check_number,
     check_numbers,
+    check_one_of,
     check_probability,
     check_whole_number,
 )
+from rrstats._display import Block, as_fragment, as_html, as_text, chance, label
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism, is_mechanism
@@ -59,7 +65,7 @@ from rrstats.mechanisms.epsilon import (
 from rrstats.mechanisms.matrix_channel import Entries, StackedChannel
 from rrstats.mechanisms.support_channel import SupportChannel
 
-__all__ = ["compose", "epsilon_from_prob", "explain", "prob_from_epsilon"]
+__all__ = ["compose", "epsilon_from_prob", "explain", "instructions", "prob_from_epsilon"]
 
 Outcome = tuple[Fraction, Fraction]
 Point = tuple[Fraction, Fraction]
@@ -192,6 +198,254 @@ def _percent(share: Fraction, *, up: bool) -> str:
     if percent > 50:
         places = min(places, 6)
     return f"{written(rounded(percent, places, up=up))}%"
+
+
+# -- in the field ----------------------------------------------------------------------------
+
+# So many cards people shuffle, and a table of so many numbers and cells people read.
+_MOST_CARDS, _MOST_NUMBERS, _MOST_CELLS = 100, 1000, 48
+# A double stands for the small fraction beside it: 0.7 for 7 of 10 cards.
+_ROUNDING = Fraction(1, 2**50)
+# From the true answer (its code, or whether it is the sensitive one) and the marks to the report's
+# place, or the mark that is said, in designs without a table of what is said in surveys.toml.
+_RULES: dict[str, Callable[..., Any]] = {
+    "direct": lambda x: x,
+    "forced_response": lambda x, drawn: x if drawn == "truth" else drawn,
+    "kuk": lambda x, *m: (m[: len(m) // 2] if x else m[len(m) // 2 :]).count("red"),
+    "christofides": lambda x, drawn: -int(drawn) if x else int(drawn) - 1,
+}
+
+
+class Draw(NamedTuple):
+    """One draw in secret: its marks and their exact chances, what it takes, and what to do."""
+
+    outcomes: tuple[tuple[str, Fraction], ...]
+    times: int
+    prepare: str
+    step: str
+
+
+@dataclass(frozen=True, repr=False)
+class Instructions:
+    """A design in the field: text in a terminal, a page in a notebook and as HTML.
+
+    Attributes
+    ----------
+    question : str
+        The sensitive question.
+    draws : tuple of Draw
+        The respondent's draws, with their exact chances; none where a device draws the report.
+    rule : callable, optional
+        From having the sensitive answer (its code, where a design treats all answers alike), the
+        unrelated trait where its prevalence is unknown, and the marks drawn, to the report.
+    blocks : tuple
+        The page.
+    """
+
+    question: str
+    draws: tuple[Draw, ...]
+    rule: Callable[..., Any] | None
+    blocks: tuple[Block, ...]
+
+    def to_html(self) -> str:
+        """Return one page to print on A4 or Letter; it loads nothing.
+
+        Returns
+        -------
+        str
+        """
+        return as_html(self.blocks)
+
+    def _repr_html_(self) -> str:
+        return as_fragment(self.blocks)
+
+    def __repr__(self) -> str:
+        return as_text(self.blocks)
+
+
+def instructions(
+    mechanism: Mechanism, question: str, *, group: Hashable = None, unrelated: str | None = None
+) -> Instructions:
+    """Write what the interviewer prepares and reads, and what the respondent does in secret.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        A design of `rr.surveys`, or any other mechanism: small ones get a table of numbers to
+        draw, others are left to a device.
+    question : str
+        The wording of the sensitive question.
+    group : hashable, optional
+        The sample that the page is for, where the design has several.
+    unrelated : str, optional
+        The wording of the second question in designs that have one.  By default a draw answers
+        it, which has exactly the design's probability; a birthday has it only nearly.
+
+    Returns
+    -------
+    Instructions
+        ``print`` it, look at it in a notebook, or write ``to_html()`` into a file and print that.
+
+    Notes
+    -----
+    Coins, dice and at most 100 cards have exactly the probabilities of the design, of which a
+    double stands for the small fraction beside it: 0.7 is 7 of 10 cards.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = rr.surveys.warner(["no", "yes"], 2/3, yes="yes")
+    >>> page = instructions(m, "Did you ever sit an exam for somebody else?")
+    >>> page.draws[0].step
+    'Roll a die where nobody else sees it: "A" for 1, 2, 3, 4 and "B" for 5, 6.'
+    >>> page.rule(True, "A"), page.rule(True, "B")
+    ('yes', 'no')
+    """
+    check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
+    check_instance(question, "question", str, "the wording of the question")
+    if mechanism.groups is not None:
+        check_one_of(group, "group", mechanism.groups)
+        mechanism = cast(Any, mechanism).parts[mechanism.groups.index(group)]
+    words = _words()["page"]
+    by_hand = _by_hand(mechanism, unrelated) or _by_numbers(mechanism)
+    draws, (steps, *tables), rule = by_hand or ([], [words["device"]], None)
+    reports = getattr(mechanism.report_space, "categories", ())
+    texts = [" then ".join(map(label, r if isinstance(r, tuple) else [r])) for r in reports]
+    listed = f" ({', '.join(texts)})" if 0 < len(texts) < 12 else ""
+    blocks: list[Block] = [
+        ("title", question),
+        *[("heading", "Prepare"), ("list", [draw.prepare for draw in draws])] * bool(draws),
+        ("heading", "Read aloud"),
+        *[("text", words["aloud"])] * bool(draws or rule is None),
+        ("text", explain(mechanism)),
+        ("text", f"The question is: {_quoted(question)}"),
+        ("heading", "The respondent, in secret"),
+        ("steps", [*(draw.step for draw in draws), *steps]),
+        *(("table", table) for table in tables),
+        ("heading", "Write down"),
+        ("text", words["record"].format(reports=listed)),
+        ("code", repr(mechanism)),
+    ]
+    return Instructions(question, tuple(draws), rule, tuple(blocks))
+
+
+_Way = tuple[list[Draw], list[Any], Callable[..., Any] | None]
+
+
+@cache
+def _words() -> dict[str, Any]:
+    """The words of the designs, and of the page."""
+    return tomllib.loads((Path(__file__).parent / "mechanisms/surveys.toml").read_text("utf-8"))
+
+
+def _quoted(value: Hashable) -> str:
+    return f'"{label(value)}"'
+
+
+def _small(number: Any, most: int) -> Fraction:
+    """The small fraction that a number is; 1 / (most + 1) where it is none."""
+    small = (exact := Fraction(number)).limit_denominator(most)
+    return small if abs(small - exact) <= _ROUNDING else Fraction(1, most + 1)
+
+
+def _by_hand(mechanism: Any, unrelated: str | None) -> _Way | None:
+    """A survey design by its name; None for other mechanisms, and where no deck has its chances."""
+    name = getattr(mechanism, "design", "")
+    if (field := _words().get(name := _words().get(name, {}).get("same", name))) is None:
+        return None
+    asked, numbers, draws = mechanism.asked.categories, mechanism.parameters, list[Any]()
+    reports, page = mechanism.report_space.categories, _words()["page"]
+    said = asked if mechanism.answers is None else mechanism.answers.categories
+    own = 0 if mechanism.yes is None else mechanism.asked.code(mechanism.yes)
+    dictated = [f"say {label(one)}" for one in said]
+    if "prob_forced_yes" in numbers:
+        forced = numbers["prob_forced_no"], numbers["prob_forced_yes"]
+        numbers["prob_forced"] = forced if own else forced[::-1]
+    for called, parameter, marks in field["draws"]:
+        given = numbers.get(parameter, Fraction(1, 2))
+        if parameter == "prob_forced":
+            marks, given = ["truth", *dictated], [1 - sum(map(Fraction, given)), *given]
+        elif parameter == "prob_marks":
+            marks = map(str, range(1, len(given) + 1))
+        else:  # the own of each of two answers
+            one = given[called.startswith("second")] if isinstance(given, tuple) else given
+            given = [one, 1 - Fraction(one)]
+        second = unrelated if called == "second question" else None
+        draws.append(_draw(called, dict(zip(marks, given, strict=True)), second, numbers))
+    if None in draws:
+        return None
+    words = {"yes": asked[own], "no": asked[1 - own], "Y": said[own], "N": said[1 - own]}
+    texts = {name: _quoted(one) for name, one in words.items()}
+    texts |= {"truth": "say your true answer", "as": "", "turn": str(len(reports) + 1)}
+    if said is not asked:
+        pairs, counts = zip(said, asked, strict=False), enumerate(said, name == "christofides")
+        own_words = (f"{_quoted(b)} if your true answer is {_quoted(a)}" for b, a in pairs)
+        texts["truth"] = f"say {', '.join(own_words)}"
+        texts["as"] = f", as {', '.join(f'{_quoted(b)} for {a}' for a, b in counts)}"
+    steps = [step.format(**texts) for step in field["steps"]]
+    if field.get("trait"):
+        steps.insert(0, page["second"].format(second=unrelated or page["trait"]))
+
+    def report(*given: Any) -> Any:
+        if rule := _RULES.get(name):
+            place = rule(*given)
+            return said[dictated.index(place)] if place in dictated else reports[place]
+        truths, drawn = given[: -len(draws)], given[-len(draws) :]
+        place = int("".join("01"[not one] for one in truths), 2)
+        for line in map(str.split, field["says"]):
+            if all(mark in ("*", one) for mark, one in zip(line, drawn, strict=False)):
+                found = [said[own ^ (one == "N")] for one in line[len(drawn) + place]]
+                return tuple(found) if len(found) > 1 else found[0]
+
+    return draws, [steps], report
+
+
+def _draw(name: str, chances: Mapping[str, Any], second: str | None, numbers: Any) -> Draw | None:
+    """One draw of a design by a coin, a die or cards; None where they are too many."""
+    page, outcomes = _words()["page"], [(mark, Fraction(p)) for mark, p in chances.items() if p]
+    if second is not None:
+        known = page["known"].format(chance=chance(float(chances["yes"])))
+        return Draw(tuple(outcomes), 1, known, page["second"].format(second=second))
+    outcomes = [(mark, _small(p, _MOST_CARDS)) for mark, p in outcomes]
+    size = lcm(*(p.denominator for _, p in outcomes))
+    if size > _MOST_CARDS or sum(p for _, p in outcomes) != 1:
+        return None
+    size, times = {1: 10, 3: 6}.get(size, size), numbers.get("draws", 1)
+    place, start = ("", "") if name == "draw" else (f" for the {name}", f"{name}: ")
+    by_cards = str(size) not in page["coins"] or name.endswith(("stack", "box"))
+    if by_cards:
+        act, thing = "draw a card" if times == 1 else f"{times} times, draw a card", f"{size} cards"
+        means = ", ".join(f'{p * size} "{mark}"' for mark, p in outcomes)
+    else:
+        act, *faces = page["coins"][str(size)]
+        shown, thing = iter(faces), f"A {act.split()[2]}"
+        runs = [(mark, ", ".join(islice(shown, int(p * size)))) for mark, p in outcomes]
+        means = " and ".join(f'"{mark}" for {run}' for mark, run in runs if run != mark)
+    done = {"start": start, "act": act, "means": means and f": {means}"}
+    step = page["cards" if by_cards else "dice"].format(**done)
+    prepare = f"{thing}{place}{f': {means}' * by_cards}."
+    return Draw(tuple(outcomes), times, prepare, f"{step[0].upper()}{step[1:]}")
+
+
+def _by_numbers(mechanism: Any) -> _Way | None:
+    """A table of the numbers that make each report, for each true answer; None for large ones."""
+    channel, truths, page = mechanism.channel, mechanism.domain.categories, _words()["page"]
+    if not channel.is_multinomial or channel.m * len(truths) > _MOST_CELLS:
+        return None
+    exact = zip(*channel.entries, strict=True)
+    columns = [[_small(p, _MOST_NUMBERS) for p in column] for column in exact]
+    size = lcm(*(p.denominator for column in columns for p in column))
+    if size > _MOST_NUMBERS or any(sum(column) != 1 for column in columns):
+        return None
+    reports = mechanism.report_space.categories
+    ends = [[int(end * size) for end in accumulate(column)] for column in columns]
+    runs = [[range(low + 1, high + 1) for low, high in pairwise([0, *column])] for column in ends]
+    ends_of = [[" to ".join(map(str, r[:: len(r) - 1 or 1])) or "-" for r in one] for one in runs]
+    rows = [list(row) for row in zip(map(_quoted, reports), *ends_of, strict=True)]
+    table = (["Say", *(f"if it is {_quoted(one)}" for one in truths)], rows)
+    outcomes = tuple((str(place + 1), Fraction(1, size)) for place in range(size))
+    draw = Draw(outcomes, 1, *(page[part].format(size=size) for part in ("deck", "numbers")))
+    return [draw], [[page["find"]], table], lambda x, n: reports[bisect_left(ends[x], int(n))]
 
 
 # -- all reports of one person ---------------------------------------------------------------

@@ -1,0 +1,183 @@
+"""`rr.privacy.instructions`: the page of a design says its probabilities, and fits on one sheet."""
+
+import re
+import shutil
+import subprocess
+from fractions import Fraction
+from itertools import chain, product
+from math import prod
+
+import pytest
+from public import entries
+
+import rrstats as rr
+from rrstats import surveys
+from rrstats.privacy import instructions
+
+QUESTION = "Have you ever driven a car after more than two drinks?"
+NAMED = {"yes": "yes"}
+DESIGNS = {
+    "direct": surveys.direct(["no", "yes"]),
+    "forced_response": surveys.forced_response(["no", "yes"], 4 / 6, [1 / 6, 1 / 6]),
+    "forced_response of three": surveys.forced_response(
+        ["never", "once", "often"], 0.7, {"never": 0.05, "once": 0.1, "often": 0.15}
+    ),
+    "two_coin": surveys.two_coin(["no", "yes"], **NAMED),
+    "warner": surveys.warner(["no", "yes"], 0.7, **NAMED),
+    "disguised_response": surveys.disguised_response(
+        ["no", "yes"], 0.8, reports=["black", "red"], **NAMED
+    ),
+    "crosswise": surveys.crosswise(["yes", "no"], 0.25, reports=["same", "different"], **NAMED),
+    "triangular": surveys.triangular(["no", "yes"], 0.25, reports=["circle", "triangle"], **NAMED),
+    "unrelated_question": surveys.unrelated_question(["no", "yes"], 0.7, 1 / 12, **NAMED),
+    "soberanis_cruz": surveys.soberanis_cruz(["no", "yes"], 0.7, 0.5, **NAMED),
+    "mangat": surveys.mangat(["no", "yes"], 0.7, **NAMED),
+    "devore": surveys.devore(["no", "yes"], 0.75, **NAMED),
+    "mangat_singh": surveys.mangat_singh(["no", "yes"], 0.55, 0.7, **NAMED),
+    "mangat_unrelated_question": surveys.mangat_unrelated_question(
+        ["no", "yes"], 0.3, 0.7, 0.25, **NAMED
+    ),
+    "mangat_singh_singh": surveys.mangat_singh_singh(["no", "yes"], 0.6, 0.5, **NAMED),
+    "singh_joarder": surveys.singh_joarder(["no", "yes"], 2 / 3, **NAMED),
+    "kuk": surveys.kuk(["no", "yes"], 0.7, 0.3, draws=2, **NAMED),
+    "kuk, one card": surveys.kuk(["no", "yes"], 0.7, 0.3, reports=["black", "red"], **NAMED),
+    "christofides": surveys.christofides(["no", "yes"], [0.1, 0.2, 0.3, 0.2, 0.2], **NAMED),
+    "unrelated_question_two_answers": surveys.unrelated_question_two_answers(
+        ["no", "yes"], [0.6, 0.7], prob_truth=0.25, **NAMED
+    ),
+    "mangat_singh_singh_two_answers": surveys.mangat_singh_singh_two_answers(
+        ["yes", "no"], [0.6, 0.8], **NAMED
+    ),
+    "crosswise_with_anchor": surveys.crosswise_with_anchor(["no", "yes"], 0.15, 1 / 6, **NAMED),
+    "unrelated_question_two_samples": surveys.unrelated_question_two_samples(
+        ["no", "yes"], {"A": 0.7, "B": 0.3}, **NAMED
+    ),
+    "cheater_detection": surveys.cheater_detection(
+        ["yes", "no"], {"A": 0.2, "B": 0.5}, {"A": 0.1, "B": 0.25}, **NAMED
+    ),
+    "stochastic_lie_detector": surveys.stochastic_lie_detector(
+        ["no", "yes"], {"A": 1 / 6, "B": 5 / 6}, **NAMED
+    ),
+    "KRR": rr.KRR(["never", "once", "often"], 0.5),
+    "KRR of six": rr.KRR(range(6), 0.75),
+    "MatrixDesign": rr.MatrixDesign(
+        ["a", "b"], [[0.9, 0], [0.05, 0.5], [0.05, 0.5]], reports=["x", "y", "z"]
+    ),
+    "Chain": rr.KRR(["no", "yes"], 0.9).then(rr.KRR(["no", "yes"], 0.8)),
+}
+PAGES = [(name, group) for name, m in DESIGNS.items() for group in m.groups or [None]]
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+
+
+def part(name, group):
+    mechanism = DESIGNS[name]
+    return mechanism if group is None else mechanism.parts[mechanism.groups.index(group)]
+
+
+def truths_of(mechanism):
+    """For each class that follows the page its place and what the rule takes."""
+    for place, one in enumerate(mechanism.domain.categories):
+        if one in ("cheater", "inattentive") or (isinstance(one, tuple) and one[1] == "lying"):
+            continue
+        answer, *trait = one if isinstance(one, tuple) else (one,)
+        yes = getattr(mechanism, "yes", None)
+        trait = [t for t in trait if isinstance(t, bool)]
+        yield place, [place if yes is None else answer == yes, *trait]
+
+
+@pytest.mark.parametrize(("name", "group"), PAGES)
+def test_draws_and_rule_have_the_probabilities_of_the_design(name, group):
+    """All outcomes of all draws, in fractions, give the matrix; doubles stand for small ones."""
+    mechanism = part(name, group)
+    page = instructions(DESIGNS[name], QUESTION, group=group)
+    reports = mechanism.report_space.categories
+    draws = list(chain.from_iterable([draw.outcomes] * draw.times for draw in page.draws))
+    assert all(sum(p for _, p in outcomes) == 1 for outcomes in draws)
+    assert all(p.denominator <= 1000 for outcomes in draws for _, p in outcomes)
+    for place, truth in truths_of(mechanism):
+        if name == "cheater_detection":
+            truth = [place]
+        found = dict.fromkeys(reports, Fraction(0))
+        for drawn in product(*draws):
+            found[page.rule(*truth, *(mark for mark, _ in drawn))] += prod(p for _, p in drawn)
+        exact = [row[place] for row in entries(mechanism.channel)]
+        assert max(abs(a - b) for a, b in zip(found.values(), exact, strict=True)) < 2**-49
+        assert all((a == 0) == (b == 0) for a, b in zip(found.values(), exact, strict=True))
+
+
+@pytest.mark.parametrize(("name", "group"), PAGES)
+def test_the_words_say_the_chances_of_the_draws(name, group):
+    """Cards are counted, and runs of a die are as long, as the chances in the data say."""
+    page = instructions(DESIGNS[name], QUESTION, group=group)
+    for draw in page.draws:
+        cards = re.match(r"(\d+) cards.*?: (.*)\.", draw.prepare)
+        if cards:
+            said = {
+                m: Fraction(int(n), int(cards[1]))
+                for n, m in re.findall(r'(\d+) "(.*?)"', cards[2])
+            }
+            assert said == dict(draw.outcomes)
+        size = 6 if "die" in draw.prepare else 4 if "twice" in draw.step else 2
+        for mark, run in re.findall(r'"([^"]*)" for (.*?)(?= and "|\.$)', draw.step):
+            assert Fraction(run.count(",") + 1, size) == dict(draw.outcomes)[mark]
+    text = str(page)
+    assert QUESTION in text
+    assert "{" not in text.partition("Write down")[0]
+    assert rr.explain(part(name, group)).split()[0] in text
+    assert page._repr_html_() in page.to_html()
+
+
+def test_every_design_has_words():
+    """Every name of `rr.surveys` that makes a design is carried out by hand."""
+    designs = {name.partition(",")[0].partition(" ")[0] for name in DESIGNS}
+    assert set(surveys.__all__) - {"by_row"} <= designs
+    by_hand = [n for n, g in PAGES if hasattr(part(n, g), "design")]
+    assert all(instructions(DESIGNS[n], "?", group=g).rule for n, g in PAGES if n in by_hand)
+
+
+def test_what_no_deck_has_is_left_to_a_device():
+    """Bits, and probabilities that are no small fraction; three digits make a table."""
+    for mechanism in (
+        rr.UnaryEncoding.symmetric(["a", "b"], 0.75),
+        rr.KRR(["no", "yes"], epsilon=1.0),
+        surveys.warner([False, True], 0.7310585786300048),
+        rr.KRR(range(50), 0.51),
+    ):
+        page = instructions(mechanism, QUESTION)
+        assert page.rule is None
+        assert not page.draws
+        assert "device" in str(page)
+    assert "1 to 717" in str(instructions(surveys.warner([False, True], 0.717), QUESTION))
+
+
+def test_arguments():
+    """A birthday in the place of a draw, the sample, and what is refused."""
+    page = instructions(DESIGNS["crosswise"], QUESTION, unrelated="Were you born in spring?")
+    assert "Were you born in spring?" in page.draws[0].step
+    assert "25%" in page.draws[0].prepare
+    for wrong in (
+        {"question": 3},
+        {"mechanism": "warner"},
+        {"mechanism": DESIGNS["cheater_detection"]},
+    ):
+        with pytest.raises(rr.errors.RRStatsError):
+            instructions(**{"mechanism": DESIGNS["warner"], "question": QUESTION, **wrong})
+    nasty = instructions(rr.KRR(["<b>", "{x}"], 0.75), "<script>")
+    assert "<script>" not in nasty.to_html()
+    assert "&lt;b&gt;" in nasty.to_html()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to print")
+@pytest.mark.parametrize(
+    "name", ["crosswise_with_anchor", "mangat_unrelated_question", "KRR of six"]
+)
+def test_a_page_prints_on_one_sheet(name, tmp_path):
+    """The longest pages, with a long question, are one page of Letter paper."""
+    page, paper = tmp_path / "page.html", tmp_path / "page.pdf"
+    page.write_text(instructions(DESIGNS[name], " ".join([QUESTION] * 3)).to_html(), "utf-8")
+    done = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+    subprocess.run(
+        [CHROMIUM, *done, f"--print-to-pdf={paper}", page.as_uri()], check=True, timeout=120
+    )
+    assert len(re.findall(rb"/Type\s*/Page[^s]", paper.read_bytes())) == 1
