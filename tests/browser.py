@@ -28,7 +28,7 @@ PROGRAM = next(
 
 
 class Browser:
-    """One tab of a Chromium of its own, without a network."""
+    """One tab of a Chromium of its own, without a network but this machine."""
 
     def __enter__(self) -> Browser:
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
@@ -37,7 +37,10 @@ class Browser:
         # Chromium reads commands from descriptor 3 and answers on 4, whatever they are here.
         command = f'exec "$@" 3<&{to_child} 4>&{from_child}'
         options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
-        quiet = ["--host-resolver-rules=MAP * ~NOTFOUND", "--disable-background-networking"]
+        quiet = [
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            "--disable-background-networking",
+        ]
         folder = [f"--user-data-dir={self.profile.name}", "--remote-debugging-pipe", "about:blank"]
         self.process = subprocess.Popen(
             ["bash", "-c", command, "bash", PROGRAM, *options, *quiet, *folder],

@@ -1,0 +1,82 @@
+/** The script of form.html: ask one question, randomize the answer here, send and show the report alone. */
+
+import { encode, privatize, readDesign } from "./rrstats.mjs";
+
+const part = (id) => document.getElementById(id);
+const { question, collector = null } = JSON.parse(part("design").textContent);
+const design = readDesign(part("design").textContent);
+const names = design.categories.map(({ label, missing, ...tagged }) =>
+  label ?? (missing ? "no answer" : String(Object.values(tagged)[0])),
+);
+
+/** The two sentences about this design: what happens, and what a report proves. */
+function promise({ k, prob: [numerator, denominator] }) {
+  const p = Number(numerator) / Number(denominator);
+  const percent = (share) => `${Number((100 * share).toFixed(1))}%`;
+  const ratio = Math.ceil((100 * p * (k - 1)) / (1 - p) - 1e-9) / 100; // rounded up: no promise is overstated
+  const others = k === 2 ? "the other answer" : `one of the other ${k - 1}, each equally likely`;
+  return (
+    `This page draws a random report before anything is sent: with probability ${percent(p)} your answer, ` +
+    `otherwise ${others}. No report proves an answer: ` +
+    `each is at most ${ratio} times as likely with one answer as with another.`
+  );
+}
+
+function choice(name, code) {
+  const label = document.createElement("label");
+  const input = document.createElement("input");
+  Object.assign(input, { type: "radio", name: "answer", value: code, required: true });
+  label.append(input, name);
+  return label;
+}
+
+/** Send a report; true where the collector has it. Only this text leaves the page. */
+async function send(text) {
+  const headers = { "Content-Type": "text/plain" };
+  const options = { method: "POST", headers, body: text, credentials: "omit", cache: "no-store" };
+  return fetch(collector, options).then((response) => response.ok, () => false);
+}
+
+async function deliver(text) {
+  const again = part("again");
+  again.hidden = true;
+  const sent = collector !== null && (await send(text));
+  if (collector === null) {
+    part("outcome").textContent = "This would be sent";
+    again.textContent = "Try another answer";
+    again.onclick = open;
+  } else {
+    part("outcome").textContent = sent ? "This was sent" : "The report could not be sent";
+    again.textContent = "Send the same report again"; // a new report would be a second release
+    again.onclick = () => deliver(text);
+  }
+  again.hidden = sent;
+}
+
+function open() {
+  part("fields").disabled = false;
+  part("result").hidden = true;
+}
+
+part("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const [chosen] = new FormData(event.target).getAll("answer");
+  const report = privatize(design.categories[chosen], design);
+  event.target.reset(); // the true answer stays nowhere
+  part("fields").disabled = true;
+  const text = encode(report, design);
+  part("report").textContent = text;
+  const fate = collector === null ? "This form has no collector, so nothing left the page." : "Nothing else is sent.";
+  part("meaning").textContent = `It says “${names[report]}”, which may or may not be your answer. ${fate}`;
+  part("outcome").textContent = "Sending";
+  part("result").hidden = false;
+  part("result").focus();
+  deliver(text);
+});
+
+part("promise").textContent = promise(design);
+part("question").textContent = question;
+part("answers").append(...names.map(choice));
+part("blocked").remove();
+part("form").hidden = false;
+open();
