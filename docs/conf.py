@@ -103,7 +103,7 @@ html_theme_options = {
     "show_prev_next": True,
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": []},
     "footer_start": ["copyright"],
     "footer_end": ["theme-version"],
     "pygments_light_style": "a11y-high-contrast-light",
@@ -133,9 +133,15 @@ def until_all_is_written(_app, page, source):
         source[0] = source[0].replace(tree, "".join(kept))
 
 
+def here(_app, _path, _page, content):
+    """Turn the links of what is included from above docs into links within the site."""
+    content[0] = content[0].replace("](CHANGELOG.md)", "](docs/changelog.md)")
+
+
 def setup(app):
     """Connect what Sphinx has no setting for."""
     app.connect("build-finished", add_files)
+    app.connect("include-read", here)
     app.connect("source-read", until_all_is_written)
     app.connect("env-get-outdated", lambda *_: ["index", "guide/index", "coming_from/index"])
     app.connect("missing-reference", reference_pages.link)

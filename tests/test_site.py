@@ -3,8 +3,11 @@
 import importlib
 import importlib.util
 import inspect
+import re
 import shutil
+from html.parser import HTMLParser
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from browser import PROGRAM, Browser
@@ -12,6 +15,7 @@ from browser import PROGRAM, Browser
 import rrstats
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+SITE = DOCS.parent / "build" / "site"
 ENGINES = {"dask": "dask", "polars": "polars", "spark": "pyspark"}
 
 pytestmark = pytest.mark.skipif(
@@ -19,6 +23,11 @@ pytestmark = pytest.mark.skipif(
 )
 CHROMIUM = pytest.mark.skipif(
     PROGRAM is None or shutil.which("bash") is None, reason="Chromium, or bash, is not installed"
+)
+
+BUILT = pytest.mark.skipif(
+    not (SITE / "index.html").exists(),
+    reason="no site; python -m sphinx -W -b html docs build/site",
 )
 
 
@@ -49,7 +58,7 @@ def test_every_public_name_has_a_page(monkeypatch):
     text = "".join(page.read_text("utf-8") for page in (DOCS / "reference").glob("*.md"))
     for name in rrstats.__all__:
         if inspect.ismodule(getattr(rrstats, name)):
-            assert f"py:module:: rrstats.{name}\n" in text
+            assert re.search(rf"py:module(::|}}) rrstats.{name}\n", text)
     for name in listed:
         if not name.startswith("rrstats.engines"):
             assert pages.page(name)
@@ -68,3 +77,60 @@ def test_browser_shows_a_page_in_each_width_and_shade(tmp_path):
             assert dark == browser.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
             browser.screenshot(tmp_path / "page.png")
             assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
+
+
+class Links(HTMLParser):
+    """The names of a page's elements, and what its links and pictures refer to."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.names, self.targets = set(), []
+        self.feed(page.read_text("utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        """Note one element."""
+        for key, value in attributes:
+            if key in ("id", "name"):
+                self.names.add(value)
+            elif (tag, key) in {("a", "href"), ("img", "src"), ("link", "href"), ("script", "src")}:
+                self.targets.append(value)
+
+
+@BUILT
+@pytest.mark.slow
+def test_no_link_of_the_site_is_broken():
+    """What a page refers to within the site is there, and so is the place in it."""
+    pages = {page: Links(page) for page in SITE.rglob("*.html") if "_static" not in page.parts}
+    assert len(pages) > 150
+    broken = []
+    for page, links in pages.items():
+        for target in map(urlsplit, links.targets):
+            if target.scheme or target.netloc:
+                continue
+            there = (page.parent / unquote(target.path)).resolve() if target.path else page
+            place = unquote(target.fragment)
+            if not there.exists() or (place and there in pages and place not in pages[there].names):
+                broken.append((page.relative_to(SITE).as_posix(), target.geturl()))
+    assert [] == broken
+
+
+@BUILT
+@CHROMIUM
+@pytest.mark.slow
+def test_pages_fit_a_telephone():
+    """No page scrolls sideways at 390 pixels, every picture is drawn, and no script fails."""
+    generated = SITE / "reference" / "generated"
+    pages = [page for page in SITE.rglob("*.html") if "_static" not in page.parts]
+    pages = [page for page in pages if page.parent != generated or page.stem.endswith("-class")]
+    faulty = []
+    with Browser() as browser:
+        for page in sorted(pages):
+            browser.open(page, width=390)
+            wide = browser.evaluate("document.documentElement.scrollWidth")
+            unseen = browser.evaluate(
+                "[...document.images].filter(i => !(i.complete && i.naturalWidth)).map(i => i.src)"
+            )
+            errors = [e for e in browser.events if e.get("method") == "Runtime.exceptionThrown"]
+            if wide > 390 or unseen or errors:
+                faulty.append((page.relative_to(SITE).as_posix(), wide, unseen, errors))
+    assert [] == faulty
