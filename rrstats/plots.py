@@ -401,6 +401,7 @@ def plot_lines(
 
 def _name_lines(ax: Axes, lines: Sequence[tuple[str, Any]]) -> None:
     """Write names beside the ends of lines, as far apart as their letters need."""
+    ax.autoscale_view()  # limits are found lazily, and transData has the last ones
     to_axes = ax.transData + ax.transAxes.inverted()
     named = [(to_axes.transform(line.get_xydata()), line, text) for text, line in lines]
     # The highest end first; of lines that end together the one that is higher on the way.

@@ -253,6 +253,13 @@ def test_lines_are_named_where_they_end():
     assert "50%" == ax.yaxis.get_major_formatter()(0.5)
 
 
+@pytest.mark.parametrize("scale", [1, 100, 1e6])
+def test_names_stand_beside_lines_of_any_height(scale):
+    """Also where no percentages set the limits of the axis."""
+    ax = plots.plot_lines(scale * curves())
+    assert all(0 <= text.get_position()[1] <= 1 for text in ax.texts)
+
+
 def test_bars_are_as_long_as_the_numbers():
     """With their numbers at the end, and the first on top."""
     values = pd.Series([1200, 30, 7.125], ["a", "b", "c"], name="people")
