@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import shutil
 import sys
 from importlib.util import find_spec
@@ -77,6 +78,7 @@ for name, path in stored.items():
 # -- the reference -------------------------------------------------------------------------
 
 reference_pages.write(DOCS / "reference")
+runpy.run_path(str(DOCS / "cards" / "make_cards.py"), run_name="__main__")
 smartquotes = False  # {"drop", "raise"} is code
 default_role = "py:obj"  # `name` in a docstring is a link where there is such a name
 nitpicky = True  # and {py:func}`rrstats.name` in a page must be one

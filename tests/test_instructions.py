@@ -1,11 +1,13 @@
 """`rr.privacy.instructions`: the page of a design says its probabilities, and fits on one sheet."""
 
 import re
+import runpy
 import shutil
 import subprocess
 from fractions import Fraction
 from itertools import chain, product
 from math import prod
+from pathlib import Path
 
 import pytest
 from public import entries
@@ -125,6 +127,21 @@ def test_the_words_say_the_chances_of_the_draws(name, group):
     assert "{" not in text.partition("Write down")[0]
     assert rr.explain(part(name, group)).split()[0] in text
     assert page._repr_html_() in page.to_html()
+
+
+def test_the_guide_lists_a_page_for_every_design():
+    """docs/cards has a page for each name of `rr.surveys`, and the guide links all of them."""
+    docs = Path(__file__).parent.parent / "docs"
+    if not (docs / "cards").exists():
+        pytest.skip("the documentation is not here")
+    pages = runpy.run_path(str(docs / "cards" / "make_cards.py"))["pages"]()
+    linked = re.findall(
+        r"cards/(\w+)\.html", (docs / "guide" / "field_cards.md").read_text("utf-8")
+    )
+    assert sorted(linked) == sorted(pages)
+    assert all(page.rule for page in pages.values())
+    names = {name.removesuffix("_A") for name in pages}
+    assert set(surveys.__all__) - {"by_row"} <= names
 
 
 def test_every_design_has_words():
