@@ -12,6 +12,7 @@ import re
 import runpy
 import shutil
 import sys
+import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -111,7 +112,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "getting_started": []}
+html_sidebars = {"index": [], "getting_started": [], "playground": []}
 html_extra_path = [name for name in ("llms.txt",) if (DOCS / name).exists()]
 
 
@@ -120,6 +121,12 @@ def add_files(app, _exception=None):
     for folder in ("client", "cards", "vectors"):
         if (DOCS / folder).is_dir() and app.builder.format == "html":
             shutil.copytree(DOCS / folder, Path(app.outdir) / folder, dirs_exist_ok=True)
+    if app.builder.format == "html":  # what playground.md runs
+        package = Path(rrstats.__file__).parent
+        with zipfile.ZipFile(Path(app.outdir, "_static", "rrstats.zip"), "w", 8) as archive:
+            for file in package.rglob("*"):
+                if file.is_file() and file.suffix != ".pyc":
+                    archive.write(file, Path("rrstats", file.relative_to(package)))
 
 
 def until_all_is_written(_app, page, source):

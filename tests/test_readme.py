@@ -54,6 +54,7 @@ def test_readme_is_short_and_shows_a_picture_then_six_lines_of_code():
         assert (ROOT / name).exists()
     assert 6 == len(blocks(README, "python")[0].splitlines())
     assert text.split("```\n", 1)[1].lstrip().startswith("```text\n")
+    assert blocks(README, "python")[0] in (ROOT / "docs/playground.md").read_text("utf-8")
 
 
 def test_readme_output_is_what_the_code_prints():
