@@ -17,7 +17,7 @@ from benchmarks.measuring import PROB, Settings, Way, stop_unless, take_turns
 from benchmarks.running import alone
 from benchmarks.table import Line, Target, side_by_side
 
-TITLE = "Estimate shares from reports"
+TITLE = "Estimate proportions from reports"
 
 
 def lines(settings: Settings) -> Iterator[Line]:

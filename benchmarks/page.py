@@ -1,12 +1,12 @@
-"""The results page: a table as printed, in the text of page.md, which stays as it is."""
+"""The results page: a table for each question, in the text of page.md, which stays as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
 
-from benchmarks.table import Line, ratio_text, spread
+from benchmarks.table import Line, cells, ratio_text, spread
 
 TEMPLATE = Path(__file__).with_name("page.md")
 
@@ -28,14 +28,37 @@ def verdict(lines: Sequence[Line]) -> str:
     return "\n".join([head, "", *map(_finding, missed)])
 
 
-def page(about: str, command: str, rows: Sequence[str], lines: Sequence[Line]) -> str:
-    """The whole page, in Markdown."""
+def tables(answers: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """A Markdown table for each question, from titles and the cells of their lines."""
+    head = ["", "| case | rrstats | rival | its number | ratio | target |"]
+    head += ["|---|--:|---|--:|--:|---|"]
+    text: list[str] = []
+    shown = None
+    for title, (case, unit, ours, rival, theirs, *judged) in answers:
+        if title != shown:
+            text += [*([""] * bool(text)), f"### {title.replace('.  ', '. ')}", *head]
+        shown = title
+        name = f"{case}, {unit}" if unit else case
+        ratio, target = (" ".join(cell.split()).replace(" ", "\xa0") for cell in judged)
+        text.append(f"| {' | '.join([name, ours, rival, theirs, ratio, target])} |")
+    return "\n".join(text)
+
+
+def page(about: str, command: str, answers: Sequence[tuple[str, Line]]) -> str:
+    """The whole page, in Markdown, from each question's title and its lines."""
+    lines = [line for _, line in answers]
+    rows: list[tuple[str, Sequence[str]]] = []
+    shown: tuple[str, ...] = ()
+    for title, line in answers:
+        ours = (title, *cells(line)[:3])
+        rows.append((title, cells(line, repeated=ours == shown)))
+        shown = ours
     facts = {
         "{date}": date.today().isoformat(),
         "{command}": command,
         "{about}": about,
         "{verdict}": verdict(lines),
-        "{table}": "\n".join(rows),
+        "{table}": tables(rows),
     }
     text = TEMPLATE.read_text(encoding="utf-8")
     for name, fact in facts.items():

@@ -85,17 +85,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     about += f"median (lowest..highest) of {settings.rounds} rounds"
     print(f"{about}\n{QUICK_TEXT if settings.quick else ''}\n", flush=True)
     start, load_before = time.monotonic(), load()
-    rows, lines = [], []
+    title, answers = "", []
     for row, line in ask(names, settings):
         print(row, flush=True)
-        rows.append(row)
-        if line is not None:
-            lines.append(line)
+        if line is None:
+            title = row.strip()
+        else:
+            answers.append((title, line))
     end = f"{time.monotonic() - start:.0f} s in all; load {load_before} before, {load()} at the end"
     print(f"\n{end}")
     if options.markdown:
         command = " ".join(["python -m benchmarks", *_given(options)])
-        options.markdown.write_text(page(f"{about}\n{end}", command, rows, lines), encoding="utf-8")
+        options.markdown.write_text(page(f"{about}\n{end}", command, answers), encoding="utf-8")
     return 0
 
 

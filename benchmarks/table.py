@@ -112,8 +112,8 @@ def heading() -> str:
     return _row(TITLES)
 
 
-def printed(line: Line, *, judge: bool = True, repeated: bool = False) -> str:
-    """One line of the table.
+def cells(line: Line, *, judge: bool = True, repeated: bool = False) -> tuple[str, ...]:
+    """Case, unit, our numbers, the rival, its numbers or a note, the ratio and the target.
 
     Without ``judge`` it does not say whether a target was met; a ``repeated`` case has its name,
     unit and our numbers on the line above.
@@ -122,8 +122,12 @@ def printed(line: Line, *, judge: bool = True, repeated: bool = False) -> str:
     target = "" if line.target is None else str(line.target)
     if judge and line.reached is not None:
         target += "  yes" if line.reached else "  no"
-    ours = ("", "", "") if repeated else (f"  {line.case}", line.unit, spread(line.ours))
-    head = (*ours, line.rival)
-    if line.note:
-        return _row([*head, line.note])
-    return _row([*head, spread(line.theirs), ratio, target])
+    ours = ("", "", "") if repeated else (line.case, line.unit, spread(line.ours))
+    rest = (line.note, "", "") if line.note else (spread(line.theirs), ratio, target)
+    return (*ours, line.rival, *rest)
+
+
+def printed(line: Line, *, judge: bool = True, repeated: bool = False) -> str:
+    """One line of the table."""
+    case, *rest = cells(line, judge=judge, repeated=repeated)
+    return _row([f"  {case}", *rest])

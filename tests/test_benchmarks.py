@@ -249,14 +249,19 @@ def test_a_call_whose_time_tells_the_category_is_seen(monkeypatch):
 
 
 def test_writes_the_page(tmp_path, capsys):
-    """The page has the table as printed, machine, command and date, and what was not reached."""
+    """The page has the numbers as printed, machine, command and date, and what was not reached."""
     path = tmp_path / "benchmarks.md"
     arguments = ["--rows", "1000", "--rounds", "1", "--only", "counting"]
     assert running.main([*arguments, "--markdown", str(path)]) == 0
     text, printed = path.read_text(encoding="utf-8"), capsys.readouterr().out
-    body = text.split("```text\n")[1].split("```")[0]
-    assert "s in all; load " in body
-    assert all(row in printed for row in body.splitlines())
+    about = text.split("```text\n")[1].split("```")[0]
+    assert "s in all; load " in about
+    assert all(line in printed for line in about.splitlines())
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
+    assert ["Categorical, k = 4, ns/row", "str, k = 4, ns/row"] == [row[0] for row in rows[1:3]]
+    assert all(cell in printed for row in rows[1:3] for cell in row[1:5])
+    head, rule = (line for line in text.splitlines() if line.startswith(("| case", "|---")))
+    assert head.count("|") == rule.count("|") == 1 + len(rows[1])
     assert "python -m benchmarks --rows 1000 --rounds 1 --only counting" in text
     assert pd.Timestamp.now().strftime("%Y-") in text
     for place in ("{date}", "{command}", "{about}", "{verdict}", "{table}"):
