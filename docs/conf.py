@@ -7,6 +7,8 @@ No network is needed.  rrstats is imported as it is installed, or from PYTHONPAT
 
 from __future__ import annotations
 
+import base64
+import json
 import os
 import re
 import runpy
@@ -75,6 +77,15 @@ for name, path in stored.items():
     copy, text = NOTEBOOKS / name, path.read_text("utf-8").replace("](../docs/", "](../")
     if not copy.exists() or copy.read_text("utf-8") != text:  # what is unchanged is not read again
         copy.write_text(text, "utf-8")
+
+# The gallery shows their pictures, each named by its notebook and its cell.
+(NOTEBOOKS / "pictures").mkdir(exist_ok=True)
+for name in stored:
+    for cell in json.loads((NOTEBOOKS / name).read_text("utf-8"))["cells"]:
+        for out in cell.get("outputs", ()):
+            if png := out.get("data", {}).get("image/png"):
+                picture = NOTEBOOKS / "pictures" / f"{name[:2]}-{cell['id']}.png"
+                picture.write_bytes(base64.b64decode(png))
 
 # -- the reference -------------------------------------------------------------------------
 
