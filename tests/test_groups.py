@@ -74,11 +74,12 @@ def test_groups_that_do_not_occur_are_there_on_request_and_say_nothing():
 
 
 def test_small_groups_are_named():
-    """Fewer than five reports are pointed out beside the table, in text and HTML."""
+    """Fewer than five reports are pointed out in text and HTML, which has a line a group."""
     found = rr.estimate(FRAME["answer"], M, by=FRAME["sex"])
     assert found.small == ["f", "m"]
     assert "2 groups have fewer than 5 reports" in repr(found)
     assert "fewer than 5 reports" in found._repr_html_()
+    assert found.interpret().replace("\n", "</p>\n<p>") in found._repr_html_()
 
 
 def test_no_rows_make_no_groups():

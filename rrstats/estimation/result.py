@@ -153,7 +153,7 @@ class Result(ABC):
 
     def _repr_html_(self) -> str:
         said = ", ".join(f"{name} {value}" for name, value in self.header)
-        lines = [f"{self.title}: {said}", self.interpret(), *self.notes]
+        lines = [f"{self.title}: {said}", *self.interpret().splitlines(), *self.notes]
         return as_fragment([("table", self._cells()), *(("text", line) for line in lines if line)])
 
 
