@@ -180,7 +180,8 @@ def test_it_is_stored_clean(name):
     for cell in cells:
         _, pictures = stored(cell)
         assert cell["metadata"].keys() <= {"tags", "mystnb"}
-        assert bool(pictures) == (len(str(cell["metadata"].get("mystnb", ""))) > 80)
+        alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "")
+        assert bool(pictures) == (len(alt) > 50)
         size += sum(map(len, pictures))
     assert size < 120_000, "few colours make pictures small: Pillow's Image.quantize(48)"
     text = (FOLDER / f"{name}.ipynb").read_text("utf-8")
