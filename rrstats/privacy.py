@@ -257,7 +257,8 @@ class Instructions:
         return as_html(self.blocks)
 
     def _repr_html_(self) -> str:
-        return as_fragment(self.blocks)
+        smaller = {"title": "column", "heading": "column"}  # the notebook has headings of its own
+        return as_fragment([(smaller.get(kind, kind), content) for kind, content in self.blocks])
 
     def __repr__(self) -> str:
         return as_text(self.blocks)
