@@ -4,6 +4,7 @@ import contextlib
 import io
 import os
 import re
+import runpy
 import shlex
 import subprocess
 import sys
@@ -68,6 +69,18 @@ def test_readme_output_is_what_the_code_prints():
         assert float(count.replace(",", "")) == pytest.approx(20_190 * float(share), abs=1.1)
     assert form(shown) != form(shown.replace("fair", "so-so"))
     assert form(shown) != form(shown + "\nmore")
+
+
+def test_the_picture_can_be_drawn_again(tmp_path):
+    """The script beside README's pictures writes both, with the words of the stored ones."""
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("Agg")
+    images = ROOT / "docs" / "images"
+    runpy.run_path(str(images / "draw.py"))["draw"](tmp_path)
+    for stored in images.glob("*.svg"):
+        pages = [path.read_text("utf-8") for path in (stored, tmp_path / stored.name)]
+        first, second = (re.findall(r"<!-- (.*[a-z].*) -->", page) for page in pages)
+        assert first == second
 
 
 def test_the_page_on_opendp_runs_with_opendp():
