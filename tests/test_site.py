@@ -134,3 +134,21 @@ def test_pages_fit_a_telephone():
             if wide > 390 or unseen or errors:
                 faulty.append((page.relative_to(SITE).as_posix(), wide, unseen, errors))
     assert [] == faulty
+
+
+@BUILT
+@CHROMIUM
+@pytest.mark.slow
+def test_playground_says_what_it_could_not_load():
+    """Without a network the button of the playground names what is missing, and stays usable."""
+    with Browser() as browser:
+        browser.open(SITE / "playground.html")
+        browser.evaluate("document.querySelector('#playground button').click()")
+        shown = browser.evaluate(
+            "new Promise(done => setInterval(() => document.querySelector('#playground-output')"
+            ".textContent && done(document.querySelector('#playground').textContent), 50))"
+        )
+        assert browser.evaluate("!document.querySelector('#playground button').disabled")
+    assert "It did not run" in shown
+    assert "pyodide.js could not be loaded" in shown
+    assert (SITE / "_static" / "rrstats.zip").stat().st_size > 100_000
