@@ -42,7 +42,6 @@ from rrstats._checks import (
     check_instance,
     check_number,
     check_numbers,
-    check_one_of,
     check_probability,
     check_whole_number,
 )
@@ -63,6 +62,7 @@ from rrstats.mechanisms.epsilon import (
     written,
 )
 from rrstats.mechanisms.matrix_channel import Entries, StackedChannel
+from rrstats.mechanisms.samples import sample_codes
 from rrstats.mechanisms.support_channel import SupportChannel
 
 __all__ = ["compose", "epsilon_from_prob", "explain", "instructions", "prob_from_epsilon"]
@@ -304,24 +304,25 @@ def instructions(
     """
     check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
     check_instance(question, "question", str, "the wording of the question")
-    if mechanism.groups is not None:
-        check_one_of(group, "group", mechanism.groups)
-        mechanism = cast(Any, mechanism).parts[mechanism.groups.index(group)]
+    sample = sample_codes(mechanism, None if group is None else [group], 1)
+    mechanism = mechanism if sample is None else cast(Any, mechanism).parts[sample[0]]
     words = _words()["page"]
     by_hand = _by_hand(mechanism, unrelated) or _by_numbers(mechanism)
     draws, (steps, *tables), rule = by_hand or ([], [words["device"]], None)
+    steps = [*(draw.step for draw in draws), *steps]
+    kind = str if unrelated is not None and unrelated in "".join(steps) else type(None)
+    check_instance(unrelated, "unrelated", kind, "left out, as this design has no second question")
     reports = getattr(mechanism.report_space, "categories", ())
-    texts = [" then ".join(map(label, r if isinstance(r, tuple) else [r])) for r in reports]
-    listed = f" ({', '.join(texts)})" if 0 < len(texts) < 12 else ""
+    listed = f" ({', '.join(map(label, reports))})" if 0 < len(reports) < 12 else ""
     blocks: list[Block] = [
         ("title", question),
         *[("heading", "Prepare"), ("list", [draw.prepare for draw in draws])] * bool(draws),
         ("heading", "Read aloud"),
         *[("text", words["aloud"])] * bool(draws or rule is None),
         ("text", explain(mechanism)),
-        ("text", f"The question is: {_quoted(question)}"),
+        ("text", f'The question is: "{question}"'),
         ("heading", "The respondent, in secret"),
-        ("steps", [*(draw.step for draw in draws), *steps]),
+        ("steps", steps),
         *(("table", table) for table in tables),
         ("heading", "Write down"),
         ("text", words["record"].format(reports=listed)),
@@ -339,14 +340,11 @@ def _words() -> dict[str, Any]:
     return tomllib.loads((Path(__file__).parent / "mechanisms/surveys.toml").read_text("utf-8"))
 
 
-def _quoted(value: Hashable) -> str:
-    return f'"{label(value)}"'
-
-
 def _small(number: Any, most: int) -> Fraction:
     """The small fraction that a number is; 1 / (most + 1) where it is none."""
     small = (exact := Fraction(number)).limit_denominator(most)
-    return small if abs(small - exact) <= _ROUNDING else Fraction(1, most + 1)
+    near = 0 < small < 1 and abs(small - exact) <= _ROUNDING  # nothing becomes impossible
+    return small if near or small == exact else Fraction(1, most + 1)
 
 
 def _by_hand(mechanism: Any, unrelated: str | None) -> _Way | None:
@@ -376,13 +374,13 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> _Way | None:
     if None in draws:
         return None
     words = {"yes": asked[own], "no": asked[1 - own], "Y": said[own], "N": said[1 - own]}
-    texts = {name: _quoted(one) for name, one in words.items()}
+    texts = {name: f'"{label(one)}"' for name, one in words.items()}
     texts |= {"truth": "say your true answer", "as": "", "turn": str(len(reports) + 1)}
     if said is not asked:
-        pairs, counts = zip(said, asked, strict=False), enumerate(said, name == "christofides")
-        own_words = (f"{_quoted(b)} if your true answer is {_quoted(a)}" for b, a in pairs)
-        texts["truth"] = f"say {', '.join(own_words)}"
-        texts["as"] = f", as {', '.join(f'{_quoted(b)} for {a}' for a, b in counts)}"
+        own_words = [f'"{label(b)}" for "{label(a)}"' for b, a in zip(said, asked, strict=False)]
+        counts = [f'"{label(b)}" for {a}' for a, b in enumerate(said, name == "christofides")]
+        texts["truth"] += f", as {', '.join(own_words)}"
+        texts["as"] = f", as {', '.join(counts)}"
     steps = [step.format(**texts) for step in field["steps"]]
     if field.get("trait"):
         steps.insert(0, page["second"].format(second=unrelated or page["trait"]))
@@ -413,19 +411,18 @@ def _draw(name: str, chances: Mapping[str, Any], second: str | None, numbers: An
         return None
     size, times = {1: 10, 3: 6}.get(size, size), numbers.get("draws", 1)
     place, start = ("", "") if name == "draw" else (f" for the {name}", f"{name}: ")
-    by_cards = str(size) not in page["coins"] or name.endswith(("stack", "box"))
-    if by_cards:
-        act, thing = "draw a card" if times == 1 else f"{times} times, draw a card", f"{size} cards"
-        means = ", ".join(f'{p * size} "{mark}"' for mark, p in outcomes)
+    if str(size) not in page["coins"] or name.endswith(("stack", "box")):
+        act, end = "draw a card" if times == 1 else f"{times} times, draw a card", page["back"]
+        counts = ", ".join(f'{p * size} "{mark}"' for mark, p in outcomes)
+        thing = f"{size} cards{place}: {counts}."
     else:
         act, *faces = page["coins"][str(size)]
-        shown, thing = iter(faces), f"A {act.split()[2]}"
+        shown, thing = iter(faces), f"A {act.split()[2]}{place}."
         runs = [(mark, ", ".join(islice(shown, int(p * size)))) for mark, p in outcomes]
         means = " and ".join(f'"{mark}" for {run}' for mark, run in runs if run != mark)
-    done = {"start": start, "act": act, "means": means and f": {means}"}
-    step = page["cards" if by_cards else "dice"].format(**done)
-    prepare = f"{thing}{place}{f': {means}' * by_cards}."
-    return Draw(tuple(outcomes), times, prepare, f"{step[0].upper()}{step[1:]}")
+        end = means and f": {means}"
+    step = page["draw"].format(start=start, act=act, end=end)
+    return Draw(tuple(outcomes), times, thing, f"{step[0].upper()}{step[1:]}")
 
 
 def _by_numbers(mechanism: Any) -> _Way | None:
@@ -433,8 +430,7 @@ def _by_numbers(mechanism: Any) -> _Way | None:
     channel, truths, page = mechanism.channel, mechanism.domain.categories, _words()["page"]
     if not channel.is_multinomial or channel.m * len(truths) > _MOST_CELLS:
         return None
-    exact = zip(*channel.entries, strict=True)
-    columns = [[_small(p, _MOST_NUMBERS) for p in column] for column in exact]
+    columns = [[_small(p, _MOST_NUMBERS) for p in c] for c in zip(*channel.entries, strict=True)]
     size = lcm(*(p.denominator for column in columns for p in column))
     if size > _MOST_NUMBERS or any(sum(column) != 1 for column in columns):
         return None
@@ -442,8 +438,8 @@ def _by_numbers(mechanism: Any) -> _Way | None:
     ends = [[int(end * size) for end in accumulate(column)] for column in columns]
     runs = [[range(low + 1, high + 1) for low, high in pairwise([0, *column])] for column in ends]
     ends_of = [[" to ".join(map(str, r[:: len(r) - 1 or 1])) or "-" for r in one] for one in runs]
-    rows = [list(row) for row in zip(map(_quoted, reports), *ends_of, strict=True)]
-    table = (["Say", *(f"if it is {_quoted(one)}" for one in truths)], rows)
+    rows = [list(row) for row in zip(map(label, reports), *ends_of, strict=True)]
+    table = (["Say", *(f"if it is {label(one)}" for one in truths)], rows)
     outcomes = tuple((str(place + 1), Fraction(1, size)) for place in range(size))
     draw = Draw(outcomes, 1, *(page[part].format(size=size) for part in ("deck", "numbers")))
     return [draw], [[page["find"]], table], lambda x, n: reports[bisect_left(ends[x], int(n))]

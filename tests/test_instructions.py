@@ -159,6 +159,7 @@ def test_what_no_deck_has_is_left_to_a_device():
         rr.KRR(["no", "yes"], epsilon=1.0),
         surveys.warner([False, True], 0.7310585786300048),
         rr.KRR(range(50), 0.51),
+        rr.MatrixDesign(["a", "b"], [[0.5, 1.0], [0.5, 2**-60]]),
     ):
         page = instructions(mechanism, QUESTION)
         assert page.rule is None
@@ -179,6 +180,10 @@ def test_arguments():
     ):
         with pytest.raises(rr.errors.RRStatsError):
             instructions(**{"mechanism": DESIGNS["warner"], "question": QUESTION, **wrong})
+    with pytest.raises(rr.errors.RRStatsError, match="no second question"):
+        instructions(DESIGNS["warner"], QUESTION, unrelated="Were you born in spring?")
+    two = surveys.cheater_detection(["no", "yes"], [0.2, 0.5], **NAMED)  # the samples 1 and 2
+    assert instructions(two, "?", group=2).draws[0].outcomes == (("truth", 0.5), ("say yes", 0.5))
     nasty = instructions(rr.KRR(["<b>", "{x}"], 0.75), "<script>")
     assert "<script>" not in nasty.to_html()
     assert "&lt;b&gt;" in nasty.to_html()
