@@ -123,7 +123,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "getting_started": [], "playground": []}
+# Pages alone in their section have nothing to show at their side.
+html_sidebars = {page.stem: [] for page in DOCS.glob("*.md") if page.stem != "gallery"}
 html_extra_path = [name for name in ("llms.txt",) if (DOCS / name).exists()]
 
 

@@ -884,7 +884,7 @@ def christofides(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """A card marked 1 .. m: its mark, or m + 1 minus it from people who have the attribute.
+    """A card marked 1 to m: its mark, or m + 1 minus it from people who have the attribute.
 
     Parameters
     ----------
