@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 import os
-import re
 import runpy
 import shutil
 import sys
@@ -42,7 +41,6 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["build", "cards", "client/*", "vectors", "jupyter_execute", "**/.*", "_*"]
-suppress_warnings = ["ref.term", "myst.xref_missing"]  # until all pages are written
 
 # -- pages ---------------------------------------------------------------------------------
 
@@ -141,19 +139,6 @@ def add_files(app, _exception=None):
                     archive.write(file, Path("rrstats", file.relative_to(package)))
 
 
-def until_all_is_written(_app, page, source):
-    """Leave out of the toctrees what is still to be written."""
-    for tree in re.findall(r"^```{toctree}\n(.*?)^```$", source[0], re.M | re.S):
-        folder = (DOCS / page).parent
-        lines = tree.splitlines(keepends=True)
-        kept = [
-            line
-            for line in lines
-            if not re.fullmatch(r"[a-z_/]+\n", line) or (folder / f"{line.strip()}.md").exists()
-        ]
-        source[0] = source[0].replace(tree, "".join(kept))
-
-
 def here(_app, _path, _page, content):
     """Turn the links of what is included from above docs into links within the site."""
     content[0] = content[0].replace("](CHANGELOG.md)", "](docs/changelog.md)")
@@ -163,6 +148,4 @@ def setup(app):
     """Connect what Sphinx has no setting for."""
     app.connect("build-finished", add_files)
     app.connect("include-read", here)
-    app.connect("source-read", until_all_is_written)
-    app.connect("env-get-outdated", lambda *_: ["index", "guide/index", "coming_from/index"])
     app.connect("missing-reference", reference_pages.link)
