@@ -1,7 +1,7 @@
 """rrstats: randomized response for sensitive categorical answers.
 
 Privatize a column under local differential privacy, exactly and securely, and estimate the
-true shares from the reports with intervals that hold.
+true proportions from the reports with confidence intervals.
 
     import rrstats as rr
 
@@ -24,7 +24,7 @@ import pandas as pd
 
 
 def _public() -> dict[str, tuple[str, str]]:
-    """For each public name its module and its name there, as the stub beside this file says."""
+    """The module and inner name of each public name, as the stub beside this file lists them."""
     found: dict[str, tuple[str, str]] = {}
     for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8")).body:
         if isinstance(node, ast.ImportFrom):
@@ -39,7 +39,7 @@ __all__ = sorted(name for name in _PUBLIC if name[0] != "_")  # type checkers re
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, imported where it is first used; `rr.files` needs pyarrow, too."""
+    """A public name, imported when it is first used; `rr.files` also needs pyarrow."""
     if name not in _PUBLIC:
         raise AttributeError(f"module 'rrstats' has no attribute {name!r}")
     module, inner = _PUBLIC[name]
@@ -57,7 +57,7 @@ def __dir__() -> list[str]:
 @pd.api.extensions.register_dataframe_accessor("rr")
 @pd.api.extensions.register_series_accessor("rr")
 def _accessor(data: Any) -> Any:
-    """``df.rr`` and ``s.rr``, which replace this when one of them is first used."""
+    """Replaces itself by the real ``df.rr`` and ``s.rr`` when one of them is first used."""
     for kind, name in ((pd.DataFrame, "FrameAccessor"), (pd.Series, "SeriesAccessor")):
         # Replaced at once: no thread finds a frame without an accessor.
         kind.rr = type(vars(kind)["rr"])("rr", __getattr__(name))

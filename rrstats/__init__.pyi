@@ -1,4 +1,4 @@
-"""The public names, and the modules that they live in; `rrstats/__init__.py` reads them here."""
+"""The public names and the modules that hold them; `rrstats/__init__.py` reads this file."""
 
 from rrstats import datasets as datasets
 from rrstats import errors as errors

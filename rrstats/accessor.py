@@ -1,7 +1,7 @@
-"""``df.rr`` and ``s.rr``: the public functions, at home in pandas.
+"""The pandas accessors ``df.rr`` and ``s.rr``: the public functions as methods.
 
-Registered by ``import rrstats``.  An accessor keeps nothing but the frame it stands on, and
-each method is a call of the public function of the same name.
+``import rrstats`` registers them.  An accessor holds only a reference to its frame or Series, and
+each method calls the public function of the same name.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rrstats.regression.models import linear, logit
 
 
 def _bound(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A public function as a method: the data first, all other arguments as there."""
+    """A public function as a method: the data come first, the other arguments are the same."""
 
     @functools.wraps(function)
     def method(self: Any, *args: Any, **options: Any) -> Any:
@@ -48,7 +48,7 @@ def _bound(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_formula(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A regression as a method of a frame: its formula, and all other arguments as there."""
+    """A regression as a method of a frame: the formula first, the other arguments are the same."""
 
     @functools.wraps(function)
     def method(self: Any, formula: str, **options: Any) -> Any:
@@ -68,19 +68,19 @@ class FrameAccessor:
 
         df.rr.privatize("answer", ["never", "once", "often"], 0.75)  # a new frame with reports
         df.rr.estimate("answer")                           # proportions with intervals
-        df.rr.estimate("answer", by="region")              # of each group
-        df.rr.crosstab("answer", "region")                 # a table; two private columns, too
-        df.rr.logit("answer ~ age")                        # a regression
-        df.rr.check("answer", ["never", "once", "often"])  # for the data curator, private
-        df.rr.mechanisms, df.rr.epsilon                    # how the frame was made
+        df.rr.estimate("answer", by="region")              # the same in each group
+        df.rr.crosstab("answer", "region")                 # a two-way table of true answers
+        df.rr.logit("answer ~ age")                        # a logistic regression
+        df.rr.check("answer", ["never", "once", "often"])  # private: for the data curator only
+        df.rr.mechanisms, df.rr.epsilon                    # how the frame was privatized
 
     The promise: for every record, whatever the other records and columns, the privatized cell is
     epsilon-LDP for replacing that record's value by any other declared category, missing, or
     anything else.  It does not hide that the record exists, its other columns, its index,
     its position, or the time the call took.  Epsilon adds up over privatized columns, over
     waves, over the rows of one person, and over repeated releases of the same source:
-    running a privatizing cell again is a second release.  What you attached to a frame as
-    attrs goes out with it, like its other columns.
+    running a privatizing cell again is a second release.  Entries that you added to
+    ``df.attrs`` stay in the released frame, like its other columns.
     """
 
     def __init__(self, data: pd.DataFrame) -> None:
@@ -108,20 +108,20 @@ class FrameAccessor:
         Parameters
         ----------
         columns : hashable, list of hashables, or mapping
-            A column's name or a list of names, with one design; or a mapping from column to
-            mechanism.
+            One column name or a list of names, all with the same design; or a mapping from
+            column name to mechanism.
         categories, prob, epsilon
             The design: categories with prob = P(report = truth) or epsilon, or a mechanism.
         unknown, missing, again, rng, threads, key, question
-            As for `rrstats.privatize`, for all these columns.
+            As for `rrstats.privatize`; they apply to all these columns.
         group, id : hashable, optional
-            The column of each row's sample, for mechanisms with several; and the column, or a
-            list of columns, of each row's person, for keyed reports.
+            ``group`` is the column that holds each row's sample, for designs with several samples.
+            ``id`` is the column, or list of columns, that identifies the person, for keyed reports.
 
         Returns
         -------
         DataFrame
-            With the same index, columns and order.
+            The same index, columns and order as the original.
 
         Examples
         --------
@@ -149,7 +149,7 @@ class FrameAccessor:
         again: bool = False,
         threads: int | None = None,
     ) -> pd.DataFrame:
-        """Privatize with reproducible noise, for teaching and tests; never to be released.
+        """Privatize with reproducible noise, for teaching and tests.  Never release the result.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class FrameAccessor:
         Returns
         -------
         DataFrame
-            Marked as simulated.
+            A new frame, marked as simulated.
 
         Examples
         --------
@@ -196,21 +196,21 @@ class FrameAccessor:
         Parameters
         ----------
         columns : hashable or list, optional
-            A column's name, or a list of names; by default all columns that the frame says are
-            privatized.  For designs in which each person gives two reports, a list of two names.
+            A column name or a list of names; by default all columns that the frame's metadata
+            record as privatized.  For designs with two reports per person, a list of two names.
         categories, prob, epsilon, mechanism
-            As for `rrstats.estimate`; by default what the frame says.  A name is the column that
-            holds the mechanism of each row.
+            As for `rrstats.estimate`; by default the recorded mechanism.  A string is the name of
+            the column that holds the mechanism of each row.
         group, by, weights, design
-            Names of columns, as for `rrstats.estimate`.
+            Column names, as for `rrstats.estimate`.
         target, observed
             As for `rrstats.estimate`.
 
         Returns
         -------
         Estimate, GroupEstimates or Estimates
-            Of one name an Estimate, with ``by`` GroupEstimates; of a list, even of one, Estimates.
-            Each prints its table, and ``to_frame()`` has the numbers.
+            One name gives an Estimate, or GroupEstimates with ``by``.  A list gives Estimates, even
+            a list of one name.  Each prints its table; ``to_frame()`` returns the numbers.
 
         Examples
         --------
@@ -245,21 +245,22 @@ class FrameAccessor:
         target: str = "population",
         missing: str = "drop",
     ) -> Means:
-        """Estimate means of a column of numbers in the true groups of a privatized column.
+        """Estimate means of a numeric column in the true groups of a privatized column.
 
         Parameters
         ----------
         values, by, group, weights : hashable
-            Names of columns, as for `rrstats.means`.
+            Column names, as for `rrstats.means`.
         mechanism : Mechanism, optional
-            Of ``by``, where the frame does not say it.
+            The mechanism of ``by``; needed only if the frame does not record it.
         target, missing
             As for `rrstats.means`.
 
         Returns
         -------
         Means
-            For a privatized 0/1 over ordinary groups use `estimate` with ``by`` instead.
+            For the proportions of a privatized column in ordinary groups, use `estimate` with
+            ``by``.
 
         Examples
         --------
@@ -294,7 +295,7 @@ class FrameAccessor:
         weights: Hashable = None,
         design: SampleDesign | None = None,
     ) -> Any:
-        """Count the reports of privatized columns; the counts add to those of other frames.
+        """Count the reports of privatized columns; tallies of several frames can be added.
 
         Parameters
         ----------
@@ -304,13 +305,13 @@ class FrameAccessor:
         Returns
         -------
         Tally
-            Or with ``by`` a dict from group to Tally; of a list of names a dict from name to that.
+            With ``by``, a dict from group to Tally; for a list of names, a dict from name to these.
         """
         given = {**locals()}
         return tally(given.pop("self")._data, given.pop("categories"), **given)
 
     def _mechanisms_of(self, mechanism: Any) -> Any:
-        """A mechanism, or the column of them that a name stands for."""
+        """The mechanism, or the column of mechanisms that a name refers to."""
         return column_of(self._data, mechanism) if isinstance(mechanism, str) else mechanism
 
     def check(self, column: Hashable, categories: Any) -> pd.DataFrame:
@@ -326,10 +327,10 @@ class FrameAccessor:
         Returns
         -------
         DataFrame
-            As of `rrstats.check`: private, as it shows true answers.  A last row names each
-            other column that "determines" or "nearly determines" the answers (``value``), with
-            the rows (``count``) whose answer others with the same value in it tell: noise
-            cannot hide what such a column shows.
+            The table of `rrstats.check`; it is private because it shows true answers.  The last
+            rows name the other columns (``value``) that "determine" or "nearly determine" the
+            answers (``status``).  Their ``count`` is the number of rows whose answer can be guessed
+            from other rows with the same value.  Noise cannot hide what such a column shows.
 
         Examples
         --------
@@ -344,54 +345,54 @@ class FrameAccessor:
 
     @property
     def mechanisms(self) -> Mapping[Hashable, Mechanism]:
-        """The mechanism of each column that the frame says is privatized, by the column's name.
+        """The mechanism of each column that the frame records as privatized, by column name.
 
-        Of a column with more than 100 categories the frame keeps a fingerprint: its name is there,
-        and asking for its mechanism raises MetadataError; the others are not held up by it.
+        For a column with more than 100 categories the frame holds only a fingerprint: the name is
+        listed, and looking up its mechanism raises MetadataError; other columns still work.
 
-        What a frame says of itself is a default, never evidence: raw values that were put
-        back into such a column cannot be noticed.
+        The record is a default, never evidence: rrstats cannot notice raw values that were put
+        back into such a column.
         """
         return Mechanisms(read(self._data.attrs))
 
     @property
     def epsilon(self) -> float:
-        """The privacy loss of one row over all columns that the frame says are privatized.
+        """The privacy loss of one row over all columns that the frame records as privatized.
 
-        Rounded up; for a column randomized again, of its final reports.  A frame says only what
-        its attrs kept: a merge, a CSV file, or a column assigned from a Series leaves releases
-        out, which only the data curator knows.  Where noise was simulated it holds only against who
-        does not know the seed.
-        Raises MetadataError where the frame says nothing, which is unknown and not 0, where a
-        column it speaks of is not there just once (renamed, dropped, or two waves side by side),
-        and where the type of one shows that it holds no reports any more.
+        It is rounded up; a column randomized again counts with its final reports.  The frame knows
+        only what its attrs kept: a merge, a CSV file, or a column assigned from a Series loses
+        records, and only the data curator knows of those releases.  If the noise was simulated,
+        epsilon holds only against people who do not know the seed.
+        Raises MetadataError if nothing is recorded (epsilon is then unknown, not 0), if a recorded
+        column is absent or occurs twice (renamed, dropped, or two waves side by side), or if a
+        column's type shows that it no longer holds reports.
         """
         return total_epsilon(record.epsilon for record in self._released())
 
     def budget(self, *, max_rows_per_person: int = 1, person: Hashable = None) -> Composition:
-        """Add up the privacy of all rows and columns of one person.
+        """Compute the total privacy loss of one person over all their rows and columns.
 
         Parameters
         ----------
         max_rows_per_person : int, default 1
-            The most rows that any one person has, as the study's design declares.
+            The largest number of rows of any one person, as the study's design declares it.
         person : hashable, optional
-            The column that says whose a row is; it is only checked that nobody has more rows
-            than declared.  The observed most is private, and never used or told.
+            The column that identifies the person of each row.  It serves only to check that nobody
+            has more rows than declared; the observed maximum is private, never used or shown.
 
         Returns
         -------
         Composition
-            As of `rrstats.privacy.compose`.  For a column randomized again, of its final
-            reports; not for whether a person answered, where missing answers were kept.
+            As from `rrstats.privacy.compose`.  A column randomized again counts with its final
+            reports.  If missing answers were kept, it does not cover whether a person answered.
 
         Raises
         ------
         MetadataError
-            As `epsilon` does.
+            In the cases that `epsilon` lists.
         ArgumentValueError
-            Where somebody has more rows, and for several rows of a person with keyed reports,
-            which show for certain whether two answers differ.
+            If a person has more rows than declared; or if keyed reports have several rows per
+            person, because these show for certain whether two answers differ.
 
         Examples
         --------
@@ -407,33 +408,33 @@ class FrameAccessor:
         ):
             raise ArgumentValueError(
                 f"column {keyed[0]!r} is keyed: two rows of one person show for certain whether "
-                "the answers differ, which no epsilon covers; for what the values are, but not "
+                "the answers differ, and no epsilon covers that; to cover the values, but not "
                 "whether they changed, count each distinct answer: rr.privacy.compose({column: "
-                "(mechanism, how many), ...})"
+                "(mechanism, number of answers), ...})"
             )
         if person is not None:
             check_rows_per_person(column_of(self._data, person), max_rows_per_person)
         return compose(released, max_rows_per_person=max_rows_per_person)
 
     def to_csv(self, path: Path | str, **options: Any) -> Any:
-        """Write this released frame to a CSV or TSV file, with the document of how it was made.
+        """Write this released frame to a CSV or TSV file, and its metadata to a second file.
 
         Parameters
         ----------
         path : path
-            Ends in .csv, .tsv, .csv.gz or .tsv.gz; the document lies beside it, as
+            Ends in .csv, .tsv, .csv.gz or .tsv.gz; the metadata document is written beside it, as
             ``PATH.rrstats.json``.
         **options
-            ``source`` (the file of the true answers) or ``ledger`` names the ledger in which
-            the release is entered, once however often it is saved; ``again`` and ``overwrite``
-            as for `rrstats.files.privatize_file`; ``mechanisms`` maps a column of more than 100
-            categories, of which the frame has only a fingerprint, to its mechanism; all others
-            are those of `DataFrame.to_csv`.  The index is left out unless ``index=True``.
+            ``source`` (the file of the true answers) or ``ledger`` names the ledger that records
+            the release, once however often it is saved.  ``again`` and ``overwrite`` are as for
+            `rrstats.files.privatize_file`.  ``mechanisms`` maps each column with more than 100
+            categories to its mechanism, because the frame holds only a fingerprint.  All others
+            go to `DataFrame.to_csv`.  The index is left out unless ``index=True``.
 
         Returns
         -------
         Receipt
-            What was written, and in which ledger it was entered, if in any.
+            The rows and columns written, and the ledger that records the release, if any.
 
         Examples
         --------
@@ -451,38 +452,38 @@ class FrameAccessor:
         return room.save_frame(self._data, self._released(), path, **options)
 
     def to_parquet(self, path: Path | str, **options: Any) -> Any:
-        """Write this released frame to a Parquet file, which says how its columns were made.
+        """Write this released frame to a Parquet file, with its metadata inside.
 
         Parameters
         ----------
         path : path
             Ends in .parquet or .pq.
         **options
-            As for `to_csv`; all others are those of `pyarrow.parquet.write_table`.
+            As for `to_csv`; all others go to `pyarrow.parquet.write_table`.
 
         Returns
         -------
         Receipt
-            What was written, and in which ledger it was entered, if in any.
+            The rows and columns written, and the ledger that records the release, if any.
         """
         return self.to_csv(path, **options)
 
     def _released(self) -> list[Any]:
-        """The records of all privatized columns; raises where there are none, or one is gone."""
+        """The records of all privatized columns; raises if there are none, or a column is gone."""
         records = read(self._data.attrs)
         if not records:
             raise MetadataError(
-                "this frame does not say how it was made, so its epsilon is unknown; pandas drops "
-                "that in a merge, and files of other tools never have it.  Put it back: df = "
-                "rr.metadata.carry(df, reports)"
+                "this frame has no record of how it was privatized, so its epsilon is unknown; "
+                "pandas drops the record in a merge, and files of other tools have none.  Put it "
+                "back: df = rr.metadata.carry(df, reports)"
             )
         for record in records:
             try:
                 column = column_of(self._data, record.name)
             except ArgumentValueError:
                 raise MetadataError(
-                    f"the frame speaks of a privatized column {record.name!r} that is not there "
-                    "just once, so its epsilon is unknown.  Say what became of it: df = "
+                    f"the frame records a privatized column {record.name!r} that is absent or "
+                    "occurs twice, so its epsilon is unknown.  State what became of it: df = "
                     f"rr.metadata.carry(df, names={{{record.name!r}: new}}), or dropped=["
                     f"{record.name!r}]"
                 ) from None
@@ -504,7 +505,7 @@ class SeriesAccessor:
         s.rr.privatize(["never", "once", "often"], 0.75)   # a Series of reports
         s.rr.estimate()                                    # an Estimate; a notebook shows a table
 
-    The promise is that of `df.rr`: see ``help(df.rr)``.
+    The privacy promise is the same as for `df.rr`: see ``help(df.rr)``.
     """
 
     def __init__(self, data: pd.Series[Any]) -> None:

@@ -1,8 +1,8 @@
-"""Errors and warnings, in one tree.
+"""Errors and warnings of rrstats.
 
-Every error of rrstats is an `RRStatsError` and also the built-in kind that Python users
-expect (`ValueError` or `TypeError`).  No message ever quotes a respondent's answer: messages
-count answers, name types, and list the declared categories.
+Every error is an `RRStatsError` and also the built-in error that Python users expect
+(`ValueError`, `TypeError`, `OSError` or `ImportError`).  No message ever quotes a respondent's
+answer: messages count answers, name types, and list the declared categories.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ class RRStatsError(Exception):
 
 
 class ArgumentValueError(RRStatsError, ValueError):
-    """An argument has the right type and a value outside its rule."""
+    """An argument has the right type, but its value is not allowed."""
 
 
 class ArgumentTypeError(RRStatsError, TypeError):
-    """An argument has a type that the function cannot serve."""
+    """An argument has a type that the function does not accept."""
 
 
 class UnknownAnswersError(ArgumentValueError):
-    """Answers outside the declared categories, where the caller asked for an error."""
+    """Some answers are outside the declared categories, and the caller asked for an error."""
 
 
 class NotIdentifiableError(ArgumentValueError):
-    """The reports carry no information about the truth, so nothing can be estimated."""
+    """The reports carry no information about the true answers, so nothing can be estimated."""
 
 
 class MetadataError(ArgumentValueError):
     """The metadata of a column contradict the data or an argument.
 
-    Documents may hold labels and keys of any length, so long messages are cut in the middle.
+    Metadata may hold labels of any length, so long messages are shortened in the middle.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -58,7 +58,7 @@ class MetadataError(ArgumentValueError):
 
 
 class DamagedDocumentError(MetadataError):
-    """A document in or beside a file, or the ledger of releases, cannot be read."""
+    """The metadata in or beside a file, or the ledger of releases, cannot be read."""
 
 
 class FileError(RRStatsError, OSError):
@@ -66,11 +66,11 @@ class FileError(RRStatsError, OSError):
 
 
 class SecondReleaseError(RRStatsError, ValueError):
-    """The same column of the same source was released before: both together tell more."""
+    """The same column of the same source was released before; both together reveal more."""
 
 
 class MissingPackageError(RRStatsError, ImportError):
-    """An optional package is needed for this call; the message says how to install it."""
+    """This call needs an optional package; the message says how to install it."""
 
 
 class RRStatsWarning(UserWarning):
@@ -78,19 +78,19 @@ class RRStatsWarning(UserWarning):
 
 
 class UnknownAnswersWarning(RRStatsWarning):
-    """Some answers were outside the categories and were answered uniformly at random."""
+    """Some answers were outside the categories and were replaced by uniformly random ones."""
 
 
 class ImplausibleReportsWarning(RRStatsWarning):
-    """Reports lie further off than noise goes: the mechanism given did not make them."""
+    """The reports are implausible under the given mechanism: another mechanism made them."""
 
 
 class LowPrecisionWarning(RRStatsWarning):
-    """Noise or small counts leave little information, so a result is imprecise or approximate."""
+    """A result is imprecise or approximate because of noise or small counts."""
 
 
 class ConvergenceWarning(RRStatsWarning):
-    """No finite maximum of the likelihood was found: it may lie at a probability of 0 or 1."""
+    """The likelihood has no finite maximum that could be found; a probability may be 0 or 1."""
 
 
 class SimulationWarning(RRStatsWarning):
@@ -98,11 +98,11 @@ class SimulationWarning(RRStatsWarning):
 
 
 class UnrecordedWarning(RRStatsWarning):
-    """The reports are right, but how they were made could not be recorded beside them."""
+    """The reports are correct, but the record of how they were made could not be stored."""
 
 
 def warn(text: str, category: type[RRStatsWarning]) -> None:
-    """Warn with a fixed text, as if the first caller outside this package had."""
+    """Warn with a fixed text at the line of the first caller outside this package."""
     level = 1
     frame: FrameType | None = sys._getframe(0)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "rrstats":

@@ -226,7 +226,7 @@ def test_what_is_asked_of_a_frame():
     for arguments, kind, words in refused:
         with pytest.raises(kind, match=words):
             tally(data, M, **arguments)
-    with pytest.raises(ArgumentTypeError, match="a mechanism knows its prob"):
+    with pytest.raises(ArgumentTypeError, match="a mechanism already has its prob"):
         tally(data, {"answer": M}, 0.75, columns="answer")
 
 

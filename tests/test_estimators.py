@@ -529,7 +529,7 @@ BAD = [
     (lambda: rr.estimate(["no"]), "Give the mechanism"),
     (lambda: rr.estimate(["no"], ["no", "yes"], 0.5), "no information"),
     (lambda: rr.estimate(["no"], ["no", "yes"], 0.75, ddof=2), "ddof must be 0 or 1"),
-    (lambda: rr.estimate(["no"], rr.KRR(["no", "yes"], 0.75), 0.75), "a mechanism knows its"),
+    (lambda: rr.estimate(["no"], rr.KRR(["no", "yes"], 0.75), 0.75), "a mechanism already has its"),
     (
         lambda: rr.estimate(rr.tally(["no"], ["no", "yes"], 0.75), ["no", "yes"], 0.8),
         "the tally was counted for",

@@ -113,7 +113,7 @@ def test_a_failed_save_leaves_nothing(released, source, tmp_path):
 def test_a_frame_that_says_nothing_is_refused(source, tmp_path):
     """It may hold true answers."""
     raw = pd.read_csv(source)
-    with pytest.raises(MetadataError, match="does not say"):
+    with pytest.raises(MetadataError, match="has no record"):
         raw.rr.to_csv(tmp_path / "a.csv")
     with pytest.raises(MetadataError, match="does not say"):
         files.statement_of(raw)

@@ -959,9 +959,9 @@ def test_the_budget_of_a_frame():
 
 def test_a_frame_that_says_nothing_has_an_unknown_budget():
     """As for epsilon: unknown is not 0, and a column that is gone is no less spent."""
-    with pytest.raises(MetadataError, match="does not say how it was made"):
+    with pytest.raises(MetadataError, match="no record of how it was privatized"):
         pd.DataFrame({"a": ["no"]}).rr.budget()
-    with pytest.raises(MetadataError, match="not there just once"):
+    with pytest.raises(MetadataError, match="is absent or occurs twice"):
         panel().drop(columns="b").rr.budget()
     with pytest.raises(ArgumentValueError, match="nobody"):
         panel().rr.budget(person="nobody")

@@ -130,15 +130,15 @@ def test_a_lifetime_of_reports_tells_no_more_than_the_kept_answer():
     [
         (0.0, "above 0, by as much as a double prob can express"),
         (1e-300, "above 0, by as much as a double prob can express"),
-        (2.0, "without a second round"),
-        (3.0, "below the lifetime's"),
+        (2.0, "use one KRR"),
+        (3.0, "below the lifetime epsilon"),
         (-1.0, "finite number of at least 0"),
         (math.nan, "finite number"),
         (5e-324, "above 0, by as much"),
     ],
 )
 def test_epsilons_out_of_range(request_, words):
-    """A first report's epsilon is above 0 and below the lifetime's; the message says so."""
+    """A first report's epsilon is above 0 and below the lifetime epsilon; the message says so."""
     with pytest.raises(ArgumentValueError, match=words):
         two_rounds(list("abc"), epsilon_lifetime=2.0, epsilon_first_report=request_)
 

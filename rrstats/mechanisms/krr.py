@@ -1,10 +1,10 @@
-"""k-ary randomized response: tell the truth, or name one of the others.
+"""k-ary randomized response: report the true category, or one of the others.
 
 A respondent reports their own category with probability ``prob``, otherwise one of the
-other k - 1, each equally likely.  1 is no privacy; 1/k is no information.
-Report probabilities: p of the truth, q = (1 - p) / (k - 1) elsewhere; epsilon = ln(p / q).
-For many categories and little epsilon other mechanisms need far fewer people: k-RR's
-variance grows with k.
+other k - 1, each equally likely.  prob = 1 gives no privacy; prob = 1/k gives no information.
+Report probabilities: p for the truth, q = (1 - p) / (k - 1) for each other category;
+epsilon = ln(p / q).  The variance grows with k: for many categories and a small epsilon other
+mechanisms need far fewer people.
 Sources: Warner (1965) for k = 2; Kairouz, Bonawitz and Ramage (2016); OpenDP, proof of
 make_randomized_response.
 """
@@ -41,26 +41,26 @@ class KRR(Mechanism):
     ----------
     categories : sequence of k hashables
         At least 2 distinct answers, in the order of the design; a missing value may be one of
-        them.  Declared, never inferred from data.  A codebook, ``{1: "never", 2: "once"}``, has
-        value labels: reports are its codes, and results show the labels.
+        them.  They are declared, never inferred from data.  A codebook such as
+        ``{1: "never", 2: "once"}`` adds value labels: reports are codes, results show labels.
     prob : float, optional
-        P(report = truth), in [1/k, 1), taken as the exact rational number that the double is.
+        P(report = truth), in [1/k, 1); the double is used as an exact rational number.
     epsilon : float, optional
-        Instead of prob: nats; the largest double prob whose exact epsilon is at most the
-        request, so that ``m.epsilon <= epsilon``.
+        The privacy loss in nats, instead of prob.  The prob is then the largest double whose exact
+        epsilon is at most this value, so that ``m.epsilon <= epsilon``.
 
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        From these arguments alone, never from data.
+        These depend on the arguments alone, never on data.
 
     Notes
     -----
-    The promise: for every two truths and every report y,
+    The promise: for every two true answers and every report y,
     P(y | truth) <= exp(m.epsilon) P(y | other truth), with ``m.epsilon`` rounded up.
-    A value outside the categories is first replaced by a uniform category, so that its
+    A value outside the categories is first replaced by a uniformly random category, so its
     report is uniform over all k.
-    Frozen and hashable; equal to another with the same categories (in type and order) and prob.
+    A KRR is immutable and hashable; two are equal if categories (type and order) and prob are.
 
     References
     ----------
@@ -90,16 +90,16 @@ class KRR(Mechanism):
 
     @cached_property
     def channel(self) -> KRRChannel:
-        """Each report supports one category: the truth with probability ``prob``."""
+        """The transition probabilities: a report supports the true category with prob."""
         return KRRChannel.of(self.k, Fraction(self.prob))
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
-        """Reports of one block of true codes (each below k), as new codes of the same type.
+        """Randomize one block of true codes (each below k) into new codes of the same type.
 
         Parameters
         ----------
         codes : array of shape (rows,)
-            Of ``domain.dtype``, which holds every sum up to 2k - 2.
+            The dtype is ``domain.dtype``, which holds every sum up to 2k - 2.
         source, block
             As for `Mechanism.randomize`.
 
@@ -109,14 +109,13 @@ class KRR(Mechanism):
 
         Notes
         -----
-        The noise is a shift mod k drawn without looking at the codes: 0 with probability
-        ``prob``, otherwise one of 1 .. k-1.
+        The noise is a shift modulo k, drawn independently of the codes: 0 with probability
+        ``prob``, otherwise uniform on 1 .. k-1.
         """
         check_codes(codes, self.domain)
         rows, k = len(codes), self.domain.k
         lie = ~coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob))
         if k == 2:
-            # The other of 0 and 1.
             return codes ^ lie.view(np.uint8)
         shift = below(source, LIE_STREAM, block, rows, bound=k - 1).astype(codes.dtype, copy=False)
         shift += codes.dtype.type(1)  # a lie is never the truth
@@ -130,12 +129,12 @@ class KRR(Mechanism):
 def as_mechanism(
     categories: Any, prob: float | None = None, epsilon: float | None = None
 ) -> Mechanism:
-    """The mechanism that three arguments name: one rule for the whole package.
+    """The mechanism that the arguments categories, prob and epsilon describe.
 
     Parameters
     ----------
     categories : Mechanism, mapping from sample to Mechanism, or sequence of hashables
-        A design (then nothing else), or the categories of a k-RR with ``prob`` or ``epsilon``.
+        A mechanism by itself, or the categories of a k-RR with ``prob`` or ``epsilon``.
     prob, epsilon : float, optional
         As for `KRR`.
 
@@ -146,7 +145,7 @@ def as_mechanism(
     Raises
     ------
     ArgumentTypeError
-        Where neither or both are given, or a mechanism and more.
+        For categories without exactly one of prob and epsilon, or a mechanism with one of them.
     """
     if isinstance(categories, Mapping) and any(
         isinstance(one, Mechanism) for one in categories.values()
@@ -155,8 +154,8 @@ def as_mechanism(
     if isinstance(categories, Mechanism):
         if prob is not None or epsilon is not None:
             raise ArgumentTypeError(
-                "a mechanism knows its prob and epsilon; give either a mechanism, or categories "
-                "with prob or epsilon"
+                "a mechanism already has its prob and epsilon; give either a mechanism, or "
+                "categories with prob or epsilon"
             )
         return categories
     return KRR(categories, prob, epsilon=epsilon)
@@ -165,25 +164,25 @@ def as_mechanism(
 def two_rounds(
     categories: object, *, epsilon_lifetime: float, epsilon_first_report: float
 ) -> Chain:
-    """k-RR drawn once and kept, and k-RR of what was kept for each report of a panel.
+    """Two rounds of k-RR for a panel: one permanent draw, and a new draw for each report.
 
-    A respondent who is asked every week draws once, with a lifetime's epsilon, keeps the result,
-    and randomizes it anew for each report: averaging the reports shows the kept answer at most.
+    A respondent who is asked every week randomizes the answer once and keeps the result.  Each
+    report randomizes the kept answer again, so averaging reports reveals at most the kept answer.
 
     Parameters
     ----------
     categories : sequence of hashables
         As for `KRR`.
     epsilon_lifetime : float
-        Nats; for all reports of one unchanged answer together.
+        The privacy loss in nats of all reports of one unchanged answer together.
     epsilon_first_report : float
-        Nats, below the lifetime's; for one report, seen alone.
+        The privacy loss in nats of one report alone; below the lifetime epsilon.
 
     Returns
     -------
     Chain
-        ``chain.first`` is the permanent round, ``chain.second`` the one of each report.
-        ``chain.epsilon`` is that of one report, ``chain.first.epsilon`` the lifetime's.
+        ``chain.first`` is the permanent round, ``chain.second`` the round of each report.
+        ``chain.epsilon`` is for one report, ``chain.first.epsilon`` for the lifetime.
 
     Raises
     ------
@@ -193,13 +192,13 @@ def two_rounds(
     Notes
     -----
     Each wave is ``rr.privatize(kept, chain.second, again=True)`` and is estimated with ``chain``.
-    ``rr.privatize(values, chain)`` draws both rounds and keeps nothing: a second call of that is a
-    second permanent answer, and costs the lifetime's epsilon again, as does each further answer of
-    a person whose true answer changed.  A kept answer makes its owner recognizable.
-    The product of two k-RR is one, with p - q = (p1 - q1)(p2 - q2).  The published second round
-    (Arcolezi et al., L-GRR) leaves out the k - 2 ways by which a report returns to the truth or
-    comes to another answer over a third: it keeps its promise and needs up to 90 times the people
-    (k = 100).  Source: Erlingsson, Pihur and Korolova (2014), RAPPOR.
+    ``rr.privatize(values, chain)`` draws both rounds and keeps nothing.  A second such call draws
+    a second permanent answer and costs the lifetime epsilon again; so does each new true answer of
+    a person.  A kept answer can make its owner recognizable.
+    Two rounds of k-RR are again a k-RR, with p - q = (p1 - q1)(p2 - q2).  The published second
+    round (Arcolezi et al., L-GRR) omits k - 2 paths through other categories to each report: its
+    promise holds, but it needs up to 90 times the people (k = 100).
+    Source: Erlingsson, Pihur and Korolova (2014), RAPPOR.
 
     Examples
     --------
@@ -224,7 +223,7 @@ def two_rounds(
     if prob == least:
         raise ArgumentValueError(
             "epsilon_first_report must be above 0, by as much as a double prob can express, and "
-            f"below the lifetime's epsilon {first.epsilon!r}, got {request!r}; without a second "
-            "round each report has the lifetime's"
+            f"below the lifetime epsilon {first.epsilon!r}, got {request!r}; to give each report "
+            "the lifetime epsilon, use one KRR"
         )
     return Chain(first, KRR(categories, prob))
