@@ -259,7 +259,9 @@ def test_writes_the_page(tmp_path, capsys):
     assert "s in all; load " in about
     assert all(line in printed for line in about.splitlines())
     rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
-    assert ["Categorical, k = 4, ns/row", "str, k = 4, ns/row"] == [row[0] for row in rows[1:3]]
+    assert ["Categorical, k = 4, ns/row", f"{inputs.TEXT}, k = 4, ns/row"] == [
+        row[0] for row in rows[1:3]
+    ]
     assert all(cell in printed for row in rows[1:3] for cell in row[1:5])
     head, rule = (line for line in text.splitlines() if line.startswith(("| case", "|---")))
     assert head.count("|") == rule.count("|") == 1 + len(rows[1])
