@@ -140,10 +140,10 @@ table { border-collapse: collapse; margin: 1rem 0; }
 th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid #ccc;
          vertical-align: top; }
 pre { background: #f4f4f4; padding: .8rem 1rem; overflow-x: auto; font-size: .85rem;
-      overflow-wrap: normal; }
+      white-space: pre-wrap; }
 .warning { border: 3px solid #b00020; color: #b00020; padding: .8rem 1rem; font-weight: bold; }
 @media print { body { margin: 0; max-width: none; font-size: 11pt; line-height: 1.4; }
-               h2 { margin-top: 1.2rem; } pre { white-space: pre-wrap; } }
+               h2 { margin-top: 1.2rem; } }
 """
 
 

@@ -369,7 +369,7 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> _Way | None:
         else:  # the own of each of two answers
             one = given[called.startswith("second")] if isinstance(given, tuple) else given
             given = [one, 1 - Fraction(one)]
-        second = unrelated if called == "second question" else None
+        second = unrelated if called == "second answer" else None
         draws.append(_draw(called, dict(zip(marks, given, strict=True)), second, numbers))
     if None in draws:
         return None
