@@ -1,9 +1,9 @@
-"""Rules about arguments: each is written here once, and every error reads the same.
+"""Checks of arguments: each rule is written once, so all errors have the same form.
 
 A check takes the argument and its name, and returns it in the form that the code works with.  It
-raises ArgumentTypeError for a wrong type and ArgumentValueError for a wrong value, and the message
-names the argument, the rule, and what was found.  Parameters may be quoted, as these checks do;
-a column of answers is never quoted: its errors count cells and name types.
+raises ArgumentTypeError for a wrong type and ArgumentValueError for a wrong value; the message
+names the argument, the rule, and what was found.  Messages may quote parameters.  They never quote
+a column of answers: they count its cells and name types.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 MOST_CATEGORIES = 2**63
 
 _LONGEST = 60
-"""Errors quote a label of so many letters, and name the type of a longer one."""
+"""The longest label that errors quote; of a longer one they name the type."""
 
 _MOST_COUNT = 2**53
-"""The largest count that a double holds exactly, as all estimation does."""
+"""The largest allowed count: up to it a double holds every count exactly."""
 
 
 def type_name(value: object) -> str:
@@ -36,7 +36,7 @@ def type_name(value: object) -> str:
 
 
 def quote(value: object) -> str:
-    """A label as an error shows it: anything but one short label by its type.
+    """A label as an error shows it: a short label in full, anything else by its type.
 
     >>> quote("Yes"), quote(["no", "yes"])
     ("'Yes'", 'list')
@@ -47,7 +47,7 @@ def quote(value: object) -> str:
 
 
 def cut(value: object, most: int = 200) -> str:
-    """A part of a document as an error shows it; of a long one the beginning.
+    """A part of a document as an error shows it; a long one is cut.
 
     >>> cut("x" * 1000, 5)
     "'xxxx..."
@@ -57,7 +57,7 @@ def cut(value: object, most: int = 200) -> str:
 
 
 def quote_list(labels: Iterable[object], most: int = 8) -> str:
-    """Labels as a list, shortened where there are many.
+    """Labels as a list, shortened if there are many.
 
     >>> quote_list(range(20))
     '[0, 1, 2, 3, 4, 5, ... 20 in all]'
@@ -84,10 +84,10 @@ def check_number(
     ends: str = "[]",
     hint: str = "",
 ) -> float:
-    """A real number as a double, inside an interval; without one, NaN and infinity pass.
+    """A real number in an interval, as a double; without an interval NaN and infinity pass.
 
-    ends : the brackets of the interval, such as ``"[)"``; an infinite end is closed by ``[`` or
-        ``]`` and open otherwise.  hint : stands behind what was found.
+    ends : the brackets of the interval, such as ``"[)"``.  With ``[`` or ``]`` an infinite end is
+        allowed, otherwise not.  hint : text added at the end of the message.
     """
     value = _scalar(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
@@ -132,7 +132,7 @@ def check_whole_number(
 
 
 def check_count(value: object, name: str) -> int:
-    """A count, at least 0 and exact as a double; whole numbers of any type, such as 5.0."""
+    """A count in [0, 2**53]: a whole number of any type, such as 5 or 5.0."""
     found = check_number(value, name)
     if not 0 <= found <= _MOST_COUNT or found != _scalar(value) or not found.is_integer():
         large = found > _MOST_COUNT or (found == _MOST_COUNT and found != _scalar(value))
@@ -142,7 +142,7 @@ def check_count(value: object, name: str) -> int:
 
 
 def check_probability(value: object, name: str, ends: str = "[]") -> float:
-    """A probability as a double; ``ends`` says which of 0 and 1 belong to the rule."""
+    """A probability as a double; ``ends`` says whether 0 and 1 are allowed."""
     found = _scalar(value)
     percent = isinstance(found, int | float) and 1 < found < 100
     hint = f"write {found / 100:g} for {found:g}%" if percent else ""
@@ -164,14 +164,14 @@ def check_one_of(value: object, name: str, options: Iterable[Any]) -> Any:
 
 
 def check_bool(value: object, name: str) -> bool:
-    """True or False, and nothing that only counts as one of them."""
+    """True or False; no other value, such as 1 or 0."""
     if not isinstance(value, bool | np.bool_):
         raise ArgumentTypeError(f"{name} must be True or False, found {type_name(value)}")
     return bool(value)
 
 
 def check_instance(value: Any, name: str, kind: Any, rule: str) -> Any:
-    """A value of some types, as for isinstance; ``rule`` names them with their article."""
+    """A value of the given types, as for isinstance; ``rule`` names them with their article."""
     if not isinstance(value, kind):
         raise ArgumentTypeError(f"{name} must be {rule}, found {type_name(value)}")
     return value
@@ -231,7 +231,7 @@ def check_proportions(values: Any, name: str, size: int) -> Floats:
 
 
 def check_weights(values: Any, name: str, rows: int) -> Floats:
-    """One weight a row, none negative and not all 0; a message says how many are wrong."""
+    """One weight for each row, none negative and not all 0; errors count the wrong weights."""
     found = check_numbers(values, name, size=rows, low=0.0)
     if rows and not found.any():
         raise ArgumentValueError(f"{name} must not all be 0")
@@ -252,13 +252,13 @@ def check_prob(value: object, categories: int, *, lowest: float | None = None) -
     if (1 / categories <= found if lowest is None else lowest < found) and found < 1:
         return found
     if found == 1:
-        why = "at 1 every report is the truth: no privacy"
+        why = "at 1 every report is the true answer, so there is no privacy"
     elif lowest is None and 0 < found < 1:
-        why = f"below 1/{categories} each other answer is likelier than the truth"
+        why = f"below 1/{categories} each other answer is likelier than the true answer"
     elif 1 < found < 100:
         why = f"write {found / 100:g} for {found:g}%"
     else:
-        why = "it is the probability that a report is the truth"
+        why = "it is the probability that a report is the true answer"
     categories_text = f"[1/{categories}, 1) for {categories} categories"
     allowed = categories_text if lowest is None else f"({lowest:g}, 1)"
     raise ArgumentValueError(f"prob must be in {allowed}, got {found!r}; {why}")

@@ -120,7 +120,7 @@ def test_keyed_batches_do_not_depend_on_where_they_are_cut():
 def test_a_claim_that_a_column_holds_reports_is_heard():
     """Reports are privatized again only with again=True, and both rounds are recorded."""
     made = BatchRelease(SCHEMA, {"answer": M}).schema
-    with pytest.raises(rr.errors.MetadataError, match="holds reports already"):
+    with pytest.raises(rr.errors.MetadataError, match="holding reports already"):
         BatchRelease(made, {"answer": M})
     twice = BatchRelease(made, {"answer": M, "yes": COIN}, again=True)
     assert [rr.mechanisms.Chain(M, M), COIN] == [record.resolve() for record in twice.records]

@@ -347,7 +347,7 @@ def test_packed_reports_that_are_none(mechanism, payload):
 def test_what_is_no_report_is_not_encoded(report):
     """Anything else than a report is refused by its type alone."""
     for mechanism in (M, rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2)):
-        with pytest.raises(ArgumentValueError, match="report must be one that this") as caught:
+        with pytest.raises(ArgumentValueError, match="report must be a report of this") as caught:
             rr.client.encode_report(mechanism, report)
         assert "secret" not in str(caught.value)
 

@@ -577,7 +577,7 @@ def test_a_polars_enum_holds_the_declared_categories():
         out = truth(answers, ["no", "yes"])
         assert pl.Enum(["no", "yes"]) == out.dtype
         assert ["yes", "no"] == out.to_list()
-    with pytest.raises(ArgumentTypeError, match=r"beside a DataFrame give a mapping"):
+    with pytest.raises(ArgumentTypeError, match=r"for a DataFrame give a mapping"):
         rr.privatize(answers.to_frame(), ["no", "yes"], 0.75)
 
 

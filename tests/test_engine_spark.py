@@ -160,7 +160,7 @@ def test_the_target_says_how_it_was_made_to_spark_and_to_others(spark, rrs, tmp_
     assert shares == rr.files.estimate_file(out)["answer"].proportions.tolist()
     renamed = read.withColumnRenamed("answer", "reply")
     for source, name in ((out, "answer"), (read, "answer"), (renamed, "reply")):
-        with pytest.raises(rr.errors.MetadataError, match="holds reports already"):
+        with pytest.raises(rr.errors.MetadataError, match="holding reports already"):
             rrs.privatize_parquet(source, tmp_path / "twice", {name: M})
     twice = rrs.privatize_parquet(out, tmp_path / "twice", {"answer": M}, again=True)
     assert rr.mechanisms.Chain(M, M).to_dict() == twice.records[0].mechanism
@@ -170,7 +170,7 @@ def test_pandas_files_are_taken_for_what_they_say(spark, rrs, tmp_path):
     """A Parquet file that rrstats made says in its footer that a column holds reports."""
     frame = pd.DataFrame({"answer": WORDS * 5}).rr.privatize("answer", M)
     frame.to_parquet(tmp_path / "reports.parquet")
-    with pytest.raises(rr.errors.MetadataError, match="holds reports already"):
+    with pytest.raises(rr.errors.MetadataError, match="holding reports already"):
         rrs.privatize_parquet(tmp_path / "reports.parquet", tmp_path / "out", {"answer": M})
 
 

@@ -80,7 +80,7 @@ def test_a_table_remembers_what_was_made_before():
     both = rr.privatize(one, {"w": KRR})
     records = rr.metadata.read({"rrstats": json.loads(both.schema.metadata[b"rrstats"])})
     assert {"v", "w"} == {record.name for record in records}
-    with pytest.raises(rr.errors.MetadataError, match="holds reports already"):
+    with pytest.raises(rr.errors.MetadataError, match="holding reports already"):
         rr.privatize(both, {"v": KRR})
     again = rr.privatize(both, {"v": KRR}, again=True)
     said = rr.metadata.read({"rrstats": json.loads(again.schema.metadata[b"rrstats"])})
@@ -94,5 +94,5 @@ def test_an_index_of_pandas_in_a_table_is_refused():
     with pytest.raises(rr.errors.ArgumentValueError, match="__index_level_0__"):
         rr.privatize(pa.Table.from_pandas(frame), {"v": KRR})
     frame.index.name = "V"
-    with pytest.raises(rr.errors.ArgumentValueError, match="the index carries the name"):
+    with pytest.raises(rr.errors.ArgumentValueError, match="the index is also named"):
         frame.rr.privatize("v", KRR)

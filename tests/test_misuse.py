@@ -35,7 +35,7 @@ def test_an_index_with_the_answers_is_refused_in_every_form(label):
         lambda: series.rr.privatize(YES_NO),
         lambda: data.rr.privatize("a", YES_NO),
     ):
-        with pytest.raises(rr.errors.RRStatsError, match="the index carries the name"):
+        with pytest.raises(rr.errors.RRStatsError, match="the index is also named"):
             call()
 
 

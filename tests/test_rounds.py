@@ -283,7 +283,7 @@ def test_missing_kept_reports_stay_missing():
     assert [False, True, False] == [report is None for report in rr.instantaneous(kept, m)]
     series = rr.instantaneous(pd.Series(kept, dtype=object), m)
     assert [False, True, False] == list(series.isna())
-    with pytest.raises(ArgumentValueError, match=r"1 of 3 kept reports are not .*, or missing"):
+    with pytest.raises(ArgumentValueError, match=r"1 of 3 kept reports are not .*, or are missing"):
         rr.instantaneous(np.array(kept, dtype=object), m)  # booleans have no place for it
 
 

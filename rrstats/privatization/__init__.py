@@ -1,6 +1,6 @@
-"""From answers to reports: a column, a frame, and a single answer.
+"""Randomization of answers into reports: columns, frames and single answers.
 
-`column` makes reports of one column, whole or in blocks; `frame` has `privatize`, `simulate` and
-`check` of columns and frames, and `instantaneous`, the reports of a wave from kept ones; `single`
-takes one answer at a time and writes reports as text (`rr.client`).
+`column` randomizes one column, whole or in blocks.  `frame` has `privatize`, `simulate` and
+`check` for columns and frames, and `instantaneous`, which draws a wave's reports from kept ones.
+`single` randomizes one answer at a time and writes reports as text (`rr.client`).
 """

@@ -1,9 +1,9 @@
-"""One column on its way from answers to reports, whole or in parts.
+"""Randomization of one column, whole or in parts.
 
-A `ColumnRelease` holds what was declared and where the words come from: a key of its own, fresh
-from the operating system, or a secret one and the ids of the persons.  Answers outside the
-categories are replaced by a uniform category from a stream of their own, for every mechanism
-alike, and then randomized like all others.
+A `ColumnRelease` holds the declared design and the source of random words: a fresh key from the
+operating system, or a secret key together with the persons' ids.  For every mechanism, answers
+outside the categories are first replaced by a uniformly random category, drawn from a separate
+stream, and then randomized like all others.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def randomize_block(
     *,
     samples: NDArray[np.intp] | None = None,
 ) -> NDArray[Any]:
-    """Reports of one block of answers, of which those that match no category are made uniform.
+    """Randomize one block of answers, after replacing those that match no category.
 
-    encoded : given away; its codes may become the reports.
-    samples : the sample of each row, where the mechanism has several.
+    encoded : the encoded answers; their codes may be overwritten by the reports.
+    samples : the sample of each row, for mechanisms with several samples.
     """
     codes, outside, k = encoded.codes, encoded.outside, mechanism.domain.k
-    # Words are drawn for every row, so that they tell nothing of how many were unknown.
+    # Words are drawn for every row, so their number does not depend on how many are unknown.
     codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), bound=k, only=outside)
     if samples is not None:
         codes = cast(Samples, mechanism).join(codes, samples)
@@ -64,10 +64,10 @@ def randomize_block(
 
 
 def _threads_for(column: Column, threads: object) -> int:
-    """Threads that share a large column; by default several for text alone.
+    """The number of threads for a large column; the default is above 1 only for text.
 
-    Arrow works on a block of text for milliseconds, and without the interpreter; blocks of codes
-    are so short that threads would wait for one another.
+    Arrow works on a block of text for milliseconds without holding the interpreter lock; blocks
+    of codes are so short that threads would wait for one another.
     """
     if threads is not None:
         return check_whole_number(threads, "threads", 1)
@@ -79,28 +79,28 @@ def _threads_for(column: Column, threads: object) -> int:
 def _chained(
     record: ColumnRecord, mechanism: Mechanism, *, again: bool, missing: str, rng: Any
 ) -> Chain:
-    """Both rounds, where the data say in ``record`` that they are reports already."""
+    """The chain of both rounds, for data whose ``record`` says that they are already reports."""
     if not again:
         raise MetadataError(
-            f"column {record.name!r} says that it holds reports already; again=True (--again) "
+            f"column {record.name!r} is recorded as holding reports already; again=True (--again) "
             "randomizes the reports once more (post-processing, no new privacy loss); for a new "
             "release of the true answers start from the original data, and add up the epsilons"
         )
     if record.simulated and (rng is None or isinstance(rng, SecureGenerator)):
         raise MetadataError(
-            f"column {record.name!r} holds simulated reports: whoever knows their seed sees "
-            "through the first round; start from the original data, or simulate the second too"
+            f"column {record.name!r} holds simulated reports: a person who knows the seed can "
+            "undo the first round; start from the original data, or simulate the second round too"
         )
     if record.missing == "keep" and missing != "keep":
         raise ArgumentValueError(
-            f"column {record.name!r} was made with missing='keep', which published who did not "
-            "answer; give missing='keep' again, so that those rows stay out of the counts"
+            f"column {record.name!r} was privatized with missing='keep', which published who did "
+            "not answer; give missing='keep' again, so that those rows stay out of the counts"
         )
     return Chain(record.resolve(), mechanism)
 
 
 class Answers(NamedTuple):
-    """Answers to privatize: their column, the sample of each, and whose each is."""
+    """Answers to privatize: their column, and the sample and the person of each."""
 
     column: Column
     samples: NDArray[np.intp] | None
@@ -108,23 +108,23 @@ class Answers(NamedTuple):
 
 
 class ColumnRelease(Unpicklable):
-    """One column, privatized whole or in parts: all declarations checked, nothing drawn yet.
+    """One column to privatize, whole or in parts: all arguments are checked, nothing is drawn yet.
 
-    like : the column, or any cells of its type: only the type counts here.
+    like : the column, or any cells of its type; only the type matters here.
     mechanism, unknown, missing, rng, threads : as for `privatize`.
     column : the place of the column in the release; columns never share words.
-    key, question : for keyed reports, the secret and what was asked; see `keyed`.
-    record, again : what the data say of the column's earlier rounds, if anything, and whether
-        another is wanted.
-    Each part gets the next blocks of words of one key, so parts never share noise either, from
-    whatever thread they come; a forked process must make its own, and a copy is refused.
-    ``recorded`` is the mechanism to record, a chain where the answers are reports already, and
+    key, question : for keyed reports, the secret key and the question's name; see `keyed`.
+    record, again : the record of the column's earlier rounds, if any, and whether another round
+        is wanted.
+    Each part gets the next blocks of words of one key, so parts never share noise, in whatever
+    thread they run.  A forked process must create its own object; copies are refused.
+    ``recorded`` is the mechanism to record, a chain if the answers are already reports;
     ``facts`` are the other facts of the record.
-    ``rows``, ``unknown`` and ``missing`` count the answers so far that were given, that are
-    outside the categories, and that are missing where missing is not a category; they are for the
-    data curator only.  ``outside`` counts those that the policies treat as unknown,
-    ``may_refuse`` is true where answers must be looked at before anything is drawn, ``secure``
-    where the noise is not simulated, so that the reports may be released.
+    ``rows`` counts the answers so far, ``unknown`` those outside the categories, and ``missing``
+    the missing ones if missing is not a category; all three are for the data curator only.
+    ``outside`` counts the answers that the policies treat as unknown.  ``may_refuse`` is true if
+    answers must be inspected before anything is drawn.  ``secure`` is true if the noise is not
+    simulated, so that the reports may be released.
 
     >>> import numpy as np, rrstats as rr
     >>> release = ColumnRelease(np.array([], dtype=int), rr.KRR([1, 2, 3], 0.5))
@@ -154,17 +154,17 @@ class ColumnRelease(Unpicklable):
         if mechanism.domain.missing_code is not None and missing not in ("unknown", "uniform"):
             raise ArgumentValueError(
                 f"missing={missing!r} contradicts the categories, which have a missing value: "
-                "there, not answering is an answer like any other; leave missing= out"
+                "a missing answer is then a category like any other; leave missing= out"
             )
         self._keyed = None
         if key is not None:
             if question is None or rng is not None:
                 raise ArgumentTypeError(
-                    "keyed reports take no rng, and need a name of what was asked, so that no two "
+                    "keyed reports take no rng, and need a name of the question, so that no two "
                     "columns share noise: give a Series that has a name, or question="
                 )
-            # Words of a second round must differ by those before.  What has no JSON form raises:
-            # words must follow from the same document tomorrow.
+            # The words of a second round must depend on the earlier rounds.  A question without a
+            # JSON form raises: the same document must give the same words later.
             before = record.mechanism if record is not None else "unsaid" if again else None
             (asked,) = categories_to_json([question])
             self._keyed = KeyedColumn(key, asked, mechanism.to_dict(), before)
@@ -178,7 +178,7 @@ class ColumnRelease(Unpicklable):
         self.may_refuse = "raise" in (unknown, missing)
         self._source = None if self._keyed else open_source(rng, column=column)
         self.secure = self._source is None or self._source.secure
-        # Who has the key of an earlier round sees through it.
+        # Anyone who has the key of an earlier round can undo that round.
         keyed = key is not None or (record is not None and record.keyed)
         self.facts = {**policies, "simulated": not self.secure, "keyed": keyed}
         self._process, self._blocks = os.getpid(), 0
@@ -186,16 +186,16 @@ class ColumnRelease(Unpicklable):
         self.rows = self.unknown = self.missing = self.outside = 0
 
     def look(self, values: Any) -> None:
-        """Count what the policies may refuse among some answers; draws nothing."""
+        """Count the answers that the policies may refuse; draws nothing."""
         cells = open_column(values).cells
         for start in range(0, len(cells), BLOCK_ROWS):
             codes, outside, absent = self._read(cells[start : start + BLOCK_ROWS])
             self.add(len(codes), len(outside) - len(absent), len(absent))
 
     def refuse(self) -> None:
-        """Raise UnknownAnswersError for answers seen so far that were asked to be refused.
+        """Raise UnknownAnswersError if the policies refuse any answer seen so far.
 
-        Then counts from the beginning: what was looked at is still to be privatized.
+        Resets the counts, because the same answers are still to be privatized.
         """
         unknown, missing = self.unknown, self.missing
         outside, rows, domain = self.outside, self.rows, self.mechanism.domain
@@ -214,10 +214,10 @@ class ColumnRelease(Unpicklable):
             )
 
     def open(self, values: Any, group: Any = None, ids: Any = None) -> Answers:
-        """Open the next answers; raises before anything is drawn.
+        """Open the next answers; all errors are raised before anything is drawn.
 
-        group : the sample of each answer, where the mechanism has several.  ids : of keyed
-        reports, who each answer is of: a column, or a list of columns.
+        group : the sample of each answer, for mechanisms with several samples.
+        ids : for keyed reports, the person of each answer: a column, or a list of columns.
         """
         column = open_column(values)
         samples, found = None, []
@@ -244,8 +244,8 @@ class ColumnRelease(Unpicklable):
         if self._keyed is None:
             if os.getpid() != self._process:
                 raise ArgumentTypeError(
-                    "a ColumnRelease cannot go on in a forked process: both would draw the same "
-                    "noise; create one in each process"
+                    "a ColumnRelease cannot be used in a forked process: both processes would draw "
+                    "the same noise; create one in each process"
                 )
             with self._one_at_a_time:  # nobody else gets these, even if drawing them fails
                 first, self._blocks = self._blocks, self._blocks + len(blocks)
@@ -258,7 +258,7 @@ class ColumnRelease(Unpicklable):
             found = len(encoded.outside), len(encoded.absent)
             mine = None if samples is None else samples[rows]
             source = fresh
-            if self._keyed is not None:  # unknown and missing answers are one value more
+            if self._keyed is not None:  # unknown and missing answers share one extra value
                 asked = np.minimum(encoded.codes.astype(np.uint64), k)
                 if mine is not None:
                     asked += mine.astype(np.uint64) * np.uint64(k + 1)
@@ -280,10 +280,10 @@ class ColumnRelease(Unpicklable):
 
     @staticmethod
     def _identities(ids: Any, rows: int, values: Any) -> list[Identity]:
-        """Whose each row is; raises unless all rows have ids."""
+        """The person of each row; raises unless all rows have ids."""
         if ids is None:
             raise ArgumentTypeError(
-                "keyed reports need to know of whom each answer is: give id= (or leave key= out "
+                "keyed reports need the person of each answer: give id= (or leave key= out "
                 "for fresh noise)"
             )
         first = ids[0] if isinstance(ids, list | tuple) and ids else ""

@@ -1,8 +1,8 @@
 """Frames and columns: `privatize`, `simulate`, `instantaneous` (RAPPOR's second round), `check`.
 
-A frame is privatized column by column, each a `column.ColumnRelease` with words of its own.
-Apart from the named warning that answers outside the categories exist, nothing of the result but
-the reports depends on an answer.  `check` shows true answers, for the data curator only.
+A frame is privatized column by column, each as a `column.ColumnRelease` with its own words.
+Only the reports depend on the answers, and the warning that some answers are outside the
+categories.  `check` shows true answers; it is for the data curator only.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, open_source, 
 Values = TypeVar("Values")
 
 UNKNOWN_TEXT = (
-    "some answers are missing or not among the categories; each was answered uniformly at random, "
-    "which pulls every estimate towards 1/k (or the part of classes that show a category): a share "
-    "u of them turns a true share f into (1-u) f + u/k; df.rr.check (rrstats check) counts them, "
-    "unknown='raise' refuses them, and None among the categories makes non-response an answer"
+    "some answers are missing or not among the categories; each was replaced by a uniformly random "
+    "one, which pulls every estimate towards 1/k (or the fraction of classes that show a category):"
+    " a proportion u of them turns a true proportion f into (1-u) f + u/k; df.rr.check (rrstats "
+    "check) counts them, unknown='raise' refuses them, None as a category makes non-response one"
 )
 
 
 def warn_of(releases: Iterable[ColumnRelease]) -> None:
-    """The named warnings, after the results exist: fixed texts, no counts, no values."""
+    """Issue the warnings after the results exist: fixed texts without counts or values."""
     listed = list(releases)
     if any(release.outside and release.facts["unknown"] == "warn" for release in listed):
         warn(UNKNOWN_TEXT, UnknownAnswersWarning)
@@ -62,12 +62,11 @@ def warn_of(releases: Iterable[ColumnRelease]) -> None:
 
 
 class _Prepared(NamedTuple):
-    """One column of pandas or of any other container, all arguments checked."""
+    """One column with all arguments checked; ``place`` is its position in the frame."""
 
     release: ColumnRelease
     answers: Answers
     place: int = 0
-    """In the frame."""
 
 
 def _prepare(values: Any, mechanism: Mechanism, group: Any, ids: Any, **options: Any) -> _Prepared:
@@ -78,8 +77,8 @@ def _prepare(values: Any, mechanism: Mechanism, group: Any, ids: Any, **options:
         names = {str(label).casefold() for label in values.index.names if label is not None}
         if any(str(label).casefold() in names for label in alike):
             raise ArgumentValueError(
-                f"the index carries the name {name!r} too, and would release the answers; "
-                "reset_index(drop=True) or rename it first"
+                f"the index is also named {name!r} and may release the answers; "
+                "use reset_index(drop=True) or rename it first"
             )
     if attrs := getattr(values, "attrs", None):
         options["record"] = find(attrs, name)
@@ -94,19 +93,19 @@ def _prepare(values: Any, mechanism: Mechanism, group: Any, ids: Any, **options:
 def column_mechanisms(
     columns: Any, categories: Any = None, prob: float | None = None, epsilon: float | None = None
 ) -> dict[Hashable, Mechanism]:
-    """The mechanism of each column: of one name or a list with one design, or of a mapping."""
+    """The mechanism of each column, from names with one design or from a mapping."""
     if columns is None:
         if not isinstance(categories, Mapping):
             raise ArgumentTypeError(
-                "values must be one column; beside a DataFrame give a mapping from column to "
-                f"mechanism, or columns= of one design, found {type_name(categories)} alone"
+                "values must be one column; for a DataFrame give a mapping from column to "
+                f"mechanism, or columns= with one design, found only {type_name(categories)}"
             )
         columns, categories = categories, None
     if isinstance(columns, Mapping):
         if categories is not None or prob is not None or epsilon is not None:
             raise ArgumentTypeError(
-                "a mapping from column to mechanism says all; leave categories, prob and "
-                "epsilon out"
+                "a mapping from column to mechanism is the whole design; leave categories, prob "
+                "and epsilon out"
             )
         found = {name: as_mechanism(given) for name, given in columns.items()}
     else:
@@ -118,7 +117,7 @@ def column_mechanisms(
         found = dict.fromkeys(names, mechanism)
         if len(found) < len(names):  # not quoted: they may be answers
             raise ArgumentValueError(
-                f"columns must name each column once, found {len(names)} names, some of them twice"
+                f"columns must name each column once, found {len(names)} names with repetitions"
             )
     if not found:
         raise ArgumentValueError("columns must name at least one column, found none")
@@ -147,67 +146,68 @@ def privatize(
     Parameters
     ----------
     values : array-like, Series or DataFrame
-        n answers as a list, tuple, array of any shape, Series, Index, Arrow array, or one answer
-        (a str is one); or a DataFrame of pandas or Polars
-        or an Arrow table, some columns of which are privatized.
+        n answers as a list, tuple, array of any shape, Series, Index or Arrow array; one answer,
+        such as a str; or a DataFrame of pandas or Polars or an Arrow table, of which some columns
+        are privatized.
     categories : sequence of k hashables, Mechanism, or mapping
-        The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.  Of a DataFrame also
-        a mapping from column to mechanism.
+        The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.  For a DataFrame it
+        may be a mapping from column to mechanism.
     prob : float, optional
         P(report = truth), in [1/k, 1).
     epsilon : float, optional
         The privacy loss of one report in nats, instead of ``prob``.
     columns : hashable, list of hashables, or mapping, optional
-        Of a DataFrame: the columns to privatize with this one design, each with a key of its own.
+        For a DataFrame: the columns to privatize with this one design, each with its own key.
     unknown : {"warn", "uniform", "raise"}
-        Answers that are no category.  "warn" answers them uniformly and says that there are
-        some, "uniform" is silent, "raise" refuses them before anything is drawn.
+        Treatment of answers that are no category.  "warn" replaces each by a uniformly random
+        category and warns that there are some; "uniform" replaces them without a warning;
+        "raise" refuses them before anything is drawn.
     missing : {"unknown", "uniform", "keep", "raise"}
-        Missing answers where None is not a category.  "unknown" treats them like unknown ones,
-        "uniform" answers them uniformly without a word and refuses none,
-        "keep" leaves them missing (which publishes who did not answer, in a dtype that can hold
-        missing values whether or not there are any).
+        Treatment of missing answers if None is not a category.  "unknown" treats them like
+        unknown ones.  "uniform" replaces them without a warning.  "keep" leaves them missing,
+        which publishes who did not answer; the dtype can then always hold missing values.
+        "raise" refuses them.
     group : array-like or column name, optional
-        The sample of each answer, where the mechanism has several (two-sample designs, or a
+        The sample of each answer, for mechanisms with several samples (two-sample designs, or a
         mapping from group to mechanism); it is public.
     again : bool, default False
-        Randomize reports once more; without it, a Series that says it holds reports is refused.
+        Randomize reports once more; otherwise a Series recorded as holding reports is refused.
     rng : numpy.random.Generator, optional
         By default a fresh key from the operating system for this call.  A generator is for
-        teaching: it warns and marks the result.
+        teaching: the call warns and marks the result.
     threads : int, optional
-        How many share the blocks of a large column; by default up to four for text held by
-        Arrow and one for all else.  Never changes the distribution, nor the result under given
-        words.
+        The number of threads for a large column; by default up to four for text held by Arrow,
+        otherwise one.  It changes neither the distribution nor the result for given random words.
     key : bytes, optional
-        32 secret bytes from `rr.new_key`, for keyed reports: the same whenever they are computed.
+        32 secret bytes from `rr.new_key`, for keyed reports, which are the same in every call.
     id : array-like, list of array-likes, or column names, optional
         The persons of keyed reports, as whole numbers, 16 bytes or text.
     question : hashable or mapping, optional
-        A name of what was asked, which keyed noise depends on; by default the column's name.  Of
-        several columns a mapping from column to question.  Two questions under one name, design,
-        key and ids share their noise: reports that differ show for certain that answers do.
+        The question's name, on which keyed noise depends; by default the column's name.  For
+        several columns, a mapping from column to question.  Two questions with the same name,
+        design, key and ids share their noise: different reports then prove different answers.
 
     Returns
     -------
     list, tuple, array, Series or DataFrame
-        What came in, sharing no memory.  Its dtype follows from the categories and the
-        container's type, never from values.  A frame keeps its index, columns and order;
-        ``attrs["rrstats"]`` of a Series or frame says how the reports were made.
+        The container that was given, with reports; it shares no memory with the original.  Its
+        dtype follows from the categories and the container's type, never from values.  A frame
+        keeps its index, columns and order; ``attrs["rrstats"]`` of a Series or frame records how
+        the reports were made.
 
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        For bad arguments, before anything is drawn; no message quotes an answer.
+        For wrong arguments, before anything is drawn; no message quotes an answer.
     UnknownAnswersError
-        As asked by ``unknown`` and ``missing``.
+        For answers that ``unknown`` or ``missing`` refuses.
 
     Notes
     -----
     Each report is epsilon-LDP for its answer.  Every call is a new release, and epsilons add up.
-    Keyed reports hide a value, not whether or when it changed; epsilon counts for every distinct
-    value of a person; rows with the same id and value have the same report, so an id names one
-    person in all that is released under the key; whoever has the key has nearly everything.
+    Keyed reports hide a value, but not whether or when it changed.  Epsilon counts once for every
+    distinct value of a person.  Rows with the same id and value have the same report, so an id must
+    name one person in all releases under the key.  The key reveals nearly all true answers.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def _prepared(
     question: Any,
     options: dict[str, Any],
 ) -> dict[Hashable, _Prepared]:
-    """Some columns of a frame by their labels: all is checked before anything is drawn."""
+    """The columns to privatize, by label; everything is checked before anything is drawn."""
     prepared: dict[Hashable, _Prepared] = {}
     claims = {} if isinstance(data, pd.DataFrame) else _claims_of(data)
     samples = None if group is None else column_of(data, group)
@@ -275,16 +275,16 @@ def _prepared(
         raise ArgumentValueError("group must be a public column that some mechanism here needs")
     for name, column in zip([*names, group], [*(ids or []), samples], strict=True):
         if column is not None and (label := getattr(column, "name", name)) in prepared:
-            raise ArgumentValueError(f"{label!r} must be a public column, and is to be privatized")
+            raise ArgumentValueError(f"{label!r} must be a public column, but is to be privatized")
     return prepared
 
 
 def _fill_frame(data: pd.DataFrame, prepared: Mapping[Hashable, _Prepared]) -> pd.DataFrame:
-    """A frame with reports, whose attrs say how its columns were made."""
-    # Shallow, then deep: the true answers are never copied, and no block of other columns
-    # is a view into one that holds them.
+    """A frame with reports, whose attrs record how its columns were made."""
+    # A shallow copy, then a deep one: true answers are never copied, and no block of other
+    # columns is a view into a block that holds them.
     released = data.copy(deep=False)
-    if type(released) is not pd.DataFrame:  # a subclass may keep what it counted of the answers
+    if type(released) is not pd.DataFrame:  # a subclass may hold statistics of the answers
         released, attrs = pd.DataFrame(released), released.attrs
         released.attrs = dict(attrs)
     for release, answers, place in prepared.values():
@@ -298,11 +298,11 @@ def _fill_frame(data: pd.DataFrame, prepared: Mapping[Hashable, _Prepared]) -> p
 
 
 def _claims_of(table: Any) -> dict[Any, Any]:
-    """The document that an Arrow table holds of columns made before; refuses index columns."""
+    """The metadata of earlier privatized columns of an Arrow table; refuses index columns."""
     names = getattr(table, "column_names", None) or table.columns
     if copies := [name for name in names if re.fullmatch(r"__index_level_\d+__", name)]:
         raise ArgumentValueError(
-            f"column {copies[0]!r} is an index of pandas, which may copy the answers and would "
+            f"column {copies[0]!r} is an index of pandas, which may hold a copy of the answers and "
             "release them; drop it first, or rename it if it does not"
         )
     said = dict(getattr(getattr(table, "schema", None), "metadata", None) or {})
@@ -310,7 +310,7 @@ def _claims_of(table: Any) -> dict[Any, Any]:
 
 
 def _fill_table(data: Any, prepared: Mapping[Hashable, _Prepared]) -> Any:
-    """A Polars frame, or an Arrow table whose metadata keep nothing else of private columns."""
+    """A Polars frame or Arrow table with reports; other metadata of an Arrow table are dropped."""
     drawn = [(label, *one) for label, one in prepared.items()]
     if hasattr(data, "with_columns"):
         return data.with_columns([release.draw(answers) for _, release, answers, _ in drawn])
@@ -320,7 +320,7 @@ def _fill_table(data: Any, prepared: Mapping[Hashable, _Prepared]) -> Any:
     record_columns(
         said, {label: (one.release.recorded, one.release.facts) for label, one in prepared.items()}
     )
-    # The metadata of pandas may hold what was counted or attached there.
+    # The metadata of pandas may hold statistics or attachments.
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in said.items()})
 
 
@@ -350,8 +350,8 @@ def simulate(
     Returns
     -------
     list, tuple, array, Series or DataFrame
-        What came in.  A Series or frame says in its metadata that it is simulated; a list or an
-        array cannot.
+        The container that was given.  The metadata of a Series or frame record that it is
+        simulated; a list or an array has no metadata.
 
     Examples
     --------
@@ -366,14 +366,14 @@ def simulate(
 
 
 def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
-    """The instantaneous reports of RAPPOR for one wave, from those of the permanent round.
+    """Draw the instantaneous reports of RAPPOR for one wave from the permanent reports.
 
     Parameters
     ----------
     kept : array, Series or list of reports
-        Reports of ``mechanism.permanent``, in any container that `privatize` gives back.
+        Reports of ``mechanism.permanent``, in any container that `privatize` returns.
     mechanism : Rappor
-        Both rounds; estimate from the new reports with it.
+        The mechanism of both rounds; use it to estimate from the new reports.
     rng : optional
         As for `rrstats.privatize`.
 
@@ -385,8 +385,8 @@ def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
     Raises
     ------
     ArgumentValueError
-        For values that are no such report, and for missing ones in NumPy, whose booleans have no
-        place for them.
+        For values that are not such reports, and for missing ones in NumPy, whose boolean arrays
+        cannot hold missing values.
 
     Examples
     --------
@@ -399,15 +399,15 @@ def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
     check_instance(mechanism, "mechanism", Rappor, "a Rappor")
     space = mechanism.report_space
     container, read = open_reports(kept, space)
-    # Booleans of NumPy have no place for missing reports; all other containers have one.
+    # Boolean arrays of NumPy cannot hold missing reports; all other containers can.
     keeps_missing = container.family != "numpy"
     layout = space.layout(container, keep_missing=keeps_missing)
     found = read(container.cells)
     lost = found.unknown + len(found.absent) * (not keeps_missing)
     if lost:
         raise ArgumentValueError(
-            f"{lost} of {container.rows} kept reports are not {space.describe()}, or missing where "
-            "NumPy has no place for that; give the reports of ``permanent``"
+            f"{lost} of {container.rows} kept reports are not {space.describe()}, or are missing "
+            "in a NumPy array, which cannot hold them; give the reports of ``permanent``"
         )
     source, builder = open_source(rng), layout.builder(container.rows)
     absent = np.zeros(container.rows, dtype=np.bool_)
@@ -442,9 +442,9 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        A row for each distinct answer that is missing or unknown: value, status ("missing" or
-        "unknown") and count, largest count first.  Never release, log or share it: it shows
-        true answers.
+        One row for each distinct answer that is missing or unknown, with the columns value, status
+        ("missing" or "unknown") and count; the largest count comes first.  Never release, log or
+        share it: it shows true answers.
 
     Examples
     --------
@@ -478,11 +478,11 @@ def check_table(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
 
 
 def telling_columns(frame: pd.DataFrame, answers: Any) -> list[tuple[Any, str, int]]:
-    """Columns that give the answers away: name, "determines" or "nearly determines", and rows.
+    """Columns that reveal the answers: name, "determines" or "nearly determines", and rows.
 
-    Each row's answer is guessed from that of most other rows with its value, so that ids tell
-    nothing; a column counts where at most one guess in 20, and a quarter of those by the commonest
-    answer, are wrong.  For the data curator only.
+    Each row's answer is guessed from the majority of the other rows with the same value, so ids
+    reveal nothing.  A column is listed if at most one guess in 20 is wrong, and at most a quarter
+    as many as when guessing the most common answer.  For the data curator only.
     """
     truth, found = pd.factorize(pd.Series(answers), use_na_sentinel=False)[0], []
     errors = len(truth) - np.bincount(truth, minlength=1).max()
@@ -501,7 +501,7 @@ def telling_columns(frame: pd.DataFrame, answers: Any) -> list[tuple[Any, str, i
 
 
 def _shown(value: Any) -> object:
-    """An unknown answer as the data curator sees it: itself, or a description where it is odd."""
+    """An unknown answer as the data curator sees it: itself, or its repr if it has no hash."""
     shown: object = f"<{type(value).__name__} without a repr>"
     with contextlib.suppress(Exception):  # an answer may raise when it is looked at
         shown = repr(value)

@@ -1,14 +1,13 @@
-"""One record at a time: one answer in, one report out; and reports as short text.
+"""Randomization of single answers, and reports as short text.
 
-For a form on a web page, a collector or a device at the edge, where each answer is randomized as
-it comes.  A call does the same work for every answer: it looks the answer up by its hash, draws
-the same words (of 64 bits where a coin is thrown, so that a tie, which takes a second one, has a
-chance of 2**-64), and draws a replacement whether or not it is needed.  No message tells that an
-answer was unknown.
-Distribution: that of the mechanism, drawn by the same code as a column; an answer that matches no
-category is first replaced by a uniform one.
-For columns use `rrstats.privatize`, which is faster by far.  For a client in another language see
-docs/client.md: how words become reports, the text of a report, and vectors to check it by.
+It serves web forms, collectors and devices, where each answer is randomized as it comes.  A call
+does the same work for every answer: it looks the answer up by its hash, draws the same words, and
+draws a replacement whether or not it is needed.  A coin uses a word of 64 bits; it needs a second
+word only after a tie, which has probability 2**-64.  No message reveals that an answer was unknown.
+The distribution is that of the mechanism, drawn by the same code as a column; an answer that
+matches no category is first replaced by a uniformly random one.
+For columns use `rrstats.privatize`, which is much faster.  For a client in another language see
+docs/client.md: it describes how words become reports, the text of a report, and test vectors.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ from rrstats.randomness.sources import (
 __all__ = ["decode_report", "encode_report", "report"]
 
 VERSION = 1
-"""Of the text of reports."""
+"""The version of the text of reports."""
 
 _FINGERPRINT_BYTES = 8
 
-# Types whose hash and equality are Python's own, so that one look into a table serves them.
+# Types with Python's own hash and equality, for which one dictionary lookup is enough.
 _HASHED_BY_PYTHON = frozenset({str, bool, int, float, bytes, type(None)})
 
 _SHAPE = re.compile(r"rr([0-9]{1,9})\.([0-9a-f]+)\.([0-9a-f]+)", re.ASCII)
@@ -58,31 +57,31 @@ def report(
     unknown: str = "uniform",
     rng: Any = None,
 ) -> Any:
-    """The report of one answer, by the same work for every answer.
+    """Randomize one answer; the call does the same work for every answer.
 
     Parameters
     ----------
     mechanism : Mechanism, or mapping from sample to Mechanism
         The design.
     answer : object
-        The answer, whatever it is: a list or tuple is one value here, too.
+        Any object; a list or tuple also counts as one value here.
     group : hashable, optional
-        The label of its sample, where the mechanism has several; it is public.
+        The label of the answer's sample, for mechanisms with several; it is public.
     unknown : {"uniform", "raise"}
-        A missing or unknown answer is answered uniformly and without a word; "raise" refuses
-        it before anything is drawn, which tells whoever sees the error.
+        "uniform" replaces a missing or unknown answer by a uniformly random category, without a
+        warning.  "raise" refuses it before anything is drawn; the error reveals that to its reader.
     rng : numpy.random.Generator, optional
-        As for `rrstats.privatize`; by default each word is the operating system's own.
+        As for `rrstats.privatize`; by default each word comes from the operating system.
 
     Returns
     -------
     hashable or bytes
-        As `rrstats.privatize` gives it for one value: a category, or a packed subset.
+        As `rrstats.privatize` returns it for one value: a category, or a packed subset.
 
     Raises
     ------
     UnknownAnswersError
-        Because of the answer, where it was asked for; nothing else depends on the answer.
+        For a missing or unknown answer with ``unknown="raise"``; no other error depends on it.
 
     Examples
     --------
@@ -96,7 +95,7 @@ def report(
     if group is not None or described.groups is not None:
         sample = sample_codes(described, None if group is None else [group], 1)
     code, k = _code(domain, answer), domain.k
-    # No warning: for one answer it would tell that it is none of the categories.
+    # No warning: it would reveal that this answer is none of the categories.
     if check_one_of(unknown, "unknown", ("uniform", "raise")) == "raise" and code >= k:
         raise UnknownAnswersError(
             f"the answer is missing or not among the categories {domain.describe()} "
@@ -131,12 +130,12 @@ def _code(domain: Categories, answer: object) -> int:
 
 
 class _Text(NamedTuple):
-    """The form of one mechanism's reports as text of one length: ``rr1.<fingerprint>.<report>``.
+    """The text form of one mechanism's reports, of fixed length: ``rr1.<fingerprint>.<report>``.
 
-    The fingerprint has 16 hexadecimal digits and tells the design.  The report is its place
+    The fingerprint has 16 hexadecimal digits and identifies the design.  The report is its place
     among the reports, as a hexadecimal number with two digits for each byte that the last place
-    needs; or the bytes of a packed subset, two digits each.  All letters are small.
-    The sample of a mechanism with several is public and goes beside the text.
+    needs; or the bytes of a packed subset, two digits each.  All letters are lower case.
+    The sample, for mechanisms with several, is public and is transmitted beside the text.
     """
 
     codec: Any
@@ -145,7 +144,7 @@ class _Text(NamedTuple):
 
     @classmethod
     def of(cls, mechanism: Any) -> _Text:
-        """Prepared once for a mechanism: a description is frozen."""
+        """The text form of a mechanism, prepared once and cached."""
         described = as_mechanism(mechanism)
         kept: _Text | None = vars(described).get("_text")
         if kept is None:
@@ -157,7 +156,7 @@ class _Text(NamedTuple):
         return kept
 
     def finding(self, text: Any) -> str:
-        """The reason why a text is no report of this mechanism; never quotes it."""
+        """The reason why a text is not a report of this mechanism; it never quotes the text."""
         if not isinstance(text, str):
             return "not text"
         if (shape := _SHAPE.fullmatch(text)) is None:
@@ -169,13 +168,13 @@ class _Text(NamedTuple):
         return "beyond the reports of this design" if self.payload(text) else "malformed"
 
     def payload(self, text: Any) -> str:
-        """The digits of the report; empty where the text has not the form."""
+        """The digits of the report; empty if the text does not have the form."""
         shape = _SHAPE.fullmatch(text) if isinstance(text, str) else None
         fits = shape is not None and text.startswith(self.prefix) and len(shape[3]) == self.digits
         return shape[3] if shape is not None and fits else ""
 
     def read(self, texts: list[Any]) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
-        """(n,) reports, and (n,) where there is none, of which the report does not matter."""
+        """(n,) reports, and (n,) True where the text holds none (the report there is arbitrary)."""
         shown = [self.payload(text) for text in texts]
         bad = np.array([not digits for digits in shown], dtype=np.bool_)
         shown = [digits or "0" * self.digits for digits in shown]
@@ -190,7 +189,7 @@ class _Text(NamedTuple):
 
 
 def fingerprint(mechanism: Any) -> str:
-    """Return the 16 hexadecimal digits that tell a design.
+    """Return the 16 hexadecimal digits that identify a design.
 
     Parameters
     ----------
@@ -200,8 +199,8 @@ def fingerprint(mechanism: Any) -> str:
     Returns
     -------
     str
-        The same for equal mechanisms: the first 8 bytes of the SHA-256 of ``m.to_dict()`` as
-        JSON with sorted keys, no spaces, and nothing but ASCII.
+        The first 8 bytes of the SHA-256 of ``m.to_dict()`` as JSON with sorted keys, no spaces and
+        only ASCII; equal mechanisms have the same fingerprint.
 
     Examples
     --------
@@ -215,14 +214,14 @@ def fingerprint(mechanism: Any) -> str:
 
 
 def encode_report(mechanism: Any, report: Any) -> str:
-    """A report as text, which for one mechanism is always as long.
+    """Return a report as text; all texts of one mechanism have the same length.
 
     Parameters
     ----------
     mechanism : Mechanism, or mapping from sample to Mechanism
         The design that made the report.
     report : hashable or bytes
-        As `report` gives it.
+        A report as `report` returns it.
 
     Returns
     -------
@@ -239,8 +238,8 @@ def encode_report(mechanism: Any, report: Any) -> str:
     found = codec.reader([report])([report])
     if found.outside.size:
         raise ArgumentValueError(
-            "report must be one that this mechanism makes, "
-            f"{as_mechanism(mechanism).report_space.describe()}; found another "
+            "report must be a report of this mechanism, "
+            f"{as_mechanism(mechanism).report_space.describe()}; found another value of type "
             f"{type(report).__name__}"
         )
     if codec.is_label:
@@ -249,18 +248,18 @@ def encode_report(mechanism: Any, report: Any) -> str:
 
 
 def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
-    """The report of a text, or the reports of many, as `rrstats.tally` takes them.
+    """Return the report of a text, or the reports of many texts, for `rrstats.tally`.
 
     Parameters
     ----------
     mechanism : Mechanism, or mapping from sample to Mechanism
         The design that made the reports.
     text : str, or array-like of shape (n,)
-        As `encode_report` wrote it, or a client in another language.
+        Text from `encode_report`, or from a client in another language.
     invalid : {"raise", "missing"}
-        Many texts of which some are malformed, of another version or design, beyond its reports,
-        or missing.  "raise" counts them by kind; "missing" leaves their reports missing, so that
-        a tally counts them apart.
+        Treatment of texts that are malformed, of another version or design, outside the reports
+        of the design, or missing.  "raise" raises an error that counts them by kind; "missing"
+        gives them missing reports, which a tally counts separately.
 
     Returns
     -------
@@ -286,8 +285,8 @@ def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
     check_one_of(invalid, "invalid", ("raise", "missing"))
     if invalid == "missing" and form.codec.is_label and form.codec.domain.missing_code is not None:
         raise ArgumentValueError(
-            'invalid="missing" contradicts the categories, which have a missing value: a '
-            "missing report would be taken for it; leave invalid= out"
+            'invalid="missing" contradicts the categories, which have a missing value: an '
+            "invalid text would count as that category; leave invalid= out"
         )
     texts = container.cells
     if not isinstance(texts, list):
@@ -298,8 +297,8 @@ def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
         why = ", ".join(f"{count} {rule}" for rule, count in found.most_common())
         raise ArgumentValueError(
             f"texts must be {form.prefix}, then {form.digits} hexadecimal digits of one of the "
-            f"reports; of {len(texts)} there are {why}; another design is a client with other "
-            'categories or probabilities; invalid="missing" leaves them out'
+            f"reports; of {len(texts)} there are {why}; a client of another design has other "
+            'categories or probabilities; invalid="missing" leaves these texts out'
         )
     reports[bad] = None
     return reports if container.shape else reports[0]
