@@ -167,35 +167,35 @@ READINGS = {
     ),
     "further below 0 than noise goes": (
         [9_750, 250], 0.9, NO_YES, "yes", "population",
-        "about -.* .further off than noise goes: were these reports made by this mechanism",
+        "about -.* .noise does not explain it: were these reports made by this mechanism",
     ),
     "a negative share": (
         [904, 96], 0.9, NO_YES, "yes", "population",
-        "about 0.0% yes .the unbiased estimate is -0.5%, which is noise around a share near 0., "
+        "about 0.0% yes .the unbiased estimate is -0.5%: noise around a proportion near 0%., "
         "95% interval 0.0% to 2.0%, of the population behind these 1,000 reports$",
     ),
     "a share above one": (
         [904, 96], 0.9, NO_YES, "no", "population",
-        "about 100.0% no .the unbiased estimate is 100.5%, which is noise around a share near 1.,"
+        "about 100.0% no .the unbiased estimate is 100.5%: noise around a proportion near 100%.,"
         ".* to 100.0%, of",
     ),
     "no reports": (
         [0, 0], 0.75, NO_YES, ..., "population",
-        "nothing can be said of yes: there are no reports$",
+        "yes cannot be estimated: there are no reports$",
     ),
     "one report": (
         [0, 1], 0.75, NO_YES, ..., "population",
-        ".*so wide that it says next to nothing, of the population behind this 1 report$",
+        ".*too wide to be useful, of the population behind this 1 report$",
     ),
     "one row": ([0, 1], 0.75, NO_YES, ..., "rows", ".*of this 1 row$"),
     "nothing but rounding": ([6, 14], 0.7, ["y", "n"], "y", "population", "about 0.0% y, 95% int"),
     "a wide interval": (
         [3, 3], 0.55, NO_YES, ..., "population",
-        ".*interval 0.0% to 100.0%, so wide that it says next to nothing, of",
+        ".*interval 0.0% to 100.0%, too wide to be useful, of",
     ),
     "noise alone": (
         [5116, 4936, 5167, 4971], 0.2519, ["a", "b", "c", "d"], "c", "population",
-        "nothing can be said of c: the estimate, .*%, is all noise; 95% ",
+        "c cannot be estimated: the estimate, .*%, is only noise; 95% ",
     ),
     "no answer": (
         [200, 500, 300], 0.75, [None, *NO_YES], None, "population", "about 12.0% .no answer., "
@@ -252,7 +252,7 @@ def test_a_table_inside_the_simplex_has_no_error_and_says_why(table):
     est = estimate([700, 250, 50])
     found = getattr(est, table)()
     for name in ("variance", "std_error", "covariance", "interval"):
-        with pytest.raises(AttributeError, match=f"have no {name}: pushing them inside biases"):
+        with pytest.raises(AttributeError, match=f"have no {name}, because the constraint makes"):
             getattr(found, name)
     with pytest.raises(AttributeError, match="no attribute 'median'"):
         _ = found.median

@@ -127,7 +127,7 @@ def test_the_mean_of_numbers_is_linear_in_the_shares():
     assert again.std_error == pytest.approx(float(np.sqrt(variance)))
     assert again.low < again.mean < again.high
     for values in (None, {"no": 1}):
-        with pytest.raises(ArgumentTypeError, match="a mean needs numbers"):
+        with pytest.raises(ArgumentTypeError, match="unless the categories are numbers"):
             three.mean(values)
 
 
@@ -182,7 +182,7 @@ def test_shares_among_those_who_answered_stand_by_group():
     assert found["proportion"].tolist() == pytest.approx(
         (1 - found["proportion"][[1, 0, 3, 2]]).tolist()
     )
-    with pytest.raises(ArgumentValueError, match="non-response is not among those"):
+    with pytest.raises(ArgumentValueError, match="non-response is not a category"):
         rr.estimate(rr.Tally.from_counts([5, 3, 2], M)).among()
     pd.testing.assert_frame_equal(
         found.iloc[:2].drop(columns="group"), groups["f"].among(), check_dtype=False
@@ -253,7 +253,7 @@ def test_designs_are_given_once():
     with pytest.raises(ArgumentTypeError, match=r"design must be a rr\.SampleDesign, found dict"):
         rr.estimate(["no", "yes"], M, design={"weights": [1.0, 2.0]})
     for said in ({"design": design}, {"by": ["a", "b"]}):
-        with pytest.raises(ArgumentTypeError, match="a tally is counted already"):
+        with pytest.raises(ArgumentTypeError, match="a tally, which is counted already"):
             rr.estimate(rr.tally(["no", "yes"], M), **said)
     with pytest.raises(ArgumentValueError, match="target must be 'population'"):
         rr.estimate(["no", "yes"], M, design=design, target="rows")

@@ -455,7 +455,7 @@ def test_goodness_of_fit_agrees_with_glmmrr():
     Pearson's statistic is not: it moves by 4e-7.  Four of 16 counts are expected below 5, which
     GLMMRR does not say.
     """
-    with pytest.warns(LowPrecisionWarning, match="4 of 16 expected .* the least is 0.31"):
+    with pytest.warns(LowPrecisionWarning, match="4 of 16 expected .* the smallest is 0.31"):
         found = mixed(["Gender", "RR", "pp"], logit).goodness_of_fit()
     assert (8, 4) == (found.groups, found.df)
     assert 4.308463678747094 == pytest.approx(found.pearson, abs=1e-6)

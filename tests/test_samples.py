@@ -183,7 +183,7 @@ def test_samples_that_are_empty():
     alone = rr.estimate(Tally.from_counts([40, 60], warner(0.75)))
     assert mixed.proportions == pytest.approx(alone.proportions)
     assert mixed.variance == pytest.approx(alone.variance)
-    with pytest.raises(NotIdentifiableError, match=r"no reports are in the samples \['two'\]"):
+    with pytest.raises(NotIdentifiableError, match=r"no reports in the samples \['two'\]"):
         counted(lie_detector(), 40, 60, 0, 0)
     tally = Tally(lie_detector(), {(None, None): Cell(100, np.array([40, 60, 0, 0]))})
     detector = rr.Estimate(tally)
@@ -192,7 +192,7 @@ def test_samples_that_are_empty():
     assert np.isnan(detector.project().proportions).all()
     low, high = detector.interval()
     assert (low.tolist(), high.tolist()) == ([0, 0], [1, 1])
-    assert "nothing can be said of no: no reports are in" in detector._repr_html_()
+    assert "no cannot be estimated: no reports are in" in detector._repr_html_()
     nobody = counted(Samples(MIXED), 0, 0, 0, 0)
     assert np.isnan(nobody.proportions).all()
     assert nobody.interval().high.tolist() == [1, 1]
@@ -209,7 +209,7 @@ def test_what_needs_both_samples():
     assert frame["count_low"].tolist() == pytest.approx((population.low * 60).tolist())
     rows = est.with_target("rows")
     assert "rows" in repr(rows)
-    with pytest.raises(ArgumentValueError, match="there is one interval"):
+    with pytest.raises(ArgumentValueError, match="has one interval"):
         rows.interval(method="wald")
 
 

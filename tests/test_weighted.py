@@ -632,9 +632,9 @@ def test_negative_sampling_variance_is_said_in_plain_words():
     found = survey_estimate(counted(COIN, [0, 1, 0, 1], clusters=[1, 1, 2, 2]))
     assert found.variance[1] < found.randomization_variance[1]
     assert found.sampling_variance[1] == pytest.approx(-found.randomization_variance[1])
-    assert "came out negative for 2 of 2 categories" in repr(found)
+    assert "sampling variance is negative for 2 of 2 categories" in repr(found)
     assert "1 degrees of freedom" in repr(found)
-    assert "came out negative" in found._repr_html_()
+    assert "sampling variance is negative" in found._repr_html_()
 
 
 def test_no_reports_say_nothing():
@@ -650,7 +650,7 @@ def test_no_reports_say_nothing():
         assert ([0, 0], [1, 1]) == (low.tolist(), high.tolist())
         low, high = found.interval(method="wald")
         assert ([0, 0], [1, 1]) == (low.tolist(), high.tolist())
-        assert found.interpret().startswith("nothing can be said")
+        assert found.interpret().startswith("yes cannot be estimated")
         assert "missing=2" in repr(found)
         assert 2 == len(found.to_frame())
 

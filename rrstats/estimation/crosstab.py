@@ -1,18 +1,18 @@
-"""Joint tables of columns that were privatized apart, and of ordinary columns.
+"""Joint tables of columns that were privatized separately, and of ordinary columns.
 
-A person's score in a cell is the product of their scores in the columns: unbiased, because each
-report was drawn from its own truth by chance of its own.  The table of means is solved column by
-column, F = M1^-1 (O / n) M2^-T for two, and so are the variances with squared scores; no
-Kronecker product is ever formed.  n Var(f) = E[product of squared scores] - f^2 grows like the
-product over columns of 1 / (p - q)^2: five private columns may leave nothing of a million rows,
-and `crosstab` says so (`Crosstab.effective_size`).  Not for a pair that was privatized together as
-one answer over all combinations: that is one column, with pairs for categories.
-Conditional proportions are ratios of two of these: consistent, not unbiased.
-All is linear in counts, axis by axis: an `Axis` holds small matrices from the counted numbers (its
-*features*) to scores, to products of scores, and to the values that the score of one category can
-take.  Where each report falls into one cell, the features are the cells.  Where a report names
-several categories they are "names category v", for each v, and "is there": enough for means,
-variances and intervals of single cells, and they add.
+A person's score in a cell is the product of their scores in the columns.  It is unbiased because
+the columns were randomized independently.  The table of means is solved column by column,
+F = M1^-1 (O / n) M2^-T for two, and so are the variances with squared scores; no Kronecker product
+is formed.  n Var(f) = E[product of squared scores] - f^2 grows like the product over columns of
+1 / (p - q)^2: with five private columns the effective sample size of a million rows may be near 0,
+and `crosstab` warns (`Crosstab.effective_size`).  A pair that was privatized together as one answer
+over all combinations is one column, with pairs as categories, and does not belong here.
+Conditional proportions are ratios of two of these proportions: consistent, not unbiased.
+Everything is linear in counts, axis by axis: an `Axis` holds small matrices from the counted
+numbers (its *features*) to scores, to products of scores, and to the possible values of the score
+of one category.  Where each report falls into one cell, the features are the cells.  Where a report
+names several categories, they are "names category v" for each v, and "has a report".  These suffice
+for means, variances and intervals of single cells, and they can be added.
 Sources: Chaudhuri and Mukerjee (1988) for products of scores; van den Hout and van der
 Heijden (2002).
 """
@@ -91,19 +91,19 @@ METHODS = ("empirical-likelihood", "wald")
 NUMBERS = ("proportion", "std_error", "low", "high", "count", "reported", "naive", "effective_n")
 
 _MOST_VALUES = 1 << 17
-"""Cells times values of a score, up to which the likelihood takes less than some seconds."""
+"""Maximum cells times values of a score for which the likelihood takes a few seconds."""
 
 _FEW = 5
-"""Direct answers to a cell, below which a table is not worth reading."""
+"""Minimum effective sample size for each cell, below which `crosstab` warns."""
 
 _MOST_CELLS = 1 << 22
-"""Numbers in a table.  Beyond, ten million rows leave two or three for each."""
+"""Maximum numbers in a table; with more, ten million rows are two or three for each."""
 
 _MOST_COMBINED = 400
-"""Cells of a table, up to which it may have weights or a design."""
+"""Maximum cells of a table with weights or a design."""
 
 _AT_ONCE = 1 << 21
-"""Products of features of several categories, held at once."""
+"""Maximum products of features of several categories that are in memory together."""
 
 
 # -- one column ------------------------------------------------------------------------------
@@ -134,7 +134,7 @@ class Axis(ReportModel):
 
     @cached_property
     def total(self) -> Floats:
-        """(features, 1) weights that add up to the number of rows."""
+        """(features, 1) coefficients of the features whose sum is the number of rows."""
         return fixed(np.ones((self.m, 1)) if self.is_multinomial else np.eye(self.m + 1)[:, -1:])
 
     @cached_property
@@ -168,8 +168,8 @@ class Axis(ReportModel):
     def products(self) -> Floats:
         """(features, 1 + k, 1 + k) the products of any two of `linear`.
 
-        Of two categories that one report may name, their mean given the truth, at the unbiased
-        proportions: their joint counts are not kept.
+        Where one report may name both categories, the mean of the product given the truth, at the
+        unbiased proportions, because joint counts are not kept.
         """
         if self.is_multinomial:
             return fixed(self.linear[:, :, None] * self.linear[:, None, :])
@@ -183,7 +183,7 @@ class Axis(ReportModel):
 
     @cached_property
     def truths(self) -> Floats:
-        """(features, 1 + k, 1 + k) unbiased for the products of 1 and the true indicators."""
+        """(features, 1 + k, 1 + k) unbiased estimates of products of 1 and true indicators."""
         full = np.zeros((self.features, 1 + self.k, 1 + self.k))
         full[:, 0, :] = full[:, :, 0] = self.linear
         each = np.arange(1, 1 + self.k)
@@ -192,9 +192,9 @@ class Axis(ReportModel):
 
     @cached_property
     def values(self) -> tuple[Floats, Floats]:
-        """(k, g) the values that the score of each category takes, (features, k, g) their counts.
+        """(k, g) the possible values of the score of each category, (features, k, g) their counts.
 
-        Where a category has fewer values than others, its first is repeated and counted once.
+        A category with fewer values repeats its first, which is counted once.
         """
         if not self.is_multinomial:
             low, high = self.named_scores
@@ -202,7 +202,7 @@ class Axis(ReportModel):
             each = np.arange(self.k)
             counted[each, each, 1], counted[each, each, 0], counted[-1, :, 0] = 1, -1, 1
             return fixed(np.stack([low, high], axis=1)), fixed(counted)
-        rounded = np.round(self.scores, 12) + 0.0  # rounding makes two of what is one value
+        rounded = np.round(self.scores, 12) + 0.0  # rounding errors would split one value into two
         found = [np.unique(column, return_inverse=True) for column in rounded.T]
         values = np.zeros((self.k, max((len(own) for own, _ in found), default=1)))
         counted = np.zeros((self.features, *values.shape))
@@ -213,7 +213,7 @@ class Axis(ReportModel):
 
     @cached_property
     def naming(self) -> Floats:
-        """(features, k) 1 where a report speaks for a category; NaN if it speaks for none."""
+        """(features, k) 1 where a report supports a category; NaN if reports support none."""
         if self.channel is None:
             return fixed(np.eye(self.k))
         speaks = self.channel.support_counts(np.eye(self.m))
@@ -222,7 +222,7 @@ class Axis(ReportModel):
     def supports(self, scores: Floats) -> Floats:
         """(n, features) the features of rows whose reports name several categories.
 
-        scores : (n, k) of `Variable.scores`.  Rows without a report have zeros.
+        scores : (n, k) from `Variable.scores`.  Rows without a report get zeros.
         """
         low, high = self.named_scores
         there = np.isfinite(scores).all(axis=1, keepdims=True)
@@ -244,7 +244,7 @@ def declared_axis(name: Hashable, described: Any) -> Axis:
 
 
 def check_size(axes: Sequence[Axis]) -> None:
-    """Raise for a table that has more numbers than any data could fill."""
+    """Raise for a table with too many cells."""
     size = prod(axis.features + 1 for axis in axes)
     if size > _MOST_CELLS:
         widest = max(axes, key=lambda axis: axis.k)
@@ -265,15 +265,15 @@ def refuse_named(axes: Sequence[Axis], remedy: str) -> None:
 
 
 def check_columns(names: Sequence[Hashable], mechanisms: Any) -> None:
-    """Raise unless there are names of columns, each once, and a mapping of mechanisms."""
+    """Raise unless the names of columns are distinct and mechanisms is a mapping or None."""
     if mechanisms is not None:
         check_instance(mechanisms, "mechanisms", Mapping, "a mapping from column to mechanism")
     for name in names:
         check_instance(name, "a column", Hashable, "given by its name")
     if not names or len(set(names)) < len(names):
         raise ArgumentValueError(
-            f"name at least one column, and each once; found {len(names)}, {len(set(names))} "
-            "different ones"
+            f"columns must be one or more distinct names, found {len(names)} names, "
+            f"{len(set(names))} distinct"
         )
 
 
@@ -282,9 +282,9 @@ def count_rows(
 ) -> tuple[list[Axis], Counts]:
     """The axes, and the number of rows with each combination of their features.
 
-    keep : whether missing values of an ordinary column are a level of their own, None.  Other
-        rows in which anything is missing are left out.
-    times : (rows,) how many rows of the data each row stands for; None where that is 1.
+    keep : whether missing values of an ordinary column become the level None.  Other rows with
+        missing values are left out.
+    times : (rows,) the number of rows of the data that each row stands for; None for 1.
     """
     axes = [Axis(column.name, column.categories, column.mechanism) for column in columns]
     check_size(axes)
@@ -301,7 +301,7 @@ def count_rows(
 
 
 def _places(columns: Sequence[Variable], part: slice) -> NDArray[np.intp]:
-    """(n,) the combined cell of each row, with a place for missing behind those of each column."""
+    """(n,) the combined cell of each row; the last cell of each column is for missing values."""
     place = columns[0].codes(part)
     for column in columns[1:]:
         place = place * (column.m + 1)
@@ -310,9 +310,9 @@ def _places(columns: Sequence[Variable], part: slice) -> NDArray[np.intp]:
 
 
 def _features(columns: Sequence[Variable], axes: Sequence[Axis], times: Counts | None) -> Counts:
-    """Rows by cell, m + 1 a column, and sums of products of features; doubles add them exactly.
+    """Rows by cell, m + 1 for each column; features of several categories weight the rows.
 
-    Where reports name several categories, their features weight the rows.
+    Doubles add these sums exactly.
     """
     several = [j for j, axis in enumerate(axes) if not axis.is_multinomial]
     plain = [j for j in range(len(axes)) if j not in several]
@@ -346,16 +346,16 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
         single = axis.is_multinomial and axis.likelihood_table.shape[1] == axis.k
         if not single or (axis.channel is not None and axis.channel.samples.any()):
             raise ArgumentValueError(
-                f"weights and a design need reports of one sample that fall into one cell each, "
-                f"without latent classes; column {axis.name!r} has others: leave it out, or "
-                "estimate it alone"
+                f"with weights or a design, each report must fall into one cell of one sample, "
+                f"without latent classes, found other reports in column {axis.name!r}; leave it "
+                "out, or estimate it alone"
             )
     size = prod(axis.m for axis in axes)
     if not 2 <= size <= _MOST_COMBINED:
         raise ArgumentValueError(
             f"a table with weights or a design must have 2 to {_MOST_COMBINED} cells, found "
-            f"{size:,} of {[axis.name for axis in axes]}; merge categories, or declare levels that "
-            "nobody has by a Categorical"
+            f"{size:,} for columns {[axis.name for axis in axes]}; merge categories, or declare "
+            "unused levels by a Categorical"
         )
     matrix = kron_all([axis.likelihood_table for axis in axes])
     cells = list(product(*(axis.categories for axis in axes)))
@@ -366,10 +366,10 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
 def joint_tally(
     columns: Sequence[Variable], axes: Sequence[Axis], rows: Rows, times: Counts | None
 ) -> Tally:
-    """Rows by stratum and cluster, and by the combined report cell, with sums of their weights."""
+    """Rows by stratum, cluster and combined report cell, with sums of their weights."""
     mechanism, shape = joint_mechanism(axes), [axis.m for axis in axes]
     size = prod(shape)
-    cells = np.full([column.m + 1 for column in columns], size + 1)  # which is missing
+    cells = np.full([column.m + 1 for column in columns], size + 1)  # size + 1 is missing
     cells[tuple(map(slice, shape))] = np.arange(size).reshape(shape)
     codes = cells.ravel()[_places(columns, slice(None))]
     reader = partial(Encoded.of, k=size)
@@ -379,7 +379,7 @@ def joint_tally(
 
 
 def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> Tally:
-    """The tally of some of the columns, from that of all."""
+    """The tally of some of the columns, from the tally of all."""
     parts = [np.eye(axis.m) if j in places else np.ones((axis.m, 1)) for j, axis in enumerate(axes)]
     kept = [axis.m for j, axis in enumerate(axes) if j in places]
     order = 1 + np.argsort(np.argsort(places))
@@ -399,7 +399,7 @@ def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> T
 
 
 class CellProportions(Result):
-    """Proportions of the cells of several columns, perhaps within combinations of some of them."""
+    """Proportions of the cells of several columns, joint or conditional."""
 
     given: tuple[Hashable, ...] = ()
 
@@ -421,7 +421,7 @@ class CellProportions(Result):
         Returns
         -------
         str
-            The proportion, of all or of the given people, with its interval.
+            The joint or conditional proportion with its interval.
 
         Examples
         --------
@@ -440,7 +440,7 @@ class CellProportions(Result):
             parts[name in self.given].append(f"{label(name)} {label(one)}")
         said = " among ".join(" and ".join(part) for part in parts if part)
         if not np.isfinite(self.proportions[place]):
-            return f"{said}: nothing can be said, there are too few reports"
+            return f"{said}: cannot be estimated, there are too few reports"
         ends = f"{level * 100:.10g}% interval {percent_range(low, high)}"
         return f"{said}: about {self.proportions[place]:.1%}, {ends}"
 
@@ -449,22 +449,22 @@ class CellProportions(Result):
 class Crosstab(CellProportions):
     """Unbiased joint proportions of the categories of several columns.
 
-    Right for columns that were privatized apart: each report drawn from its own truth.  Proportions
-    may lie outside [0, 1].  Add tables of parts of the data with ``+``.
+    The columns must have been privatized separately, each answer with its own randomization.
+    Proportions may lie outside [0, 1].  Add tables of parts of the data with ``+``.
 
     Attributes
     ----------
     axes : tuple of Axis
         The columns, in order.
     counted : ndarray
-        The number of rows with each combination of the axes' features: their report cells, or, of
-        reports that name several categories, the categories and all reports.
+        The number of rows with each combination of the axes' features: their report cells, or, for
+        reports that name several categories, the named categories and all reports.
     n_missing : int
-        Rows in which a column has nothing, not in n.
+        Rows with a missing value in a column; they are not in n.
     target : {"population", "rows"}
-        Whom proportions, variances and intervals are about.
+        Proportions, variances and intervals are about the population, or about these rows alone.
     combined : Estimate or None
-        Of a sample with weights or a design, the estimate of one column that combines all: its
+        With weights or a design, the estimate of one column that combines all columns: its
         categories are the cells.
     """
 
@@ -475,7 +475,7 @@ class Crosstab(CellProportions):
     combined: Estimate | None = None
 
     def __post_init__(self) -> None:
-        counted = self.counted.copy()  # whoever gave the array may still write to theirs
+        counted = self.counted.copy()  # the caller may still write to the array
         counted.flags.writeable = False
         object.__setattr__(self, "counted", counted)
 
@@ -488,7 +488,7 @@ class Crosstab(CellProportions):
         n_missing: int = 0,
         target: str = "population",
     ) -> Self:
-        """A table of rows that were counted elsewhere.
+        """A table from counts.
 
         Parameters
         ----------
@@ -496,11 +496,11 @@ class Crosstab(CellProportions):
             Rows by report cell; for most mechanisms, by reported category.
         columns : mapping
             From each column's name, in the order of the axes, to its mechanism, or to the list of
-            its levels where it is ordinary.
+            levels of an ordinary column.
         n_missing : int
-            Rows left out because something is missing.
+            Rows left out because of missing values.
         target : {"population", "rows"}
-            Whom the table is about.
+            The table is about the population, or about these rows alone.
 
         Returns
         -------
@@ -532,7 +532,7 @@ class Crosstab(CellProportions):
         return cls(axes, whole.reshape(shape), absent, check_target(target))._checked()
 
     def _checked(self) -> Self:
-        """The table; raises for reports that no design makes, or that carry no information."""
+        """The table; raises for impossible reports, or reports without information."""
         for axis in self.axes:
             _ = axis.scores
             if axis.channel is not None and axis.is_multinomial:
@@ -553,7 +553,7 @@ class Crosstab(CellProportions):
 
     @property
     def private(self) -> tuple[Hashable, ...]:
-        """The columns that were taken as privatized; the others are ordinary."""
+        """The columns that are treated as privatized; the others are ordinary."""
         return tuple(axis.name for axis in self.axes if axis.mechanism is not None)
 
     @property
@@ -568,23 +568,23 @@ class Crosstab(CellProportions):
 
     @cached_property
     def n(self) -> int:
-        """The number of rows in which nothing is missing."""
+        """The number of rows without missing values."""
         return round(contract(self.counted, [axis.total for axis in self.axes]).item())
 
     @cached_property
     def rates(self) -> Floats:
-        """Features per row; NaN without any."""
+        """Features per row; NaN without rows."""
         with np.errstate(invalid="ignore"):
             return fixed(self.counted / np.float64(self.n))
 
     @cached_property
     def reported(self) -> Floats:
-        """Rows whose reports speak for each cell; NaN where a design's reports speak for none."""
+        """Rows whose reports support each cell; NaN if a design's reports support none."""
         return fixed(contract(self.counted, [axis.naming for axis in self.axes]))
 
     @property
     def naive(self) -> Floats:
-        """(Weighted) proportions of rows whose reports speak for each cell; for comparison only."""
+        """(Weighted) proportions of rows whose reports support each cell: biased, to compare."""
         if self.combined is not None:
             return self.combined.support[1].reshape(self.shape)
         with np.errstate(invalid="ignore"):
@@ -601,7 +601,7 @@ class Crosstab(CellProportions):
 
     @property
     def counts(self) -> Floats:
-        """Unbiased counts among the rows, not whole; of a design in the units of its weights."""
+        """Unbiased counts among the rows; with a design, totals in the units of its weights."""
         if self.combined is not None:
             return self.combined.counts.reshape(self.shape)
         return self.proportions * self.n if self.n else np.zeros(self.shape)
@@ -614,7 +614,7 @@ class Crosstab(CellProportions):
 
     @cached_property
     def row_variance(self) -> Floats:
-        """Variance of one row's score, in the population; of a design n - 1 times `variance`."""
+        """Variance of one row's score in the population; with a design n - 1 times `variance`."""
         if self.combined is not None:
             return fixed(self.combined.variance.reshape(self.shape) * self.divisor)
         second = contract(self.rates, [axis.squares for axis in self.axes])
@@ -624,8 +624,8 @@ class Crosstab(CellProportions):
     def variance(self) -> Floats:
         """Variance of the proportions, for the target; NaN where n is too small.
 
-        Of the population, the sample variance of the rows' scores; among just these rows, the mean
-        of score^2 - score.  Both are unbiased; the second may come out below 0 for a handful of
+        For the population, the sample variance of the rows' scores over n; for these rows, the mean
+        of score^2 - score over n.  Both are unbiased; the second may be negative with very few
         rows, and then the standard error is 0.
         """
         if self.target == "population":
@@ -640,7 +640,7 @@ class Crosstab(CellProportions):
 
     @property
     def covariance(self) -> Floats:
-        """Covariance of the proportions, the cells in the order of a flattened array.
+        """Covariance of the proportions, with the cells in the order of a flattened array.
 
         Returns
         -------
@@ -655,8 +655,8 @@ class Crosstab(CellProportions):
         Parameters
         ----------
         functions : sequence of ndarray of shape (1 + k, q)
-            For each column q functions, each a constant and a number for each category that is
-            added to it.
+            For each column q functions; each is a constant, and for each category a number that is
+            added to the constant.
 
         Returns
         -------
@@ -677,7 +677,7 @@ class Crosstab(CellProportions):
         return means, (second - exact) / self.divisor
 
     def _products(self, pairs: Iterable[tuple[Floats, Floats]]) -> Floats:
-        """(q, q) means of products, from those of each column's 1 and scores."""
+        """(q, q) means of products, from the products of each column's 1 and scores."""
         tables = [np.einsum("fab,ap,bq->fpq", held, g, g, optimize=True) for held, g in pairs]
         found = contract(self.rates, tables)  # (q1, q1, ..., qd, qd)
         side = prod(table.shape[1] for table in tables)
@@ -690,7 +690,7 @@ class Crosstab(CellProportions):
 
     @property
     def effective_n(self) -> Floats:
-        """Effective sample size of each cell, in direct answers; 0 where f is not in (0, 1)."""
+        """Effective sample size of each cell; 0 where the proportion is not in (0, 1)."""
         inside = np.clip(self.proportions, 0, 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self.n * inside * (1 - inside) / self.row_variance
@@ -698,10 +698,10 @@ class Crosstab(CellProportions):
 
     @cached_property
     def effective_size(self) -> float:
-        """Effective sample size of all cells together, in direct answers, at most n.
+        """Effective sample size of all cells together, at most n.
 
-        The total variance of all proportions, beside that of as many direct answers,
-        (1 - sum f^2) / n, with the noise taken out of the sum of squares.
+        It compares the total variance of all proportions with that of n direct answers,
+        (1 - sum f^2) / n; the sum of squares is corrected for noise.
         """
         total = float(self.row_variance.sum())
         if not self.n or not total > 0:
@@ -722,7 +722,7 @@ class Crosstab(CellProportions):
 
     @property
     def has_likelihood(self) -> bool:
-        """True where the empirical likelihood takes less than some seconds, and there are rows."""
+        """True where there are rows, and the empirical likelihood takes at most a few seconds."""
         values = prod(axis.values[0].shape[1] for axis in self.axes)
         return self.n > 1 and self.size * values <= _MOST_VALUES
 
@@ -736,25 +736,25 @@ class Crosstab(CellProportions):
         level : float
             Confidence level.
         method : {"empirical-likelihood", "wald"}, optional
-            The first by default, but for huge tables.
+            The default is the first, except for very large tables.
         simultaneous : bool
-            Whether all cells together hold at this level (Bonferroni).
+            Whether the level holds for all cells together (Bonferroni).
 
         Returns
         -------
         Interval
-            In [0, 1]; Wald's alone is not cut.
+            In [0, 1]; only Wald intervals are not cut.
 
         Notes
         -----
-        By empirical likelihood: nothing is assumed of the other cells.  Where an estimate lies
+        The empirical likelihood makes no assumption about the other cells.  Where an estimate lies
         outside [0, 1], deviances are taken from the best proportion inside, so that the interval
-        never shrinks to a point.  Where no column is private, the exact (Clopper-Pearson).  Among
-        just these rows, the hull of Wald's and of the same ends drawn in by the ratio of the two
-        standard errors.
-        Lowest coverage of any cell at 95% for the population, in tables of 4 to 12 cells, rare and
-        empty ones among them: 91% at n = 50, 93.5% at 200, 94% at 1,000 (1,500 simulated tables
-        each); Wald's falls to 38%, 67% and 91%.  Among just these rows 94.5% at n = 50 and 200.
+        never shrinks to a point.  If no column is private, the interval is exact (Clopper-Pearson).
+        For target "rows", it is the hull of Wald's interval and of the population's interval scaled
+        by the ratio of the two standard errors.
+        Lowest coverage of any cell at 95% for the population, in tables of 4 to 12 cells, including
+        rare and empty cells: 91% at n = 50, 93.5% at 200, 94% at 1,000 (1,500 simulated tables
+        each); Wald's falls to 38%, 67% and 91%.  For target "rows" 94.5% at n = 50 and 200.
         """
         level = level_of_each(level, simultaneous, self.size)
         method = check_one_of(method or METHODS[not self.has_likelihood], "method", METHODS)
@@ -784,17 +784,17 @@ class Crosstab(CellProportions):
     # -- other tables ----------------------------------------------------------------------
 
     def _places(self, names: Sequence[Hashable]) -> list[int]:
-        """The axes of columns; raises for others, and for one named twice."""
+        """The axes of columns; raises for unknown or repeated names."""
         for name in names:
             check_instance(name, "a column", Hashable, "given by its name")
         if len(set(names)) < len(names) or not {*names} <= {*self.names}:
             raise ArgumentValueError(
-                f"name columns of this table, {list(self.names)}, each once; found {list(names)}"
+                f"columns must be distinct names among {list(self.names)}, found {list(names)}"
             )
         return [self.names.index(name) for name in names]
 
     def margin(self, *names: Hashable) -> Self:
-        """The table of some of the columns, over all of the others.
+        """The marginal table of some of the columns.
 
         Parameters
         ----------
@@ -804,7 +804,7 @@ class Crosstab(CellProportions):
         Returns
         -------
         Crosstab
-            Of the same rows.
+            The table of the same rows.
         """
         places = self._places(names)
         others = [place for place in range(len(self.axes)) if place not in places]
@@ -824,12 +824,12 @@ class Crosstab(CellProportions):
         Parameters
         ----------
         target : {"population", "rows"}
-            Whom the table is about.
+            The table is about the population, or about these rows alone.
 
         Returns
         -------
         Crosstab
-            Of the same rows.
+            The table of the same rows.
         """
         combined = None if self.combined is None else self.combined.with_target(target)
         return replace(self, target=check_target(target), combined=combined)
@@ -843,8 +843,8 @@ class Crosstab(CellProportions):
         if not alike or (parts and designs[:1] != designs[1:]):
             raise ArgumentValueError(
                 "tables can be added if they have the same columns, levels, mechanisms and target, "
-                "and of samples the same population and both weights or both probabilities; "
-                "declare the levels of an ordinary column as a Categorical"
+                "and with a design the same population, and both have weights or both have "
+                "probabilities; declare the levels of an ordinary column as a Categorical"
             )
         if combined is not None:
             combined = replace(combined, tally=combined.tally + parts[1].tally)
@@ -861,12 +861,12 @@ class Crosstab(CellProportions):
         Parameters
         ----------
         of, given : hashable or list of hashables
-            Columns.  Columns in neither are summed over.
+            Columns.  The table is summed over all others.
 
         Returns
         -------
         ConditionalProportions
-            With an interval for each cell.
+            Proportions with an interval for each cell.
 
         Examples
         --------
@@ -890,7 +890,7 @@ class Crosstab(CellProportions):
         return (names,)
 
     def estimate(self, name: Hashable) -> Estimate:
-        """One private column by itself, over the rows of this table; with exact intervals.
+        """The estimate of one private column, from the rows of this table.
 
         Parameters
         ----------
@@ -900,13 +900,14 @@ class Crosstab(CellProportions):
         Returns
         -------
         Estimate
-            As `rrstats.estimate` of these rows gives.
+            The same as `rrstats.estimate` of these rows.
         """
         alone = self.margin(name)
         (axis,) = alone.axes
         if axis.mechanism is None:
             raise ArgumentValueError(
-                f"column {name!r} is ordinary; use table.margin({name!r}) for its proportions"
+                f"name must be a private column, found the ordinary column {name!r}; "
+                f"table.margin({name!r}) has its proportions"
             )
         if alone.combined is not None:
             tally = replace(alone.combined.tally, mechanism=axis.mechanism)
@@ -915,18 +916,18 @@ class Crosstab(CellProportions):
         return Estimate(Tally(axis.mechanism, {EVERYONE: cell}, self.n_missing), self.target)
 
     def mle(self) -> ConstrainedProportions:
-        """The table inside the simplex that makes the reports likeliest.
+        """The maximum likelihood proportions inside the simplex.
 
         Returns
         -------
         ConstrainedProportions
             Equal to the unbiased proportions where those are inside and every column has as many
-            reports as categories.  It has no interval.  Not for reports that name several
-            categories: counts do not say which together.
+            reports as categories.  They have no interval.  Reports that name several categories
+            raise an error: the counts do not hold which were named together.
         """
         refuse_named(self.axes, "project() gives proportions in [0, 1] that sum to 1")
         if self.combined is not None:
-            return self.combined.mle()  # which says why there is none
+            return self.combined.mle()  # raises with the reason
         found = self.proportions
         square = all(axis.likelihood_table.shape == (axis.k, axis.k) for axis in self.axes)
         if self.n and not (square and (found > 0).all()):
@@ -935,12 +936,12 @@ class Crosstab(CellProportions):
         return self._constrained(found, "maximum likelihood")
 
     def project(self) -> ConstrainedProportions:
-        """The table inside the simplex that is nearest to the unbiased proportions (Euclidean).
+        """The proportions inside the simplex that are nearest to the unbiased ones (Euclidean).
 
         Returns
         -------
         ConstrainedProportions
-            Without an interval.
+            Proportions without an interval.
         """
         found = self.proportions
         if self.n:
@@ -968,7 +969,7 @@ class Crosstab(CellProportions):
         simultaneous: bool = False,
         normalize: str = "all",
     ) -> pd.DataFrame:
-        """A tidy frame, one row a cell.
+        """A tidy frame, one row for each cell.
 
         Parameters
         ----------
@@ -980,10 +981,10 @@ class Crosstab(CellProportions):
         Returns
         -------
         DataFrame
-            The categories of each column of the data, under its name (with "_group" behind it
-            where one of the following is called so); reported and naive (NaN where reports speak
-            for no category), proportion, std_error, low, high, count.  Normalized: the categories,
-            proportion, std_error, low, high.
+            The categories of each column, under its name ("_group" is appended to a name that is
+            also one of the following); reported and naive (NaN if reports support no category),
+            proportion, std_error, low, high, count.  Normalized: the categories, proportion,
+            std_error, low, high.
         """
         if (within := self._normalized(normalize)) is not None:
             return within.to_frame(level)
@@ -1000,7 +1001,7 @@ class Crosstab(CellProportions):
         return long_frame(self.names, self.categories, held)
 
     def table(self, values: str = "proportion", *, normalize: str = "all") -> pd.DataFrame:
-        """One number of each cell, with the last column's categories side by side.
+        """One number for each cell, with the last column's categories as columns.
 
         Parameters
         ----------
@@ -1008,7 +1009,7 @@ class Crosstab(CellProportions):
             proportion, std_error, low, high (of 95% intervals), count, reported, naive or
             effective_n.
         normalize : {"all", "index", "columns"}
-            As for `to_frame`, for proportions and their errors and intervals.
+            As for `to_frame`; only for proportion, std_error, low and high.
 
         Returns
         -------
@@ -1030,7 +1031,7 @@ class Crosstab(CellProportions):
         title: str | None = None,
         figsize: tuple[float, float] | None = None,
     ) -> Axes:
-        """Draw the table as a heat map, with the interval of each cell in figures and drawn.
+        """Draw the table as a heat map, with the interval of each cell as text and as a line.
 
         Parameters
         ----------
@@ -1048,7 +1049,7 @@ class Crosstab(CellProportions):
         Returns
         -------
         Axes
-            Of more than two columns, all but the last go down the side.
+            The last column's categories are side by side, those of all others are rows.
         """
         source: Any = self._normalized(normalize) or self
         values, low, high = (
@@ -1067,7 +1068,7 @@ class Crosstab(CellProportions):
 
     @property
     def header(self) -> list[tuple[str, str]]:
-        """The rows, which columns were taken as privatized, and what the noise has left."""
+        """The rows, the privatized and ordinary columns, and the effective sample size."""
         told = {"target": self.target, "n": f"{self.n:,}"}
         told["missing"] = f"{self.n_missing:,} left out" * bool(self.n_missing)
         if self.combined is not None:
@@ -1081,7 +1082,7 @@ class Crosstab(CellProportions):
         return [(name, value) for name, value in told.items() if value]
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """The table as people read it: the last column's categories side by side."""
+        """The table for printing, with the last column's categories side by side."""
         shown = wide_frame(self.names, self.categories, self.proportions, text=True)
         shown = shown.map("{:.4f}".format).reset_index(allow_duplicates=True)
         most = pd.get_option("display.max_rows") or len(shown)
@@ -1095,9 +1096,9 @@ class Crosstab(CellProportions):
 class ConditionalProportions(CellProportions):
     """Proportions of the other columns of a table within each combination of the given ones.
 
-    Ratios of two debiased proportions: consistent, not unbiased, and where the given people may be
-    next to nobody the interval is [0, 1].  Arrays have the table's shape; over the other columns
-    they sum to 1.
+    They are ratios of two debiased proportions: consistent, not unbiased.  Where the denominator
+    may be 0 the interval is [0, 1].  Arrays have the table's shape; over the other columns they
+    sum to 1.
 
     Attributes
     ----------
@@ -1108,7 +1109,7 @@ class ConditionalProportions(CellProportions):
     n : int
         The number of rows.
     crosstab : Crosstab
-        Of these columns and no others.
+        The joint table of exactly these columns.
     given : tuple of hashables
         The given columns.
     """
@@ -1131,35 +1132,35 @@ class ConditionalProportions(CellProportions):
         return self.crosstab.margin(*(self.names[place] for place in self._places[0]))
 
     def _over_all(self, of_people: Floats) -> Floats:
-        """Numbers of the given people at each cell, over the others alike."""
+        """Numbers of the given columns, repeated for each cell of the other columns."""
         wide = np.expand_dims(of_people, self._places[1])
         return fixed(np.broadcast_to(wide, self.crosstab.shape))
 
     @property
     def people(self) -> Floats:
-        """Unbiased proportion of each combination of the given columns, over the others alike."""
+        """Unbiased proportion of each combination of the given columns, in the table's shape."""
         return self._over_all(self._margin.proportions)
 
     @cached_property
     def proportions(self) -> Floats:
-        """Proportions of the given people; NaN where they are estimated to be nobody, or fewer."""
+        """Conditional proportions; NaN where the denominator's estimate is 0 or negative."""
         with np.errstate(divide="ignore", invalid="ignore"):
             found = self.crosstab.proportions / self.people
         return fixed(np.where(self.people > 0, found, np.nan))
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
-        """Variance of the top, covariance with the bottom, and variance of the bottom."""
+        """Variance of numerators, covariance with denominators, and variance of denominators."""
         table, given = self.crosstab, self.given
         parts = [axis.squares if axis.name in given else axis.scores for axis in table.axes]
-        # among just these rows the truth does not vary
+        # for target "rows" the true answers do not vary
         people = 1.0 if table.target == "rows" else self.people
         both = contract(table.rates, parts) - table.proportions * people
         bottom = self._over_all(np.maximum(self._margin.variance, 0.0))
         return table.variance, fixed(both / table.divisor), bottom
 
     def _among(self, combined: Estimate, level: float) -> Floats:
-        """(3, ...) standard errors and intervals among combined categories of the given people."""
+        """(3, ...) standard errors and ends of intervals of ratios, with a design."""
         cells, found = np.arange(combined.k).reshape(self.crosstab.shape), np.empty((3, combined.k))
         given, others = self._places
         for alike in cells.transpose([*given, *others]).reshape(self._margin.size, -1):
@@ -1176,18 +1177,18 @@ class ConditionalProportions(CellProportions):
         return fixed(np.sqrt(np.maximum(variance, 0.0)) / self.people)
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Intervals of the proportions, in [0, 1]; all of it where the given people may be nobody.
+        """Intervals of the proportions; [0, 1] where the denominator may be 0.
 
         Parameters
         ----------
         level : float
-            Confidence level of each.
+            Confidence level of each interval.
 
         Returns
         -------
         Interval
             The hull of Fieller's interval and, for the population, of the ratios that the
-            empirical likelihood does not reject.
+            empirical likelihood does not reject, cut to [0, 1].
         """
         table, limit = self.crosstab, normal_quantile(check_level(level)) ** 2
         if table.combined is not None:
@@ -1196,13 +1197,13 @@ class ConditionalProportions(CellProportions):
         if table.target == "rows" or not table.has_likelihood:
             return found
         values, counts = table.score_values
-        # to the power of 0 it is 1
+        # power 0 gives 1 for the columns that are not given
         bottom = kron_all([a.values[0] ** int(a.name in self.given) for a in table.axes])
         ends = ratio_interval(np.stack([values, bottom]), counts, None, level, bounded=True)
         return hull(found, Interval(*(end.reshape(table.shape) for end in ends)))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """A tidy frame, one row a cell.
+        """A tidy frame, one row for each cell.
 
         Parameters
         ----------
@@ -1231,7 +1232,7 @@ class ConditionalProportions(CellProportions):
     def plot(
         self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
     ) -> Axes:
-        """Draw the proportions with their intervals, the given people as series.
+        """Draw the proportions with their intervals, one series for each given combination.
 
         Parameters
         ----------
@@ -1270,17 +1271,17 @@ class ConditionalProportions(CellProportions):
 
 
 def check_two_way(table: Any) -> Crosstab:
-    """A Crosstab of two columns."""
+    """The table; raises unless it is a Crosstab of two columns."""
     found: Crosstab = check_instance(table, "table", Crosstab, "a Crosstab")
     if len(found.axes) != 2:
         raise ArgumentValueError(
-            f"table must be of two columns, found {list(found.names)}; take table.margin(...)"
+            f"table must have two columns, found {list(found.names)}; use table.margin(...)"
         )
     return found
 
 
 def _apart(found: Floats) -> Floats:
-    """Axes (a1, b1, a2, b2, ...) as (a1, a2, ..., b1, b2, ...)."""
+    """Transpose axes (a1, b1, a2, b2, ...) to (a1, a2, ..., b1, b2, ...)."""
     return found.transpose([*range(0, found.ndim, 2), *range(1, found.ndim, 2)])
 
 
@@ -1297,30 +1298,31 @@ def crosstab(
     weights: Hashable = None,
     design: SampleDesign | None = None,
 ) -> Crosstab:
-    """The joint proportions of several columns, each privatized by itself or ordinary.
+    """Estimate joint proportions of several columns, privatized separately or ordinary.
 
     Parameters
     ----------
     data : DataFrame or frame of an engine
-        Of pandas or of an engine (Polars, pyarrow, DuckDB, Dask, PySpark), which counts its own
-        rows.
+        A frame of pandas, or of an engine (Polars, pyarrow, DuckDB, Dask, PySpark), which counts
+        the rows itself.
     *columns : hashable
-        Their names, in the order of the table's axes.
+        Names of columns, in the order of the table's axes.
     mechanisms : mapping from column to mechanism, optional
-        For columns of reports whose frame does not say how they were made.  A column that neither
-        speaks of is taken as ordinary.
+        The mechanisms of columns whose frame has no record of them.  A column without a record and
+        without a mechanism here is ordinary.
     group : hashable, optional
-        The column that says which sample a row is in, for mechanisms with several.
+        The column with the sample of each row, for mechanisms with several samples.
     target : {"population", "rows"}
-        Whom the table is about: the population these people were drawn from, or just these rows.
+        The table is about the population that these people were drawn from, or about just these
+        rows.
     missing : {"drop", "keep", "raise"}
-        "drop" leaves rows in which something is missing out of n and counts them; "keep" makes
-        missing values of ordinary columns a level of their own, None, and drops the others.
+        "drop" leaves rows with missing values out of n and counts them; "keep" makes missing values
+        of ordinary columns the level None, and drops rows with a missing report.
     weights : hashable, optional
         The column of the sampling weights.
     design : SampleDesign, optional
-        Weights, strata, clusters and more of the sample, as names of columns.  Then the table is
-        that of one column that combines all, for columns whose reports fall into one cell each.
+        Weights, strata, clusters and more of the sample, as names of columns.  Each report must
+        then fall into one cell.
 
     Returns
     -------
@@ -1330,16 +1332,16 @@ def crosstab(
     Raises
     ------
     ArgumentValueError
-        Reports that the mechanism cannot have made.
+        The mechanism cannot have made the reports.
     NotIdentifiableError
-        Reports that carry no information.
+        The reports carry no information.
 
     Warns
     -----
     LowPrecisionWarning
-        Where the noise leaves fewer than 5 direct answers to a cell.
+        The effective sample size is below 5 for each cell.
     ImplausibleReportsWarning
-        Where no true proportions explain a column's reports.
+        No true proportions explain a column's reports.
 
     Examples
     --------
@@ -1377,7 +1379,7 @@ def crosstab(
 
 
 def _warn_of_noise(table: Crosstab) -> None:
-    """Warn of reports that no true proportions explain, and where noise leaves nothing to read."""
+    """Warn of implausible reports, and of a small effective sample size."""
     private = [name for name in table.private if table.n]
     if strange := [name for name in private if table.estimate(name).implausible.any()]:
         warn(f"in the columns {strange} {IMPLAUSIBLE}", ImplausibleReportsWarning)
@@ -1385,7 +1387,7 @@ def _warn_of_noise(table: Crosstab) -> None:
     if left < few <= table.n:
         warn(
             f"the noise of the columns {list(table.private)} leaves an effective sample size of "
-            f"{left:,.0f} of {table.n:,} rows, for {table.size:,} cells; take fewer columns, merge "
-            "categories, or read only the margins",
+            f"{left:,.0f} of {table.n:,} rows for {table.size:,} cells; use fewer columns, merge "
+            "categories, or use only the margins",
             LowPrecisionWarning,
         )

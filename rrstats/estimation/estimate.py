@@ -1,10 +1,9 @@
-"""Unbiased proportions of k categories, with what is needed to judge them.
+"""Unbiased proportions of k categories, with covariance, intervals, a table and a picture.
 
-Proportions come with their covariance, intervals, a table, a sentence and a picture.  They may lie
-outside [0, 1]; nothing is clipped silently, and tables inside the simplex are another type.
-Of a sample with weights or a design, intervals are those of a simple random sample of the effective
-size, and trust a variance that rests on few clusters less (Korn and Graubard, 1998); a variance
-that by luck came out below that of strata and weights by themselves is not trusted at all.
+Proportions may lie outside [0, 1]: nothing is clipped silently, and proportions inside the simplex
+are another type.  With weights or a design, intervals are those of a simple random sample of the
+effective sample size.  They are wider where the variance rests on few clusters (Korn and Graubard,
+1998), and do not use a variance below the one that strata and weights alone give.
 """
 
 from __future__ import annotations
@@ -70,39 +69,38 @@ if TYPE_CHECKING:
 
 
 IMPLAUSIBLE = (
-    "some reports are rarer or commoner than any true shares explain, so the shares and intervals "
-    "mean nothing: were these answers privatized, by this mechanism, and is every row there "
-    "(none dropped or picked by its report)?"
+    "some reports are rarer or commoner than any true proportions explain, so the estimates and "
+    "intervals are not valid: check that these answers were privatized by this mechanism, and that "
+    "no row was dropped or selected by its report"
 )
 
 _ILL_CONDITIONED = 1000
-"""From here on even a million respondents say next to nothing."""
+"""From this condition number on, even a million respondents give no useful estimate."""
 
 _FEW = 8
-"""With fewer degrees of freedom a variance is mostly luck."""
+"""With fewer degrees of freedom a variance estimate is very noisy."""
 
 _TOO_SURE = 2.0
-"""So many times its variance is what intervals use for it; then the standard error misleads."""
+"""A note warns of the standard error where intervals use more than this multiple of its square."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(Result):
-    """Unbiased proportions of k categories, with what is needed to judge them.
+    """Unbiased proportions of k categories, with their covariance and intervals.
 
-    Proportions may lie outside [0, 1]: a rare category comes out below 0 about half the time.  With
-    no reports they are NaN and intervals are [0, 1].  ``est["never"]`` is one category.
+    Proportions may lie outside [0, 1]: a rare category comes out below 0 about half the time.
+    Without reports they are NaN and intervals are [0, 1].  ``est["never"]`` is one category.
 
     Attributes
     ----------
     tally : Tally
-        The counted reports; of a sample with a design by stratum and cluster, with the sums of
-        their weights.
+        The counted reports; with a design, counts by stratum and cluster with the sums of weights.
     target : {"population", "rows"}
-        Whom proportions, variances and intervals are about.
+        Proportions, variances and intervals are about the population, or about these rows alone.
     ddof : int
-        Taken off n in the population's variance: 1 is unbiased, 0 is what GLMMRR prints.
+        Subtracted from n in the population's variance: 1 is unbiased, GLMMRR prints 0.
     design : SampleDesign
-        What is known of the sample besides the weights, strata and clusters of its rows.
+        The sample design, except the weights, strata and clusters of the rows.
     """
 
     shown = (
@@ -182,7 +180,7 @@ class Estimate(Result):
 
     @cached_property
     def support(self) -> tuple[Floats, Floats]:
-        """(k,) reports that support each category, and their (weighted) share; NaN if none do."""
+        """(k,) counts and (weighted) proportions of reports that support each category, or NaN."""
         channel, survey = self.mechanism.channel, self._survey
         counts = channel.support_counts(self.reported)
         if survey is not None:
@@ -193,7 +191,7 @@ class Estimate(Result):
 
     @property
     def has_support(self) -> bool:
-        """True where reports support categories, so that `to_frame` can say how many do."""
+        """True where reports support categories, so that `to_frame` can count them."""
         return not np.isnan(self.support[0]).any()
 
     # -- proportions and their variances ---------------------------------------------------
@@ -212,7 +210,7 @@ class Estimate(Result):
 
     @property
     def counts(self) -> Floats:
-        """(k,) unbiased true counts, not whole: among the rows, or `totals` of a design."""
+        """(k,) unbiased true counts among the rows, not whole numbers; with a design `totals`."""
         return self.totals
 
     @cached_property
@@ -226,7 +224,7 @@ class Estimate(Result):
     def variance(self) -> Floats:
         """(k,) variance of the proportions, for the target; NaN where n is too small.
 
-        Of a design, linearized: of the sampling and of the randomization.
+        With a design it is linearized, and holds both sampling and randomization.
         """
         if self._survey is not None:
             return fixed(self._survey.variance(self._survey.form))
@@ -252,26 +250,26 @@ class Estimate(Result):
 
     @cached_property
     def randomization_variance(self) -> Floats:
-        """(k,) the part of `variance` that the respondents' coins add: what a census would have."""
+        """(k,) the part of `variance` due to randomization: a census would have it too."""
         if self._survey is not None:
             return fixed(self._survey.randomization_variance)
         return fixed(arrays.variance(self.mechanism.channel, self.reported, self.n, "rows"))
 
     @property
     def sampling_variance(self) -> Floats:
-        """(k,) the rest of `variance`, which drawing the sample adds.
+        """(k,) the rest of `variance`, due to drawing the sample.
 
-        Unbiased, and a difference of two estimates: it comes out negative now and then where the
-        coins add by far the most.  That says "too small to be told from 0", and it is not cut,
-        so that averages over categories and surveys stay right.
+        It is unbiased and the difference of two estimates, so it may be negative where the
+        randomization adds most of the variance.  It is then too small to distinguish from 0, and is
+        not cut at 0, so that averages over categories and surveys stay unbiased.
         """
         return self.variance - self.randomization_variance
 
     @cached_property
     def least_variance(self) -> Floats:
-        """(k,) `variance` if clusters, and who has which weight, made no difference.
+        """(k,) `variance` if answers did not depend on cluster and weight.
 
-        Intervals do not trust a variance that came out below it: mostly that is luck.
+        Intervals use it where `variance` is smaller, because that is mostly chance.
         """
         survey = self._survey
         return self.variance if survey is None else fixed(survey.variance(survey.least_form))
@@ -283,14 +281,14 @@ class Estimate(Result):
         Returns
         -------
         ndarray of shape (k, k)
-            Rows sum to 0 where proportions sum to 1, as they do unless reports name several
+            Rows sum to 0 where proportions sum to 1, that is, unless reports name several
             categories.
 
         Raises
         ------
         ArgumentValueError
-            For such reports of a sample with a design, unless they are in clusters: which
-            categories were named together is not counted.
+            Reports name several categories, and the sample has a design without clusters: the
+            tally does not hold which categories were named together.
         """
         if self._survey is not None:
             return self._survey.covariance(self._survey.form)
@@ -305,26 +303,26 @@ class Estimate(Result):
 
     @cached_property
     def df(self) -> float:
-        """Degrees of freedom: clusters (or rows) less strata; infinite without a design.
+        """Degrees of freedom: clusters (or rows) minus strata; infinite without a design.
 
-        Of a group those that it is in.  A stratum that is in the sample as a whole counts its
-        rows: their coins are what is random.
+        A group counts only the clusters and strata that it is in.  A stratum that was sampled
+        completely counts its rows, because only their randomization is random.
         """
         return np.inf if self._survey is None else self._survey.df
 
     @cached_property
     def design_effect(self) -> Floats:
-        """(k,) variance over that of as many unweighted reports of a simple random sample.
+        """(k,) variance divided by that of a simple random sample of as many reports.
 
-        Of `variance` or `least_variance`, whichever is larger: it is what intervals use.  With one
-        weight of 100,000 beside 99 of 1, `variance` alone would make 100 reports worth 1,966 and
-        not 1.  Where all reports are the same, what the weights alone do (Kish).
+        It uses the larger of `variance` and `least_variance`, as intervals do.  With one weight of
+        100,000 and 99 weights of 1, `variance` alone would give 100 reports an effective sample
+        size of 1,966 instead of 1.  If all reports are equal, it is Kish's effect of the weights.
         """
         return fixed(np.ones(self.k) if self._survey is None else self._survey.design_effect())
 
     @property
     def effective_n(self) -> Floats:
-        """(k,) reports of a simple random sample that say as much: n / `design_effect`."""
+        """(k,) effective sample size: n / `design_effect`."""
         return np.asarray(self.n / self.design_effect)
 
     def covariance_with(self, other: Estimate) -> Floats | None:
@@ -333,20 +331,20 @@ class Estimate(Result):
         Parameters
         ----------
         other : Estimate
-            Of nobody who is in this group too, which the sums do not show.
+            A group that shares no respondent with this one (the tallies cannot show that).
 
         Returns
         -------
         ndarray of shape (k, l) or None
-            None where the two are not known to be such groups, and then they are taken for
-            independent.  Groups are known by their tallies: the same strata and clusters, as many
-            sampled rows in each, which suffice for the reports of both, and the same share of the
-            population; so it is for the groups of ``estimate(..., by=)``.  Without clusters it
-            comes from the strata alone, and is 0 where there is one.
+            None where the two do not look like groups of one sample: then treat them as
+            independent.  They do if they have the same strata and clusters, in each the same number
+            of sampled rows, enough for both groups, and the same sampled fraction, as the groups of
+            ``estimate(..., by=)`` have.  Without clusters only the strata contribute, and the
+            covariance is 0 if there is one stratum.
 
         Notes
         -----
-        Cross products of the linearized sums, as R's ``svyby(covmat = TRUE)``.
+        Cross products of the linearized sums, as in R's ``svyby(covmat = TRUE)``.
 
         Examples
         --------
@@ -372,8 +370,7 @@ class Estimate(Result):
         Returns
         -------
         int or None
-            None where `covariance_with` is.  Groups that share their clusters have those of one;
-            groups that share none have those of all.
+            None where `covariance_with` is None.  Shared clusters and strata count once.
         """
         known = [one._survey for one in others if one._survey is not None]
         if self._survey is None or len(known) < len(others):
@@ -382,18 +379,18 @@ class Estimate(Result):
 
     @cached_property
     def implausible(self) -> NDArray[np.bool_]:
-        """(k,) categories that are reported more rarely, or oftener, than any truth explains.
+        """(k,) True where a category's reports are rarer or commoner than any truth explains.
 
-        Then these are not reports of this mechanism, or not all of them: true answers that
-        nobody privatized, rows picked by their report, another prob.  Of right estimates one
-        in 10^9 has any.
+        Then these are not reports of this mechanism, or not all of them: answers were not
+        privatized, rows were selected by their report, or prob is wrong.  The false-positive rate
+        is one in 10^9 estimates.
         """
         return arrays.implausible(self.mechanism.channel, self.reported, self.n)
 
     # -- other estimates from the same reports ---------------------------------------------
 
     def with_target(self, target: str) -> Estimate:
-        """The same reports, spoken of for another target.
+        """The same reports, estimated for another target.
 
         Parameters
         ----------
@@ -411,8 +408,8 @@ class Estimate(Result):
         Parameters
         ----------
         shows : mapping, optional
-            From latent class to category, for mechanisms that tell classes of people apart (those
-            who lie, the answer to the unrelated question); None for the classes themselves.
+            From latent class to category, for mechanisms with latent classes (for example those
+            who lie, or answers to the unrelated question); None estimates the classes themselves.
 
         Returns
         -------
@@ -421,7 +418,7 @@ class Estimate(Result):
         Raises
         ------
         NotIdentifiableError
-            The reports do not tell these categories apart.
+            The reports do not identify these categories.
         """
         finer = "a MatrixDesign or Samples, whose classes may be finer than categories"
         made = check_instance(self.mechanism, "mechanism", (MatrixDesign, Samples), finer)
@@ -435,12 +432,13 @@ class Estimate(Result):
         Parameters
         ----------
         proportions : sequence of floats, optional
-            Of the latent classes, inside the simplex; by default the likeliest ones.
+            Proportions of the latent classes, inside the simplex; by default the maximum likelihood
+            estimates.
 
         Returns
         -------
         float
-            With the multinomial coefficient, so that for two categories it is the binomial's.
+            It includes the multinomial coefficient, as a binomial log-likelihood would.
         """
         channel = self.mechanism.channel
         self._check_likelihood()
@@ -462,9 +460,9 @@ class Estimate(Result):
     def mle(self) -> ConstrainedProportions:
         """Maximum likelihood proportions inside the simplex: in closed form for k-RR.
 
-        In one sample with as many reports as categories, equal to the unbiased ones where those
-        are inside.  Better for a displayed table and for the whole distribution; biased for
-        the largest and the rare categories.
+        In one sample with as many reports as categories they equal the unbiased proportions where
+        those are inside.  They are better for a displayed table and for the whole distribution, and
+        biased for the largest and the rare categories.
 
         Returns
         -------
@@ -473,9 +471,9 @@ class Estimate(Result):
         Raises
         ------
         ArgumentValueError
-            For reports that name several categories, and samples with a design.
+            Reports name several categories, or the sample has a design.
         """
-        found = self.proportions  # raises NotIdentifiableError where nothing can be said
+        found = self.proportions  # may raise NotIdentifiableError
         self._check_likelihood()
         if self.n:
             channel = self.mechanism.channel
@@ -498,7 +496,7 @@ class Estimate(Result):
 
     @property
     def default_method(self) -> str:
-        """The method of intervals where none is named."""
+        """The default method of intervals."""
         return arrays.default_method(self.mechanism.channel)
 
     def interval(
@@ -512,13 +510,13 @@ class Estimate(Result):
             Confidence.
         method : str, optional
             Where the count of each category is binomial (k-RR, unary encoding, forced response, all
-            designs of two categories and reports) those of `confidence_interval`,
-            "clopper-pearson" by default; with a design all but "blaker", which needs whole counts.
-            Otherwise "profile-likelihood", the default up to 50 classes, "empirical-likelihood",
-            beyond that and for samples that stand alone, or "wald", for designs so large that the
-            others take minutes.
+            designs of two categories and reports): the methods of `confidence_interval`,
+            "clopper-pearson" by default; with a design all except "blaker", which needs whole
+            counts.  Otherwise "profile-likelihood" (the default up to 50 classes),
+            "empirical-likelihood" (the default beyond, and for samples that each identify all
+            proportions), or "wald" (for designs so large that the others take minutes).
         simultaneous : bool
-            Whether all categories together hold at this level (Bonferroni).
+            Whether the level holds for all categories together (Bonferroni).
 
         Returns
         -------
@@ -531,14 +529,14 @@ class Estimate(Result):
     def count_interval(
         self, level: float = 0.95, *, simultaneous: bool = False
     ) -> LabelledInterval:
-        """Intervals of the true counts among the rows; of a design those of the totals.
+        """Intervals of the true counts among the rows; with a design, of the totals.
 
         Parameters
         ----------
         level : float
             Confidence.
         simultaneous : bool
-            Whether all categories together hold at this level (Bonferroni); not of totals.
+            Whether the level holds for all categories together (Bonferroni); not for totals.
 
         Returns
         -------
@@ -550,7 +548,7 @@ class Estimate(Result):
         return LabelledInterval(low * self.n, high * self.n, self.categories)
 
     def total_interval(self, level: float = 0.95) -> LabelledInterval:
-        """Intervals of the totals: t quantiles of standard errors to both sides, not cut.
+        """Intervals of the totals: plus and minus a t quantile of standard errors, not cut.
 
         Parameters
         ----------
@@ -560,7 +558,7 @@ class Estimate(Result):
         Returns
         -------
         LabelledInterval
-            Without a design those of `count_interval`.
+            Without a design, the intervals of `count_interval`.
         """
         if self._survey is None:
             return self.count_interval(level)
@@ -571,9 +569,9 @@ class Estimate(Result):
     def _interval(
         self, level: float, target: str, method: str | None = None, simultaneous: bool = False
     ) -> Interval:
-        """Intervals of all categories for a target, which need not be that of the estimate."""
+        """Intervals of all categories for any target."""
         rates = self.mechanism.channel.binomial_rates
-        _ = self.proportions  # raises NotIdentifiableError where nothing can be said
+        _ = self.proportions  # may raise NotIdentifiableError
         single = self.k == 2 if rates is None else rates.complementary
         level = arrays.level_of_each(level, simultaneous, 1 if single else self.k)
         if rates is not None and self._survey is None:
@@ -594,13 +592,13 @@ class Estimate(Result):
         return binomial.population_interval(counts, sizes, low, high, level=level, method=method)
 
     def _effective_sizes(self, level: float, df: Any = None) -> Floats:
-        """(k,) reports of a simple random sample that intervals rest on; 0 for all of [0, 1]."""
+        """(k,) effective sample sizes that intervals use; 0 makes the interval [0, 1]."""
         if self._says_nothing or not self.weight:
             return np.zeros(self.k)
         return np.asarray(self.effective_n * self._shrinkage(level, self.df if df is None else df))
 
     def _shrinkage(self, level: float, df: Any) -> Any:
-        """The factor by which a size falls, as its variance is known by few degrees of freedom."""
+        """The factor of an effective sample size for the few degrees of freedom of its variance."""
         simple = student_quantile(level, self.n - 1)
         return np.minimum(1.0, (simple / student_quantile(level, df)) ** 2)
 
@@ -608,7 +606,7 @@ class Estimate(Result):
         """Intervals where the counts of no category are binomial by themselves."""
         if target == "rows" and method is not None:
             raise ArgumentValueError(
-                f"for target 'rows' there is one interval: leave method out, found {method!r}"
+                f"method must be None for target 'rows', which has one interval; found {method!r}"
             )
         method = check_one_of(method or self.default_method, "method", arrays.GENERAL_METHODS)
         channel = self.mechanism.channel
@@ -616,7 +614,7 @@ class Estimate(Result):
             return Interval(np.zeros(self.k), np.ones(self.k))
         if self.designed and not (self._effective_sizes(level) > 0).all():
             method = "wald"
-        # Without a distribution for just these rows the population's is theirs too: it is wider.
+        # Without a method for just these rows use the population's interval, which is wider.
         variances = arrays.score_variances(channel, self.reported) if target == "rows" else None
         if variances is None:
             return arrays.GENERAL_METHODS[method](self, level)
@@ -626,14 +624,14 @@ class Estimate(Result):
         )
 
     def scored(self, level: float) -> tuple[Floats, Floats, NDArray[np.intp]]:
-        """(k, m) scores of the report cells, how often each was seen, and their samples.
+        """(k, m) scores of the report cells, the count of each, and their samples.
 
-        Of a design as often as in simple random samples of the effective sizes, (k, m).
+        With a design the counts are those of simple random samples of effective size, (k, m).
         """
         channel, counts = self.mechanism.channel, self.reported.astype(np.float64)
         if self._survey is not None:
             return self._survey.scored(self._effective_sizes(level)[:, None])
-        if not arrays.has_scores(channel):  # samples that need one another stand alone
+        if not arrays.has_scores(channel):  # samples that identify proportions only together
             return arrays.weights(channel, counts), counts, channel.samples
         cells = np.arange(len(counts))
         return channel.scores(cells).T, counts, np.zeros_like(cells)
@@ -641,7 +639,7 @@ class Estimate(Result):
     def uncut_interval(self, level: float, df: Floats) -> Interval:
         """(k,) Wilson's or the empirical likelihood's intervals of a design; may leave [0, 1].
 
-        df : (k,) degrees of freedom to take instead of these, as a difference has others.
+        df : (k,) degrees of freedom to use instead of `df`, for a difference.
         """
         channel, survey = self.mechanism.channel, self._survey
         sizes = self._effective_sizes(level, df)
@@ -656,7 +654,7 @@ class Estimate(Result):
             found = contrasts.wald(self.proportions, error, student_quantile(level, df))
         else:
             found = mean_interval(*survey.scored(sizes[:, None]), level)
-        # No interval leaves out its estimate.
+        # Each interval contains its estimate.
         return contrasts.hull(found, Interval(self.proportions, self.proportions))
 
     # -- ratios and means ------------------------------------------------------------------
@@ -679,8 +677,8 @@ class Estimate(Result):
         RatioEstimate
             The ratio of the two proportions, its standard error by the delta method, and an
             interval inside [0, 1]: the hull of Fieller's (with t quantiles) and of the empirical
-            likelihood's (at the effective size), which is [0, 1] where the people may be next to
-            nobody.  Consistent, not unbiased.
+            likelihood's (at the effective sample size).  It is [0, 1] where the denominator may be
+            0.  The ratio is consistent, not unbiased.
 
         Examples
         --------
@@ -698,20 +696,20 @@ class Estimate(Result):
         return self._ratio(part, whole, check_level(level))
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
-        """The proportions among the people of some categories: by default who answered.
+        """The proportions among the people of some categories: by default those who answered.
 
         Parameters
         ----------
         among : iterable of categories, optional
-            By default all that are not missing, where non-response is a category.
+            By default all except the missing one, where non-response is a category.
         level : float
             Confidence.
 
         Returns
         -------
         DataFrame
-            Columns category, proportion, std_error, low, high: `share_among` of each.  Who
-            answered is itself estimated, so the intervals are wider than those of the proportions.
+            Columns category, proportion, std_error, low, high: `share_among` of each.  The number
+            who answered is estimated too, so intervals are wider than those of the proportions.
 
         Examples
         --------
@@ -727,8 +725,8 @@ class Estimate(Result):
             among = [category for category in self.categories if category is not None]
             if len(among) == self.k:
                 raise ArgumentValueError(
-                    "among must name categories: non-response is not among those of this design, "
-                    f"{self._answers.describe()}, so that all proportions are of who answered"
+                    "among must name categories: non-response is not a category of this design, "
+                    f"{self._answers.describe()}, so all proportions are of those who answered"
                 )
         among = tuple(among)
         rows = [vars(self.share_among(category, among, level)) for category in among]
@@ -738,14 +736,14 @@ class Estimate(Result):
 
     @cached_property
     def _covariances(self) -> list[Floats]:
-        """The covariance, and of a design that below which none is trusted."""
+        """The covariance, and with a design `least_covariance`."""
         least = self.designed and self.mechanism.channel.is_multinomial
         return [self.covariance, *([self.least_covariance] if least else [])]
 
     def _errors(self, contrast: Floats) -> tuple[float, float]:
-        """The standard error of a sum of proportions, and the largest that intervals use.
+        """The standard error of a sum of proportions, and the one that intervals use.
 
-        The first is NaN for a negative variance of a design.
+        The first is NaN where a design's variance is negative.
         """
         variances = [float(contrast @ one @ contrast) for one in self._covariances]
         scale = float(np.abs(contrast) @ np.abs(self._covariances[0]) @ np.abs(contrast))
@@ -766,7 +764,7 @@ class Estimate(Result):
                 moments = (both @ one @ both.T)[[0, 0, 1], [0, 1, 1]]
                 ends.append(contrasts.fieller(top, bottom, tuple(moments), quantile**2))
         if self.target == "population" and self.mechanism.channel.is_multinomial:
-            # Nowhere is the ratio more than 1, and there it has the variance of none.
+            # The ratio is at most 1, so the variance is taken at a ratio inside [0, 1].
             near = part - float(np.clip(found, 0, 1)) * whole
             scores, counts, samples = self._scored(near, level)
             accepted = ratio_interval((both @ scores)[:, None], counts, samples, level)
@@ -780,9 +778,9 @@ class Estimate(Result):
         return self.designed and (self.df < 1 or self.n < 2)
 
     def _scored(self, contrast: Floats, level: float) -> tuple[Floats, Floats, NDArray[np.intp]]:
-        """(k, m) scores of the report cells, how often each was seen, and their samples.
+        """(k, m) scores of the report cells, the count of each, and their samples.
 
-        Of a design as often as in a simple random sample that says as much of the contrast.
+        With a design the counts are those at the contrast's effective sample size.
         """
         channel, survey = self.mechanism.channel, self._survey
         if survey is None:
@@ -795,7 +793,7 @@ class Estimate(Result):
     def mean(
         self, values: Mapping[Any, float] | None = None, *, level: float = 0.95
     ) -> MeanEstimate:
-        """The mean of a number that each category stands for, as of a privatized 0/1.
+        """The mean of a number that each category stands for, for example of a privatized 0/1.
 
         Parameters
         ----------
@@ -807,14 +805,14 @@ class Estimate(Result):
         Returns
         -------
         MeanEstimate
-            The mean, its standard error and an interval within the smallest and the largest number:
-            for the population by empirical likelihood of the scores (at the effective size) where
-            each report falls into one cell, else by a quantile of standard errors.
+            The mean, its standard error and an interval between the smallest and the largest
+            number: for the population by empirical likelihood of the scores (at the effective
+            sample size) where each report falls into one cell, else by standard errors.
 
         Raises
         ------
         ArgumentTypeError
-            For categories that are no numbers.
+            The categories are not numbers.
 
         Examples
         --------
@@ -826,7 +824,7 @@ class Estimate(Result):
         """
         number, level = self._numbers(values), check_level(level)
         least, most = float(number.min()), float(number.max())
-        # Numbers on a scale from 0 to 1, on which intervals of proportions are cut and kept wide.
+        # Numbers on a scale from 0 to 1, so that rules for intervals of proportions apply.
         scale = (number - least) / ((most - least) or 1.0)
         if self.k == 2 and not self.designed:
             low, high = (end[1] for end in self.interval(level))
@@ -838,7 +836,7 @@ class Estimate(Result):
         return MeanEstimate(found, self._errors(number)[0], low, high)
 
     def _scaled_mean(self, scale: Floats, level: float) -> Interval:
-        """The interval in [0, 1] of a mean of numbers that reach from 0 to 1."""
+        """The interval in [0, 1] of a mean of numbers from 0 to 1."""
         found = float(scale @ self.proportions)
         margin = float(student_quantile(level, self.df) * self._errors(scale)[1])
         if not np.isfinite(found + margin) or self._says_nothing:
@@ -858,8 +856,8 @@ class Estimate(Result):
             given = [known.get(code) for code in range(self.k)]
         if not all(isinstance(one, numbers.Real) for one in given):
             raise ArgumentTypeError(
-                f"a mean needs numbers, and the categories are {self._answers.describe()}; give "
-                "values, a mapping from each category to its number"
+                "values must map each category to its number, unless the categories are numbers; "
+                f"the categories are {self._answers.describe()}"
             )
         return np.array([float(one) for one in given])
 
@@ -870,7 +868,7 @@ class Estimate(Result):
         return Categories(self.categories)
 
     def code_of(self, category: Hashable) -> int:
-        """The place of a category, by default the last; None is a missing one."""
+        """The index of a category, by default the last; None is the missing one."""
         code = self.k - 1 if category is ... else self._answers.code(category)
         if code >= self.k:
             raise ArgumentValueError(
@@ -893,11 +891,11 @@ class Estimate(Result):
     # -- display ---------------------------------------------------------------------------
 
     def columns_of(self, at: Any, ends: Sequence[Interval]) -> dict[str, Any]:
-        """The columns of the frame but the category, of all categories or of one.
+        """The columns of the frame except the category, for all categories or for one.
 
-        ends : of the proportions and, without a design, perhaps of those among the rows.
+        ends : intervals of the proportions and, without a design, perhaps of those among the rows.
         """
-        reported = self.support[0][at]  # whole numbers where there are such
+        reported = self.support[0][at]
         found = {
             "n": self.n,
             "reported": reported.astype(np.int64) if self.has_support else reported,
@@ -924,17 +922,17 @@ class Estimate(Result):
         Parameters
         ----------
         level, method, simultaneous
-            Of the intervals, as in `interval`.
+            As for `interval`.
 
         Returns
         -------
         DataFrame
-            Columns category, n, reported and naive (the reports that support the category, and
-            their weighted share; NaN in designs whose reports do not), proportion, std_error, low,
-            high (the interval for the target), and count, count_low, count_high (always about the
-            rows).  With a design instead of counts effective_n, design_effect,
-            randomization_variance and sampling_variance (which make std_error^2; the second may be
-            negative), total and total_std_error in the units of the weights.
+            Columns category, n, reported and naive (number and weighted proportion of reports that
+            support the category; NaN if reports support none), proportion, std_error, low, high
+            (the interval for the target), and count, count_low, count_high (always about the rows).
+            With a design, in place of counts: effective_n, design_effect, randomization_variance
+            and sampling_variance (they add to std_error^2; the second may be negative), total and
+            total_std_error in the units of the weights.
         """
         ends = [self._interval(level, self.target, method, simultaneous)]
         if self._survey is None:
@@ -962,21 +960,21 @@ class Estimate(Result):
             return found
         if below := int((self.sampling_variance < 0).sum()):
             found.append(
-                f"The sampling's part of the variance came out negative for {below} of {self.k} "
-                "categories: beside the randomization's it is too small to be told from 0."
+                f"The estimated sampling variance is negative for {below} of {self.k} categories: "
+                "next to the randomization variance it is too small to distinguish from 0."
             )
         if self.n and self.df < _FEW:
             found.append(
-                f"The standard errors rest on {max(self.df, 0)} degrees of freedom (clusters less "
-                "strata) and are rough; the intervals are wider for it."
+                f"The standard errors have {max(self.df, 0)} degrees of freedom (clusters minus "
+                "strata) and are imprecise; the intervals are wider for this reason."
             )
         too_sure = self.least_variance > _TOO_SURE * np.maximum(self.variance, 0.0)
         if self.n and too_sure.any():
             found.append(
                 f"The standard errors of {int(too_sure.sum())} of {self.k} categories are smaller "
-                "than the weights and strata by themselves allow, by luck or because few reports "
-                "have nearly all the weight: do not use them; intervals, tests, effective_n and "
-                "design_effect do not."
+                "than the weights and strata alone allow, by chance or because few reports have "
+                "nearly all the weight: do not use them. Intervals, tests, effective_n and "
+                "design_effect do not use them."
             )
         return found
 
@@ -1006,25 +1004,25 @@ class Estimate(Result):
         proportion = float(self.proportions[code])
         if np.isnan(proportion):
             empty = f"no reports are in {self.empty_samples}" if self.n else "there are no reports"
-            return f"nothing can be said of {named}: {empty}{' of any weight' * self.designed}"
+            return f"{named} cannot be estimated: {empty}{' with a weight' * self.designed}"
         low, high = (float(end[code]) for end in self.interval(level))
         near = float(np.clip(proportion, 0, 1))
         shown, wide = f"{proportion:.1%}", high - low > 0.9
         span = f"{level * 100:.10g}% interval {percent_range(low, high)}"
-        span += f"{', so wide that it says next to nothing' * wide}, of {self._whom(code)}"
-        # Within rounding of 0 or 1, or printed like it, a proportion is not worth a remark.
+        span += f"{', too wide to be useful' * wide}, of {self._whom(code)}"
+        # A proportion that prints as 0 or 1 needs no remark.
         if abs(proportion - near) < 1e-12 or shown.lstrip("-") == f"{near:.1%}":
             return f"about {near:.1%} {named}, {span}"
         if self.implausible[code]:
-            why = "further off than noise goes: were these reports made by this mechanism?"
+            why = "noise does not explain it: were these reports made by this mechanism?"
             return f"about {shown} ({why}) {named}, {span}"
         if wide:
-            return f"nothing can be said of {named}: the estimate, {shown}, is all noise; {span}"
-        why = f"the unbiased estimate is {shown}, which is noise around a share near {near:.0f}"
+            return f"{named} cannot be estimated: the estimate, {shown}, is only noise; {span}"
+        why = f"the unbiased estimate is {shown}: noise around a proportion near {near:.0%}"
         return f"about {near:.1%} {named} ({why}), {span}"
 
     def _whom(self, code: int) -> str:
-        """The people of whom the estimate speaks, in words."""
+        """The population or the rows that the estimate is about, in words."""
         what = "row" if self.target == "rows" else "report"
         these = f"this 1 {what}" if self.n == 1 else f"these {self.n:,} {what}s"
         if self.target == "rows":
@@ -1051,7 +1049,7 @@ class Estimate(Result):
         ax : Axes, optional
             Axes to draw on; by default new ones.
         level, method, simultaneous
-            Of the intervals, as in `interval`.
+            As for `interval`.
         truth : mapping, Series or sequence of floats, optional
             True proportions by category, where they are public.
         **options
@@ -1074,9 +1072,9 @@ class Estimate(Result):
 
 
 def _root(variance: Floats, scale: float = 0.0) -> Floats:
-    """Square roots, NaN for what is negative by more than rounding.
+    """Square roots; NaN where a variance is negative by more than rounding.
 
-    scale : of the terms of which the variances are sums, where it is larger than theirs.
+    scale : the size of the terms that were summed, where it is larger than the variances.
     """
     scale = float(np.fmax.reduce(np.abs(variance), axis=None, initial=np.fmax(scale, 0.0)))
     safe = np.where(variance < -1e-12 * scale, np.nan, np.maximum(variance, 0.0))
@@ -1107,52 +1105,51 @@ def estimate(
     Parameters
     ----------
     reports : array-like of shape (n,), Series, frame or Tally
-        Reports in any container that `privatize` gives back, or a Tally of them; or a frame, of
-        pandas or of an engine (Polars, pyarrow, DuckDB, Dask, PySpark, Ibis), of which only counts
-        come back.
+        Reports in any container that `privatize` returns, or a Tally of them; or a frame of pandas
+        or of an engine (Polars, pyarrow, DuckDB, Dask, PySpark, Ibis), which returns only counts.
     categories, prob, epsilon
-        The categories with prob or epsilon, or a mechanism.  A Tally, and a Series that says how it
-        was made, need none.  Where rows were made by different mechanisms: a column of n
-        mechanisms, or a mapping from group to mechanism; direct answers have `surveys.direct`.
+        The categories with prob or epsilon, or a mechanism.  A Tally, and a Series with a record of
+        its mechanism, need none.  Where rows were made by different mechanisms: a column of n
+        mechanisms, or a mapping from group to mechanism; `surveys.direct` is for direct answers.
     mechanism
-        The same as categories, under its own name.
+        The same as categories, as a keyword.
     columns, group, by, observed, weights
         As for `tally`.
     target : {"population", "rows"}
-        Whom the statement is about: the population these people were drawn from, or just these
+        The estimate is about the population that these people were drawn from, or about just these
         rows.
     ddof : int
-        Taken off n in the population's variance.
+        Subtracted from n in the population's variance.
     design : SampleDesign, optional
-        Weights, strata, clusters and more of the sample; of a Tally, which has those, only
+        Weights, strata, clusters and more of the sample.  A Tally already holds those: give only
         population, probabilities and lonely_psu.
 
     Returns
     -------
     Estimate
-        k unbiased proportions, which may lie outside [0, 1]; `Estimate.mle` tidies the table and
-        says what that costs.  With ``by`` `GroupEstimates`, a mapping from group to Estimate; of a
-        list of columns `Estimates`, a mapping from name to that.
+        k unbiased proportions, which may lie outside [0, 1]; `Estimate.mle` gives proportions
+        inside, which are biased.  With ``by``: `GroupEstimates`, a mapping from group to Estimate.
+        For a list of columns: `Estimates`, a mapping from column name to either.
 
     Raises
     ------
     ArgumentValueError
-        For reports outside the categories.
+        Reports are outside the categories.
     NotIdentifiableError
         The reports carry no information (prob is 1/k).
     MetadataError
-        An argument contradicts what the reports say of themselves.
+        An argument contradicts the record of the reports.
 
     Warns
     -----
     ImplausibleReportsWarning
-        No true proportions explain the reports: most often they are true answers that nobody
-        privatized, or rows picked by their report.
+        No true proportions explain the reports: most often they are true answers that were not
+        privatized, or rows that were selected by their report.
 
     Notes
     -----
-    Wang et al. (2017), eq. 2, and its generalizations; of a design the formulas of `svymean` and
-    `svytotal` in R's survey package, with Arnab (1994) for the coins.
+    Wang et al. (2017), eq. 2, and its generalizations; with a design the formulas of `svymean` and
+    `svytotal` in R's survey package, and Arnab (1994) for the variance of randomization.
 
     Examples
     --------
@@ -1182,10 +1179,11 @@ def estimate(
 
 
 def _check_tally(counted: Tally, made: tuple[Any, Any, Any], said: list[Any]) -> None:
-    """Raise for what a tally has said already; True stands for probabilities that it holds."""
+    """Raise for arguments that a tally already holds; True stands for its probabilities."""
     if any(one is not None and one is not True for one in said):
         raise ArgumentTypeError(
-            "a tally is counted already: give by, group, weights and design= to rr.tally"
+            "reports is a tally, which is counted already: give by, group, weights and design to "
+            "rr.tally"
         )
     if any(one is not None for one in made):
         given = as_mechanism(*made)
@@ -1196,21 +1194,21 @@ def _check_tally(counted: Tally, made: tuple[Any, Any, Any], said: list[Any]) ->
 
 
 def _checked(found: Estimate, *, alone: bool = True) -> Estimate:
-    """An estimate that says something; warns of what it cannot say.
+    """The estimate; raises if it is not identified, warns if it is imprecise or implausible.
 
-    alone : whether it is all there is; a group may lack a sample that it needs.
+    alone : False for a group, which may lack a sample that it needs.
     """
     shares = found.proportions  # raises NotIdentifiableError now rather than when it is shown
     if alone and found.n and not found.designed and np.isnan(shares).any():
         raise NotIdentifiableError(
-            f"no reports are in the samples {found.empty_samples}, and the others alone do not "
-            "identify the shares"
+            f"there are no reports in the samples {found.empty_samples}, and the other samples do "
+            "not identify the proportions"
         )
     condition = arrays.condition_number(found.mechanism.channel)
     if condition > _ILL_CONDITIONED:
         warn(
             f"the design is ill-conditioned (condition number {condition:.3g}): it amplifies noise "
-            "by about that factor, so that any estimate needs enormous numbers of respondents",
+            "by about this factor, so that estimates need a very large number of respondents",
             LowPrecisionWarning,
         )
     if found.n and found.implausible.any():

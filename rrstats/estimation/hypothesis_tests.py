@@ -1,32 +1,32 @@
-"""Tests of proportions seen through randomized response, and differences of two estimates.
+"""Hypothesis tests of proportions, and differences of two estimates.
 
     rr.hypotheses.goodness_of_fit(reports, proportions, mechanism)  the given proportions
     rr.hypotheses.independence(crosstab)                            two columns
     rr.hypotheses.homogeneity(by_group)                             several samples
     rr.hypotheses.change(before, after)                             two waves
 
-The null is carried through the channel and compared with the reports, never debiased proportions
-with proportions: so the counts are multinomial under the null, noise costs power and not the level.
-Reports that name several categories have no small table of counts; their debiased proportions are
-compared by the covariance that they have under the null.  Each test gives a `TestResult`, which
-says how much of the sample the noise has left.
+Tests compare the reports with the probabilities of reports under the null hypothesis, not debiased
+with given proportions.  Counts are then multinomial under the null, so noise reduces the power and
+does not change the level.  Reports that name several categories have no small table of counts:
+their debiased proportions are compared, with the covariance under the null.  Each test returns a
+`TestResult`, which has the effective sample size.
 
-*Columns privatized apart*: each report's noise is its own, so reports are independent exactly where
-the truths are, and the ordinary chi-squared test of the reported table keeps its level.  *A pair
-privatized as one answer*: the noise of such a report is not independent between its parts, and the
-ordinary test takes it for the answers' dependence; both margins are fitted through the channel.
-*Homogeneity*: independent samples, each asked by a design of its own.  One vector of proportions is
-fitted to all reports and each sample is compared with it; where all designs are the same this is
-Pearson's test of the table of samples by reports.  Groups of one survey with weights or a design
-are compared by Wald's test, with their joint covariance.
-*Differences*: of two independent samples, asked by any two designs with the same categories; of two
-groups of one sample with weights, strata or clusters, whose proportions are correlated; or of the
-same people twice, where a table of both columns has the correlation of their answers.
-Intervals are MOVER's: the distances from each proportion to the ends of its own interval, uncut,
-are put together like standard errors; only the difference is cut to [-1, 1].  The p-value of a
-category is the level at which its interval comes to exclude 0, and z the normal quantile
-of that, so that neither contradicts the interval.  A difference in standard errors would: where
-a category is not reported at all in a small sample, its standard error is 0.
+*Columns privatized separately*: their noise is independent, so reports are independent if and only
+if the true answers are, and the ordinary chi-squared test of the reported table keeps its level.
+*A pair privatized as one answer*: the noise of its two parts is dependent, and the ordinary test
+would mistake it for dependence of the answers; both margins are fitted through the channel.
+*Homogeneity*: independent samples, each with its own design.  One vector of proportions is fitted
+to all reports and each sample is compared with it; if all designs are the same this is Pearson's
+test of the table of samples by reports.  Groups of one survey with weights or a design are compared
+by Wald's test, with their joint covariance.
+*Differences*: between two independent samples, by any two designs with the same categories; between
+two groups of one sample with weights, strata or clusters, whose proportions are correlated; or
+between two answers of the same people, whose correlation a table of both columns gives.
+Intervals are MOVER's: the distances from each proportion to the uncut ends of its own interval are
+combined like standard errors; only the difference is cut to [-1, 1].  The p-value of a category is
+1 minus the level at which its interval ends at 0, and z is the corresponding normal quantile, so
+neither contradicts the interval.  The difference divided by its standard error would: a category
+that nobody reports in a small sample has a standard error of 0.
 Sources: Gaboardi and Rogers (2018), LocalGenRRGOF and LocalGenRRIND; Pearson (1900); Stuart
 (1955), Maxwell (1970), Bhapkar (1966) for two waves of the same people; Rao (1948) for score
 tests; Cochran (1954) for the counts that chi-squared needs; Krishnamoorthy and Yu (2004) for the
@@ -110,49 +110,49 @@ __all__ = [
 ]
 
 _PLAIN = (
-    "the likelihood ratio, exact and simulated p-values need a table of reports with as many cells "
-    "as categories, of one sample without a design, and a population as target, and simulated ones "
-    "of two answers columns privatized apart; leave them out"
+    "statistic='likelihood-ratio', exact and simulations need as many report cells as categories, "
+    "one sample without a design, and target 'population'; for independence, simulations also need "
+    "columns that were privatized separately; leave these arguments out"
 )
 
 STATISTICS = {"pearson": "Pearson's", "likelihood-ratio": "likelihood ratio"}
 
 _SMALL = 24
-"""Reports of the smallest sample, up to which the level of homogeneity is off by more than 1%."""
+"""With at most so many reports in the smallest sample, homogeneity's level is off by over 1%."""
 
-_LEVEL = "with two samples of so few the test rejects up to 6.5% of true nulls at 5%"
+_LEVEL = "with two samples of this size the false-positive rate at 5% is up to 6.5%"
 
 _EXPECTED, _LEAST, _PART = 5, 1, 0.2
-"""Cochran: no expected count below 1, and at most a fifth of them below 5."""
+"""Cochran (1954): no expected count below 1, and at most a fifth of them below 5."""
 
 
 @dataclass(frozen=True, repr=False)
 class TestResult(Result):
-    """Outcome of a test.
+    """Result of a hypothesis test.
 
     Attributes
     ----------
     null : str
         The null hypothesis, such as "independence".
     statistic : float
-        Compared with chi-squared, unless ``method`` says that the p-value is from F, exact or
-        simulated.
+        The test statistic; its distribution is chi-squared unless ``method`` names F, exact or
+        simulated p-values.
     df : int
         Degrees of freedom.
     p_value : float
-        Probability, under the null, of reports at least as far from it as these.
+        Probability, under the null hypothesis, of a statistic at least as large as this one.
     method : str
         The test in words.
     n : int
         The number of reports.
     effective_n : float or None
         Effective sample size: the number of direct answers with the same power, averaged over
-        all ways in which the null can fail; None where it is not known.
+        all alternatives; None where it is not known.
     notes : tuple of str
         Sentences that a reader must know.
     """
 
-    __test__: ClassVar[bool] = False  # its name is no invitation to pytest
+    __test__: ClassVar[bool] = False  # pytest must not collect this class
     formats: ClassVar[Any] = {
         **FORMATS,
         **dict.fromkeys(("statistic", "p_value"), "{:.6g}".format),
@@ -179,7 +179,7 @@ class TestResult(Result):
         Parameters
         ----------
         level : float
-            Of no effect: a test has no interval.
+            Not used: a test has no interval.
 
         Returns
         -------
@@ -195,7 +195,7 @@ class TestResult(Result):
         Parameters
         ----------
         alpha : float
-            Significance level: a p-value of at most this rejects the null hypothesis.
+            Significance level: the null hypothesis is rejected if the p-value is at most alpha.
 
         Returns
         -------
@@ -240,14 +240,14 @@ Outcome = tuple[str, float, int, float, Notes]
 def result_of(
     null: str, n: int, outcome: Outcome, effective_n: float = np.nan, *, notes: Notes = ()
 ) -> TestResult:
-    """The result of a test; notes of the outcome stand last."""
+    """The result of a test; notes of the outcome come last."""
     method, value, df, p_value, more = outcome
     effective = None if np.isnan(effective_n) else float(effective_n)
     return TestResult(null, value, df, p_value, method, int(n), effective, notes + more)
 
 
 def untested(df: int, note: str = "there are no reports") -> Outcome:
-    """The outcome where there is nothing to test."""
+    """The outcome of a test that is not possible."""
     return "none", np.nan, df, np.nan, (note,)
 
 
@@ -256,13 +256,13 @@ def by_wald(
 ) -> Outcome:
     """The outcome of Wald's test of a shift that sums to 0.
 
-    df : of the covariance; where they are few, by Hotelling's F distribution.
+    df : degrees of freedom of the covariance; if finite, the p-value is from Hotelling's F.
     """
     value, rank = wald_statistic(shift, covariance)
     p_value = wald_tail(value, rank, df)
     if df < np.inf:
         method += f", F with {rank} and {max(df - rank + 1, 0):.4g} degrees of freedom"
-    few = ("too few clusters, rows or reports that differ for this test",)
+    few = ("too few different clusters, rows or reports for this test",)
     return method, value, rank, p_value, notes + few * bool(np.isnan(p_value))
 
 
@@ -272,7 +272,7 @@ Sample = tuple[Floats, Floats, Floats]
 
 @dataclass(frozen=True)
 class Counting:
-    """The statistic of counts of reports, and the tables from which a p-value may come."""
+    """The statistic of counts of reports, and the options of exact and simulated p-values."""
 
     statistic: str
     simulations: int | None
@@ -283,7 +283,7 @@ class Counting:
         check_one_of(self.statistic, "statistic", STATISTICS)
 
     def check(self, ratio: bool, tables: bool) -> None:
-        """Raise for a likelihood ratio, or tables, that these reports do not have."""
+        """Raise for options that are not available for these reports."""
         listed = self.exact or self.simulations is not None
         if (self.statistic != "pearson" and not ratio) or (listed and not tables):
             raise ArgumentValueError(_PLAIN)
@@ -298,7 +298,7 @@ class Counting:
         draw: Callable[[Any, int], NDArray[Any]] | None = None,
         remedy: str = "merge categories",
     ) -> Outcome:
-        """The outcome of a distance of counts: by chi-squared, or by all or simulated counts.
+        """The outcome by chi-squared, by enumerated counts, or by simulated counts.
 
         draw : see `simulated_p_value`.
         """
@@ -308,7 +308,7 @@ class Counting:
             return f"{method}, exact", value, df, p_value, ()
         if self.simulations is None or draw is None:
             few = few_expected(expected, remedy)
-            few += ("all reports are alike, and nothing is left to test",) * (df < 1)
+            few += ("all reports are the same, so there is nothing to test",) * (df < 1)
             return method, value, df, wald_tail(value, df), few
         drawn = {"simulations": self.simulations, "seed": self.seed}
         p_value = simulated_p_value(draw, expected, value, self.statistic, **drawn)
@@ -325,7 +325,7 @@ class Counting:
             (len(rows) - 1) * (len(columns) - 1),
             expected,
             draw=lambda generator, size: random_tables(generator, size, rows, columns),
-            remedy="simulations= with seed= draws tables with these margins",
+            remedy="use simulations= and seed= for a simulated p-value",
         )
         dropped = sum(table.shape) - sum(observed.shape)
         left_out = (f"{dropped} categories that nobody reported are left out",) * bool(dropped)
@@ -334,9 +334,9 @@ class Counting:
     def test_rates(
         self, method: str, samples: list[Sample], rates: list[Floats], slopes: Floats, **more: Any
     ) -> Outcome:
-        """The outcome for reports beside their rates under a null.
+        """The outcome for reports and their probabilities under the null hypothesis.
 
-        slopes : (cells, p) derivatives of the rates in what was fitted.  more : as for `test`.
+        slopes : (cells, p) derivatives of the rates by fitted parameters.  more : as for `test`.
         """
         value, df = 0.0, -slopes.shape[1]
         for (matrix, counts, sizes), null in zip(samples, rates, strict=True):
@@ -347,7 +347,7 @@ class Counting:
                     best = fit_proportions([(matrix, counts, sizes)], np.full(k, 1 / k))
                     part -= float(distance(counts, sizes * (matrix @ best), self.statistic))
             value, df = value + part, df + own_df
-        # A rate that came down to 0 is a cell less, and a parameter less.
+        # A rate that was fitted as 0 takes away a cell and a parameter.
         null = np.concatenate(rates)
         held = slopes[null <= 1e-9]
         df += int(np.linalg.matrix_rank(held)) if held.size else 0
@@ -356,7 +356,7 @@ class Counting:
 
 
 def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
-    """(k,) the proportions that make all reports likeliest; may leave [0, 1]."""
+    """(k,) the maximum likelihood proportions of all reports; may lie outside [0, 1]."""
     matrix, counts, sizes = (np.concatenate(part) for part in zip(*samples, strict=True))
     slopes, last = matrix[:, :-1] - matrix[:, -1:], matrix[:, -1]
     found = fit_rates(
@@ -366,26 +366,26 @@ def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
 
 
 def as_estimate(given: Any, **design: Any) -> Estimate:
-    """An estimate, from one, from a Tally, or from reports and what made them."""
+    """An estimate, from an estimate, a Tally, or reports and their mechanism."""
     made = {name: value for name, value in design.items() if value is not None}
     if not isinstance(given, Tally | Estimate):
         given = tally(given, **made)
     elif made:
         raise ArgumentTypeError(
-            f"a tally or an estimate knows its mechanism; leave {', '.join(made)} out"
+            f"a tally or an estimate holds its mechanism; leave {', '.join(made)} out"
         )
     return Estimate(given) if isinstance(given, Tally) else given
 
 
 def has_cells(one: Estimate) -> bool:
-    """True where counts of reports follow from the proportions of the categories alone."""
+    """True where the distribution of counts depends only on the categories' proportions."""
     channel = one.mechanism.channel
     simple = not one.designed and one.target == "population"
     return simple and channel.is_multinomial and not has_latent_classes(channel)
 
 
 def is_square(one: Estimate) -> bool:
-    """True where they do, in one sample with as many kinds of reports as categories."""
+    """True for `has_cells` in one sample with as many report cells as categories."""
     samples = one.mechanism.channel.samples
     return has_cells(one) and not samples.any() and len(samples) == one.k
 
@@ -398,10 +398,10 @@ def cells_of(one: Estimate) -> Sample:
 
 
 def null_covariance(one: Estimate, proportions: Floats) -> Floats:
-    """The covariance of an estimate where these are the true proportions, or else as it is.
+    """The covariance of an estimate under the null, where it is known, or else the estimated one.
 
-    Of a sample with weights or a design no contrast has less variance than strata and
-    weights by themselves give it: mostly that is luck.
+    With weights or a design, no contrast gets a smaller variance than strata and weights alone
+    give, because a smaller one is mostly chance.
     """
     channel = one.mechanism.channel
     if not one.designed and not has_latent_classes(channel) and not channel.samples.any():
@@ -412,23 +412,23 @@ def null_covariance(one: Estimate, proportions: Floats) -> Floats:
 
 
 def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
-    """A note, also given as a warning, where expected counts are too small for chi-squared."""
+    """A note, also issued as a warning, where expected counts are too small for chi-squared."""
     cells = np.asarray(expected)[np.asarray(expected) > 0]
     small = int((cells < _EXPECTED).sum())
     if not cells.size or (cells.min() >= _LEAST and small <= _PART * cells.size):
         return ()
     text = (
-        f"{small} of {cells.size} expected counts of reports are below {_EXPECTED}, the least is "
-        f"{cells.min():.2g}: the p-value from chi-squared may be far off; {remedy}"
+        f"{small} of {cells.size} expected counts of reports are below {_EXPECTED}, the smallest "
+        f"is {cells.min():.2g}: the chi-squared p-value may be inaccurate; {remedy}"
     )
     warn(text, LowPrecisionWarning)
     return (text,)
 
 
 def information(one: Estimate, proportions: Floats) -> Floats | None:
-    """(k, k) the information of one report: a quadratic form for shifts that sum to 0.
+    """(k, k) the Fisher information of one report: a quadratic form for shifts that sum to 0.
 
-    proportions : inside the simplex.  None of a design, of just these rows, and of latent classes.
+    proportions : inside the simplex.  None with a design, latent classes or target "rows".
     """
     channel, simple = one.mechanism.channel, not one.designed and one.target == "population"
     known = bool(one.n) and bool(np.isfinite(proportions).all())
@@ -441,15 +441,15 @@ def information(one: Estimate, proportions: Floats) -> Floats | None:
         matrix = transition_matrix(channel)[possible]
         return np.asarray((matrix.T * (sizes[possible] / one.n / rates[possible])) @ matrix)
     _, covariance = with_known_sum(proportions, channel.covariance(proportions, "population"))
-    # Of full rank, and the inverse is the same for shifts that sum to 0.
+    # The added constant makes the matrix invertible and does not matter for shifts that sum to 0.
     return np.asarray(np.linalg.inv(covariance + np.trace(covariance) / channel.k**2))
 
 
 def effective_n(one: Estimate, proportions: Floats) -> float:
-    """Direct answers worth the reports of one sample, over all shifts of proportions; or NaN.
+    """Effective sample size of one sample, averaged over all shifts of proportions; or NaN.
 
-    A shift drawn with the covariance of one direct answer has k - 1 squared standard errors of
-    direct answers on average; this is how many it has of the reports, divided by k - 1.
+    A random shift with the covariance of one direct answer has information k - 1 on average in one
+    direct answer; the effective sample size is its information in all reports divided by k - 1.
     """
     near = project_to_simplex(proportions)
     form = information(one, near)
@@ -469,38 +469,38 @@ def homogeneity(
     simulations: int | None = None,
     seed: int | None = None,
 ) -> TestResult:
-    """Test the null that independent samples, or groups of one sample, have equal proportions.
+    """Test that independent samples, or groups of one sample, have equal proportions.
 
     Parameters
     ----------
     samples, *others : Estimate or Tally
-        Two or more, one by one, as a list, or as a mapping (as `estimate` gives by groups), with
-        the same categories; designs may differ.
+        Two or more samples with the same categories, as separate arguments, as a list, or as a
+        mapping (for example the groups of `estimate`); designs may differ.
     statistic : {"pearson", "likelihood-ratio"}
         With different designs "pearson" is the score test.
     simulations, seed : int, optional
-        The p-value from so many simulated tables; where all designs are the same.
+        Number of simulated tables for the p-value; only if all designs are the same.
 
     Returns
     -------
     TestResult
-        With (g - 1)(k - 1) degrees of freedom for g samples.  Samples without reports are left
-        out, and that is noted.
+        It has (g - 1)(k - 1) degrees of freedom for g samples.  Samples without reports are left
+        out, with a note.
 
     Warns
     -----
     LowPrecisionWarning
-        Where expected counts are too small for chi-squared.
+        Expected counts are too small for chi-squared.
 
     Notes
     -----
-    Reports that name several categories, latent classes, estimates with weights and the target
-    "rows": Wald's test of the debiased proportions against their common value.  Groups of one
-    sample with weights, strata or clusters have a joint covariance, and few clusters an F
-    distribution.  Of 1,000 simulated true nulls a case it rejected at 5%: two groups in 3 to 12
-    clusters 2.0% to 4.1%, two independent samples of 4 to 30 clusters that differ 4.5% to 5.4%, of
-    2 clusters 1.3%; less where clusters do not differ (chi-squared: 6% to 20%).  4 to 10 regions
-    of 3 clusters each: 0% to 0.3%, so that little can be found there.
+    For reports that name several categories, latent classes, estimates with weights and target
+    "rows", it is Wald's test of the debiased proportions against their common value.  Groups of one
+    sample with weights, strata or clusters have a joint covariance, and the F distribution allows
+    for few clusters.  False-positive rates at 5% in 1,000 simulations for each case: two groups in
+    3 to 12 clusters 2.0% to 4.1%, two independent samples of 4 to 30 clusters that differ 4.5% to
+    5.4%, of 2 clusters 1.3%; less where clusters do not differ (chi-squared: 6% to 20%).  For 4 to
+    10 regions of 3 clusters each the rate is 0% to 0.3%, so the power is low there.
 
     Examples
     --------
@@ -517,7 +517,7 @@ def homogeneity(
     n, few, null = (
         sum(sizes),
         min(sizes),
-        f"equality of the proportions of all {len(given)} samples",
+        f"equality of the proportions of {len(given)} samples",
     )
     if len(given) < 2:
         return result_of(null, n, untested(0, "fewer than two samples have reports"), notes=notes)
@@ -539,12 +539,12 @@ def homogeneity(
 
 
 def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], tuple[str, ...]]:
-    """The estimates that have reports, and a note about the others."""
+    """The estimates with reports, and a note about the others."""
     listed = samples.values() if isinstance(samples, Mapping) else samples
     listed = [*(listed if isinstance(samples, Mapping | list | tuple) else [listed]), *others]
     if len(listed) < 2:
         raise ArgumentTypeError(f"samples must be two or more, found {len(listed)}")
-    rule = "Estimates or Tallies, as estimate() and tally() make them"
+    rule = "Estimates or Tallies, from rr.estimate or rr.tally"
     given = [as_estimate(check_instance(one, "samples", (Tally, Estimate), rule)) for one in listed]
     check_comparable(given)
     there = [one for one in given if one.n]
@@ -564,7 +564,9 @@ def check_comparable(given: list[Any]) -> None:
             + (f", which differ in {apart[:6]}" if apart else "")
         )
     if len({one.target for one in given}) > 1:
-        raise ArgumentValueError("all samples must be about the same target; use with_target")
+        raise ArgumentValueError(
+            "all samples must have the same target, found 'population' and 'rows'; use with_target"
+        )
 
 
 def _different_designs(given: list[Estimate], pooled: Floats, how: Counting) -> Outcome:
@@ -574,22 +576,22 @@ def _different_designs(given: list[Estimate], pooled: Floats, how: Counting) -> 
     rates = [np.maximum(matrix @ common, 0.0) for matrix, *_ in samples]
     slopes = np.vstack([matrix[:, :-1] - matrix[:, -1:] for matrix, *_ in samples])
     method = "score test" if how.statistic == "pearson" else "likelihood ratio test"
-    method += " against one vector of shares fitted to all samples"
+    method += " against proportions fitted to all samples"
     return how.test_rates(method, samples, rates, slopes)
 
 
 def _against_common(given: list[Estimate], pooled: Floats) -> Outcome:
-    """Wald's test of all proportions against a common vector."""
+    """Wald's test of all proportions against common proportions."""
     k, g = given[0].k, len(given)
     own = [null_covariance(one, project_to_simplex(pooled)) for one in given]
     moved = [with_known_sum(one.proportions, its) for one, its in zip(given, own, strict=True)]
     joint = scipy.linalg.block_diag(*(covariance for _, covariance in moved))
-    method = "Wald test against common shares"
+    method = "Wald test against common proportions"
     for i, j in permutations(range(g), 2):
         if (shared := given[i].covariance_with(given[j])) is not None:
             block = known_sum_map(own[i]) @ shared @ known_sum_map(own[j]).T
             joint[i * k : (i + 1) * k, j * k : (j + 1) * k] = block
-            method = "Wald test against common shares of groups of one sample"
+            method = "Wald test against common proportions of groups of one sample"
     contrast = np.kron(np.hstack([-np.ones((g - 1, 1)), np.eye(g - 1)]), np.eye(k))
     shift = contrast @ np.concatenate([values for values, _ in moved])
     total = contrast @ joint @ contrast.T
@@ -601,9 +603,9 @@ def _against_common(given: list[Estimate], pooled: Floats) -> Outcome:
 def covariance_df(given: list[Estimate], parts: list[Floats]) -> float:
     """Degrees of freedom of the covariance of some contrasts; infinite without a design.
 
-    parts : (c, c) what each sample adds to it.  The number that gives the sum's trace, and that of
-    its square, the right spread, and never more than all reports together have: groups in the same
-    clusters have no more than one.
+    parts : (c, c) the contribution of each sample.  The degrees of freedom match the variance of
+    the trace of the sum, and of its square (Krishnamoorthy and Yu).  They are at most those of all
+    reports together; groups in the same clusters count once.
     """
     if not any(one.designed for one in given):
         return np.inf
@@ -642,41 +644,41 @@ def goodness_of_fit(
     simulations: int | None = None,
     seed: int | None = None,
 ) -> TestResult:
-    """Test the null that the true proportions are given ones.
+    """Test that the true proportions equal given proportions.
 
     Parameters
     ----------
     reports : array-like, Tally or Estimate
-        Reports, with what made them in ``mechanism`` (or categories with ``prob`` or ``epsilon``)
-        and ``group``, or what was counted or estimated of them.
+        Reports, with their design in ``mechanism`` (or categories with ``prob`` or ``epsilon``) and
+        ``group``; or a Tally or an Estimate of them.
     proportions : sequence of k floats, or mapping
-        They sum to 1; in the categories' order, or by category.
+        Proportions that sum to 1, in the order of the categories or by category.
     mechanism, prob, epsilon, group : optional
         As for `rrstats.estimate`.
     statistic : {"pearson", "likelihood-ratio"}
-        The second where a report is one of as many cells as there are categories.
+        The second needs a design with as many report cells as categories.
     exact : bool
-        The p-value from all possible counts, for few reports of few kinds.
+        Compute the p-value from all possible counts; for few reports and few report cells.
     simulations, seed : int, optional
-        The p-value from so many simulated surveys.
+        Number of simulated surveys for the p-value.
 
     Returns
     -------
     TestResult
-        With k - 1 degrees of freedom.  Of an Estimate with target "rows" only the noise is random:
-        the null is about these rows.  With weights, strata or clusters: Wald's test with the
-        sample's covariance, by an F distribution.
+        It has k - 1 degrees of freedom.  For an Estimate with target "rows" the null hypothesis is
+        about these rows, and only the noise is random.  With weights, strata or clusters it is
+        Wald's test with the sample's covariance and an F distribution.
 
     Warns
     -----
     LowPrecisionWarning
-        Where expected counts are too small for chi-squared.
+        Expected counts are too small for chi-squared.
 
     Notes
     -----
-    T = sum (H - n r)^2 / (n r) with r the reports' rates at these proportions; for k-RR GenRR of
-    Gaboardi and Rogers (2018).  A design with more kinds of reports than categories: the part of T
-    that proportions can explain (the score test).
+    T = sum (H - n r)^2 / (n r) with r the probabilities of the reports at these proportions; for
+    k-RR it is GenRR of Gaboardi and Rogers (2018).  For a design with more report cells than
+    categories it is the score test: the part of T that proportions can explain.
 
     Examples
     --------
@@ -686,8 +688,7 @@ def goodness_of_fit(
     >>> round(found.statistic, 4), found.df, round(found.p_value, 4), round(found.effective_n)
     (6.3317, 3, 0.0965, 82)
 
-    The reports do not contradict these proportions, but a thousand of them tell what 82 direct
-    answers would.
+    These proportions are not rejected, but the effective sample size of the 1,000 reports is 82.
     """
     how = Counting(statistic, simulations, seed, exact)
     made = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
@@ -705,10 +706,10 @@ def goodness_of_fit(
 
 
 def _fit(found: Estimate, wanted: Floats, how: Counting) -> Outcome:
-    """The test of counts, by all tables of as many reports, simulated ones, or chi-squared."""
+    """The test of counts: by enumeration, simulation or chi-squared."""
     sample, rates = cells_of(found), expected_rates(found.mechanism.channel, wanted)
     method = "Pearson's test of the reports"
-    way = "exact=True lists all tables, simulations= with seed= draws some"
+    way = "use exact=True, or simulations= and seed= for a simulated p-value"
     if not is_square(found):
         method, way = "score test of the reports", "merge categories"
     elif how.statistic != "pearson":
@@ -724,13 +725,13 @@ def _fit(found: Estimate, wanted: Floats, how: Counting) -> Outcome:
 
 
 def _wald_fit(found: Estimate, wanted: Floats) -> Outcome:
-    """Wald's test of unbiased proportions, with their covariance under the null where known."""
+    """Wald's test of unbiased proportions, with the covariance under the null where known."""
     channel, notes = found.mechanism.channel, Notes()
     if not found.designed and not channel.is_multinomial:
         rates = expected_rates(channel, wanted)
         notes = few_expected(found.n * np.minimum(rates, 1 - rates), "merge categories")
     shift, covariance = found.proportions - wanted, null_covariance(found, wanted)
-    return by_wald("Wald test of the shares", shift, covariance, found.df, notes=notes)
+    return by_wald("Wald test of the proportions", shift, covariance, found.df, notes=notes)
 
 
 # -- independence ----------------------------------------------------------------------------
@@ -750,36 +751,36 @@ def independence(
     simulations: int | None = None,
     seed: int | None = None,
 ) -> TestResult:
-    """Test the null that two answers are independent.
+    """Test that two answers are independent.
 
     Parameters
     ----------
     table : Crosstab, counts, reports, Tally or Estimate
-        Of columns privatized apart (or one of them ordinary), a Crosstab of the two, or counts of
-        reports with ``mechanisms``.  Of a pair privatized as one answer, its reports with
-        ``mechanism`` (or categories with ``prob`` or ``epsilon``), a Tally or an Estimate.
+        For columns privatized separately (or one of them ordinary): a Crosstab of the two, or
+        counts of reports with ``mechanisms``.  For a pair privatized as one answer: its reports
+        with ``mechanism`` (or categories with ``prob`` or ``epsilon``), a Tally or an Estimate.
     mechanism, prob, epsilon : optional
-        As for `rrstats.estimate`, of a pair as one answer.
+        As for `rrstats.estimate`, for a pair privatized as one answer.
     mechanisms : (Mechanism or None, Mechanism or None), optional
-        That of the rows and that of the columns; None for a column that is not private.
+        The mechanism of the rows and that of the columns; None for a column that is not private.
     pairs : mapping from category to two parts, optional
-        Of a pair as one answer; by default the categories are tuples of two.
+        For a pair privatized as one answer; by default the categories are tuples of two.
     statistic : {"pearson", "likelihood-ratio"}
-        Of the table of reports.
+        The statistic of the table of reports.
     simulations, seed : int, optional
-        The p-value from so many simulated tables with the same margins; for columns privatized
-        apart.
+        Number of simulated tables with the same margins for the p-value; for columns privatized
+        separately.
 
     Returns
     -------
     TestResult
-        With (r - 1)(c - 1) degrees of freedom.  Categories that nobody reported are left out of
-        the table, and of the degrees of freedom.
+        It has (r - 1)(c - 1) degrees of freedom.  Categories that nobody reported are left out of
+        the table and do not count for the degrees of freedom.
 
     Warns
     -----
     LowPrecisionWarning
-        Where expected counts are too small for chi-squared.
+        Expected counts are too small for chi-squared.
 
     Examples
     --------
@@ -793,8 +794,8 @@ def independence(
     >>> round(found.statistic, 2), found.df
     (12.25, 1)
 
-    The same counts say less where the pair went through one k-RR: part of their dependence is
-    the noise's.
+    The same counts give a smaller statistic for a pair that went through one k-RR, because its
+    noise is dependent too.
     """
     how = Counting(statistic, simulations, seed)
     if mechanisms is None and not isinstance(table, Crosstab):
@@ -812,7 +813,7 @@ def independence(
 
 
 def _column_independence(crossed: Crosstab, how: Counting) -> TestResult:
-    """The test of columns that were privatized apart."""
+    """The test of columns that were privatized separately."""
     n, shape = crossed.n, crossed.shape
     if not n:
         return result_of(_INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
@@ -834,14 +835,14 @@ def _column_independence(crossed: Crosstab, how: Counting) -> TestResult:
 
 
 def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
-    """A Crosstab of two columns, also from counts of reports with the mechanism of each axis."""
+    """A Crosstab of two columns, also from counts with the mechanism of each axis."""
     if not isinstance(given, Crosstab):
         counts = check_numbers(given, "table, a crosstab or counts of reports,", axes=2)
         pair = mechanisms if isinstance(mechanisms, tuple | list) else ()
         if len(pair) != 2 or not all(one is None or is_mechanism(one) for one in pair):
             raise ArgumentTypeError(
-                "mechanisms must be two, of the rows and of the columns of the counts; None for a "
-                "column that is not private"
+                "mechanisms must be a pair, the mechanism of the rows and that of the columns of "
+                "the counts; None for a column that is not private"
             )
         labels: Any = next((one.categories for one in pair if one is not None), ())
         levels = [labels if len(labels) == m else range(m) for m in counts.shape]
@@ -854,7 +855,7 @@ def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
 
 
 def _moments(table: Crosstab) -> tuple[list[Floats], list[Floats]]:
-    """Of both columns, the proportions and the covariance of one debiased answer."""
+    """The proportions of both columns, and the covariances of one debiased answer."""
     alone = [table.margin(name) for name in table.names]
     spreads = [np.nan_to_num(one.covariance * one.divisor) for one in alone]
     return [one.proportions for one in alone], spreads
@@ -909,15 +910,15 @@ def _grid(
     if not two or not len(set(parts)) == len(parts) == len(cells) or min(shape) < 2:
         raise ArgumentValueError(
             "the categories of a pair privatized as one answer must be tuples of two parts, or "
-            f"pairs= must map each of the {len(parts)} to such a tuple, all combinations of two or "
-            "more parts once each; for columns privatized apart give their crosstab, or counts "
-            "with mechanisms="
+            f"pairs must map each of the {len(parts)} to such a tuple, each combination of two or "
+            "more parts once; for columns privatized separately give their crosstab, or counts "
+            "with mechanisms"
         )
     return np.array([parts.index(cell) for cell in cells], dtype=np.intp), shape
 
 
 def _interaction_information(form: Floats, first: Floats, second: Floats) -> float:
-    """Direct pairs worth one report for a dependence, averaged over all kinds of it."""
+    """Effective sample size of one report, averaged over all kinds of dependence."""
     one, other = _contrasts(first), _contrasts(second)
     margins = [np.kron(one, second[:, None]), np.kron(first[:, None], other)]
     nuisance, both = np.concatenate(margins, axis=1), np.kron(one, other)
@@ -927,13 +928,13 @@ def _interaction_information(form: Floats, first: Floats, second: Floats) -> flo
 
 
 def _contrasts(proportions: Floats) -> Floats:
-    """(k, k - 1) shifts that sum to 0 and are of unit information in direct answers."""
+    """(k, k - 1) shifts that sum to 0 and have unit information in direct answers."""
     root = np.sqrt(proportions)
     return np.asarray(root[:, None] * np.linalg.svd(root[None])[2][1:].T)
 
 
 def _wald_pairs(found: Estimate, cells: NDArray[np.intp], shape: tuple[int, int]) -> Outcome:
-    """Wald's test of the joint proportions less the product of their margins."""
+    """Wald's test of the joint proportions against the product of their margins."""
     r, c = shape
     joint, null = found.proportions[cells], np.empty(found.k)
     margins = [project_to_simplex(joint.reshape(shape).sum(axis=axis)) for axis in (1, 0)]
@@ -943,7 +944,7 @@ def _wald_pairs(found: Estimate, cells: NDArray[np.intp], shape: tuple[int, int]
     slope = np.eye(r * c) - np.kron(np.eye(r), np.outer(columns, np.ones(c)))
     slope -= np.kron(np.outer(rows, np.ones(r)), np.eye(c))
     shift = joint - np.outer(rows, columns).ravel()
-    method = "Wald test of the joint shares against the product of their margins"
+    method = "Wald test of the joint proportions against the product of their margins"
     return by_wald(method, shift, slope @ covariance @ slope.T, found.df)
 
 
@@ -955,28 +956,28 @@ _UNCHANGED = "equality of the proportions of both waves"
 def change(
     before: Any, after: Any = None, *, pairs: Any = None, mechanisms: Any = None
 ) -> TestResult:
-    """Test the null that proportions did not change between two waves.
+    """Test that proportions did not change between two waves.
 
     Parameters
     ----------
     before, after : Estimate or Tally
-        Of the waves.  Without ``pairs`` the samples are taken for independent, as they are where
-        different people answered.  ``before`` alone: the crosstab of both waves, or counts of
+        The two waves.  Without ``pairs`` they are treated as independent samples, as for different
+        respondents.  If ``before`` is given alone, it is the crosstab of both waves, or counts of
         reports with ``mechanisms``: Stuart and Maxwell's test of the people who answered both.
     pairs : Crosstab, optional
-        Of a panel, the first wave's column with the second's: all reports count, and those of the
-        same people are correlated (Wald's test).
+        The first wave's column by the second's, of the people in both: all reports are used, and
+        those of the same people are correlated (Wald's test).
     mechanisms : (Mechanism or None, Mechanism or None), optional
-        Of the rows and of the columns of counts.
+        The mechanisms of the rows and of the columns of counts.
 
     Returns
     -------
     TestResult
-        With k - 1 degrees of freedom; for the size of the change see `rrstats.difference`.
+        It has k - 1 degrees of freedom; for the size of the change see `rrstats.difference`.
 
     Notes
     -----
-    Each wave must have been answered with fresh noise.
+    Each wave must have its own, independent randomization.
 
     Examples
     --------
@@ -986,12 +987,12 @@ def change(
     >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
     (8.0, 1, 0.0047)
 
-    More people changed to yes than to no, and the noise alone would not look like that.
+    Equal proportions are rejected: more people changed to yes than to no.
     """
     if (pairs if after is None else mechanisms) is not None:
         raise ArgumentTypeError(
-            "give before and after, with pairs where the same people answered; or a crosstab of "
-            "both; or counts with mechanisms"
+            "give before and after, with pairs if the same people answered; or a crosstab of both; "
+            "or counts with mechanisms"
         )
     if after is None:
         return _equal_margins(two_way(before, mechanisms))
@@ -999,14 +1000,14 @@ def change(
     if pairs is not None:
         return replace(difference(waves[1], waves[0], paired=pairs).test(), null=_UNCHANGED)
     found = homogeneity(waves)
-    note = "the waves are taken for independent samples: give pairs= where the same people answered"
+    note = "the waves are treated as independent samples; if the same people answered, give pairs"
     if waves[0].covariance_with(waves[1]) is not None:
         note = "the waves are groups of one sample, and different people answered in each"
     return replace(found, null=_UNCHANGED, notes=(*found.notes, note))
 
 
 def _equal_margins(table: Crosstab) -> TestResult:
-    """Stuart and Maxwell's test of equal margins, of debiased answers."""
+    """Stuart and Maxwell's test of equal margins of debiased answers."""
     k, other = table.shape
     if len(set(table.categories)) > 1:
         raise ArgumentValueError(
@@ -1021,7 +1022,7 @@ def _equal_margins(table: Crosstab) -> TestResult:
     else:
         margins, spreads = _moments(table)
         shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)
-        # E[(s1 - s2)(s1 - s2)'], as it is where nothing changed
+        # E[(s1 - s2)(s1 - s2)'], the covariance under the null
         moments = spreads[0] + spreads[1] - cross - cross.T + np.outer(shift, shift)
         method = "Stuart and Maxwell's test of equal margins, on debiased answers"
         outcome = by_wald(method, shift, moments / table.n)
@@ -1043,36 +1044,36 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
             f"both estimates ({first.n} and {second.n} reports), found the shape {table.shape} and "
             f"{table.n} people"
         )
-    if first.target == "rows" or table.n < 2:  # fresh noise: only the people were the same
+    if first.target == "rows" or table.n < 2:  # the noise of both columns is independent
         return np.zeros((k, k))
     one, other = (table.margin(name).proportions for name in table.names)
-    # The people in the table are some of those in each estimate.
+    # The people in the table are a part of those in each estimate.
     each = table.proportions - np.outer(one, other)
     unbiased = table.n / (table.n - first.ddof)
     return np.asarray(each * (unbiased * table.n / (first.n * second.n)))
 
 
 def trusted_variance(one: Estimate) -> Floats:
-    """(k,) the variance that intervals take: no less than that of strata and weights."""
+    """(k,) the variance that intervals use: at least the one from strata and weights."""
     return np.nan_to_num(np.fmax(one.variance, one.least_variance))
 
 
 # -- differences -----------------------------------------------------------------------------
 
 _LEVELS = (0.25, 0.6, 0.9, 0.95, 0.99, 0.999, 0.9999)
-"""Intervals at these are computed for a p-value, and the level of one that ends at 0 lies between.
+"""Levels of the intervals between which a p-value is interpolated.
 
-Simulated with k-RR, z is within 0.03 of the exact one that way; where an interval at one of
-these ends at 0 it is exact.
+In simulations with k-RR, z is within 0.03 of the exact value; where an interval at one of these
+levels ends at 0, z is exact.
 """
 
 _COVERAGE = ((9, "87%"), (19, "88%"), (70, "91%"))
-"""Lowest exact coverage at 95%, with up to so many reports in the smaller sample."""
+"""Lowest exact coverage at 95%, by the maximum number of reports in the smaller sample."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Result):
-    """Proportions of one estimate less those of another, category by category.
+    """Proportions of one estimate minus those of another, for each category.
 
     Attributes
     ----------
@@ -1082,7 +1083,7 @@ class Difference(Result):
         Covariance of the proportions of the first with those of the second; None where the samples
         are independent.
     groups : bool
-        Whether they are two groups of one sample, and not the same people twice.
+        Whether they are two groups of one sample, and not two reports of the same people.
     """
 
     formats: ClassVar[Any] = {
@@ -1108,12 +1109,12 @@ class Difference(Result):
 
     @property
     def n(self) -> int:
-        """The number of reports of both."""
+        """The number of reports in both estimates."""
         return self.first.n + self.second.n
 
     @property
     def target(self) -> str:
-        """Target of the difference; for "rows" only the noise is random."""
+        """The target of the difference; for "rows" only the noise is random."""
         return self.first.target
 
     @property
@@ -1148,10 +1149,10 @@ class Difference(Result):
 
     @cached_property
     def df(self) -> Floats:
-        """(k,) Satterthwaite's, of the difference; infinite where neither has a design.
+        """(k,) Satterthwaite's degrees of freedom; infinite if neither estimate has a design.
 
-        Never more than the reports of both together have, of which two groups in the same
-        clusters have no more than one.
+        They are at most those of all reports together, where groups in the same clusters count
+        once.
         """
         both = [self.first, self.second]
         parts = zip(*(trusted_variance(one)[:, None, None] for one in both), strict=True)
@@ -1159,10 +1160,10 @@ class Difference(Result):
 
     @cached_property
     def z(self) -> Floats:
-        """(k,) normal quantiles that the interval must reach to end at 0, with a sign.
+        """(k,) signed normal quantiles of the level at which the interval ends at 0.
 
-        Near differences / std_error where there are many reports.  Past the last of the
-        levels at which intervals are computed, 99.99%, their length is taken to grow with z.
+        With many reports they are close to differences / std_error.  Beyond 99.99%, the last level
+        at which intervals are computed, their length is assumed proportional to z.
         """
         shift = self.differences
         margins = np.array([self._margins(level) for level in _LEVELS])
@@ -1172,15 +1173,15 @@ class Difference(Result):
 
     @property
     def p_value(self) -> Floats:
-        """(k,) two-sided p-values, each category by itself: below 5% where 0 is outside 95%.
+        """(k,) two-sided p-values for each category: below 5% where the 95% interval excludes 0.
 
-        Exact levels at 5% with two samples of 10 to 300 reports of one or two k-RR designs (2 to 7
-        categories, epsilon 0.5 to 5, and direct answers), equal proportions from 0 to 1: 4.3% on
-        average and at most 6.7%; 9.2% with 5 reports.  Differences in standard errors rejected
-        up to 62% there, and 79% with 5 reports.  Simulated, 1,000 true nulls a case: two
-        independent samples of 2 to 30 clusters each that differ 0.9% to 5.5%, of clusters that
-        do not 0% (2 of them) to 3.8% (30), where differences in standard errors rejected 6%
-        to 20%; two groups of one sample of 3 to 12 clusters 4.5% to 5.6%.
+        Exact false-positive rates at 5%, with two samples of 10 to 300 reports by one or two k-RR
+        designs (2 to 7 categories, epsilon 0.5 to 5, and direct answers) and equal proportions from
+        0 to 1: 4.3% on average and at most 6.7%; 9.2% with 5 reports.  For z = differences /
+        std_error they are up to 62%, and 79% with 5 reports.  In 1,000 simulations for each case:
+        two independent samples of 2 to 30 clusters each that differ 0.9% to 5.5%, of clusters that
+        do not differ 0% (2 of them) to 3.8% (30), and 6% to 20% for differences / std_error; two
+        groups of one sample of 3 to 12 clusters 4.5% to 5.6%.
         """
         return np.asarray(2 * scipy.special.ndtr(-np.abs(self.z)))
 
@@ -1192,19 +1193,19 @@ class Difference(Result):
         level : float
             Confidence level.
         simultaneous : bool
-            Whether all categories together hold at this level (Bonferroni; none for two categories
-            that sum to 1).
+            Whether the level holds for all categories together (Bonferroni; not needed for two
+            categories that sum to 1).
 
         Returns
         -------
         LabelledInterval
-            (k,) ends; [-1, 1] where there is nothing to compare.
+            (k,) ends; [-1, 1] where an estimate has too few reports.
 
         Notes
         -----
         Lowest exact coverage at 95% on the tests' grid, two categories, 25 to 50 reports each:
-        94.1% under noise, 93.0% with next to none (prob 0.95).  Simulated with three categories,
-        designs of three and four reports, 50 to 400 of them, either target: 93.2% to 97%.
+        94.1% with noise, 93.0% with little noise (prob 0.95).  Simulated with three categories,
+        designs with three and four report cells, 50 to 400 reports, either target: 93.2% to 97%.
         """
         sums = [one.proportions.sum() for one in (self.first, self.second)]
         one_number = self.k == 2 and np.allclose(sums, 1, rtol=0, atol=1e-9)
@@ -1227,17 +1228,17 @@ class Difference(Result):
         return a - b - low, high - (a - b)
 
     def test(self) -> TestResult:
-        """Test the null that all proportions are the same, with k - 1 degrees of freedom.
+        """Test that all proportions are equal, with k - 1 degrees of freedom.
 
         Returns
         -------
         TestResult
-            Of independent samples `hypotheses.homogeneity`, whose covariance is that under the
-            null: with 50 and 100 reports it keeps its level, where Wald's test rejected 5.7% to
-            8.9% of true nulls at 5%.  With weights or a design its F distribution keeps the level
-            where clusters are few, and two groups of one sample have their joint covariance.  Of
-            pairs, Wald's test.  For two categories `p_value` is another test, inverted intervals,
-            and a little different.
+            For independent samples `hypotheses.homogeneity`, which uses the covariance under the
+            null: with 50 and 100 reports it keeps its level, where the false-positive rate of
+            Wald's test at 5% is 5.7% to 8.9%.  With weights or a design its F distribution keeps
+            the level with few clusters, and two groups of one sample have a joint covariance.  For
+            pairs it is Wald's test.  For two categories `p_value` inverts intervals instead, and
+            differs a little.
 
         Examples
         --------
@@ -1251,14 +1252,14 @@ class Difference(Result):
         """
         if self.shared is None or self.groups:
             return homogeneity(self.first, self.second)
-        method = "Wald test of a difference of shares, some people in both samples"
+        method = "Wald test of a difference of proportions, some people in both samples"
         outcome = by_wald(method, self.differences, self.covariance)
-        return result_of("equality of the proportions of both", self.n, outcome)
+        return result_of("equality of the proportions of 2 samples", self.n, outcome)
 
     # -- for people ------------------------------------------------------------------------
 
     def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
-        """A tidy frame, one row a category.
+        """A tidy frame, one row for each category.
 
         Parameters
         ----------
@@ -1312,10 +1313,10 @@ class Difference(Result):
         low, high = (float(end[place]) for end in self.interval(level))
         name, found = label(self.categories[place]), float(self.differences[place])
         if not np.isfinite(found):
-            return f"{name}: nothing can be said of a difference, there are too few reports"
+            return f"{name}: the difference cannot be estimated, there are too few reports"
         span = percent_range(low, high).replace("%", "")
         word = "more" if found >= 0 else "less"
-        doubt = "; it may well be none" if low <= 0 <= high else ""
+        doubt = ", which includes 0" if low <= 0 <= high else ""
         return (
             f"{name}: {abs(found) * 100:.1f} points {word} than in the second, "
             f"{level * 100:.10g}% interval {span} points{doubt}"
@@ -1341,12 +1342,12 @@ class Difference(Result):
             One row for each category, and a line at no difference.
         """
         rows = proportion_rows(self.categories, self.differences, self.interval(level))
-        xlabel = "proportion in the first less that in the second"
+        xlabel = "proportion in the first minus that in the second"
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, bounds=(-1.0, 1.0), **options)
 
     @property
     def header(self) -> list[tuple[str, str]]:
-        """The target, the reports, and whether the two are independent."""
+        """The target, the numbers of reports, and whether the samples are dependent."""
         found = [("target", self.target), ("n", f"{self.first.n:,} and {self.second.n:,}")]
         if self.shared is not None:
             kind = "two groups of one sample" if self.groups else "the same people"
@@ -1361,16 +1362,16 @@ class Difference(Result):
             return []
         worst = next(coverage for size, coverage in _COVERAGE if few <= size)
         return [
-            f"a sample has only {few} reports: in the worst case (two answers, next to no noise, "
-            f"rare or common ones) 95% intervals of the difference cover {worst}"
+            f"a sample has only {few} reports: in the worst case (two categories, one of them "
+            f"rare, little noise) 95% intervals of the difference have {worst} coverage"
         ]
 
 
 def _crossing(quantiles: Floats, margins: Floats, shift: Floats) -> Floats:
-    """(k,) the quantile at which an interval reaches as far as the shift.
+    """(k,) the quantile at which the margin of the interval equals the shift.
 
-    quantiles : (q,) increasing.  margins : (q, k) at each.  Reach over quantile is nearly
-    constant, and taken for linear between two of them.
+    quantiles : (q,) increasing.  margins : (q, k) at each.  The ratio of margin to quantile is
+    nearly constant, and is interpolated linearly between two quantiles.
     """
     slope = margins / quantiles[:, None]
     k = len(shift)
@@ -1389,28 +1390,28 @@ def _crossing(quantiles: Floats, margins: Floats, shift: Floats) -> Floats:
 
 
 def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Difference:
-    """The proportions of one estimate less those of another.
+    """Estimate the proportions of one estimate minus those of another.
 
     Parameters
     ----------
     first, second : Estimate
-        With the same categories in the same order, by any designs, for the same target.  For
-        "population" two independent samples, or two groups of one sample with a design, as
-        ``estimate(..., by=)`` makes them (see `Estimate.covariance_with`); for "rows" two sets of
-        rows of which only the noise is random.
+        Estimates with the same categories in the same order and the same target; designs may
+        differ.  For "population" they are two independent samples, or two groups of one sample with
+        a design from ``estimate(..., by=)`` (see `Estimate.covariance_with`); for "rows" they are
+        two sets of rows, and only the noise is random.
     paired : Crosstab, optional
-        Where the same people gave both reports, the crosstab of the first with the second; people
-        who gave only one of them may be in the estimates as well.
+        If the same people gave both reports: the crosstab of the first with the second.  People who
+        gave only one of them may be in the estimates too.
 
     Returns
     -------
     Difference
-        With an interval and a p-value for each category, and a test of all.
+        An interval and a p-value for each category, and a test of all categories together.
 
     Raises
     ------
     ArgumentValueError
-        For different categories or targets.
+        Categories or targets differ.
 
     Examples
     --------
@@ -1423,7 +1424,7 @@ def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Di
     (array([ 0.292, -0.426]), array([ 0.426, -0.292]))
     """
     for name, given in (("first", first), ("second", second)):
-        check_instance(given, name, Estimate, "an Estimate, as estimate() makes it")
+        check_instance(given, name, Estimate, "an Estimate, from rr.estimate")
     check_comparable([first, second])
     if paired is not None:
         return Difference(first, second, paired_covariance(first, second, paired))
@@ -1432,11 +1433,11 @@ def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Di
 
 
 def uncut_interval(estimate: Estimate, level: float, df: Floats | float = np.inf) -> Interval:
-    """(k,) an interval of each proportion by itself that may leave [0, 1], as MOVER needs it.
+    """(k,) an interval of each proportion that may leave [0, 1], as MOVER needs it.
 
-    df : degrees of freedom whose t quantiles take the place of the normal one.
-    Wilson's where the count of each category is binomial, else the empirical likelihood's of the
-    unbiased proportions; for just these rows, the score interval.
+    df : degrees of freedom whose t quantiles replace the normal ones.
+    Wilson's interval where the count of each category is binomial, else the empirical likelihood's
+    of the unbiased proportions; for target "rows" the score interval.
     """
     found, n, channel = estimate.proportions, estimate.n, estimate.mechanism.channel
     if estimate.designed:

@@ -1,20 +1,20 @@
-"""The base of results: each prints its answer first, in a table, and says it in a sentence.
+"""The base class of results: each has a table with the estimate first, and a sentence.
 
-A result is a frozen dataclass that holds what was counted and computes the rest when asked.  To
-make one, subclass `Result` with ``@dataclass(frozen=True, eq=False, repr=False)`` and give
+A result is a frozen dataclass that holds the counts and computes everything else on demand.  To
+write one, subclass `Result` with ``@dataclass(frozen=True, eq=False, repr=False)`` and define
 
-- ``to_frame(level=0.95)``: unrounded numbers, one row a statement, with the columns that label a
-  row first, as many as ``n_labels``; further options are keywords;
-- ``interval(level=0.95)``: a `LabelledInterval`, or an `Interval` where there is one number;
+- ``to_frame(level=0.95)``: unrounded numbers; the first ``n_labels`` columns label the row; further
+  options are keywords;
+- ``interval(level=0.95)``: a `LabelledInterval`, or an `Interval` for a single number;
 - ``interpret(...)``: a sentence;
 - ``covariance``, ``n`` and ``effective_n``: properties or fields;
-- ``shown``: the columns of the frame that people read, the answer first; ``title`` and ``header``,
-  pairs of text: what stands above the table;
+- ``shown``: the columns of the printed table, the estimate first;
+- ``title`` and ``header``: the text above the table, the header as (name, value) pairs;
 - ``notes``: sentences that a reader of the table must know;
 - ``plot(ax=None, ...)``: a call of `rrstats.plots` with a frame.
 
-The base adds ``summary()``, ``__repr__`` and ``_repr_html_``.  A column is written as `FORMATS`
-says of its name, or the ``formats`` of the class; counts that are all whole print as such.
+The base class adds ``summary()``, ``__repr__`` and ``_repr_html_``.  `FORMATS`, or the ``formats``
+of the class, formats a column by its name; counts print without decimals if all are whole.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import Interval
 
 _LONGEST = 30
-"""Letters of a label in a terminal."""
+"""The maximum number of characters of a label in a terminal."""
 
 
 def write_count(number: float) -> str:
-    """A count, or a sum of weights."""
+    """Format a count or a sum of weights."""
     return f"{number:,.1f}"
 
 
@@ -49,23 +49,23 @@ FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("effective_n", "total", "total_std_error"), write_count),
     "design_effect": "{:.2f}".format,
 }
-"""Writers of columns by name."""
+"""Formatters of columns by name."""
 
 
 class Result(ABC):
-    """Base of all results; the module says what a subclass gives."""
+    """Base of all results; the module lists what a subclass defines."""
 
     formats: ClassVar[Mapping[str, Callable[[Any], str]]] = FORMATS
-    # The columns of the frame that people read, the answer first.
+    # The columns of the printed table, the estimate first.
     shown: ClassVar[Sequence[str]] = ("proportion", "low", "high", "std_error")
 
     @abstractmethod
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """A tidy frame of unrounded numbers, one row a statement."""
+        """A tidy frame of unrounded numbers."""
 
     @abstractmethod
     def interpret(self) -> str:
-        """The answer in a sentence."""
+        """The result in a sentence."""
 
     @property
     def n_labels(self) -> int:
@@ -84,7 +84,7 @@ class Result(ABC):
 
     @property
     def header(self) -> Sequence[tuple[str, str]]:
-        """Names and values that stand above the table."""
+        """Names and values above the table."""
         return ()
 
     @property
@@ -93,13 +93,13 @@ class Result(ABC):
         return ()
 
     def _table(self, level: float = 0.95) -> pd.DataFrame:
-        """The frame as people read it: labels as text, the answer first, nothing unknown."""
+        """The frame for printing: labels as text, the estimate first, no columns of only NaN."""
         frame = self.to_frame(level)
         shown = [name for name in self.shown if name in frame and frame[name].notna().any()]
         return pd.concat([frame.iloc[:, : self.n_labels].map(label), frame[shown]], axis=1)
 
     def summary(self, level: float = 0.95) -> SummaryTable:
-        """The result as a table for people.
+        """The result as a formatted table.
 
         Parameters
         ----------
@@ -109,8 +109,8 @@ class Result(ABC):
         Returns
         -------
         SummaryTable
-            Text in a terminal and HTML in a notebook; its ``as_latex()`` is for a paper and its
-            ``to_frame()`` has the unrounded numbers.
+            Text in a terminal and HTML in a notebook; ``as_latex()`` returns LaTeX, ``to_frame()``
+            the unrounded numbers.
         """
         table = self._table(level)
         names = [table.pop(name) for name in list(table.columns[: self.n_labels])]
@@ -120,14 +120,14 @@ class Result(ABC):
         return SummaryTable(self.title, self.header, table, list(written), written, self.notes)
 
     def _writer(self, column: pd.Series[Any]) -> Callable[[Any], str]:
-        """The writer of a column's cells."""
+        """The formatter of a column's cells."""
         found = self.formats.get(str(column.name), str)
-        near = (column - column.round()).abs() < 1e-9  # of a count that was computed
+        near = (column - column.round()).abs() < 1e-9  # rounding error of a computed count
         whole = found is write_count and (column.isna() | near).all()
         return "{:,.0f}".format if whole else found
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """Heads and rows as text; of a long table as many rows as pandas shows."""
+        """Column heads and rows as text; a long table is cut as pandas cuts it."""
         table, most = self._table(), pd.get_option("display.max_rows")
         half = most // 2 if most and len(table) > most else 0
         if half:
@@ -162,14 +162,14 @@ def _shortened(text: str) -> str:
 
 
 class LabelledInterval(Interval):
-    """Both ends of an interval for each of some labels; unpacks to ``low, high``.
+    """Lower and upper ends of intervals, one for each label; unpacks to ``low, high``.
 
     Attributes
     ----------
     low, high : ndarray
         The ends.
     labels : sequence of hashables
-        Their categories, in order.
+        The categories of the intervals, in order.
     """
 
     labels: Sequence[Hashable]
@@ -195,7 +195,7 @@ class LabelledInterval(Interval):
 
 
 class Rounded:
-    """Shows its fields with four digits; they hold all."""
+    """Prints its fields with four digits; the fields are not rounded."""
 
     def __repr__(self) -> str:
         fields = (
@@ -211,7 +211,7 @@ class ShareEstimate(Rounded, SimpleNamespace):
 
 @dataclass(frozen=True, repr=False)
 class RatioEstimate(Rounded):
-    """A proportion among some people: the ratio of two estimated proportions."""
+    """A proportion in a subpopulation: the ratio of two estimated proportions."""
 
     proportion: float
     std_error: float
@@ -221,7 +221,7 @@ class RatioEstimate(Rounded):
 
 @dataclass(frozen=True, repr=False)
 class MeanEstimate(Rounded):
-    """The mean of a number that the categories stand for."""
+    """The mean of numbers that the categories stand for."""
 
     mean: float
     std_error: float
@@ -231,21 +231,21 @@ class MeanEstimate(Rounded):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstrainedProportions(Result):
-    """Proportions made to lie in [0, 1] and to sum to 1, for a table or a whole distribution.
+    """Proportions constrained to lie in [0, 1] and to sum to 1, for display.
 
-    They have no variance and no interval, on purpose: proportions that were pushed inside are
-    biased (the largest shrink), and no standard error repairs that.  For inference use the
-    result that they came from.
+    They have no variance and no interval, on purpose: the constraint makes them biased (the largest
+    shrink), and a standard error would not show that.  For inference use the result that they were
+    computed from.
 
     Attributes
     ----------
     categories : tuple of k hashables
-        Of a table of several columns a tuple of them for each.
+        For a table of several columns, a tuple of categories for each column.
     proportions : ndarray of shape (k,) or (k1, ..., kd)
     n : int
         The number of reports.
     method : str
-        The way in which they were made.
+        The method that constrained them.
     names : tuple of hashables
         The columns of a table.
     """
@@ -284,7 +284,7 @@ class ConstrainedProportions(Result):
         Parameters
         ----------
         level : float
-            Of no effect: there are no intervals.
+            Not used: there are no intervals.
 
         Returns
         -------
@@ -309,8 +309,8 @@ class ConstrainedProportions(Result):
     def __getattr__(self, name: str) -> NoReturn:
         if name in ("variance", "std_error", "covariance", "interval"):
             raise AttributeError(
-                f"proportions inside the simplex have no {name}: pushing them inside biases them; "
-                "use the estimate they came from"
+                f"constrained proportions have no {name}, because the constraint makes them "
+                "biased; use the estimate that they were computed from"
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -323,9 +323,9 @@ def long_frame(
     categories: Sequence[tuple[Hashable, ...]],
     held: Mapping[str, NDArray[Any]],
 ) -> pd.DataFrame:
-    """One row a cell: the categories of each axis, then the numbers of the cells.
+    """One row for each cell: the categories of each axis, then the numbers of the cells.
 
-    An axis with the name of a number has "_group" behind its name, as a column of groups has.
+    If an axis has the name of a number, "_group" is appended to its name.
     """
     shape = tuple(map(len, categories))
     places = np.indices(shape).reshape(len(shape), -1)
@@ -353,9 +353,9 @@ def wide_frame(
     *,
     text: bool = False,
 ) -> pd.DataFrame:
-    """The last axis side by side, the others below one another; one axis alone has one column.
+    """The last axis as columns, the others as rows; a single axis gives one column.
 
-    text : categories as people read them.
+    text : whether categories are converted to text.
     """
     labels = [
         pd.Index(list(map(label, own)) if text else label_column(own), name=name)
@@ -365,7 +365,7 @@ def wide_frame(
         return pd.DataFrame({"proportion": np.asarray(values)}, index=labels[0])
     rows = labels[0] if len(labels) == 2 else pd.MultiIndex.from_product(labels[:-1])
     held = np.asarray(values).reshape(len(rows), len(labels[-1]))
-    # A copy: what is done to the frame is not done to the table.
+    # A copy, so that changes to the frame do not change the table.
     return pd.DataFrame(held, index=rows, columns=labels[-1], copy=True)
 
 
@@ -373,21 +373,21 @@ def wide_frame(
 
 
 def label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
-    """The categories as pandas would hold them; as they are where a missing one is among them."""
+    """The categories with the dtype that pandas infers; object if one is missing."""
     labels = np.fromiter(categories, dtype=object, count=len(categories))
     column: pd.Series[Any] = pd.Series(labels, dtype=object)
     return column if None in categories else column.infer_objects()
 
 
 def place_of(category: Hashable, categories: Sequence[Hashable], whose: str) -> int:
-    """The place of a category; raises where it is none."""
+    """The index of a category; raises if it is unknown."""
     if category not in categories:
         raise ArgumentValueError(f"{category!r} is not among the categories of {whose}")
     return categories.index(category)
 
 
 def proportion_rows(labels: Iterable[Hashable], estimates: Any, ends: Any) -> pd.DataFrame:
-    """Estimates and the ends of their intervals as `rrstats.plots` draws them."""
+    """Estimates and the ends of their intervals, in the format of `rrstats.plots`."""
     index = pd.Index(list(labels), dtype=object, tupleize_cols=False)
     low, high = ends
     return pd.DataFrame({"estimate": estimates, "low": low, "high": high}, index=index)
