@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections import Counter
 from decimal import Decimal
 from functools import cache
 
@@ -230,21 +229,6 @@ def test_counts_are_those_of_pandas(engine, name):
     """
     rtol = 1e-12 if name in ("a weight of nobody", "weights by") else 0.0
     assert same(in_pandas(name), CASES[name](frame(engine)), rtol)
-
-
-def test_the_table_itself():
-    """The cases in pandas are counts of the rows, counted by hand."""
-    rows = columns()
-    counted = Counter(zip(rows["answer"], rows["region"], strict=True))
-    found = in_pandas("by")
-    assert ["east", "north", "south"] == list(found)
-    for region, one in found.items():
-        assert [counted[c, region] for c in M.categories] == one.reported.tolist()
-        assert counted[None, region] == one.n_missing
-    weights = zip(rows["answer"], rows["weight"], strict=True)
-    heavy = sum(w for answer, w in weights if answer == "once")
-    ((cell,),) = (list(in_pandas("weights").cells.values()),)
-    assert heavy == cell.weights[0, 1]
 
 
 ERRORS = {

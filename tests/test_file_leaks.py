@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 import traceback
 from functools import partial
 
@@ -24,7 +23,6 @@ import rrstats as rr  # after importorskip
 from rrstats import files  # after importorskip
 from rrstats.files import (  # after importorskip
     batches,
-    file_metadata,  # after importorskip
     formats,
 )
 from rrstats.files import csv as delimited  # after importorskip
@@ -453,19 +451,3 @@ def test_what_is_gzipped_comes_in_even_pieces(tmp_path, monkeypatch):
             samples.privatize(source, rng=QUIET)
     assert {1000} == set(sizes[0][:-1])
     assert sizes[0] == sizes[1]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "smoker: 3 yes, row 7",
-        json.dumps("Smoker: 3 yes, row 7"),
-        json.dumps({"stats": json.dumps({"smoker": {"yes": [7]}})}),
-        json.dumps([json.dumps(json.dumps(["the smoker"]))]),
-    ],
-)
-def test_a_name_in_text_within_text_is_seen(text):
-    """A key-value that speaks of a private column is dropped, however its JSON is nested."""
-    assert file_metadata._names(text.encode(), ["age", "smoker"])
-    assert not file_metadata._names(text.encode(), ["smoke", "tat", "age"])
-    assert not file_metadata._names(text.encode(), [])

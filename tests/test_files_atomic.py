@@ -102,14 +102,6 @@ def test_a_directory_appears_only_when_it_is_published(tmp_path):
     assert [0o644, 0o644] == [mode(target / "b.parquet"), mode(target / "year=1" / "a.parquet")]
 
 
-def test_a_new_target_comes_last(tmp_path, monkeypatch):
-    """Whoever sees a new target sees its sidecar."""
-    seen, replace = [], Path.replace
-    monkeypatch.setattr(Path, "replace", lambda p, path: (replace(p, path), seen.append(path)))
-    publish(tmp_path / "out.csv", sidecar=b"{}")
-    assert [tmp_path / "out.csv.rrstats.json", tmp_path / "out.csv"] == seen
-
-
 @pytest.mark.parametrize("mask", [0o022, 0o077, 0o002])
 def test_new_files_follow_the_umask(tmp_path, mask):
     """The mode is the one that any new file of this user has."""
@@ -167,7 +159,8 @@ def test_a_directory_is_overwritten_as_a_whole(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "foreign", ["thesis.docx", ".ssh/id", "sub/notes.txt", "link.parquet", "link"]
+    "foreign",
+    ["thesis.docx", ".ssh/id", "sub/notes.txt", "a.rrstats-ledger.json", "link.parquet", "link"],
 )
 def test_a_directory_that_holds_anything_else_is_never_replaced(tmp_path, foreign):
     """A slip of the pen must not remove a home folder."""

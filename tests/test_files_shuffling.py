@@ -290,20 +290,6 @@ def test_dictionaries_that_change_become_one(tmp_path, monkeypatch, rows_of_a_bu
     assert 5 == len(values)
 
 
-@pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])
-def test_a_dictionary_does_not_keep_the_order_of_the_rows(tmp_path, monkeypatch, rows_of_a_bucket):
-    """Values as they were first seen would put the rows back into their order."""
-    tiny_buckets(monkeypatch, rows_of_a_bucket)
-    ids = [f"id {n}" for n in reversed(range(64))]
-    table = pa.table({"id": pa.array(ids).dictionary_encode(), "again": dictionary(ids, range(64))})
-    out = shuffled(tmp_path, table, expected=10**6, size=7)
-    for name in table.schema.names:
-        (found,) = {tuple(chunk.dictionary.to_pylist()) for chunk in out[name].chunks}
-        assert sorted(ids) == list(found)
-        assert sorted(ids) == sorted(out[name].to_pylist())
-    assert out["id"].to_pylist() == out["again"].to_pylist()
-
-
 def test_declared_dictionaries_keep_their_order(tmp_path):
     """Those of reports follow from the design, and are no news."""
     table = pa.table({"a": dictionary(["often", "never", "once"], [0, 1, 2])})

@@ -14,7 +14,6 @@ from catalogue import EXAMPLES
 from chance import assert_law
 
 import rrstats as rr
-from rrstats.data import identifiers
 from rrstats.data.columns import open_reports
 from rrstats.data.identifiers import identity
 from rrstats.randomness import keyed
@@ -148,21 +147,6 @@ def test_an_id_is_the_same_person_in_every_container(form):
     found, same_kinds = identity(make(ids)).read(slice(1, 4))
     assert np.array_equal(found, blocks)
     assert np.array_equal(same_kinds, kinds)
-
-
-@pytest.mark.parametrize("form", ["Categorical", "Arrow dictionary"])
-def test_an_id_of_many_rows_is_read_once(monkeypatch, form):
-    """Rows of a panel, whose ids are places in a list, do not cost a hash each."""
-    words = np.resize(["P1", "P2", "P3"], 3000)
-    given = pd.Categorical(words, ["never", *["P3", "P2", "P1"]])
-    if form != "Categorical":
-        given = pytest.importorskip("pyarrow").array(words.astype(object)).dictionary_encode()
-    expected = [part[5:2999] for part in identity(words.tolist()).read(slice(0, 3000))]
-    read, real = [], identifiers._of_one
-    monkeypatch.setattr(identifiers, "_of_one", lambda *one: read.append(one) or real(*one))
-    for one, other in zip(expected, identity(given).read(slice(5, 2999)), strict=True):
-        np.testing.assert_array_equal(one, other)
-    assert 3 == len(read)
 
 
 ROWS = 100_000

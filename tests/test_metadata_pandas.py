@@ -136,17 +136,6 @@ def test_lost(name):
     pd.testing.assert_frame_equal(silent(carried), other)
 
 
-def test_feather(tmp_path):
-    """A Feather file keeps it; an old pyarrow writes no attrs there, and then it is lost."""
-    pytest.importorskip("pyarrow")
-    path = tmp_path / "reports.feather"
-    frame = released()
-    frame.to_feather(path)
-    back, said = pd.read_feather(path), rr.files.describe_file(path)
-    assert (back.attrs, said) in ((frame.attrs, metadata.read(frame.attrs)), ({}, []))
-    assert frame.attrs == carry(back, said or frame).attrs
-
-
 def test_concat_of_different_waves():
     """Rows of different mechanisms lose it; a column of mechanisms estimates, `carry` refuses."""
     second = rr.KRR(["yes", "no"], 0.8)

@@ -64,21 +64,6 @@ def test_every_public_name_has_a_page(monkeypatch):
             assert pages.page(name)
 
 
-@CHROMIUM
-@pytest.mark.slow
-def test_browser_shows_a_page_in_each_width_and_shade(tmp_path):
-    """A window has the width and the shade that were asked for; a picture of it is a PNG."""
-    page = tmp_path / "page.html"
-    page.write_text("<meta name=viewport content='width=device-width'><p>one")
-    with Browser() as browser:
-        for width, dark in ((1280, False), (390, True)):
-            browser.open(page, width=width, dark=dark)
-            assert width == browser.evaluate("innerWidth")
-            assert dark == browser.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
-            browser.screenshot(tmp_path / "page.png")
-            assert (tmp_path / "page.png").read_bytes().startswith(b"\x89PNG")
-
-
 class Links(HTMLParser):
     """The names of a page's elements, and what its links and pictures refer to."""
 
