@@ -38,94 +38,39 @@ def from_counts(counts, prob=None, **options):
 
 # -- other software ------------------------------------------------------------------------
 
-# RRreg 0.7.6 (R 4.2.2), RRuni(y, model, p, MLest = FALSE): estimates and n - 1 in the SE.
-# Warner's design is binary randomized response; so is the crosswise model, whose answer
-# "both or neither" is a report of yes.
-RRREG = [
-    # model = "Warner", p = prob: reports no and yes
-    ([65, 60], 0.7, [0.55, 0.44999999999999996], [0.11216347516589492] * 2),
-    ([588, 412], 0.7, [0.72, 0.27999999999999975], [0.03893090823003769] * 2),
-    ([28, 22], 0.6, [0.8, 0.20000000000000023], [0.3545621041711674] * 2),
-    ([30, 20], 0.6, [1.0, 0.0], [0.34992710611188266] * 2),
-    ([8700, 1300], 0.9, [0.9625, 0.03750000000000003], [0.004204003135612106] * 2),
-    ([139, 61], 0.75, [0.89, 0.10999999999999988], [0.06527483450841146] * 2),
-    # model = "FR", p = c(1/6, 1/6): two forced answers alike are k-RR with 2/3 + 1/6
-    ([1604, 831], 5 / 6, [0.7380903490759753, 0.2619096509240246], [0.01441566563304473] * 2),
-    # model = "FR", p = c(.2, .2), data set ForcedResponseData
-    ([492, 508], 0.8, [0.48666666666666664, 0.5133333333333333], [0.02636212488201514] * 2),
-    # model = "FR", p = rep(0.08, 5)
-    (
-        [620, 410, 380, 310, 280],
-        0.68,
-        [0.3833333333333333, 0.20833333333333331, 0.18333333333333335, 0.125, 0.1],
-        [
-            0.017240416158201845,
-            0.015048833854051619,
-            0.014623847936307055,
-            0.01349076434393226,
-            0.01293467723446558,
-        ],
-    ),
-    # model = "custom", p = the matrix of k-RR
-    ([640, 360], 0.75, [0.78, 0.22000000000000003], [0.030373055864079967] * 2),
-    (
-        [500, 300, 200],
-        0.8,
-        [0.5714285714285714, 0.2857142857142857, 0.14285714285714288],
-        [0.022598999898869022, 0.02071232553337333, 0.018079199919095217],
-    ),
-    (
-        [2300, 1900, 1500, 1100, 900, 700, 600, 400, 350, 250],
-        0.75,
-        [
-            0.2800000000000001,
-            0.22461538461538474,
-            0.16923076923076918,
-            0.11384615384615379,
-            0.0861538461538462,
-            0.058461538461538454,
-            0.04461538461538461,
-            0.016923076923076916,
-            0.009999999999999998,
-            -0.0038461538461538464,
-        ],
-        [
-            0.005827203020127906,
-            0.005432130296794492,
-            0.004944313056978599,
-            0.004332536343754917,
-            0.003962714823503669,
-            0.0035329814965545875,
-            0.0032884437734791655,
-            0.00271341662007508,
-            0.0025447700654598095,
-            0.002161838170979658,
-        ],
-    ),
-]
 
+def test_estimates_are_those_of_rrreg():
+    """RRreg 0.7.6, RRuni(y, model = "custom", p = P, MLest = FALSE), ten categories, to 1e-12.
 
-@pytest.mark.parametrize(("counts", "prob", "shares", "errors"), RRREG)
-def test_estimates_are_those_of_rrreg(counts, prob, shares, errors):
-    """Shares and standard errors of the population are RRreg's, to 1e-12."""
-    est = from_counts(counts, prob)
+    Its other estimates are in test_krr.py and test_surveys_golden.py.
+    """
+    est = from_counts([2300, 1900, 1500, 1100, 900, 700, 600, 400, 350, 250], 0.75)
+    shares = [
+        0.2800000000000001,
+        0.22461538461538474,
+        0.16923076923076918,
+        0.11384615384615379,
+        0.0861538461538462,
+        0.058461538461538454,
+        0.04461538461538461,
+        0.016923076923076916,
+        0.009999999999999998,
+        -0.0038461538461538464,
+    ]
+    errors = [
+        0.005827203020127906,
+        0.005432130296794492,
+        0.004944313056978599,
+        0.004332536343754917,
+        0.003962714823503669,
+        0.0035329814965545875,
+        0.0032884437734791655,
+        0.00271341662007508,
+        0.0025447700654598095,
+        0.002161838170979658,
+    ]
     assert shares == pytest.approx(est.proportions.tolist(), abs=1e-12)
     assert errors == pytest.approx(est.std_error.tolist(), abs=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("counts", "prob", "share", "error"),
-    [([80, 20], 0.75, -0.1, 0.0804), ([640, 330, 30], 0.6, 1.1, None)],
-)
-def test_estimates_outside_the_range_stay_as_they_are(counts, prob, share, error):
-    """Where RRreg puts the estimate to the bound and prints an SE of 2e-6, or NA, ours is the
-    moment estimate with its SE (0.0804 for Warner, 20 of 100 at .75)."""
-    est = from_counts(counts, prob)
-    code = 1 if share < 0 else 0
-    assert share == pytest.approx(est.proportions[code], abs=1e-12)
-    if error:
-        assert error == pytest.approx(est.std_error[code], abs=5e-5)
-    assert 1 == pytest.approx(est.proportions.sum(), abs=1e-12)
 
 
 # multi-freq-ldpy 0.2.4, Histogram_estimator.MLE(counts, n, p, q): tolerance 1e-12;
@@ -200,12 +145,6 @@ def test_variances_of_the_theory_page():
     assert 0.00056 == pytest.approx(population, rel=1e-12)
     assert 0.3 * 0.7 / 1000 == pytest.approx(population - rows, rel=1e-12)
     assert 350.0 == pytest.approx(count_variance(0.3, 1000, 0.7, k=4), rel=1e-12)
-
-
-def test_variance_of_a_rare_value_in_many_categories():
-    """n Var at f = 0 is (k - 2 + e) / (e - 1)^2: 5.662430016946315 for k = 16, epsilon = 1."""
-    found = proportion_variance(0.0, 1, epsilon=1, k=16, target="rows")
-    assert 5.662430016946315 == pytest.approx(found, rel=1e-12)
 
 
 def test_mle_and_projection_of_the_theory_page():

@@ -161,24 +161,6 @@ def test_impossible_reports_are_refused():
 # -- its value -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("base", "top", "yes", "n", "expected"),
-    [
-        # RRreg 0.7.6: RRuni(..., model =)$logLik of Warner .7, Triangular 2/12, Mangat .7,
-        # Kuk c(.6, .2), at its own estimates (yes / n - base) / (top - base)
-        (0.3, 0.7, 60, 125, -2.6411518325656402),
-        (1 / 6, 1.0, 290, 1000, -3.58295523398192),
-        (0.3, 1.0, 450, 1000, -3.6748971911674744),
-        (0.2, 0.6, 340, 1000, -3.6259416472821613),
-    ],
-)
-def test_log_likelihood_is_that_of_r(base, top, yes, n, expected):
-    """Where RRreg's value is right, ours is the same."""
-    share = (yes / n - base) / (top - base)
-    found = log_likelihood([[top, base], [1 - top, 1 - base]], [yes, n - yes], [share, 1 - share])
-    assert expected == pytest.approx(found, abs=1e-9)
-
-
 def test_log_likelihood_is_a_log_probability():
     """Binomial for two reports, multinomial for more, a product for several samples."""
     forced = [[0.75, 0.25], [0.25, 0.75]]

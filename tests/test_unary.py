@@ -27,7 +27,6 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.mechanisms import SubsetSelection, UnaryEncoding
-from rrstats.mechanisms import subset_selection as subset
 from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.randomness import samplers
 from rrstats.randomness.sources import BLOCK_ROWS, FreshWords
@@ -200,26 +199,6 @@ def test_golden_probabilities():
     assert float(channel.prob_other) == pytest.approx(0.28477662304683415, rel=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "share", "expected"),
-    [
-        # Wang et al. (USENIX Security 2017), table 1: e^(1/2) / (e^(1/2) - 1)^2 for SUE and
-        # 4 e / (e - 1)^2 for OUE, with 15 digits by mpmath.
-        (SYMMETRIC(range(16), epsilon=1.0), 0, 3.91769808903276375),
-        (OPTIMIZED(range(16), epsilon=1.0), 0, 3.68269437683116928),
-        # n Var at f = 1/k for the best size, these rows; Ye and Barg (2018), by mpmath.
-        (SubsetSelection(range(16), epsilon=1.0), 1 / 16, 3.18602456612404268790),
-        (SubsetSelection(range(100), epsilon=1.0), 1 / 100, 3.59953485184093815662),
-        (SubsetSelection(range(100), epsilon=3.0), 1 / 100, 0.206441675254669711266),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_golden_variance(mechanism, share, expected):
-    """The variance of the noise of one report, where each category has this share."""
-    found = mechanism.channel.variance(np.full(mechanism.k, share), "rows")
-    assert found == pytest.approx([expected] * mechanism.k, rel=1e-12)
-
-
 @pytest.mark.slow
 def test_the_best_size_is_the_best():
     """No other size has less variance at equal shares, by trying all of them exactly."""
@@ -229,17 +208,6 @@ def test_the_best_size_is_the_best():
         variances = [m.channel.variance(np.full(k, 1 / k), "rows")[0] for m in made]
         chosen = SubsetSelection(range(k), epsilon=epsilon).size
         assert variances[chosen - 1] <= min(variances) * (1 + 1e-12)
-
-
-@pytest.mark.parametrize(
-    ("epsilon", "most"), [(0.5, 3), (1.0, 5), (1.5, 7), (2.0, 11), (3.0, 29), (4.0, 78), (5.0, 211)]
-)
-def test_krr_is_the_best_size_up_to(epsilon, most):
-    """k-RR is the best subset size up to so many categories, and no longer.
-
-    Computed with mpmath from the exact variances at uniform shares.
-    """
-    assert [subset.best_size(k, epsilon) == 1 for k in (most, most + 1)] == [True, False]
 
 
 def test_no_privacy_budget_is_no_information():
@@ -268,18 +236,6 @@ def test_the_nearest_doubles_to_a_request(epsilon):
         assert m.epsilon <= epsilon < beyond.epsilon
     assert one.prob_own + one.prob_other == 1
     assert two.prob_own == 0.5
-
-
-def test_influence_of_one_report():
-    """One report moves a share by between -q / ((p-q) n) and (1-q) / ((p-q) n).
-
-    k = 100, epsilon 1, n = 1000, one category a report: -0.00058197670686932640 and
-    0.058615693980063323 (mpmath).
-    """
-    m = SubsetSelection(range(100), epsilon=1.0, size=1)
-    scores = rr.estimators.debias_reports([m.pack(np.eye(1, 100, dtype=bool))[0].tobytes()], m)
-    assert scores.min() / 1000 == pytest.approx(-0.0005819767068693264, rel=1e-12)
-    assert scores.max() / 1000 == pytest.approx(0.05861569398006332, rel=1e-12)
 
 
 @pytest.mark.parametrize(
