@@ -76,8 +76,8 @@ def test_demo_states_the_epsilon_of_each_column_and_of_a_row(capsys):
     """
     words = " ".join(demo(capsys).split())
     for said in (
-        "health: 4 answers; a report is true with probability 75%, epsilon 2.198 ",
-        "visited_doctor: 2 answers; a report is true with probability 75%, epsilon 1.099",
+        "health: 4 categories; a report is true with probability 75%, epsilon 2.198 ",
+        "visited_doctor: 2 categories; a report is true with probability 75%, epsilon 1.099",
         "Epsilon of a whole row, all its reports together: 3.296.",
         "a factor of at most 27: what seemed 5% likely",
         "can come to seem 58.7% likely",
@@ -117,7 +117,7 @@ def test_pages_fit_a_terminal(capsys, arguments):
 
 HELP = {
     "": "privatize estimate check describe demo --version",
-    "privatize": "--column --plan SurveyDesign --again --ledger example account",
+    "privatize": "--column --plan SurveyDesign --again --ledger example",
     "estimate": "--level --method --target --format example",
     "check": "--categories release example",
     "describe": "--statement --format example",

@@ -286,7 +286,7 @@ def test_nothing_stands_beside_a_plan(folder, capsys, command):
     for option in options:
         words = [*command.split(), "--plan", "p.toml", *option.split()]
         code, line = refused(capsys, *words)
-        assert (2, True) == (code, f"so {option.split()[0]} cannot stand beside it" in line)
+        assert (2, True) == (code, f"so {option.split()[0]} cannot be given with it" in line)
 
 
 # -- bad arguments and bad files -----------------------------------------------------------
@@ -299,7 +299,7 @@ BAD = [
     (PRIVATIZE + "answer --prob 0.5", 2, "and its --categories, which"),
     (PRIVATIZE + "answer --categories a,b", 2, "give --prob, the probability"),
     (PRIVATIZE + "answer --prob 0.5 --epsilon 1", 2, "not allowed with argument --prob"),
-    (PRIVATIZE + "answer --prob 0.5 --prob 0.5", 2, "--prob: is given twice"),
+    (PRIVATIZE + "answer --prob 0.5 --prob 0.5", 2, "--prob must be given once"),
     (PRIVATIZE + "answer --categories a,b --prob 75", 2, "--prob must be in"),
     (PRIVATIZE + "answer --categories a,b --prob 75", 2, "write 0.75 for 75%"),
     (PRIVATIZE + "answer --prob x", 2, "invalid float value: 'x'"),
@@ -358,7 +358,7 @@ def test_what_is_wrong_is_one_line_with_its_code(folder, capsys, command, code, 
     assert before == [path for path in sorted(folder.iterdir()) if "ledger" not in path.name]
 
 
-def test_an_unforeseen_error_shows_no_text(folder, capsys, monkeypatch):
+def test_an_unexpected_error_shows_no_text(folder, capsys, monkeypatch):
     """A defect ends with its place; its text may quote an answer and is not shown."""
 
     def broken(*_arguments, **_options):
@@ -367,7 +367,7 @@ def test_an_unforeseen_error_shows_no_text(folder, capsys, monkeypatch):
     monkeypatch.setattr(file_commands, "estimate_file", broken)
     code, line = refused(capsys, "estimate", "in.parquet")
     assert 1 == code
-    assert "unforeseen ValueError at " in line
+    assert "unexpected ValueError at " in line
     assert "SECRET" not in line
 
 
@@ -399,7 +399,7 @@ def test_estimate_needs_no_parameters(out, capsys):
     assert ["True", "30", "30.00%", "10.00%"] == rows["True"][:4]
     assert "95% interval" in page
     assert max(map(len, page.splitlines())) <= 80
-    assert "answer: 100 reports; the shares are about the population behind them; " in " ".join(
+    assert "answer: 100 reports; estimated proportions of the population behind them; " in " ".join(
         page.split()
     )
 
@@ -462,7 +462,7 @@ def test_estimate_warns_of_true_answers(folder, capsys):
     assert "noise does not explain it" in " ".join(out.split())
     assert err.startswith("rrstats: warning: some reports are rarer or commoner than")
     assert 1 == err.count("\n")
-    assert "is noise: it is unbiased" not in " ".join(out.split())
+    assert "is due to noise: estimates are" not in " ".join(out.split())
 
 
 def test_json_holds_only_what_json_knows(folder, capsys):
@@ -490,7 +490,7 @@ def test_check_lists_what_matches_no_category(folder, capsys):
     assert page.startswith("PRIVATE, for the data curator only")
     assert re.search(r"^  maybe +unknown +25$", page, re.M)
     assert re.search(r"^  \(no answer\) +missing +25$", page, re.M)
-    assert "no earlier release of this column is known" in page
+    assert "no earlier release of this column" in page
     options = [*A, "--categories", "never,once,often,maybe", "--with-missing"]
     page = done(capsys, "check", "in.parquet", *options)
     assert "answer: all answers fit the categories." in page
@@ -502,7 +502,7 @@ def test_check_tells_of_earlier_releases(folder, capsys):
     done(capsys, "privatize", "in.parquet", "two.parquet", *FREE, "--again")
     page = done(capsys, "check", "in.parquet", *A, "--categories", "never,once,often,maybe")
     words = " ".join(page.split())
-    assert "answer: released 2 times before, with epsilon 3.584 in all" in words
+    assert "answer: released 2 times before, with epsilon 3.584 in total" in words
     assert "two.parquet on 20" in words
 
 
@@ -537,7 +537,7 @@ def test_describe_tells_in_words_and_as_json(out, capsys):
 def test_describe_writes_the_page(out, capsys, name):
     """--statement writes the page, names it, and does not overwrite unasked."""
     shown = done(capsys, "describe", out, "--statement", name, "--title", "Wave two")
-    assert shown.endswith(f"Page written: {name}\n")
+    assert shown.endswith(f"Statement written: {name}\n")
     page = Path(name).read_text("utf-8")
     assert ("# Wave two\n" if name == "page.md" else "<h1>Wave two</h1>") in page
     assert 1 == refused(capsys, "describe", out, "--statement", name)[0]

@@ -113,7 +113,7 @@ def test_check_names_columns_that_give_the_answers_away(folder, capsys):
     for file in ("true.csv", "true.parquet"):
         page = " ".join(done(capsys, "check", file, *ANSWER).split())
         assert "sometimes unknown 2" in page
-        assert "answer: column drug determines it (62 rows), and noise in one column" in page
+        assert "answer: column drug determines it (62 rows), so noise in answer alone" in page
     assert "determines" not in done(capsys, "check", "bare.csv", *ANSWER)
 
 
@@ -131,8 +131,8 @@ def test_check_takes_a_plan(folder, capsys):
 @pytest.mark.parametrize("file", ["out.csv", "out.parquet"])
 def test_check_of_reports_says_so(folder, capsys, file):
     """Somebody who names the released file instead of the source is told."""
-    told = "says that this column holds randomized reports already (epsilon 1.792), not true"
-    assert f"{file} {told}" in " ".join(done(capsys, "check", file, *ANSWER).split())
+    told = "this column already holds randomized reports (epsilon 1.792), not true"
+    assert f"according to {file}, {told}" in " ".join(done(capsys, "check", file, *ANSWER).split())
     assert told not in " ".join(done(capsys, "check", "bare.csv", *ANSWER).split())
 
 
@@ -145,7 +145,7 @@ def test_not_answering_has_one_name(folder, capsys):
     page = done(capsys, "estimate", "x.csv", *options, "--prob", "0.75")
     assert re.search(r"^  \(no answer\) +2 ", page, re.M)
     assert "missing" not in page
-    assert re.search(r"Reading: .*\boften\b", " ".join(page.split()))
+    assert re.search(r"In words: .*\boften\b", " ".join(page.split()))
     page = done(capsys, "estimate", "x.csv", *ANSWER)
     assert "answer: 2 reports and 2 times (no answer); " in " ".join(page.split())
 
@@ -186,8 +186,8 @@ def test_table_and_reading_show_one_interval(folder, capsys):
 def test_a_reading_by_another_method_says_so(folder, capsys):
     """The sentence has the exact interval; beside a table of another method it is named."""
     page = done(capsys, "estimate", "out.csv", "--method", "wald")
-    assert "Reading, by clopper-pearson: " in page
-    assert "Reading: " in done(capsys, "estimate", "out.csv")
+    assert "In words, by clopper-pearson: " in page
+    assert "In words: " in done(capsys, "estimate", "out.csv")
 
 
 # -- describe ------------------------------------------------------------------------------
@@ -220,11 +220,11 @@ def test_help_lists_the_exit_codes(capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--categories", "yes,", "no"], "must be words joined by commas without spaces"),
+        (["--categories", "yes,", "no"], "must be words separated by commas without spaces"),
         (["--categories", "yes", ",no"], "unrecognized arguments: ,no;"),
-        (["--categories", " ,yes"], "an empty word"),
-        (["--categories", "a,,b"], "an empty word"),
-        (["--categories", " "], "an empty word"),
+        (["--categories", " ,yes"], "none of them empty"),
+        (["--categories", "a,,b"], "none of them empty"),
+        (["--categories", " "], "none of them empty"),
     ],
 )
 def test_words_that_a_space_parted(folder, capsys, words, said):

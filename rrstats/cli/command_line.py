@@ -1,14 +1,14 @@
-"""The parser of all commands, the codes of exit, and what is printed where.
+"""The parser of all commands, the exit codes, and the output streams.
 
 The docstring of the function that adds a command's options is that command's help.
-``--column`` may be repeated, and one design holds for all of the columns; different designs are
-written into a plan, which ``--write-plan`` begins.
+``--column`` may be repeated, and one design holds for all of the columns.  Different designs are
+written into a plan; ``--write-plan`` prints one to start from.
 
 Exit codes: 0 done; 1 a file that cannot be read or written, a missing package, a release that is
-refused; 2 bad arguments; 130 interrupted (143 by SIGTERM, 129 by SIGHUP; a line on stderr says so
-where a release was published before); 141 the reader of the output left.
-Results go to stdout, and only when all is done; stderr gets one line for each thing that the
-person who runs it must know.  A traceback could quote an answer, so there is none.
+refused; 2 wrong arguments; 130 interrupted (143 by SIGTERM, 129 by SIGHUP; a line on stderr tells
+if the release was published before that); 141 the program that reads the output closed the pipe.
+Results go to stdout, and only when the command is done.  Each warning or error is one line on
+stderr.  There are no tracebacks, because a traceback could quote an answer.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        The words behind ``rrstats``; those of the process unless given.
+        The arguments after ``rrstats``; by default those of the process.
 
     Returns
     -------
     int
-        The exit code: 0 done, 1 failed, 2 bad arguments, 130 interrupted, 141 the reader left.
+        The exit code: 0 done, 1 failed, 2 wrong arguments, 130 interrupted, 141 closed pipe.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return READER_LEFT
     except RRStatsError as error:
         _say(as_option(str(error)))
-        # Of unknown answers and damaged documents no argument is wrong.
+        # Unknown answers and damaged documents are no mistakes in the arguments.
         files = isinstance(error, UnknownAnswersError | DamagedDocumentError)
         bad = isinstance(error, ArgumentValueError | ArgumentTypeError) and not files
         return BAD_ARGUMENTS if bad else FAILED
@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _page(options: argparse.Namespace) -> str:
-    """The page of a command; raises MissingPackageError where pyarrow is absent."""
+    """The output of a command; raises MissingPackageError if pyarrow is not installed."""
     if options.command == "demo":
         from rrstats.cli import demo  # as below: --help and --version load no estimators
 
@@ -113,13 +113,13 @@ def _say(text: str) -> None:
 
 
 def _unforeseen(error: Exception) -> str:
-    """The place of an unforeseen error, without its text, which may quote a cell."""
+    """The message for an unexpected error: its place without its text, which may quote a cell."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if f"{os.sep}rrstats{os.sep}" in frame.filename]
     frame = (ours or list(frames))[-1]
     place = f"{frame.filename.rpartition(os.sep)[2]}, line {frame.lineno}"
     return (
-        f"unforeseen {type(error).__name__} at {place}, please report it; its text is not shown "
+        f"unexpected {type(error).__name__} at {place}; please report it; its text is not shown "
         "because it may quote an answer"
     )
 
@@ -128,13 +128,13 @@ def _unforeseen(error: Exception) -> str:
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    """SIGTERM and SIGHUP tidy up as Ctrl-C does; the exit code is as shells count signals."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C; the exit code is 128 plus the signal's number."""
     raise KeyboardInterrupt(128 + number)
 
 
 @contextmanager
 def _quiet_exits() -> Iterator[None]:
-    """Signals raise, so that nothing half-written remains; odd characters never stop a page."""
+    """Turn signals into exceptions, so that no partial file remains; escape odd characters."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
@@ -142,7 +142,7 @@ def _quiet_exits() -> Iterator[None]:
         yield
         return
     numbers = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    # One that is ignored, as under nohup, or has another handler stays so.
+    # A signal that is ignored, as under nohup, or that has another handler is left alone.
     ours = [n for n in numbers if n is not None and signal.getsignal(n) == signal.SIG_DFL]
     for number in ours:
         signal.signal(number, _end)
@@ -171,26 +171,26 @@ def _plain_warnings() -> Iterator[None]:
 EXIT_CODES = """
 exit codes:
   0    done
-  1    a file, a package or the account of releases stands in the way
+  1    failed: a file, its answers, a missing package, or a refused release
   2    wrong arguments, or documents that contradict each other
-  130  Ctrl-C; 143 SIGTERM, 129 SIGHUP, 141 the reader of the output left
+  130  Ctrl-C; 143 SIGTERM, 129 SIGHUP, 141 closed pipe
 """
 
 _COMMANDS = """\
 commands:
-  privatize   write a file in which columns hold noisy reports, not true answers
-  estimate    estimate the true shares from such a file
-  check       before a release: find answers that fit no category (private)
-  describe    say how a file was privatized; write the page that goes with it
+  privatize   write a copy of a file with noisy reports in place of true answers
+  estimate    estimate the true proportions from a privatized file
+  check       before a release: list answers that fit no category (private)
+  describe    show how a file was privatized; write the statement to publish
   demo        privatize two sensitive columns of real data and estimate them
 
-Each has its options and examples: rrstats privatize --help
+Options and examples of a command: rrstats privatize --help
 In Python: import rrstats as rr; help(rr); help(rr.FrameAccessor)
 """
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that answers a bad argument with one line."""
+    """A parser that reports a wrong argument in one line."""
 
     def __init__(self, **options: Any) -> None:
         layout: Any = partial(argparse.RawDescriptionHelpFormatter, max_help_position=24, width=78)
@@ -199,37 +199,37 @@ class _Parser(argparse.ArgumentParser):
         self._negative_number_matcher = re.compile(r"-\d")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; an argument that no option takes is answered by its own command."""
+        """Parse; the command itself reports an argument that it does not know."""
         options, left = super().parse_known_args(args, namespace)
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}")
         return options, left
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong and where help is, and exit with code 2."""
+        """Print the error and the command that shows help, and exit with code 2."""
         line = " ".join(message.splitlines())
         self.exit(2, f"{self.prog}: {line}; see {self.prog} --help\n")
 
 
 class _Once(argparse.Action):
-    """An option that may be given once: a second one would look like the design of a column."""
+    """An option that may be given once: a second one would look like another column's design."""
 
     def __call__(self, parser: Any, options: Any, value: Any, option: Any = None) -> None:
         if getattr(options, self.dest) is not None:
             parser.error(
-                f"{option}: is given twice: one design holds for all columns; write others into a "
-                "--plan"
+                f"{option} must be given once: one design holds for all columns; write others "
+                "into a --plan"
             )
         setattr(options, self.dest, value)
 
 
 def _all_commands(arguments: Sequence[str]) -> _Parser:
-    """The parser of all commands; only those named have their options."""
+    """The parser of all commands; only commands named in the arguments get their options."""
     top = _Parser(
         prog="rrstats",
         usage="rrstats [--help] [--version] command ...",
-        description="Randomized response: ask sensitive questions, release only noisy answers,\n"
-        "estimate the true shares with confidence intervals.",
+        description="Randomized response: release noisy reports instead of true answers, and\n"
+        "estimate the true proportions with confidence intervals.",
         epilog=_COMMANDS + EXIT_CODES,
     )
     told = f"rrstats {__version__}"
@@ -250,7 +250,7 @@ def _all_commands(arguments: Sequence[str]) -> _Parser:
 
 
 def _path(text: str) -> Path:
-    """A path, as argparse asks for a type; an empty one, of a variable without value, is none."""
+    """A path, as an argparse type; an empty string, as of an unset variable, is refused."""
     if not text:
         raise argparse.ArgumentTypeError("must be the name of a file, got ''")
     return Path(text)
@@ -264,9 +264,9 @@ def _words(text: str) -> tuple[str, ...]:
         found = []
     if not found or "" in found:
         raise argparse.ArgumentTypeError(
-            "must be words joined by commas without spaces, as yes,no, and quoted as in CSV where "
-            "they hold a comma; it has an empty word, or none (for people who did not answer there "
-            f"is --with-missing), got {text!r}"
+            "must be words separated by commas without spaces, such as yes,no, none of them empty, "
+            "and quoted as in CSV if they hold a comma (for missing answers add --with-missing), "
+            f"got {text!r}"
         )
     return tuple(found)
 
@@ -275,7 +275,7 @@ _OPTIONS = "again|unknown|missing|overwrite|ledger|level|prob|epsilon|method|tar
 
 
 def as_option(text: str) -> str:
-    """A message about arguments of Python as one about options.
+    """Rewrite a message about Python arguments as one about options.
 
     >>> as_option("level must be in (0, 1); unknown='raise' or again=True (--again) help")
     '--level must be in (0, 1); --unknown raise or --again help'
@@ -290,7 +290,7 @@ def as_option(text: str) -> str:
 
 
 def _add(command: Any, options: dict[str, str], **kind: Any) -> None:
-    """Options of one kind: the name and what it takes, and the help of each."""
+    """Add options of one kind, given as "name METAVAR": help text."""
     for option, text in options.items():
         name, _, metavar = option.partition(" ")
         told = {"metavar": metavar} if metavar else {}
@@ -298,39 +298,38 @@ def _add(command: Any, options: dict[str, str], **kind: Any) -> None:
 
 
 def _add_design(command: argparse.ArgumentParser) -> None:
-    """The options that name columns and say how they are made."""
+    """The options that name columns and their design."""
     one = {"--column NAME": "a column of the file; may be repeated, with one design for all"}
     _add(command, one, action="append")
-    words = 'all possible answers, in the order of the design; "a,b" in quotes is one word'
+    words = 'all possible answers, separated by commas; "a,b" in quotes is one answer'
     _add(command, {"--categories A,B,C": words}, action=_Once, type=_words)
     amounts = {
-        "--prob P": "probability that a report is the truth: at least 1/k for k answers",
+        "--prob P": "probability that a report is the true answer: at least 1/k for k categories",
         "--epsilon E": "or the privacy loss of a report: 0.1 is strong privacy, 5 is weak",
     }
     _add(command.add_mutually_exclusive_group(), amounts, action=_Once, type=float)
-    missing = "not answering is an answer too, with the same protection"
+    missing = "treat a missing answer as a category of its own, protected like the others"
     _add(command, {"--with-missing": missing}, action="store_true", default=None)
     plan = (
-        "or a document that says how each column is made: a plan (.toml or .json), the output "
+        "or a document with the design of each column: a plan (.toml or .json), the output "
         "of describe --format json, or the .rrstats.json of a CSV file"
     )
     _add(command, {"--plan FILE": plan}, type=_path)
 
 
 def _add_format(command: argparse.ArgumentParser, *formats: str) -> None:
-    told = {"--format": "text is for people, others for programs"}
+    told = {"--format": "text (default) is for people, the others are for programs"}
     _add(command, told, choices=formats, default="text")
 
 
-_LEDGER = {"--ledger FILE": "account of releases kept elsewhere"}
+_LEDGER = {"--ledger FILE": "the private record of releases, by default beside the source"}
 
 
 def _privatize(command: argparse.ArgumentParser) -> None:
-    r"""Write OUT, which is IN with randomized reports in place of the true answers in
-    some columns. IN may be a Parquet file, a folder of them, Arrow or Feather, or
-    CSV (also .csv.gz); OUT has the same format and appears only when all is done.
-    Prints a report that may be published; what is private goes to stderr, for you
-    alone.
+    r"""Write OUT, a copy of IN in which some columns hold randomized reports instead
+    of true answers. IN may be a Parquet file, a folder of them, Arrow or Feather,
+    or CSV (also .csv.gz). OUT has the same format and appears only when complete.
+    The summary on stdout may be published. The counts on stderr are private.
 
     Examples:
       rrstats privatize in.parquet out.parquet --column answer \
@@ -339,8 +338,8 @@ def _privatize(command: argparse.ArgumentParser) -> None:
         --categories yes,no --with-missing --epsilon 1
       rrstats privatize in.parquet out.parquet --plan plan.toml
 
-    A plan names columns and mechanisms; --write-plan prints that of the options,
-    rrstats describe OUT --format json that of a release, both in JSON. In TOML:
+    A plan lists columns and mechanisms. --write-plan prints a plan of the options,
+    and rrstats describe OUT --format json the plan of a release, in JSON. In TOML:
       v = 1
       [[columns]]
       name = "answer"
@@ -353,31 +352,31 @@ def _privatize(command: argparse.ArgumentParser) -> None:
       categories = ["yes", "no"]
       yes = "yes"
       parameters = { prob_statement = "2/3" }
-    Designs and their parameters are named as in rrstats.surveys.
+    Designs and their parameters have the names that rrstats.surveys gives them.
 
-    Each run draws fresh noise: a second release of the same answers tells more, so
-    it is refused unless --again. A private file beside IN keeps account of them.
+    Each run draws fresh noise, so a second release of the same answers tells more:
+    it is refused without --again. A private ledger beside IN records all releases.
     """
     files = {"source IN": "the file with true answers", "target OUT": "the file to write"}
     _add(command, files, type=_path)
     _add_design(command)
     _add(command, _LEDGER, type=_path)
     unknown = (
-        "answers that are no category: raise (default) refuses the file before anything is "
-        "drawn, uniform answers them at random, warn says so too"
+        "answers that fit no category: raise (default) refuses the file before anything is "
+        "drawn, uniform replaces them by random categories, warn does so with a warning"
     )
     _add(command, {"--unknown": unknown}, choices=("raise", "warn", "uniform"))
     missing = (
-        "missing answers: uniform (default) answers them at random, keep leaves them "
-        "missing (which shows who did not answer), raise refuses the file"
+        "missing answers: uniform (default) replaces them by random categories, keep leaves "
+        "them missing (which shows who did not answer), raise refuses the file"
     )
     _add(command, {"--missing": missing}, choices=("uniform", "keep", "raise"))
     flags = {
         "--shuffle-rows": "put the rows into a random order",
-        "--again": "release a column again; epsilons add up",
+        "--again": "release a column again; its epsilons add up",
         "--overwrite": "replace OUT if it exists",
         "--quiet": "no progress and no private counts on stderr",
-        "--dry-run": "say what would be released; write nothing",
+        "--dry-run": "show what would be released; write nothing",
         "--write-plan": "print the plan of these options; write nothing",
     }
     _add(command, flags, action="store_true")
@@ -385,9 +384,9 @@ def _privatize(command: argparse.ArgumentParser) -> None:
 
 
 def _estimate(command: argparse.ArgumentParser) -> None:
-    """Estimate the true shares behind randomized reports, with intervals. A file
-    written by rrstats privatize says how it was made and needs no options, a CSV
-    file together with the .rrstats.json beside it; what contradicts it is refused.
+    """Estimate the true proportions from randomized reports, with confidence
+    intervals. A file written by rrstats privatize records how it was made (CSV in
+    a .rrstats.json beside it): it needs no options, and refuses contradicting ones.
 
     Examples:
       rrstats estimate out.parquet
@@ -399,30 +398,30 @@ def _estimate(command: argparse.ArgumentParser) -> None:
 
     _add(command, {"file FILE": "a file of reports"}, type=_path)
     _add_design(command)
-    level = {"--level L": "confidence level of the intervals (default 0.95)"}
+    level = {"--level L": "level of the confidence intervals (default 0.95)"}
     _add(command, level, type=float, default=0.95)
     methods = tuple(dict.fromkeys((*binomial.METHODS, *GENERAL_METHODS)))
     method = (
-        f"method of the intervals: one of {', '.join(methods)} (by default the first where "
-        "counts are binomial, else a likelihood or wald)"
+        f"method of the confidence intervals: {', '.join(methods)} (default: the first where "
+        "counts are binomial, otherwise a likelihood method or wald)"
     )
     _add(command, {"--method METHOD": method}, choices=methods)
-    target = "the shares are about the population behind these people, or about just these rows"
+    target = "estimate proportions of the population behind these rows, or of these rows alone"
     _add(command, {"--target": target}, choices=TARGETS, default=TARGETS[0])
     _add_format(command, "text", "json", "csv")
 
 
 def _check(command: argparse.ArgumentParser) -> None:
-    """Before a release, for the person who holds the true answers: lists the answers
-    that fit no category, typing errors for example, and earlier releases from this
-    file. Takes the options of privatize; --prob and --epsilon change nothing here.
-    Its output shows true answers: never release, log or share it.
+    """For the data curator, before a release: list answers that fit no category, for
+    example typing errors, and the earlier releases of the columns. The options are
+    those of privatize; --prob and --epsilon have no effect here. The output shows
+    true answers: never release, log or share it.
 
     Examples:
       rrstats check in.parquet --column answer --categories never,once,often
       rrstats check in.parquet --plan plan.toml
 
-    The exit code is 0 whether or not such answers are found.
+    The exit code is 0 whether or not there are such answers.
     """
     _add(command, {"file FILE": "the file with true answers"}, type=_path)
     _add_design(command)
@@ -430,9 +429,9 @@ def _check(command: argparse.ArgumentParser) -> None:
 
 
 def _describe(command: argparse.ArgumentParser) -> None:
-    """Say how a file was privatized, as the file itself says it: categories,
-    probabilities, epsilon. --statement writes the page that accompanies a release:
-    what was done, what is promised and what is not, odds in words, how to estimate.
+    """Show how a file was privatized, as the file itself records it: categories,
+    probabilities, epsilon. --statement writes the page to publish with it: what was
+    done, what is promised and what is not, what epsilon means, how to estimate.
 
     Examples:
       rrstats describe out.parquet
@@ -441,10 +440,10 @@ def _describe(command: argparse.ArgumentParser) -> None:
     """
     _add(command, {"file FILE": "a privatized file"}, type=_path)
     _add_format(command, "text", "json")
-    _add(command, {"--statement PAGE": "also write the page, .md or .html"}, type=_path)
+    _add(command, {"--statement PAGE": "also write the statement, .md or .html"}, type=_path)
     texts = {
-        "--title TEXT": "the heading of the page",
-        "--contact TEXT": "who answers for the release",
+        "--title TEXT": "the heading of the statement",
+        "--contact TEXT": "the person or address to ask about the release",
     }
     _add(command, texts)
     question = {"--question NAME=TEXT": "the wording of a column's question; may be repeated"}
@@ -453,23 +452,23 @@ def _describe(command: argparse.ArgumentParser) -> None:
 
 
 def _demo(command: argparse.ArgumentParser) -> None:
-    """Privatize two sensitive columns of real data, then estimate the true shares
-    from the noisy reports alone, beside the truth that only a demonstration knows.
+    """Privatize two sensitive columns of real data, then estimate the true
+    proportions from the noisy reports alone, and compare them with the true ones.
 
-    The data: 20,190 person-years of the RAND Health Insurance Experiment (public
-    domain): self-rated health (4 answers), and whether a doctor was visited (2).
+    The data are 20,190 person-years of the RAND Health Insurance Experiment (public
+    domain): self-rated health (4 categories), and whether a doctor was visited (2).
 
     Examples:
       rrstats demo
       rrstats demo --prob 0.9
-      rrstats demo --epsilon 0.1      strong privacy: shares below 0% can occur
+      rrstats demo --epsilon 0.1      strong privacy: estimates below 0% can occur
 
     Each run draws fresh noise from the operating system, so the numbers differ
     from run to run.
     """
     amounts = {
-        "--prob P": "probability that a report is the truth: above 0.5, below 1; the closer to 0.5 "
-        "the more private (default 0.75)",
+        "--prob P": "probability that a report is the true answer: above 0.5, below 1; closer to "
+        "0.5 is more private (default 0.75)",
         "--epsilon E": "or the privacy loss of each report: above 0; 0.1 is strong privacy, 5 is "
         "weak",
     }

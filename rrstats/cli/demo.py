@@ -1,6 +1,6 @@
-"""``rrstats demo`` does the main job on embedded real data; and the tables of its estimates.
+"""``rrstats demo``: privatize and estimate embedded real data; and the tables of estimates.
 
-`share_table` and `share_note` are also what ``rrstats estimate`` prints.
+``rrstats estimate`` prints `share_table` and `share_note` too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _LEVEL = 0.95
 
 
 def page(options: argparse.Namespace) -> str:
-    """Privatize and estimate; returns the page to be printed."""
+    """Privatize and estimate; return the output to print."""
     plan = _plan(options.prob, options.epsilon)
     data = datasets.load_rand_health()
     released = data.rr.privatize(plan)
@@ -33,14 +33,14 @@ def page(options: argparse.Namespace) -> str:
     parts = [
         wrap(
             f"RAND Health Insurance Experiment: {len(data):,} rows, each a person-year. Most "
-            "persons have several rows and no column says which, so every statement here is about "
-            "these rows, and every epsilon about one report or one row: those of a person add up."
+            "people have several rows, and no column tells which. So every estimate is about these "
+            "rows, and every epsilon about one report or one row: the epsilons of a person add up."
         )
     ]
     inside: list[bool] = []
     for name, mechanism in plan.items():
         told = (
-            f"{name}: {mechanism.k} answers; a report is true with probability "
+            f"{name}: {mechanism.k} categories; a report is true with probability "
             f"{chance(mechanism.prob)}, epsilon {round_up(mechanism.epsilon)}"
         )
         table = share_table(estimates[name], _LEVEL, truth=truths[name])
@@ -48,11 +48,12 @@ def page(options: argparse.Namespace) -> str:
         low, high = estimates[name].interval(_LEVEL)
         inside += list((low <= truths[name]) & (truths[name] <= high))
     note = (
-        f"True: what the rows said before. {share_note(estimates.values())} {sum(inside)} of "
-        f"these {len(inside)} intervals hold the true share; over many runs at least 95 of 100 do."
+        f"True: proportions of the true answers. {share_note(estimates.values())} {sum(inside)} of "
+        f"these {len(inside)} intervals contain the true proportion; over many runs at least 95 "
+        "of 100 do."
     )
     records = [ColumnRecord.of(name, mechanism) for name, mechanism in plan.items()]
-    reading = f"Reading: {estimates['health'].interpret('poor', _LEVEL)}."
+    reading = f"In words: {estimates['health'].interpret('poor', _LEVEL)}."
     parts += map(wrap, [note, reading, *row_protection(records)])
     return "\n\n".join(parts) + "\n"
 
@@ -71,15 +72,15 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
 def share_table(
     estimate: Estimate, level: float, method: str | None = None, truth: Any = None
 ) -> str:
-    """The estimate as people read it; intervals are rounded as in the sentence, outward."""
+    """The table of an estimate; intervals are rounded outward, as in the sentence."""
     frame = estimate.to_frame(level, method=method)
     ends = zip(frame["low"], frame["high"], strict=True)
     told = {
-        "answer": map(label, estimate.categories),
+        "category": map(label, estimate.categories),
         **({} if truth is None else {"true": map(percent, truth)}),
         "reported": ["-" if n != n else f"{n:,}" for n in frame["reported"]],
         "naive": map(percent, frame["naive"]),
-        "share": map(percent, frame["proportion"]),
+        "proportion": map(percent, frame["proportion"]),
         f"{level * 100:.10g}% interval": [percent_range(*pair) for pair in ends],
         "count": [f"{n:z,.0f}" if abs(n) < 1e9 else f"{n:.1e}" for n in frame["count"]],
     }
@@ -87,13 +88,16 @@ def share_table(
 
 
 def share_note(estimates: Iterable[Estimate]) -> str:
-    """The words below tables of shares, in full where a share lies outside [0%, 100%]."""
-    note = "Naive: the reports as they are. Share: the estimate of the true share, from them."
-    # Where reports are implausible a warning says so, and noise is no excuse.
+    """The note below tables of estimates, longer if an estimate lies outside [0%, 100%]."""
+    note = (
+        "Naive: proportions of the reports. Proportion: the estimate of the true proportion, with "
+        "its confidence interval. Count: the estimated true count."
+    )
+    # Implausible reports have a warning instead: noise does not explain them.
     plausible = [estimate for estimate in estimates if not estimate.implausible.any()]
     if any((e.proportions < 0).any() or (e.proportions > 1).any() for e in plausible):
         note += (
-            " A share below 0% or above 100% is noise: it is unbiased and not clipped; its "
-            "interval says how much it tells."
+            " An estimate below 0% or above 100% is due to noise: estimates are unbiased and "
+            "not clipped. The intervals show how precise they are."
         )
     return note

@@ -1,4 +1,4 @@
-"""Commands for files, as functions of their options that return what is to be printed."""
+"""The commands for files: functions of their options that return the output to print."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PAGES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "h
 
 
 def privatize(options: argparse.Namespace) -> str:
-    """Privatize the file and print the report that may be published; returns no other page."""
+    """Privatize the file and print the summary, which may be published; return nothing more."""
     design = _design(options)
     if options.write_plan:
         return as_json(write(design))
@@ -60,19 +60,19 @@ def privatize(options: argparse.Namespace) -> str:
 
 
 def _has_design(options: argparse.Namespace, *others: str) -> bool:
-    """True where options give a design; raises where they stand beside a plan."""
+    """True if options give a design; raises if a plan is given too."""
     design = ["categories", "prob", "epsilon", "with_missing"]
     given = [name for name in [*design, *others] if getattr(options, name) is not None]
     if options.plan is not None and given:
         raise ArgumentValueError(
-            "--plan says how each column is made, so "
-            f"--{given[0].replace('_', '-')} cannot stand beside it; write it into the plan"
+            "--plan holds the design of each column, so "
+            f"--{given[0].replace('_', '-')} cannot be given with it; write it into the plan"
         )
     return bool(given)
 
 
 def _design(options: argparse.Namespace) -> list[ColumnRecord]:
-    """A record of each column to be made: from the plan, or from the options."""
+    """A record of each column to privatize: from the plan, or from the options."""
     _has_design(options, "column", "unknown", "missing")
     usual = {"unknown": "raise", "missing": "uniform"}
     if options.plan is not None:
@@ -83,18 +83,18 @@ def _design(options: argparse.Namespace) -> list[ColumnRecord]:
 
 
 def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]:
-    """The categories of each --column, the words as values of the column's type."""
+    """The categories of each --column: the words cast to the column's type."""
     if not options.column or options.categories is None:
         raise ArgumentValueError(
-            "name at least one --column and its --categories, which are part of the design and "
-            "never taken from the data (--column answer --categories never,once,often), or give a "
-            f"--plan; see rrstats {options.command} --help"
+            "name at least one --column and its --categories, which are never taken from the data "
+            "(for example --column answer --categories never,once,often), or give a --plan; see "
+            f"rrstats {options.command} --help"
         )
     words = [*options.categories, *([None] if options.with_missing else [])]
     source = open_source(path)
     part, found = source.files[0], {}
     for name in map(source.check_column, options.column):
-        # In text no column has a type.
+        # Columns of a text file have no type.
         beside = part.document_is_beside
         found[name] = whole_words(words) if beside else cast_words(words, part.type_of(name), name)
     return found
@@ -105,17 +105,18 @@ def _mechanisms(options: argparse.Namespace, path: Path) -> dict[str, KRR]:
     prob, epsilon = options.prob, options.epsilon
     if prob is None and epsilon is None:
         raise ArgumentValueError(
-            "give --prob, the probability that a report is the truth, or --epsilon, its loss"
+            "give --prob, the probability that a report is the true answer, or --epsilon, the "
+            "privacy loss of a report"
         )
     found = _categories(options, path)
     return {name: KRR(words, prob, epsilon=epsilon) for name, words in found.items()}
 
 
 def _report(report: Mapping[str, Any], format: str) -> str:
-    """The report that may be published."""
+    """The summary of a release, which may be published."""
     if format == "json":
         return as_json(report)
-    rows = [["column", "answers", "truth", "epsilon", "unknown", "missing"]]
+    rows = [["column", "categories", "prob", "epsilon", "unknown", "missing"]]
     again = []
     for column in report["columns"]:
         record = ColumnRecord.from_dict({key: column[key] for key in ("name", "mechanism")})
@@ -127,8 +128,8 @@ def _report(report: Mapping[str, Any], format: str) -> str:
         if column.get("releases", 1) > 1:
             together = round_up(float(column["epsilon_of_all_releases"]))
             again.append(
-                f"{name}: released {column['releases']} times from this source, epsilon {together} "
-                "together."
+                f"{name}: released {column['releases']} times from this source, with epsilon "
+                f"{together} in total."
             )
     verb = "would be privatized" if "dry_run" in report else "privatized"
     count = "" if report["rows"] is None else f", {report['rows']:,} rows"
@@ -138,14 +139,14 @@ def _report(report: Mapping[str, Any], format: str) -> str:
 
 
 def _tell_the_curator(receipt: Receipt) -> None:
-    """Counts of unknown and missing answers, on stderr."""
+    """Print counts of unknown and missing answers on stderr."""
     for name, counts in receipt.private.items():
         unknown, missing = counts["unknown"], counts["missing"]
         found = [f"{unknown:,} unknown and {missing:,} missing of {receipt.rows:,} answers"]
         if unknown and unknown + missing == receipt.rows:
             found.append(
-                "no answer fits the categories, so the reports are noise alone; are the words "
-                "spelled as in the file? rrstats check shows the answers"
+                "no answer fits the categories, so the reports are pure noise; check that the "
+                "categories are spelled as in the file (rrstats check shows the answers)"
             )
         for text in found:
             told = f"rrstats: private, for the data curator only: column {label(name)}: {text}"
@@ -154,7 +155,7 @@ def _tell_the_curator(receipt: Receipt) -> None:
 
 @contextmanager
 def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
-    """A bar of tqdm on a terminal, to be called with rows done and rows in all; else None."""
+    """A tqdm bar on a terminal, called with the rows done and the total; otherwise None."""
     try:
         tqdm = importlib.import_module("tqdm").tqdm
     except ImportError:
@@ -175,7 +176,7 @@ def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
 
 
 def estimate(options: argparse.Namespace) -> str:
-    """Estimate the columns of a file; returns a table, CSV or JSON."""
+    """Estimate the columns of a file; return tables, CSV or JSON."""
     found: dict[str, Estimate] = {}
     if _has_design(options):
         for name, mechanism in _mechanisms(options, options.file).items():
@@ -211,23 +212,23 @@ def _as_text(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
     parts = []
     for name, estimate in found.items():
         missing = f" and {estimate.n_missing:,} times {label(None)}" if estimate.n_missing else ""
-        about = {"population": "the population behind them", "rows": "just these rows"}
+        about = {"population": "the population behind them", "rows": "these rows alone"}
         heading = (
-            f"{label(name)}: {estimate.n:,} reports{missing}; the shares are about "
+            f"{label(name)}: {estimate.n:,} reports{missing}; estimated proportions of "
             f"{about[estimate.target]}; epsilon {round_up(estimate.mechanism.epsilon)} per report"
         )
         table = share_table(estimate, options.level, options.method)
-        # Not answering has another name in the reading than in the table.
+        # The sentence has another name for a missing answer than the table.
         read = next(category for category in reversed(estimate.categories) if category is not None)
         asked = options.method in (None, estimate.default_method)
         by = "" if asked else f", by {estimate.default_method}"
         sentence = estimate.interpret(read, options.level)
-        parts += [f"{wrap(heading)}\n{table}", wrap(f"Reading{by}: {label(sentence)}.")]
+        parts += [f"{wrap(heading)}\n{table}", wrap(f"In words{by}: {label(sentence)}.")]
     return "\n\n".join([*parts, wrap(share_note(list(found.values())))]) + "\n"
 
 
 def as_json(document: Any) -> str:
-    """A document as JSON text that every reader accepts: infinity is "inf", NaN is null."""
+    """A document as strict JSON: infinity is "inf", NaN is null."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -245,7 +246,7 @@ def as_json(document: Any) -> str:
 
 
 def check(options: argparse.Namespace) -> str:
-    """Look at the true answers for the data curator; returns a private page."""
+    """Check the true answers for the data curator; return a private page."""
     _has_design(options)
     if options.plan is None:
         designs: dict[str, Any] = _categories(options, options.file)
@@ -253,23 +254,23 @@ def check(options: argparse.Namespace) -> str:
         plan = read_document(options.plan)
         designs = dict.fromkeys(options.column or [str(record.name) for record in plan], plan)
     parts = [
-        "PRIVATE, for the data curator only: what follows shows true answers. Never release, log "
+        "PRIVATE, for the data curator only: this output shows true answers. Never release, log "
         "or share it."
     ]
     said = {str(record.name): record for record in describe_file(options.file)}
     for name, categories in designs.items():
         if name in said:
             parts.append(
-                f"{label(name)}: {label(options.file)} says that this column holds randomized "
-                f"reports already (epsilon {round_up(said[name].epsilon)}), not true answers."
+                f"{label(name)}: according to {label(options.file)}, this column already holds "
+                f"randomized reports (epsilon {round_up(said[name].epsilon)}), not true answers."
             )
         rows, telling = [["answer", "", "count"]], []
         found = check_file(options.file, name, categories)[["value", "status", "count"]]
         for value, status, count in found.itertuples(index=False):
             if status in ("determines", "nearly determines"):
                 telling.append(
-                    f"{label(name)}: column {label(value)} {status} it ({count:,} rows), and noise "
-                    "in one column cannot hide what another shows; leave that column out, or "
+                    f"{label(name)}: column {label(value)} {status} it ({count:,} rows), so noise "
+                    f"in {label(name)} alone cannot hide the answers; leave {label(value)} out, or "
                     "coarsen it."
                 )
             else:
@@ -282,17 +283,17 @@ def check(options: argparse.Namespace) -> str:
 
 
 def _releases(options: argparse.Namespace, column: str) -> str:
-    """The earlier releases of a column that the ledger knows."""
+    """The earlier releases of a column in the ledger."""
     ledger, name = Ledger.of(options.file, options.ledger), label(column)
     known = ledger.known
     earlier = [release for release in known if column in release.epsilon]
     if not earlier:
-        return f"{name}: no earlier release of this column is known."
+        return f"{name}: the ledger records no earlier release of this column."
     when = ", ".join(f"{label(r.target)} on {r.when:%Y-%m-%d %H:%M %Z}" for r in earlier)
     often = "once" if len(earlier) == 1 else f"{len(earlier)} times"
     return (
-        f"{name}: released {often} before, with epsilon {round_up(ledger.epsilon(column))} in all: "
-        f"{when}. A further release adds its epsilon to that, and needs --again."
+        f"{name}: released {often} before, with epsilon {round_up(ledger.epsilon(column))} in "
+        f"total: {when}. A further release needs --again and adds its epsilon to the total."
     )
 
 
@@ -300,20 +301,20 @@ def _releases(options: argparse.Namespace, column: str) -> str:
 
 
 def describe(options: argparse.Namespace) -> str:
-    """Describe how a file was made, and write its statement where that is asked for."""
+    """Describe how a file was made, and write its statement on request."""
     page = options.statement
     format = PAGES.get("" if page is None else page.suffix.lower())
     if page is not None and format is None:
         raise ArgumentValueError(f"--statement must name a .md or .html file, got {str(page)!r}")
     if page is None and (options.title or options.overwrite or options.contact or options.question):
         raise ArgumentValueError(
-            "--title, --contact, --question and --overwrite are for the page; give --statement too"
+            "--title, --contact, --question and --overwrite need --statement; give it too"
         )
     records, source = describe_file(options.file), open_source(options.file)
     if not records:
         raise FileError(
             f"{options.file} does not say that any column was privatized{silence(source)}; if you "
-            "know that one was, rrstats estimate takes its --categories and --prob"
+            "know that one was, give rrstats estimate its --categories and --prob"
         )
     if page is not None:
         questions = dict(given.partition("=")[::2] for given in options.question)
@@ -328,4 +329,4 @@ def describe(options: argparse.Namespace) -> str:
     if options.format == "json":
         return as_json(write(records))
     shown = describe_records(records, beside=document_beside(source))
-    return shown if page is None else f"{shown}\nPage written: {page}\n"
+    return shown if page is None else f"{shown}\nStatement written: {page}\n"
