@@ -1,11 +1,11 @@
-"""Everything shown: labels, percentages, tables, and pages of plain blocks.
+"""Output texts: labels, percentages, tables, and pages of plain blocks.
 
-`label` writes a name or category, `chance` and `percent` a number, `columns` a table for a
-terminal, and a `SummaryTable` one for a terminal, a notebook or LaTeX.  Pages are blocks, written
-as Markdown, as self-contained HTML, or for a terminal.
+`label` formats a name or category, `chance` and `percent` format a number, `columns` a table for a
+terminal, and `SummaryTable` a table for a terminal, a notebook or LaTeX.  A page is a sequence of
+blocks; it is written as Markdown, as self-contained HTML, or for a terminal.
 A block is a kind and its content: a "title", "heading", "column", "text", "warning" or "code" holds
 text, a "list" and (numbered) "steps" hold texts, a "table" a header and rows.  Blocks hold names
-and categories as they are; each writer escapes whatever could be markup there.
+and categories unescaped; each writer escapes everything that could be markup.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WIDTH = 80
 
 
 def label(value: Hashable) -> str:
-    r"""A category or a name as people read it; nothing in it can steer a terminal or a page.
+    r"""A category or a name as text, without control characters for a terminal or a page.
 
     >>> label("often"), label(None), label("a\x1b[2J"), label("")
     ('often', '(no answer)', 'a\\x1b[2J', "''")
@@ -41,7 +41,7 @@ def label(value: Hashable) -> str:
     if isinstance(value, str) and not value.strip():
         return repr(value)
     text = value if isinstance(value, str) else _plain(value)
-    # Joiners belong to the spelling of some languages, and move nothing.
+    # Joiners are part of the spelling of some languages and are harmless.
     return "".join(c if c.isprintable() or c in "\u200c\u200d" else ascii(c)[1:-1] for c in text)
 
 
@@ -50,7 +50,7 @@ def _plain(value: object) -> str:
 
 
 def chance(prob: float) -> str:
-    """A probability in percent, with as many digits as it takes to tell it from 0 and 1.
+    """A probability in percent, with enough digits to distinguish it from 0 and 1.
 
     >>> chance(0.75), chance(1 / 3), chance(0.99999)
     ('75%', '33.33%', '99.999%')
@@ -62,7 +62,7 @@ def chance(prob: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as tables show it; far beyond 100%, in powers of ten; unknown, a dash.
+    """A proportion in percent as tables show it: powers of ten from 1e6% on, a dash for NaN.
 
     >>> percent(0.1234), percent(-0.5), percent(float("nan"))
     ('12.34%', '-50.00%', '-')
@@ -90,7 +90,7 @@ _AT_START = re.compile(r"^(\s*)([-+=]|\d+[.)])(?=\s|$)")
 
 
 def _escaped(text: str) -> str:
-    """Text in which nothing is markup, on one line."""
+    """Text on one line with all markup escaped."""
     text = _MARKUP.sub(r"\\\1", " ".join(text.splitlines()))
     return _AT_START.sub(lambda m: f"{m[1]}{m[2][:-1]}\\{m[2][-1]}", text)
 
@@ -148,7 +148,7 @@ pre { background: #f4f4f4; padding: .8rem 1rem; overflow-x: auto; font-size: .85
 
 
 def as_html(blocks: Iterable[Block]) -> str:
-    """The page as one HTML file that loads nothing and runs nothing.
+    """The page as one HTML file that loads no resources and runs no scripts.
 
     >>> "<h1>a &lt;b&gt;</h1>" in as_html([("title", "a <b>")])
     True
@@ -167,7 +167,7 @@ def as_html(blocks: Iterable[Block]) -> str:
 
 
 def as_fragment(blocks: Iterable[Block]) -> str:
-    """Blocks as HTML for a notebook, without a page around them."""
+    """Blocks as an HTML fragment for a notebook."""
     return "\n".join(_html_block(kind, content) for kind, content in blocks)
 
 
@@ -194,12 +194,12 @@ def _html_block(kind: str, content: Any) -> str:
 
 
 def wrap(text: str) -> str:
-    """Text in lines that fit a terminal."""
+    """Text wrapped to the width of a terminal."""
     return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
-    """Rows of cells under one another; all but the first ``left`` columns flush right."""
+    """Rows of cells in aligned columns; the first ``left`` are left-aligned, the others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     sides = [str.ljust] * left + [str.rjust] * (len(widths) - left)
     return "\n".join(
@@ -210,7 +210,7 @@ def columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
 
 
 def as_text(blocks: Iterable[Block]) -> str:
-    """The page as plain text, for a terminal."""
+    """The page as plain text for a terminal."""
     return "\n\n".join(_text_block(kind, content) for kind, content in blocks) + "\n"
 
 
@@ -234,17 +234,17 @@ class SummaryTable:
     Attributes
     ----------
     title : str
-        The result in a line.
+        One line that names the result.
     header : sequence of pairs of str
-        Names and values that stand above the table.
+        Names and values to print above the table.
     table : DataFrame
         Unrounded numbers, one row for each parameter.
     heads : sequence of str
-        The columns as they are printed.
+        The printed column names.
     formats : mapping of str to callable
-        For each column, a cell to its text.
+        For each column, a function from a cell to its text.
     notes : sequence of str
-        Sentences that stand below the table.
+        Sentences to print below the table.
     """
 
     title: str
@@ -265,11 +265,11 @@ class SummaryTable:
     __repr__ = __str__
 
     def to_frame(self) -> pd.DataFrame:
-        """The unrounded numbers, one row for each parameter."""
+        """Return the unrounded numbers, one row for each parameter."""
         return self.table.copy()
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        """The printed table: its heads and its rows, names of parameters first."""
+        """The heads and rows of the printed table, with parameter names first."""
         columns = [map(self.formats[str(name)], self.table[name]) for name in self.table]
         levels = [map(str, self.table.index.get_level_values(level))
                   for level in range(self.table.index.nlevels)]  # fmt: skip
@@ -282,7 +282,7 @@ class SummaryTable:
         return as_fragment([*blocks, *(("text", note) for note in self.notes)])
 
     def as_latex(self) -> str:
-        """The table as a LaTeX tabular with the rules of booktabs."""
+        """Return the table as a LaTeX tabular with the rules of booktabs."""
         heads, rows = self._cells()
         head, *body = (" & ".join(map(_tex, row)) + r" \\" for row in [heads, *rows])
         names = self.table.index.nlevels
@@ -292,7 +292,7 @@ class SummaryTable:
 
 
 def _tex(text: str) -> str:
-    """Text in which nothing is a LaTeX command."""
+    """Text with all LaTeX commands escaped."""
     special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
     special |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
     return "".join(special.get(c, rf"\{c}" if c in "&%$#_{}" else c) for c in text)

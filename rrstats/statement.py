@@ -1,8 +1,8 @@
 """The page that accompanies a release: what was done, what is promised, and what is not.
 
-Every number comes from the mechanisms' channels and documents, so that the page holds for every
-mechanism.  It is a template filled with plain sentences; as Markdown and as one HTML file both
-escape what names and categories contain.
+Every number comes from the mechanisms' channels and documents, so the page is correct for every
+mechanism.  It is a template filled with plain sentences, written as Markdown or as one HTML file;
+both escape markup in names and categories.
 """
 
 from __future__ import annotations
@@ -45,15 +45,16 @@ EXACT = (
 )
 """The promise, as `docs/guide/limits.md` gives it; a test compares the two."""
 
-# What is inserted has neither line ends nor tabs, and begins no paragraph; see `_blocks`.
+# Inserted texts have neither line ends nor tabs, and never begin a paragraph; see `_blocks`.
 _PAGE = """\
 # {title}
 
 {warnings}
 
-Some columns hold randomized reports in place of true answers. For each answer, chance decided with
-known probabilities what was written down, and nothing in the file says what was true. All reports
-together still tell the shares, because the noise is known and can be taken out.
+Some columns hold randomized reports in place of true answers. Each report was drawn at random, with
+known probabilities that depend on the true answer. The file does not contain the true answers of
+these columns. The shares can still be estimated from all reports together, because the
+probabilities are known.
 
 {facts}
 
@@ -69,34 +70,34 @@ together still tell the shares, because the noise is known and can be taken out.
 
 {row}
 
-Several rows of one person, other waves and other releases of the same answers add their epsilons to
-this.
+The epsilons of several rows of one person, of other waves and of other releases of the same answers
+are added to this.
 
 ## What this does not hide
 
 - that a person's row is in the file, and where it stands (unless the rows were shuffled)
-- every column that is not named above; one that gives the answer away undoes the noise of another
-- the shares themselves: what is true of the whole group is what the release is for{kept}
+- every column that is not named above; such a column may reveal the true answer despite the noise
+- the shares themselves: the purpose of the release is to estimate them for the whole group{kept}
 
 ## How to estimate
 
-Shares counted among the reports are pulled towards equal shares. rrstats takes the noise out and
-gives confidence intervals. Take every row: picking rows by their report, or dropping some, makes
-the estimates wrong. An estimated share may lie below 0% or above 100%; that is noise, and its
-interval says how much it tells.
+The shares of the reports are biased towards equal shares. rrstats corrects this bias and gives
+confidence intervals. Use every row: selecting or dropping rows by their report makes the estimates
+wrong. An estimated share may lie below 0% or above 100% because of the noise; its confidence
+interval shows the uncertainty.
 
 {use}
 
 ## For machines
 
-The document that travels with the data {where}, from which this page was written.{lost}
+This page was written from the document that travels with the data {where}.{lost}
 
 ```
 {document}
 ```
 """
 
-_LOST = " Where it is lost, save it as made.json: rrstats estimate takes it as --plan made.json."
+_LOST = " If it is lost, save it as made.json and use rrstats estimate with --plan made.json."
 _REPLACED = (
     "were first replaced by one of the possible answers, each equally likely, and then treated "
     "like all others"
@@ -104,17 +105,17 @@ _REPLACED = (
 _REFUSED = "would have stopped the release, so there were none"
 _KEYED = (
     "The noise was computed from a secret key and the person's id: it protects only as long as "
-    "nobody learns the key. A person who gives the same answer again gets the same report, so it "
-    "does not hide whether or when an answer changed, and epsilon counts once for every distinct "
-    "answer that a person ever gives in this column."
+    "nobody learns the key. A person who gives the same answer again gets the same report, so the "
+    "noise does not hide whether or when an answer changed, and epsilon counts once for every "
+    "distinct answer that a person ever gives in this column."
 )
 _PRIOR = Fraction(5, 100)
 _MOST_SHOWN = 12
-"""Larger tables of probabilities are left to the document."""
+"""The page shows no larger table of probabilities; the document describes it."""
 
 
 def _blocks(page: str) -> Iterator[Block]:
-    """The blocks of a page: paragraphs of which the first sign tells the kind."""
+    """The blocks of a page: its paragraphs, whose first characters determine the kind."""
     kinds = {"#": "title", "##": "heading", "###": "column", ">": "warning"}
     for part in filter(None, (part.strip("\n") for part in page.split("\n\n"))):
         lines = part.split("\n")
@@ -140,7 +141,7 @@ def _epsilon(value: float) -> str:
 
 @dataclass(frozen=True)
 class _Column:
-    """A record, with a mechanism of the same probabilities even if its labels are not known."""
+    """A record and its mechanism, which has the same probabilities even if labels are unknown."""
 
     record: ColumnRecord
     mechanism: Mechanism
@@ -156,18 +157,18 @@ class _Column:
 
     @property
     def loss(self) -> str:
-        """Epsilon as it may be quoted."""
+        """The text of the column's epsilon."""
         void = ", void: the noise was simulated" if self.record.simulated else ""
         return f"{_epsilon(self.mechanism.epsilon)}{void}"
 
     @property
     def shows_who_answered(self) -> bool:
-        """True where missing answers stayed missing; where missing is a category, none can."""
+        """True if missing answers stayed missing; never if missing is a category."""
         return self.record.missing == "keep" and None not in self.mechanism.domain.categories
 
     @cached_property
     def alike(self) -> tuple[float, float] | None:
-        """P(report = truth) and P(report = another answer), where all answers are treated alike."""
+        """P(report = truth) and P(report = another answer), if all answers are treated alike."""
         channel, own = self.mechanism.channel, self.mechanism.domain.categories
         rates = channel.binomial_rates
         if rates is None or own != self.mechanism.report_space.categories:
@@ -178,7 +179,7 @@ class _Column:
         return float(truth[0]), float(other[0])
 
     def told(self) -> Iterator[str]:
-        """The making of this column's reports, in paragraphs."""
+        """Paragraphs that describe how this column's reports were made."""
         mechanism, record = self.mechanism, self.record
         fixed = f"There are {mechanism.domain.k:,} possible answers, fixed beforehand"
         beyond = ". The file holds a fingerprint of the list; an estimate needs the list itself"
@@ -200,9 +201,9 @@ class _Column:
         if lifetime is not None and not record.simulated:
             yield (
                 "A report has more than one round. The result of the first round, or all reports "
-                "ever made from it where it is kept and randomized again, may tell more than one "
-                "report. To draw the first round again adds as much once more. Epsilon of all that "
-                f"one first round tells: {_epsilon(lifetime)}."
+                "ever made from it if it is kept and randomized again, may reveal more than one "
+                "report. A second draw of the first round adds the same epsilon again. Epsilon of "
+                f"everything that one first round reveals: {_epsilon(lifetime)}."
             )
         yield self._probabilities()
         yield self._others()
@@ -222,8 +223,8 @@ class _Column:
             )
         if self.labels is None or max(k, len(channel.samples)) > _MOST_SHOWN:
             return (
-                "How often each report follows each answer is part of the design; the document at "
-                "the end of this page says how it is computed."
+                "The design determines the probability of each report given each answer; the "
+                "document at the end of this page says how to compute it."
             )
         cells = [label(category) for category in self.mechanism.report_space.categories]
         if (groups := self.mechanism.groups) is not None:
@@ -235,15 +236,15 @@ class _Column:
         rows = [["true answer", *(f"{told}: {cell}" for cell in cells)]]
         for name, row in zip(self.labels, rates.tolist(), strict=True):
             rows.append([name, *(chance(r) if 0 < r < 1 else f"{r:.0%}" for r in row)])
-        return f"How often each report follows each true answer:\n\n{_table(rows)}"
+        return f"Probability of each report, given the true answer:\n\n{_table(rows)}"
 
     def _others(self) -> str:
-        """The fate of answers outside the categories."""
+        """A sentence on the treatment of answers outside the categories."""
         unknown = _REFUSED if self.record.unknown == "raise" else _REPLACED
         if None in self.mechanism.domain.categories:
             return (
-                "Not answering is one of the answers, protected like the others. Answers outside "
-                f"this list {unknown}."
+                "A missing answer is one of the possible answers and is protected like the others. "
+                f"Answers outside this list {unknown}."
             )
         missing = {
             "unknown": unknown,
@@ -261,7 +262,7 @@ def _table(rows: Iterable[Sequence[str]]) -> str:
 
 
 def _done(columns: Sequence[_Column], questions: Mapping[Any, str]) -> str:
-    rows = [["column", "possible answers", "a report is the truth", "epsilon of a report"]]
+    rows = [["column", "possible answers", "P(report = true answer)", "epsilon of a report"]]
     parts = []
     for column in columns:
         alike = column.alike if column.mechanism.channel.is_multinomial else None
@@ -279,7 +280,7 @@ def _warnings(columns: Sequence[_Column]) -> str:
     if simulated := [column.name for column in columns if column.record.simulated]:
         parts.append(
             f"> NOT PROTECTED. The noise in {_listed(simulated)} was simulated for teaching or "
-            "testing: the seed or the state of its generator gives the true answers away. Nothing "
+            "testing: the seed or the state of its generator reveals the true answers. Nothing "
             "below about privacy holds for it. Do not release."
         )
     if unproven := [column.name for column in columns if column.mechanism.epsilon == math.inf]:
@@ -291,7 +292,7 @@ def _warnings(columns: Sequence[_Column]) -> str:
 
 
 def _facts(file: str | None, rows: int | None, made: Any, contact: str | None) -> str:
-    """File, rows, date and contact in a line, as far as they are known."""
+    """One line with the file, rows, date and contact that are known."""
     date = label(str(made or datetime.date.today()))
     parts = [
         file and f"File: {label(file)}.",
@@ -306,8 +307,8 @@ def _two_files(beside: str | None) -> str:
     if beside is None:
         return ""
     return (
-        f"The file beside it, {label(beside)}, says how the reports were made. The two files "
-        "belong together: hand on both."
+        f"The file beside it, {label(beside)}, records how the reports were made. The two files "
+        "belong together: pass on both."
     )
 
 
@@ -315,13 +316,13 @@ def _two_files(beside: str | None) -> str:
 
 
 def _rounded_up(number: Fraction, distance: Fraction) -> str:
-    """A number in three digits, or as many as tell it from what it is close to."""
+    """A number rounded up to three digits, or more if it is close to its limit."""
     ratio = float(min(number / distance, Fraction(10**12))) if distance else 1.0
     return round_up(number, 3 + max(0, math.floor(math.log10(ratio))))
 
 
 def _odds(columns: Sequence[_Column]) -> str:
-    """The most that the reports of one row in some columns tell, in one sentence."""
+    """A sentence that bounds what the reports of one row in some columns reveal."""
     factor = Fraction(1)
     for ratio in (column.mechanism.channel.max_likelihood_ratio for column in columns):
         if not isinstance(ratio, Fraction):
@@ -336,15 +337,15 @@ def _odds(columns: Sequence[_Column]) -> str:
     if kept := [column.name for column in columns if column.shows_who_answered]:
         seen += " of a person who answered" + f" in {_listed(kept)}" * several
     return (
-        f"A reader of {seen} can change the odds between any two possible truths about "
-        f"{'that row' if several else 'the answer'} by a factor of at most "
-        f"{_rounded_up(factor, factor - 1)}: what seemed {float(_PRIOR):.0%} likely before can "
-        f"come to seem {shown}% likely, and no more."
+        f"{seen[0].upper()}{seen[1:]} can change the odds between any two possible true answers "
+        f"{'of that row ' * several}by a factor of at most {_rounded_up(factor, factor - 1)}: a "
+        f"true answer with probability {float(_PRIOR):.0%} before has probability at most {shown}% "
+        "afterwards."
     )
 
 
 def row_protection(records: Iterable[ColumnRecord]) -> list[str]:
-    """The epsilon of a row, what it does not cover, and what it means in odds."""
+    """The epsilon of a row, its limits, and its meaning in odds."""
     columns = [_Column(record, record.unlabelled()) for record in records]
     if any(column.record.simulated for column in columns):
         return ["Epsilon of a whole row: void, because noise was simulated."]
@@ -356,7 +357,7 @@ def row_protection(records: Iterable[ColumnRecord]) -> list[str]:
 
 
 def _promised(columns: Sequence[_Column]) -> str:
-    """The promise as far as it holds: not for columns whose noise was simulated."""
+    """The promise; columns whose noise was simulated have none."""
     real = [column for column in columns if not column.record.simulated]
     parts = []
     if simulated := [column.name for column in columns if column.record.simulated]:
@@ -369,7 +370,7 @@ def _promised(columns: Sequence[_Column]) -> str:
     parts.append(f"{whole}. Whether a person answered is not protected." if kept else PROMISE)
     if kept and others:
         parts.append(
-            f"In {_listed(others)}, where no answer stayed missing, the promise also covers "
+            f"In {_listed(others)}, in which no answer stayed missing, the promise also covers "
             f"replacing the value by a missing value{beyond}"
         )
     parts += [NOT_HIDDEN, EXACT]
@@ -398,8 +399,8 @@ def _use(columns: Sequence[_Column], file: str) -> str:
         ]
     else:
         parts = [
-            "Some lists of answers are too long for the file, so the mechanism has to be given: "
-            "in Python as the argument mechanism of rrstats.files.estimate_file, in a terminal as "
+            "Some lists of answers are too long for the file, so you must give the mechanism: in "
+            "Python as the argument mechanism of rrstats.files.estimate_file, in a terminal as "
             "options of rrstats estimate."
         ]
     formulas = [
@@ -431,23 +432,23 @@ def statement(
     Parameters
     ----------
     records : iterable of ColumnRecord
-        One for each privatized column, as `metadata.read` or `files.describe_file` give them.
+        One for each privatized column, from `metadata.read` or `files.describe_file`.
     rows : int, optional
         The number of rows.
     title : str, optional
         The heading of the page.
     made : str or date, optional
-        The date of the page; today unless given.
+        The date of the page; today by default.
     file : str, optional
         The name of the released file.
     beside : str, optional
-        The name of the file that holds the document, where that is a file of its own.
+        The name of the file that holds the document, if that is a separate file.
     questions : mapping of column name to str, optional
         The wording of the questions.
     contact : str, optional
-        The person or office that answers for the release.
+        The person or organization responsible for the release.
     format : {"markdown", "html"}
-        HTML is one file that loads nothing.
+        The HTML is one file that loads no other resource.
 
     Returns
     -------
@@ -457,7 +458,7 @@ def statement(
     Raises
     ------
     ArgumentValueError
-        There is nothing to describe, or a question belongs to no column.
+        There is no record, or a question belongs to no column.
 
     Examples
     --------

@@ -79,8 +79,8 @@ def test_demo_states_the_epsilon_of_each_column_and_of_a_row(capsys):
         "health: 4 categories; a report is true with probability 75%, epsilon 2.198 ",
         "visited_doctor: 2 categories; a report is true with probability 75%, epsilon 1.099",
         "Epsilon of a whole row, all its reports together: 3.296.",
-        "a factor of at most 27: what seemed 5% likely",
-        "can come to seem 58.7% likely",
+        "a factor of at most 27: a true answer with probability 5% before",
+        "has probability at most 58.7% afterwards",
     ):
         assert said in words
     # Rounding never turns a report that may be a lie into a true one, or the reverse.

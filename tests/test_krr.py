@@ -197,7 +197,7 @@ LABELS = [["b"], {"int": "1"}, {"int": True}, {"float": "nan"}, {"float": True},
                 ({"parameters": {"prob_statement": "7/0"}}, "such as"),
                 ({"parameters": {"prob_statement": "7/1"}}, r"must be in \(0, 1\)"),
                 ({"parameters": {"categories": 1}}, "has the parameters"),
-                ({"yes": {"str": "perhaps"}}, "is the sensitive one"),
+                ({"yes": {"str": "perhaps"}}, "the sensitive one of"),
                 ({"reports": ["one"]}, "at least two"),
                 ({"weights": 1}, "unknown keys"),
             ]

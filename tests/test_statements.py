@@ -87,9 +87,9 @@ def test_a_page_tells_categories_probabilities_and_epsilon():
     assert "probability 12.5%." in page
     assert "| answer | 3 | 75% | 1.792 |" in page
     assert (
-        "\u201canswer\u201d: epsilon 1.792. A reader of a report can change the odds between "
-        "any two possible truths about the answer by a factor of at most 6: what seemed 5% likely "
-        "before can come to seem 24% likely, and no more." in page  # 0.3 / 1.25
+        "\u201canswer\u201d: epsilon 1.792. A report can change the odds between any two "
+        "possible true answers by a factor of at most 6: a true answer with probability 5% before "
+        "has probability at most 24% afterwards." in page  # 0.3 / 1.25
     )
 
 
@@ -101,8 +101,8 @@ def test_epsilon_of_a_row_is_the_sum_rounded_up():
     """
     page = paragraphs(record(), record(rr.KRR([True, False], 0.75), "smoker"))
     assert "Epsilon of a whole row, all its reports together: 2.891." in page
-    assert "before can come to seem 32.2% likely" in paragraphs(record(rr.KRR(["a", "b"], 0.9)))
-    assert "by a factor of at most 18: what seemed 5% likely before can come to seem 48.7%" in page
+    assert "has probability at most 32.2% after" in paragraphs(record(rr.KRR(["a", "b"], 0.9)))
+    assert "by a factor of at most 18: a true answer with probability 5% before has " in page
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_epsilon_of_a_row_is_the_sum_rounded_up():
         (KRR, {"unknown": "raise"}, "Missing answers, and answers outside this list, would have"),
         (KRR, {"missing": "keep"}, "Missing answers were left as they were: the file shows who"),
         (KRR, {"missing": "raise"}, "Missing answers would have stopped the release"),
-        (rr.KRR(["a", None], 0.75), {}, "Not answering is one of the answers, protected like"),
+        (rr.KRR(["a", None], 0.75), {}, "A missing answer is one of the possible answers and is"),
         (KRR, {"unknown": "raise", "missing": "keep"}, "Answers outside this list would have"),
         (KRR, {"unknown": "raise", "missing": "keep"}, "Missing answers were left as they were"),
         (KRR, {"keyed": True}, "computed from a secret key"),
@@ -141,14 +141,14 @@ def test_the_promise_ends_where_missing_answers_stay_missing():
     assert BY_MISSING not in page
     assert "anything else" not in page
     sentences = [
-        part for part in re.split(r"(?<=[.:]) ", page) if "any two possible truths" in part
+        part for part in re.split(r"(?<=[.:]) ", page) if "any two possible true answers" in part
     ]
-    assert ["A reader of a report of a person who answered can change"] == [
+    assert ["A report of a person who answered can change"] == [
         sentence.partition(" the odds")[0] for sentence in sentences
     ]
     assert "It does not cover whether a person answered, in \u201canswer\u201d." in page
     shown = words(statements.describe([record(missing="keep")]))
-    assert "a report of a person who answered can change the odds" in shown
+    assert "A report of a person who answered can change the odds" in shown
     assert "It does not cover whether a person answered" in shown
     assert KEPT not in paragraphs(record())
     assert "who answered" not in paragraphs(record()) + statements.describe([record()])
@@ -159,10 +159,10 @@ def test_the_promise_is_told_for_each_column():
     page = paragraphs(record(missing="keep"), record(name="smoker"))
     for said in (
         "where it stands (unless the rows were shuffled)",
-        f"declared category. {KEPT} In \u201csmoker\u201d, where no answer stayed missing, the",
+        f"declared category. {KEPT} In \u201csmoker\u201d, in which no answer stayed missing, the",
         "of a row of a person who answered in \u201canswer\u201d can change the odds",
-        "\u201csmoker\u201d: epsilon 1.792. A reader of a report can change the odds",
-        "\u201canswer\u201d: epsilon 1.792. A reader of a report of a person who answered",
+        "\u201csmoker\u201d: epsilon 1.792. A report can change the odds",
+        "\u201canswer\u201d: epsilon 1.792. A report of a person who answered",
     ):
         assert said in page
 
@@ -183,11 +183,11 @@ def test_nothing_is_promised_of_simulated_noise():
     page = paragraphs(record(simulated=True))
     assert "For \u201canswer\u201d nothing is promised: the noise was simulated." in page
     assert "Epsilon of a whole row: void, because noise was simulated." in page
-    for text in (statements.PROMISE, statements.EXACT, "odds", "and no more"):
+    for text in (statements.PROMISE, statements.EXACT, "odds", "afterwards"):
         assert text not in page
     page = paragraphs(record(simulated=True), record(name="other"))
     assert statements.PROMISE in page
-    assert "\u201cother\u201d: epsilon 1.792. A reader" in page
+    assert "\u201cother\u201d: epsilon 1.792. A report" in page
     assert "\u201canswer\u201d: epsilon" not in page
     assert "Epsilon of a whole row: void" in page
     assert "odds" not in statements.describe([record(simulated=True)])
@@ -200,7 +200,7 @@ def test_page_and_description_round_alike(prob):
     Of what a factor is above 1, two digits or more are shown, so it is within a tenth.
     """
     said = record(rr.KRR(["a", "b"], prob) if prob > 0.5 else rr.KRR(["a", "b", "c"], prob))
-    pattern = r"at most ([\d.,e]+): what seemed 5% likely before can come to seem ([\d.]+)% likely"
+    pattern = r"at most ([\d.,e]+): a true answer .*? at most ([\d.]+)% after"
     (one,) = re.findall(pattern, words(statements.describe([said])))
     (other,) = re.findall(pattern, paragraphs(said))
     assert one == other
@@ -214,14 +214,14 @@ def test_page_and_description_round_alike(prob):
 
 def test_the_file_beside_is_named():
     """Text files have their document beside them: page and description say that both go out."""
-    told = "The file beside it, out.csv.rrstats.json, says how the reports were made. The two files"
+    told = "The file beside it, out.csv.rrstats.json, records how the reports were made. The two"
     page = paragraphs(record(), file="out.csv", beside="out.csv.rrstats.json")
     assert told in page
-    assert "travels with the data beside it, in out.csv.rrstats.json, from which" in page
+    assert "document that travels with the data beside it, in out.csv.rrstats.json." in page
     assert told in words(statements.describe([record()], beside="out.csv.rrstats.json"))
     for shown in (paragraphs(record()), statements.describe([record()])):
         assert "belong together" not in shown
-    assert "travels with the data in the file, from" in paragraphs(record())
+    assert "travels with the data in the file." in paragraphs(record())
 
 
 @pytest.mark.parametrize("name", sorted(set(catalogue.EXAMPLES)))
@@ -262,7 +262,7 @@ def test_the_lifetime_of_kept_reports_is_on_the_page():
     rappor = record(SEVERAL["rappor"]())
     for page in (paragraphs(rappor), words(statements.describe([rappor]))):
         assert "| 0.5372 |" in page or " 0.5372 " in page
-        assert "Epsilon of all that one first round tells: 2.198." in page
+        assert "Epsilon of everything that one first round reveals: 2.198." in page
         assert "all reports ever made from it" in page
     simulated = statements.describe([record(SEVERAL["rappor"](), simulated=True)])
     assert "2.198" not in simulated
@@ -279,7 +279,7 @@ def test_the_rounds_of_a_chain_are_on_the_page():
         assert "randomized 2 times in a row" in page
         assert "true answer with probability 70%, and the other answer with" in page
         assert "The result of the first round, or all reports ever made from it" in page
-        assert "Epsilon of all that one first round tells: 2.198." in page
+        assert "Epsilon of everything that one first round reveals: 2.198." in page
     assert "first round" not in paragraphs(record())
 
 
@@ -328,7 +328,7 @@ def test_long_lists_of_categories_are_described_by_their_number():
     page = paragraphs(record(mechanism))
     assert "There are 50,000 possible answers, fixed beforehand. The file holds a fing" in page
     assert f"true answer with probability {pages.chance(mechanism.prob)}" in page
-    assert "the mechanism has to be given" in page
+    assert "you must give the mechanism" in page
     assert "--plan" not in page
 
 

@@ -378,10 +378,10 @@ NO_YES, BOOL, AB = ["no", "yes"], [False, True], ["a", "b"]
 OF_AB = r"one number for each of the categories \['a', 'b'\], found"
 BAD = {
     "warner": [
-        ((NO_YES, 0.7), {}, r"yes must say which of \['no', 'yes'\] is the sensitive one"),
-        ((NO_YES, 0.7), {"yes": "Yes"}, "is the sensitive one, got 'Yes'"),
-        ((NO_YES, 0.7), {"yes": True}, "is the sensitive one, got True"),
-        ((["a", "b", "c"], 0.7), {"yes": "a"}, "must be two .* found 3; for more see"),
+        ((NO_YES, 0.7), {}, r"yes must be the sensitive one of \['no', 'yes'\], got None"),
+        ((NO_YES, 0.7), {"yes": "Yes"}, "the sensitive one of .*, got 'Yes'"),
+        ((NO_YES, 0.7), {"yes": True}, "the sensitive one of .*, got True"),
+        ((["a", "b", "c"], 0.7), {"yes": "a"}, "must be two .* found 3; for more categories use"),
         ((BOOL, 1), {}, r"prob_statement must be in \(0, 1\), got 1"),
         ((BOOL, 70), {}, r"prob_statement must be in \(0, 1\), got 70"),
         *(((BOOL, p), {}, "prob_statement must be finite numb") for p in (math.nan, "0.7", True)),

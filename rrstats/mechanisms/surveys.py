@@ -1,29 +1,28 @@
-"""Survey designs by name: the respondent's part, the numbers, and the privacy of each.
+"""Survey designs by name, each with its procedure, parameters, formulas and epsilon.
 
-Two uses.  A design that was carried out in the field with cards, dice or birthdays: only the
-reports exist, and ``rr.estimate(reports, m)`` gives the proportions.  A design that rrstats
-carries out on true answers: ``rr.privatize(answers, m)``.
+A design has two uses.  After a survey in the field with cards, dice or birthdays only the reports
+exist, and ``rr.estimate(reports, m)`` estimates the proportions.  If true answers exist,
+``rr.privatize(answers, m)`` applies the design to them.
 
     m = rr.surveys.warner(["no", "yes"], yes="yes", prob_statement=0.7)
     rr.estimate(reports, m)
 
-Each design is one function here, which reads its numbers and writes its transition matrix; all
-numbers are exact.  Every number is named by the event that it is the probability of, because
-authors and packages do not agree on a letter.  ``yes`` is the sensitive category (True where the
-categories are booleans); ``reports`` are labels of the reports where these are not the
-categories, in their order.
-In all designs of a yes or a no P(report yes) = c + d * (true proportion of yes), and the estimate
-is (reported proportion - c) / d.  Estimates outside [0, 1] stay there: RRreg 0.7.6 puts them on
-the border and then gives 2e-6 for a standard error of 0.08.
+Each function builds one design from its parameters; the transition probabilities are exact.  A
+parameter is named by the event whose probability it is, because authors and packages use different
+letters.  ``yes`` is the sensitive category (by default True if the categories are booleans);
+``reports`` are the labels of the reports if these differ from the categories, in the same order.
+In all designs with two answers P(report yes) = c + d * (true proportion of yes), and the estimate
+is (reported proportion - c) / d.  Estimates outside [0, 1] are not moved; RRreg 0.7.6 moves them
+to the boundary and then prints a standard error of 2e-6 instead of 0.08.
 
-Some designs tell finer classes apart than they estimate (the trait of the unrelated question,
-cheaters, inattentive people).  There `privatize` takes the classes ``m.domain.categories``.
-Pairs of answers, in which one can correct the other: `unrelated_question_two_answers`,
-`mangat_singh_singh_two_answers`, `crosswise_with_anchor`; two columns of a frame become reports
-by ``list(zip(df.first, df.second))``.
-Two samples, to which people are assigned by chance and of which each report says its own in
-``group=``: `unrelated_question_two_samples`, `cheater_detection`, `stochastic_lie_detector`.
-Sources: each function names its own; Chaudhuri (2011) and Blair, Imai and Zhou (2015) compare.
+Some designs distinguish more classes of respondents than categories (the unrelated trait,
+cheaters, inattentive people).  For these `privatize` takes the classes ``m.domain.categories``.
+In three designs a report is a pair of answers: `unrelated_question_two_answers`,
+`mangat_singh_singh_two_answers` and `crosswise_with_anchor`; make reports from two columns of a
+frame by ``list(zip(df.first, df.second))``.
+Three designs assign people randomly to two samples, and ``group=`` gives the sample of each report:
+`unrelated_question_two_samples`, `cheater_detection` and `stochastic_lie_detector`.
+Sources: see each function; Chaudhuri (2011) and Blair, Imai and Zhou (2015) compare designs.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ from rrstats.mechanisms.matrix_design import MatrixDesign, labels_of
 from rrstats.mechanisms.samples import Samples
 
 Labels = Sequence[Hashable] | None
-"""Labels of the reports; None: the categories, or the numbers where reports are numbers."""
+"""Labels of the reports; None means the categories, or the numbers if reports are numbers."""
 
 Each = Mapping[Any, Any] | Sequence[Any]
-"""A number for each sample: by its label in a mapping or Series, or a list for 1, 2, ..."""
+"""A number for each sample: a mapping or Series by label, or a list for samples 1, 2, ..."""
 
 _Columns = Sequence[Sequence[Fraction]]
 
@@ -69,28 +68,28 @@ _TRAIT = (True, False)
 
 @dataclass(frozen=True, init=False, repr=False)
 class SurveyDesign(MatrixDesign):
-    """A matrix by the name of its design and its few numbers; made by a function of this module.
+    """A survey design with its name and parameters; the functions of this module make it.
 
-    Frozen and hashable; equal to another with the same name, labels and numbers.
+    It is immutable and hashable; two are equal if their names, labels and parameters are.
 
     Parameters
     ----------
     design : str
         The name of a function of `rr.surveys`.
     categories : sequence of hashables
-        The possible answers: two, but for forced response and direct answers.
+        The possible answers: two, except for forced response and direct answers.
     yes : hashable, optional
-        The sensitive one of the two; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of hashables, optional
-        Labels of the reports, where they are not the categories.
+        Labels of the reports, if they are not the categories.
     **parameters
-        The numbers of the design.  Fractions stay exact, a double is the rational number that
-        it is.
+        The parameters of the design.  Fractions stay exact; a double is used as an exact rational
+        number.
 
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        With the range that is allowed.
+        The message gives the allowed range.
 
     Examples
     --------
@@ -122,7 +121,7 @@ class SurveyDesign(MatrixDesign):
     def from_parameters(
         design: Any, categories: Any, parameters: Any = None, yes: Any = None, reports: Any = None
     ) -> SurveyDesign:
-        """The design of a document, which keeps all numbers under ``parameters``."""
+        """The design of a JSON document, which has all parameters under ``parameters``."""
         make = _DESIGNS[check_one_of(design, "design", sorted(_DESIGNS))]
         given = check_instance(parameters or {}, "parameters", Mapping, "a mapping")
         known = inspect.signature(make).parameters
@@ -137,7 +136,7 @@ class SurveyDesign(MatrixDesign):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The numbers of the design by name."""
+        """The parameters of the design by name."""
         return dict(self.numbers)
 
     @property
@@ -165,10 +164,10 @@ class SurveyDesign(MatrixDesign):
 
 
 def direct(categories: object, *, reports: Labels = None) -> SurveyDesign:
-    """Direct answers of everybody.
+    """Direct questioning: the report is the true answer.
 
-    The report is the true answer and epsilon is infinite: there is no protection.  It is here
-    so that direct answers can be a sample among others: ``{"direct": direct(...), ...}``.
+    Epsilon is infinite: there is no protection.  Use it to include a sample of direct answers
+    among others: ``{"direct": direct(...), ...}``.
 
     Parameters
     ----------
@@ -198,17 +197,17 @@ def forced_response(
     *,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """Forced response: a die asks for the truth, or dictates one of the k answers.
+    """Forced response: a die asks for the true answer, or dictates one of the k answers.
 
     Parameters
     ----------
     categories : sequence of k hashables
         The possible answers.
     prob_truth : number
-        P(the respondent is to tell the truth).
+        P(the respondent is asked for the true answer).
     prob_forced : sequence, mapping or Series of k numbers
-        P(each answer is dictated), in the order of the categories or by category.  All together
-        sum to 1 within 1e-9 and are then normalized exactly.
+        P(each answer is dictated), in the order of the categories or by category.  These numbers
+        and prob_truth must sum to 1 within 1e-9; they are then normalized exactly.
     reports : sequence of hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -220,7 +219,7 @@ def forced_response(
     -----
     P(report v | truth v) = prob_truth + prob_forced[v], P(report v | other) = prob_forced[v];
     for a yes c = P(forced yes), d = prob_truth.  epsilon = ln((prob_truth + f) / f) with the
-    smallest f; infinite where an answer is never dictated, as it then is the truth.
+    smallest f; it is infinite if an answer is never dictated, because that report is then true.
     RRreg 0.7.6 (`FR`) prints a wrong log-likelihood.
 
     References
@@ -243,14 +242,14 @@ def forced_response(
 
 
 def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None) -> SurveyDesign:
-    """Two coins: heads, tell the truth; tails, toss again and say yes for heads, no for tails.
+    """Two coins: after heads answer truthfully; after tails a second coin dictates yes or no.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -260,9 +259,9 @@ def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None
 
     Notes
     -----
-    c = 1/4, d = 1/2, so that the true proportion of yes is 2 P(report yes) - 1/2;
-    epsilon = ln 3.  It is the classroom survey on breaches of an honour code: forced response
-    with 1/2, 1/4, 1/4.
+    c = 1/4, d = 1/2, so the true proportion of yes is 2 P(report yes) - 1/2; epsilon = ln 3.
+    The design is forced response with probabilities 1/2, 1/4, 1/4; a common classroom example is
+    a survey on breaches of an honour code.
 
     Examples
     --------
@@ -278,7 +277,7 @@ def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None
 def warner(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """Warner's mirrored question: a card asks "do you have it?", or else "do you not have it?".
+    """Warner's design: a card asks about the sensitive attribute, or else about its absence.
 
     Parameters
     ----------
@@ -287,7 +286,7 @@ def warner(
     prob_statement : number
         P(the card asks for the sensitive attribute), in (0, 1).
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -297,8 +296,8 @@ def warner(
 
     Notes
     -----
-    A report of yes is "what my card says is true": c = 1 - p, d = 2p - 1;
-    epsilon = abs(ln(p / (1 - p))); 1/2 is no information.
+    A report of yes means that the statement on the card is true for the respondent.
+    c = 1 - p, d = 2p - 1; epsilon = abs(ln(p / (1 - p))); p = 1/2 gives no information.
 
     References
     ----------
@@ -319,17 +318,17 @@ def warner(
 def disguised_response(
     categories: object, prob_red: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """The colour of a card from one's own of two stacks, which mirror each other.
+    """Disguised response: the respondent reports a card's colour from one of two mirrored stacks.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_red : number
-        The share of red cards in the stack of people with the sensitive answer, in (0, 1); the
-        other stack has 1 - prob_red.  Nobody sees which stack a card is from.
+        The proportion of red cards in the stack for people with the sensitive answer, in (0, 1);
+        the other stack has 1 - prob_red.  Nobody sees which stack the respondent uses.
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports: ``["black", "red"]`` for the categories ["no", "yes"].
 
@@ -339,7 +338,7 @@ def disguised_response(
 
     Notes
     -----
-    A report of red stands in the place of yes.  As Warner's: c = 1 - p, d = 2p - 1;
+    A report of red counts as yes.  As in `warner`, c = 1 - p, d = 2p - 1;
     epsilon = abs(ln(p / (1 - p))).
 
     References
@@ -361,16 +360,16 @@ def disguised_response(
 def crosswise(
     categories: object, prob_unrelated: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """Two questions at once: say only whether your two answers are the same or different.
+    """Crosswise model: report only whether the answers to two questions are the same.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_unrelated : number
-        P(yes) to the unrelated question (born in January?), in (0, 1).
+        P(yes) to the unrelated question ("Were you born in January?"), in (0, 1).
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports: ``["different", "same"]`` for the categories ["no", "yes"].
 
@@ -380,10 +379,10 @@ def crosswise(
 
     Notes
     -----
-    A report of *same* stands in the place of yes.  In RRreg and GLMMRR 1 is *same* too.
+    A report of *same* counts as yes; in RRreg and GLMMRR 1 also means *same*.
     P(same | yes) = p, P(same | no) = 1 - p: c = 1 - p, d = 2p - 1, negative for p < 1/2;
-    epsilon = abs(ln(p / (1 - p))).  No answer is safe, so there is less reason to cheat; of
-    people who do not pay attention see `crosswise_with_anchor`.
+    epsilon = abs(ln(p / (1 - p))).  No report proves a no, so there is less reason to cheat.
+    `crosswise_with_anchor` corrects for inattentive respondents.
 
     References
     ----------
@@ -404,7 +403,7 @@ def crosswise(
 def triangular(
     categories: object, prob_unrelated: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """Two questions at once: a circle for no to both, a triangle for yes to one or both.
+    """Triangular model: report a circle for no to both questions, otherwise a triangle.
 
     Parameters
     ----------
@@ -413,7 +412,7 @@ def triangular(
     prob_unrelated : number
         P(yes) to the unrelated question, in (0, 1).
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports: ``["circle", "triangle"]`` for the categories ["no", "yes"].
 
@@ -423,8 +422,8 @@ def triangular(
 
     Notes
     -----
-    A report of *triangle* stands in the place of yes: c = p, d = 1 - p; epsilon is infinite, as a
-    circle proves the no.  Those who have the sensitive attribute are still hidden:
+    A report of *triangle* counts as yes: c = p, d = 1 - p.  Epsilon is infinite because a circle
+    proves a no.  People with the sensitive attribute are still protected:
     P(triangle | yes) / P(triangle | no) = 1 / p.
 
     References
@@ -451,7 +450,7 @@ def unrelated_question(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """The sensitive question on a card, or else an unrelated one of known prevalence.
+    """Unrelated question: a card asks the sensitive question, or one of known prevalence.
 
     Parameters
     ----------
@@ -462,7 +461,7 @@ def unrelated_question(
     prob_yes_unrelated : number
         P(yes) to the unrelated question, in [0, 1].
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -473,8 +472,8 @@ def unrelated_question(
     Notes
     -----
     c = (1 - p) a, d = p; epsilon = ln of the larger of (p + c) / c and (1 - c) / (1 - p - c),
-    infinite for a of 0 or 1.  It is the privacy against those who do not know a person's
-    answer to the unrelated question; for those who do see `unrelated_question_two_samples`.
+    infinite for a = 0 or a = 1.  This epsilon holds against people who do not know the
+    respondent's unrelated answer; for others see `unrelated_question_two_samples`.
 
     References
     ----------
@@ -501,7 +500,7 @@ def soberanis_cruz(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """The unrelated question with an innocuous variable that goes with the sensitive one.
+    """Unrelated question with an innocuous variable that is related to the sensitive one.
 
     Parameters
     ----------
@@ -512,7 +511,7 @@ def soberanis_cruz(
     prob_yes_unrelated : number
         P(yes) to the unrelated question, in [0, 1].
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -522,9 +521,8 @@ def soberanis_cruz(
 
     Notes
     -----
-    The numbers are those of `unrelated_question`, which RRTCS uses for it as well: they hold
-    where the prevalence of the innocuous answer is the same among those who have the sensitive
-    attribute and those who have not.
+    The formulas are those of `unrelated_question`, as in RRTCS.  They hold if the prevalence of
+    the innocuous answer is the same among people with and without the sensitive attribute.
 
     References
     ----------
@@ -546,17 +544,17 @@ def soberanis_cruz(
 def mangat(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """A yes from all who have it; the others answer by Warner's cards.
+    """Mangat's design of 1994: people with the attribute say yes, others use Warner's cards.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_statement : number
-        P(the card asks for the sensitive attribute), so that people without it truthfully say no,
+        P(the card asks for the sensitive attribute, so that people without it truthfully say no),
         in (0, 1).
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -566,8 +564,8 @@ def mangat(
 
     Notes
     -----
-    c = 1 - p, d = p; epsilon is infinite: a no proves the no.  Of the others
-    P(yes | yes) / P(yes | no) = 1 / (1 - p).
+    c = 1 - p, d = p.  Epsilon is infinite because a report of no proves a no.  For a report of
+    yes, P(yes | yes) / P(yes | no) = 1 / (1 - p).
 
     References
     ----------
@@ -588,7 +586,7 @@ def mangat(
 def devore(
     categories: object, prob_sensitive: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """The unrelated question with a trait that everybody has: the truth, or else a yes.
+    """Devore's design: a card asks the sensitive question, or one whose answer is always yes.
 
     Parameters
     ----------
@@ -597,7 +595,7 @@ def devore(
     prob_sensitive : number
         P(the card asks the sensitive question), in (0, 1).
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -607,7 +605,7 @@ def devore(
 
     Notes
     -----
-    c = 1 - p, d = p, as in `mangat`; epsilon is infinite: a no proves the no.
+    c = 1 - p, d = p, as in `mangat`.  Epsilon is infinite because a report of no proves a no.
 
     References
     ----------
@@ -633,7 +631,7 @@ def mangat_singh(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """Two stages: a first card asks for the truth, or else sends you on to Warner's cards.
+    """Two stages: a first card asks for the true answer, or leads to Warner's cards.
 
     Parameters
     ----------
@@ -644,7 +642,7 @@ def mangat_singh(
     prob_statement : number
         P(the second card asks for the sensitive attribute), in (0, 1).
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -682,7 +680,7 @@ def mangat_unrelated_question(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """Two stages: a first card asks for the truth, or else sends you to the unrelated question.
+    """Two stages: a first card asks for the true answer, or leads to the unrelated question.
 
     Parameters
     ----------
@@ -695,7 +693,7 @@ def mangat_unrelated_question(
     prob_yes_unrelated : number
         P(yes) to the unrelated question, in [0, 1].
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -706,11 +704,11 @@ def mangat_unrelated_question(
     Notes
     -----
     c = (1 - t)(1 - p) a, d = t + (1 - t) p; epsilon = ln of the larger of (c + d) / c and
-    (1 - c) / (1 - c - d), infinite for a of 0 or 1.
+    (1 - c) / (1 - c - d), infinite for a = 0 or a = 1.
 
     References
     ----------
-    Mangat (1992); `Mangat` in RRTCS, while `mangat` here is the design of 1994.
+    Mangat (1992), called `Mangat` in RRTCS; the function `mangat` here is the design of 1994.
 
     Examples
     --------
@@ -735,7 +733,7 @@ def mangat_singh_singh(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """A yes from all who have it; the others draw the sensitive or the unrelated question.
+    """People with the attribute say yes; others draw the sensitive or the unrelated question.
 
     Parameters
     ----------
@@ -746,7 +744,7 @@ def mangat_singh_singh(
     prob_yes_unrelated : number
         P(yes) to the unrelated question, in [0, 1].
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -756,7 +754,7 @@ def mangat_singh_singh(
 
     Notes
     -----
-    c = (1 - p) a, d = 1 - (1 - p) a; epsilon is infinite: a no proves the no.
+    c = (1 - p) a, d = 1 - (1 - p) a.  Epsilon is infinite because a report of no proves a no.
 
     References
     ----------
@@ -778,7 +776,7 @@ def mangat_singh_singh(
 def singh_joarder(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
-    """Warner's cards, with a second draw for people who have it and get the mirrored question.
+    """Warner's cards, with a second draw for people with the attribute whose first asks otherwise.
 
     Parameters
     ----------
@@ -787,7 +785,7 @@ def singh_joarder(
     prob_statement : number
         P(a card asks for the sensitive attribute), in (0, 1).
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -802,8 +800,8 @@ def singh_joarder(
 
     References
     ----------
-    Singh and Joarder (1997); these are the numbers of RRTCS's formula, its help text describes
-    another draw.
+    Singh and Joarder (1997).  The numbers agree with RRTCS's formula; its help text describes a
+    different draw.
 
     Examples
     --------
@@ -826,19 +824,19 @@ def kuk(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """The number of red cards drawn from one's own of two stacks.
+    """Kuk's design: the respondent reports the number of red cards drawn from one of two stacks.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_red_if_yes, prob_red_if_no : number
-        The shares of red cards in the stack of those who have the sensitive attribute and in that
-        of the others, in [0, 1].
+        The proportions of red cards in the stack for people with the sensitive attribute and in
+        the stack for others, in [0, 1].
     draws : int
         The number of cards, with replacement, up to 100.
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of hashables, optional
         Labels of the reports, for 0, 1, ..., draws red cards.
 
@@ -848,11 +846,11 @@ def kuk(
 
     Notes
     -----
-    Binomial; for one draw c = prob_red_if_no, d = prob_red_if_yes - prob_red_if_no.  The estimate
-    is from the mean number of red cards, as Kuk's.  epsilon = draws times that of one draw, the
-    worst abs(ln) of the ratios of red and of black; infinite for a stack of one colour that the
-    other stack does not have alone.
-    No red card at all is a possible report, which RRTCS 0.0.4 refuses.
+    The number is binomial; for one draw c = prob_red_if_no, d = prob_red_if_yes - prob_red_if_no.
+    As Kuk's estimate, this one uses the mean number of red cards.  epsilon = draws times that of
+    one draw, the largest abs(ln) of the likelihood ratios of red and of black; it is infinite if
+    exactly one stack lacks a colour.
+    A report of 0 red cards is possible; RRTCS 0.0.4 refuses it.
 
     References
     ----------
@@ -884,16 +882,16 @@ def christofides(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """A card marked 1 to m: its mark, or m + 1 minus it from people who have the attribute.
+    """Christofides' design: report a card's mark z in 1 .. m, or m + 1 - z with the attribute.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_marks : sequence of m numbers
-        The shares of cards marked 1 .. m, at least 2, that sum to 1 within 1e-9.
+        The proportions of cards marked 1 .. m, with m at least 2; they sum to 1 within 1e-9.
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of m hashables, optional
         Labels of the reports, for the marks 1, 2, ...
 
@@ -903,9 +901,9 @@ def christofides(
 
     Notes
     -----
-    P(z | no) = prob_marks[z], P(z | yes) = prob_marks[m + 1 - z]; the estimate is from the mean:
-    (mean of z - mu) / (m + 1 - 2 mu) with mu the mean mark.
-    epsilon = the worst abs(ln(prob_marks[z] / prob_marks[m + 1 - z])).
+    P(z | no) = prob_marks[z], P(z | yes) = prob_marks[m + 1 - z].  The estimate uses the mean
+    report: (mean of z - mu) / (m + 1 - 2 mu), where mu is the mean mark of the cards.
+    epsilon = the largest abs(ln(prob_marks[z] / prob_marks[m + 1 - z])).
 
     References
     ----------
@@ -939,23 +937,23 @@ def unrelated_question_two_answers(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """The unrelated question of unknown prevalence: each person draws from two boxes.
+    """Unrelated question of unknown prevalence: each person draws from two boxes.
 
-    Reports are pairs: (answer of the first box, answer of the second).  `privatize` takes the
-    classes ``m.domain.categories``, pairs of category and whether the innocuous trait is there:
-    ("yes", True), ("yes", False), ...
+    Reports are pairs: (answer for the first box, answer for the second).  `privatize` takes the
+    classes ``m.domain.categories``, pairs of the category and whether the person has the
+    innocuous trait: ("yes", True), ("yes", False), ...
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_sensitive : sequence of 2 numbers
-        Two shares of cards with the sensitive question, one for each box, in (0, 1), not equal.
+        The proportion of cards with the sensitive question in each box, in (0, 1), not equal.
     prob_truth : number
-        P(a first card asks for the truth before the box is used), in [0, 1), for each answer
-        anew; above 0 it is Mangat's (1992) two stages.
+        P(a first card asks for the true answer before the box is used), in [0, 1), drawn anew for
+        each answer.  Above 0 this is the two-stage design of Mangat (1992).
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of one answer.
 
@@ -966,9 +964,9 @@ def unrelated_question_two_answers(
     Notes
     -----
     Answers are independent, P(yes) = t x + (1 - t)(p x + (1 - p) y) for x, y in 0, 1; the
-    score ((1 - p2) I - (1 - p1) J) / (p1 - p2) is unbiased, whatever the prevalence of y.
-    epsilon is infinite: those who know a person's innocuous trait learn the rest from two
-    answers that do not fit it.
+    score ((1 - p2) I - (1 - p1) J) / (p1 - p2) is unbiased for any prevalence of y.
+    Epsilon is infinite: a reader who knows the respondent's innocuous trait learns the true
+    answer from an answer that contradicts the trait.
 
     References
     ----------
@@ -1001,18 +999,17 @@ def mangat_singh_singh_two_answers(
 ) -> SurveyDesign:
     """`mangat_singh_singh` with an unknown prevalence: each person draws from two boxes.
 
-    Reports are pairs of answers, and `privatize` takes the classes ``m.domain.categories``, pairs
-    of category and trait: ("yes", True), ...; see `unrelated_question_two_answers`, also for the
-    score.
+    Reports are pairs of answers.  `privatize` takes the classes ``m.domain.categories``, pairs of
+    category and trait: ("yes", True), ...  The score is that of `unrelated_question_two_answers`.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_sensitive : sequence of 2 numbers
-        Two shares of cards with the sensitive question, in (0, 1), not equal.
+        The proportion of cards with the sensitive question in each box, in (0, 1), not equal.
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of one answer.
 
@@ -1022,8 +1019,8 @@ def mangat_singh_singh_two_answers(
 
     Notes
     -----
-    (yes, yes) from everybody with the sensitive attribute; from others independent answers
-    with P(yes) = (1 - p) y.  epsilon is infinite: any no proves the no.
+    People with the sensitive attribute report (yes, yes); others give independent answers with
+    P(yes) = (1 - p) y.  Epsilon is infinite because any report of no proves a no.
 
     References
     ----------
@@ -1053,21 +1050,21 @@ def crosswise_with_anchor(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """Crosswise, and once more with a question to which nobody's answer is yes: the anchor.
+    """Crosswise model with an anchor: a second pair whose sensitive answer is no for everybody.
 
-    Reports are pairs: (answer, answer to the anchor), each *same* in the place of yes as in
-    `crosswise`.  `privatize` takes ``m.domain.categories``, for example ("no", "yes",
-    "inattentive"): attentive people of each category, and those who answer without reading,
-    either way with 1/2.  Their proportions are estimated.
+    Reports are pairs: (answer, answer to the anchor); *same* counts as yes, as in `crosswise`.
+    `privatize` takes ``m.domain.categories``, for example ("no", "yes", "inattentive"): the
+    attentive people of each category, and people who choose either answer with probability 1/2
+    without reading.  The proportions of these classes are estimated.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_unrelated, prob_unrelated_anchor : number
-        P(yes) to the unrelated question of either, in (0, 1).
+        P(yes) to the unrelated question of each pair, in (0, 1).
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of one answer.
 
@@ -1077,11 +1074,11 @@ def crosswise_with_anchor(
 
     Notes
     -----
-    Attentive people say *same* with p or 1 - p, and to the anchor with 1 - p'.  The
-    estimate is from the two margins: attentive yes minus attentive no is
-    (P(same) - 1/2) / (p - 1/2), their sum (P(same to the anchor) - 1/2) / (1/2 - p').
-    The prevalence corrected for inattention is the proportion of yes among the attentive.
-    epsilon is the worst over all three classes, so it also hides who paid attention.
+    Attentive people report *same* with probability p (yes) or 1 - p (no), and 1 - p' for the
+    anchor.  The estimate uses the two margins: attentive yes minus attentive no is
+    (P(same) - 1/2) / (p - 1/2), their sum (P(same for the anchor) - 1/2) / (1/2 - p').
+    The prevalence corrected for inattention is the proportion of yes among attentive people.
+    Epsilon is the largest over all three classes, so it also covers who paid attention.
 
     References
     ----------
@@ -1104,8 +1101,8 @@ def crosswise_with_anchor(
     says_same = [[_said(sensitive, p), 1 - anchor] for sensitive in question.sensitive]
     pairs, inverse = list(product(question.sensitive, repeat=2)), None
     if _HALF not in (p, anchor):
-        # (attentive yes) - (attentive no) from the first answer, their sum from the anchor:
-        # nothing is assumed of how the answers of inattentive people go together.
+        # (attentive yes) - (attentive no) from the first answer, their sum from the anchor: no
+        # assumption on the dependence between the two answers of inattentive people.
         gaps = [(i - _HALF) / (p - _HALF) for i, _ in pairs]
         sums = [(j - _HALF) / (_HALF - anchor) for _, j in pairs]
         both = list(zip(sums, gaps, strict=True))
@@ -1125,9 +1122,9 @@ def unrelated_question_two_samples(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> Samples:
-    """The unrelated question of unknown prevalence: samples draw from different boxes.
+    """Unrelated question of unknown prevalence: two samples draw from different boxes.
 
-    `privatize` takes the classes ``m.domain.categories``, pairs of category and whether the
+    `privatize` takes the classes ``m.domain.categories``, pairs of the category and whether the
     person has the unrelated trait: ("yes", True), ("yes", False), ...
 
     Parameters
@@ -1135,10 +1132,10 @@ def unrelated_question_two_samples(
     categories : sequence of 2 hashables
         The possible answers.
     prob_sensitive : mapping, Series or sequence
-        For each sample P(the card asks the sensitive question), in [0, 1], by the sample's
-        label, or for the samples 1 and 2.  They must not be equal.
+        P(the card asks the sensitive question) for each sample, in [0, 1]: a mapping by the
+        sample's label, or a list for the samples 1 and 2.  They must not be equal.
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -1150,9 +1147,9 @@ def unrelated_question_two_samples(
     -----
     P(yes) = p x + (1 - p) y for x, y in 0, 1, so the reported proportion of yes is
     p pi + (1 - p) a, and pi = ((1 - p2) l1 - (1 - p1) l2) / (p1 - p2).
-    epsilon is infinite, against those who know whether a person has the unrelated trait: a yes
-    of a person without it proves the yes.  Against those who only know its prevalence a it
-    is that of the sample that loses most, each
+    Epsilon is infinite against people who know whether the respondent has the unrelated trait: a
+    report of yes without the trait proves a yes.  Against people who know only its prevalence a,
+    epsilon is the larger of the samples' epsilons
     ``unrelated_question(categories, p, a, yes=...).epsilon``.
 
     References
@@ -1168,7 +1165,7 @@ def unrelated_question_two_samples(
     >>> est.proportions.round(3)
     array([0.525, 0.475])
 
-    The prevalence of the unrelated trait, RRreg's piUQ, is read from the same reports:
+    The same reports give an estimate of the prevalence of the unrelated trait, RRreg's piUQ:
 
     >>> trait = est.about({pair: pair[1] for pair in m.domain.categories})
     >>> round(trait[True].proportion, 3)
@@ -1196,26 +1193,26 @@ def cheater_detection(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> Samples:
-    """Forced response in which some say no whatever the card demands: the cheaters.
+    """Cheater detection: forced response in which cheaters say no whatever the card asks.
 
-    `privatize` takes the classes ``m.domain.categories``, such as ("no", "yes", "cheater"), of
-    which the last is no category of yours.  Their three proportions are estimated: of the
-    cheaters nothing else is known, so the proportion of yes lies between that of honest yes and
-    that plus the cheaters.
+    `privatize` takes the classes ``m.domain.categories``, such as ("no", "yes", "cheater"); the
+    last is a class, not a category.  The proportions of the three classes are estimated.  The true
+    answers of cheaters are unknown, so the proportion of yes lies between the proportion of honest
+    yes and the sum of honest yes and cheaters.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_forced_yes : mapping, Series or sequence
-        For each sample P(the card dictates a yes), in [0, 1], by the sample's label, or for
-        the samples 1 and 2.  They must differ.
+        P(the card dictates a yes) for each sample, in [0, 1]: a mapping by the sample's label, or
+        a list for the samples 1 and 2.  They must differ.
     prob_forced_no : mapping, Series or sequence, optional
-        The same for a dictated no; by default never.  With it the design is symmetric: no
-        report is then safe.  RRreg's c(p1, q1, p2, q2) is prob_forced_yes=[p1, p2],
-        prob_forced_no=[q1, q2].
+        P(the card dictates a no) for each sample; by default 0.  Above 0 the design is symmetric:
+        an honest report of neither kind proves the true answer.  RRreg's c(p1, q1, p2, q2) is
+        prob_forced_yes=[p1, p2], prob_forced_no=[q1, q2].
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -1225,8 +1222,8 @@ def cheater_detection(
 
     Notes
     -----
-    P(yes | honest yes) = 1 - f_no, P(yes | honest no) = f_yes, P(yes | cheater) = 0;
-    epsilon is infinite: a yes proves that a person is no cheater.
+    P(yes | honest yes) = 1 - f_no, P(yes | honest no) = f_yes, P(yes | cheater) = 0.
+    Epsilon is infinite because a report of yes proves that a person is not a cheater.
 
     References
     ----------
@@ -1258,7 +1255,7 @@ def _cheater_detection_sample(
     if forced_yes + forced_no > 1:
         raise ArgumentValueError(
             "prob_forced_yes and prob_forced_no of a sample must sum to at most 1, found "
-            f"{float(forced_yes + forced_no):g}; with 1 nobody answers the question"
+            f"{float(forced_yes + forced_no):g}; at a sum of 1 nobody answers the question"
         )
     honest = [[1 - forced_no if sensitive else forced_yes] for sensitive in question.sensitive]
     classes = (*question.domain.categories, "cheater")
@@ -1272,22 +1269,22 @@ def stochastic_lie_detector(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> Samples:
-    """Mangat's design of 1994 in which some of those who have the attribute lie and say no.
+    """Stochastic lie detector: `mangat` in which some people with the attribute lie and say no.
 
     `privatize` takes the classes ``m.domain.categories``, for example [("no", "honest"),
-    ("yes", "honest"), ("yes", "lying")].  The proportion estimated is that of yes, honest or
-    lying; ``est.about(None)`` reads the reports for the classes, of which the proportion of
-    honest ones among those of yes is the authors' t.
+    ("yes", "honest"), ("yes", "lying")].  The estimate is the proportion of yes, honest or lying.
+    ``est.about(None)`` estimates the classes; the proportion of honest people among those with a
+    yes is the authors' t.
 
     Parameters
     ----------
     categories : sequence of 2 hashables
         The possible answers.
     prob_statement : mapping, Series or sequence
-        For each sample P(the card asks for the sensitive attribute, so that people without it
-        say no), in [0, 1], by the sample's label, or for the samples 1 and 2.  They must differ.
+        P(the card asks for the sensitive attribute, so that people without it say no) for each
+        sample, in [0, 1]: a mapping by label, or a list for samples 1 and 2.  They must differ.
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports, in the order of the categories.
 
@@ -1297,8 +1294,8 @@ def stochastic_lie_detector(
 
     Notes
     -----
-    P(yes | honest yes) = 1, P(yes | lying) = 0, P(yes | no) = 1 - p; epsilon is infinite:
-    a no proves that a person is no honest yes.
+    P(yes | honest yes) = 1, P(yes | lying) = 0, P(yes | no) = 1 - p.  Epsilon is infinite because
+    a report of no proves that a person is not an honest yes.
 
     References
     ----------
@@ -1337,7 +1334,7 @@ def by_row(
     *,
     yes: Hashable = None,
 ) -> list[SurveyDesign]:
-    """One design for each row, from columns as GLMMRR has them.
+    """Return one design for each row, from the columns of a GLMMRR data set.
 
     Parameters
     ----------
@@ -1347,22 +1344,22 @@ def by_row(
         "DQ" (direct questioning), "Warner", "Forced", "UQM" (unrelated question), "Crosswise",
         "Triangular" or "Kuk".
     p1, p2 : sequences of n numbers
-        The numbers of GLMMRR: for Warner P(the sensitive statement); forced P(truth) and P(yes)
-        among forced answers; UQM P(the sensitive question) and P(yes) to the other; crosswise and
-        triangular P(yes) to the unrelated question; Kuk P(red) for yes and for no.  What a design
-        does not take may be missing.
+        The parameters of GLMMRR.  Warner: P(the sensitive statement).  Forced: P(truth), and P(yes)
+        among forced answers.  UQM: P(the sensitive question), and P(yes) to the unrelated one.
+        Crosswise and Triangular: P(yes) to the unrelated question.  Kuk: P(red) for yes and for
+        no.  Numbers that a design does not use may be missing.
     yes : hashable, optional
-        The sensitive category; True where the categories are booleans.
+        The sensitive category; by default True if the categories are booleans.
 
     Returns
     -------
     list of n SurveyDesign
-        For ``mechanism=`` of `rr.estimate`, `rr.logit` and the others.
+        Pass it as ``mechanism=`` to `rr.estimate`, `rr.logit` and other functions.
 
     Raises
     ------
     ArgumentValueError
-        A design has another name, or the columns have different lengths.
+        A design has an unknown name, or the columns have different lengths.
 
     References
     ----------
@@ -1387,7 +1384,7 @@ def by_row(
 
 
 def _of_glmmrr(categories: object, yes: Hashable, design: str, p1: Any, p2: Any) -> SurveyDesign:
-    """One design by its name in GLMMRR; with Kuk's cards red is a yes."""
+    """One design by its name in GLMMRR; for Kuk red counts as yes."""
     domain = Categories(categories)
     sensitive = _sensitive_code(domain, yes)
     no_yes = [domain.categories[1 - sensitive], domain.categories[sensitive]]
@@ -1421,11 +1418,11 @@ _DESIGNS: dict[str, Callable[..., SurveyDesign]] = {
 # -- matrices -----------------------------------------------------------------------------------
 
 _ALIKE = object()
-"""In the place of ``yes`` in designs that treat all categories alike."""
+"""The value of ``yes`` in designs that treat all categories alike."""
 
 
 class _Question:
-    """A design as its function writes it: the question, the numbers by name, then the matrix."""
+    """Builds a design: it checks the question, collects the parameters, and makes the matrix."""
 
     def __init__(self, name: str, categories: object, reports: Any, yes: Hashable = _ALIKE) -> None:
         self.name, self.domain = name, Categories(categories)
@@ -1436,21 +1433,21 @@ class _Question:
         self.numbers: dict[str, Any] = {}
 
     def chance(self, ends: str = "()", **given: Any) -> Fraction:
-        """One probability, which is kept under its name."""
+        """Check one probability and store it under its name."""
         ((name, value),) = given.items()
         exact = _probability(value, name, ends)
         self.numbers[name] = number(exact, name)
         return exact
 
     def chances(self, ends: str = "()", **given: Any) -> list[Fraction]:
-        """Some probabilities, which are kept under their name."""
+        """Check several probabilities and store them under their name."""
         ((name, values),) = given.items()
         exact = [_probability(p, f"each of {name}", ends) for p in numbers(values, name)]
         self.numbers[name] = numbers(exact, name)
         return exact
 
     def labels(self, usual: Sequence[Hashable] = ()) -> tuple[Hashable, ...]:
-        """The labels of the reports: the user's, or the usual ones."""
+        """The labels of the reports: the user's, or the default ones."""
         usual = usual or self.domain.categories
         if self.answers is None:
             return tuple(usual)
@@ -1468,7 +1465,7 @@ class _Question:
         return list(product(self.sensitive, _TRAIT)), classes
 
     def left_inverse(self, scores: Sequence[Fraction], gap: Fraction) -> _Columns | None:
-        """The left inverse with ``scores / gap`` of the reports for the yes; None without a gap."""
+        """The left inverse whose row for yes is ``scores / gap``; None if the gap is 0."""
         if not gap:
             return None
         return [[_said(sensitive, x / gap) for x in scores] for sensitive in self.sensitive]
@@ -1482,7 +1479,7 @@ class _Question:
         class_of: tuple[int, ...] = (),
         inverse: _Columns | None = None,
     ) -> SurveyDesign:
-        """The design of a matrix, in which classes and reports are the categories by default."""
+        """The design of a matrix; by default classes and reports are the categories."""
         domain = Categories(classes) if classes else self.domain
         named = reports or (self.labels() if self.answers else ())
         made = object.__new__(SurveyDesign)
@@ -1499,7 +1496,7 @@ class _Question:
             numbers=tuple(self.numbers.items()),
             answers=self.answers,
         )
-        if not self.name.endswith("_sample"):  # samples need one another
+        if not self.name.endswith("_sample"):  # one sample alone does not identify the proportions
             warn_if_uninformative(made.channel)
         return made
 
@@ -1510,7 +1507,7 @@ class _Question:
         classes: Sequence[Hashable] = (),
         **more: Any,
     ) -> SurveyDesign:
-        """Independent answers of yes or no, from the P(yes) of each class in each of them."""
+        """A design of independent yes-or-no answers, from P(yes) for each class and answer."""
         times = len(says_yes[0])
         reports = product(self.sensitive, repeat=times)
         start = Fraction(1)
@@ -1519,11 +1516,11 @@ class _Question:
         return self.design(entries, labels, classes=classes, **more)
 
     def yes_or_no(self, if_yes: Fraction, if_no: Fraction) -> SurveyDesign:
-        """A yes or a no, from P(report yes) of those who have it and of the others."""
+        """A design of one yes-or-no answer, from P(report yes) with and without the attribute."""
         return self.answered([[if_yes if s else if_no] for s in self.sensitive])
 
     def forced(self, truth: Fraction, forced: Sequence[Fraction]) -> SurveyDesign:
-        """The truth, or else one of the categories as dictated."""
+        """A design that reports the true category, or else a dictated one."""
         entries = [[f] * self.domain.k for f in forced]
         for code, row in enumerate(entries):
             row[code] += truth
@@ -1534,10 +1531,10 @@ class _Question:
         boxes: Sequence[Fraction],
         says_yes: Callable[[bool, bool, Fraction], Fraction],
     ) -> SurveyDesign:
-        """Two independent answers, each with its own proportion of cards that ask for it.
+        """A design of two independent answers, each with its own proportion of sensitive cards.
 
-        In the score ((1 - p2) I - (1 - p1) J) / (p1 - p2) of Chaudhuri (2011) the unrelated trait
-        cancels.
+        The unrelated trait cancels in the score ((1 - p2) I - (1 - p1) J) / (p1 - p2) of
+        Chaudhuri (2011).
         """
         if len(boxes) != 2:
             raise ArgumentValueError(
@@ -1561,7 +1558,7 @@ def _said(yes: bool, chance: Fraction) -> Fraction:
 def _each(
     design: Callable[..., SurveyDesign], asked: tuple[Any, Any, Any], **numbers: Each | None
 ) -> dict[Hashable, SurveyDesign]:
-    """The design of each sample, with the sample's own numbers."""
+    """The design of each sample, with the sample's own parameters."""
     categories, yes, reports = asked
     given = {name: _by_label(each, name) for name, each in numbers.items() if each is not None}
     samples = next(iter(given.values()))
@@ -1575,7 +1572,7 @@ def _each(
 
 
 def _paired(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
-    """Samples whose classes are pairs, of which the first is the category."""
+    """Samples whose classes are pairs; the first element is the category."""
     pairs = cast("tuple[tuple[Hashable, Hashable], ...]", next(iter(parts.values())).categories)
     return Samples(parts, shows={pair: pair[0] for pair in pairs})
 
@@ -1584,17 +1581,17 @@ def _paired(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
 
 
 def _sensitive_code(domain: Categories, yes: Hashable) -> int:
-    """The code of the sensitive one of two categories."""
+    """The code of the sensitive category."""
     if domain.k != 2:
         raise ArgumentValueError(
             f"categories must be two in this design, a yes and a no, found {domain.k}; "
-            "for more see surveys.forced_response, KRR and MatrixDesign"
+            "for more categories use surveys.forced_response, KRR or MatrixDesign"
         )
     if yes is None and domain.kind == "bool":
         yes = True
     if yes is None or domain.code(yes) >= domain.k:
         raise ArgumentValueError(
-            f"yes must say which of {domain.describe()} is the sensitive one, got {quote(yes)}"
+            f"yes must be the sensitive one of {domain.describe()}, got {quote(yes)}"
         )
     return domain.code(yes)
 
@@ -1609,7 +1606,7 @@ def _probability(value: Any, name: str, ends: str) -> Fraction:
 
 
 def _by_label(value: Any, name: str, domain: Categories | None = None) -> dict[Any, Any]:
-    """The number of each category by its code, or else of each of at least two samples."""
+    """The number of each category by its code, or of each of at least two samples."""
     if mapped := isinstance(value, Mapping | pd.Series):
         pairs = [(domain.code(label) if domain else label, x) for label, x in value.items()]
     else:
