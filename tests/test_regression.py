@@ -808,6 +808,20 @@ def test_formulas_of_r_are_read_as_they_stand(typed, read):
     assert wanted.predict(frame)["prevalence"].equals(found.predict(frame)["prevalence"])
 
 
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint64"])
+def test_small_whole_numbers_do_not_overflow_in_formulas(kind):
+    """In int8 60^2 is 16, and in uint8 20 - 50 is 226: fits of other covariates, silently."""
+    pytest.importorskip("formulaic")
+    wide = world(n=400).assign(
+        age=lambda frame: (20 + 60 * frame["age"].rank(pct=True)).astype(int)
+    )
+    formula = "answer ~ I(age^2) + I(age - 50) + C(age > 40)"
+    found, wanted = (
+        logit(formula, frame, mechanism=DICE) for frame in (wide.astype({"age": kind}), wide)
+    )
+    assert wanted.params.equals(found.params)
+
+
 def test_without_formulaic_arrays_are_named_as_the_way(monkeypatch):
     """A formula without the package says what to install, and what else to do."""
     monkeypatch.setitem(sys.modules, "formulaic", None)

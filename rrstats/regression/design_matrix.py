@@ -278,6 +278,8 @@ class DesignMatrix:
             return column if column.name in self.whole else column.cat.remove_unused_categories()
         if kind == "decimal":
             return column.astype(np.float64)
+        if column.dtype.kind in "iu":  # in int8 60**2 is 16
+            return column.astype(np.int64 if column.max() < 1 << 63 else np.float64)
         if isinstance(column.dtype, np.dtype | pd.PeriodDtype | pd.DatetimeTZDtype):
             return column
         values = column.to_numpy(dtype=object, na_value=np.nan)
