@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import ASYMMETRIC, EXAMPLES, SILENT
+from subset_laws import reports
 
 import rrstats as rr
 from rrstats.errors import (
@@ -93,26 +94,10 @@ def test_the_variance_of_an_empty_cell_grows_by_a_factor_a_column():
 
 def outcomes(axis):
     """What one report adds to an axis, with its probability given each category."""
-    if isinstance(axis.mechanism, rr.SubsetSelection):  # one of k over 2 pairs holds the truth
-        channel, k = axis.mechanism.channel, axis.k
-        held = float(channel.prob_truth) / (k - 1)
-        other = (1 - float(channel.prob_truth)) / ((k - 1) * (k - 2) / 2)
-        pairs = itertools.combinations(range(k), 2)
-        law = [[held if t in pair else other for t in range(k)] for pair in pairs]
-        bits = [np.eye(k)[list(pair)].sum(axis=0) for pair in itertools.combinations(range(k), 2)]
-        return [(np.append(b, 1.0), np.array(row)) for b, row in zip(bits, law, strict=True)]
     if axis.is_multinomial:
         return [(np.eye(axis.m)[r], axis.likelihood_table[r]) for r in range(axis.m)]
-    found = []
-    for bits in itertools.product([0, 1], repeat=axis.k):
-        chance_of = axis.mechanism.channel
-        p, q = float(chance_of.prob_truth), float(chance_of.prob_other)
-        each = [[p if v == truth else q for v in range(axis.k)] for truth in range(axis.k)]
-        law = [
-            np.prod([s if bit else 1 - s for s, bit in zip(row, bits, strict=True)]) for row in each
-        ]
-        found.append((np.array([*bits, 1.0]), np.array(law)))
-    return found
+    listed = reports(axis.mechanism)
+    return [(np.array([*bits, 1.0]), np.array(law, dtype=float)) for bits, law in listed]
 
 
 PAIRS = {

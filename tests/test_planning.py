@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from catalogue import ASYMMETRIC
+from subset_laws import reports
 
 import rrstats as rr
 from rrstats.data.categories import Categories
@@ -61,15 +62,13 @@ def test_variances_golden(k, epsilon, name, column, expected):
     assert expected == pytest.approx(by_name(recommend(k, epsilon))[column][name], rel=digits)
 
 
-def moments(laws, supports, p, q, shares):
-    """The variance of each debiased share for both targets, by the sum over all reports.
-
-    laws[report][truth] : exact.  supports[report] : the categories that it supports.
-    """
-    k = len(shares)
-    found = []
+def moments(mechanism, shares):
+    """The variance of each debiased share for both targets, by the sum over all reports."""
+    k, found = len(shares), []
+    p, q = mechanism.channel.prob_truth, mechanism.channel.prob_other
+    bits, laws = zip(*reports(mechanism), strict=True)
     for v in range(k):
-        score = [((v in held) - q) / (p - q) for held in supports]
+        score = [(held[v] - q) / (p - q) for held in bits]
         means = [sum(law[t] * s for law, s in zip(laws, score, strict=True)) for t in range(k)]
         assert means == [int(t == v) for t in range(k)]
         second = [sum(law[t] * s * s for law, s in zip(laws, score, strict=True)) for t in range(k)]
@@ -77,32 +76,6 @@ def moments(laws, supports, p, q, shares):
         rows = sum(f * (x - m * m) for f, x, m in zip(shares, second, means, strict=True))
         found.append((population, rows))
     return [float(sum(pair[i] for pair in found) / k) for i in (0, 1)]
-
-
-def unary_laws(p, q, k):
-    supports = [s for size in range(k + 1) for s in itertools.combinations(range(k), size)]
-    laws = [
-        [
-            math.prod(
-                (chance if v in held else 1 - chance)
-                for v in range(k)
-                for chance in [p if v == t else q]
-            )
-            for t in range(k)
-        ]
-        for held in supports
-    ]
-    return laws, supports
-
-
-def subset_laws(prob_own, size, k):
-    supports = list(itertools.combinations(range(k), size))
-    inside, outside = math.comb(k - 1, size - 1), math.comb(k - 1, size)
-    laws = [
-        [prob_own / inside if t in held else (1 - prob_own) / outside for t in range(k)]
-        for held in supports
-    ]
-    return laws, supports
 
 
 @pytest.mark.parametrize("target", ["population", "rows"])
@@ -113,14 +86,7 @@ def test_variances_equal_the_sum_over_all_reports(k, epsilon, target):
     advice = recommend(k, epsilon, n, proportions=[float(f) for f in shares], target=target)
     table, expected = by_name(advice), {}
     for name, m in zip(NAMES, each_design(k, epsilon), strict=True):
-        p, q = m.channel.prob_truth, m.channel.prob_other
-        if name == "KRR":
-            laws, supports = subset_laws(p, 1, k)
-        elif name == "SubsetSelection":
-            laws, supports = subset_laws(p, m.report_space.size, k)
-        else:
-            laws, supports = unary_laws(p, q, k)
-        population, rows = moments(laws, supports, p, q, shares)
+        population, rows = moments(m, shares)
         assert population == pytest.approx(table["variance_population"][name], rel=1e-9)
         assert rows == pytest.approx(table["variance_rows"][name], rel=1e-9)
         expected[name] = population if target == "population" else rows
@@ -333,14 +299,6 @@ class Field(rr.Mechanism):
         raise NotImplementedError
 
 
-def all_reports(mechanism):
-    """(reports, k) whether each report of the design supports each category."""
-    k, size = mechanism.k, getattr(mechanism.report_space, "size", 1)
-    sizes = range(k + 1) if size is None else [size]
-    held = [s for w in sizes for s in itertools.combinations(range(k), w)]
-    return np.array([[v in s for v in range(k)] for s in held])
-
-
 @pytest.mark.parametrize("k", [2, 3, 4, 5])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 def test_the_worst_report_is_found(k, epsilon):
@@ -349,7 +307,8 @@ def test_the_worst_report_is_found(k, epsilon):
         SubsetSelection(range(k), epsilon=epsilon, size=size) for size in range(1, k)
     ]
     for mechanism in designs:
-        scores = mechanism.channel.scores(all_reports(mechanism))
+        bits = np.array([bits for bits, _ in reports(mechanism)], dtype=bool)
+        scores = mechanism.channel.scores(bits)
         low, high = influence(mechanism, 10)
         assert (scores.min() / 10, scores.max() / 10) == pytest.approx((low, high), rel=1e-9)
         for r in range(1, k + 1):

@@ -2,8 +2,7 @@
 
 Unary encoding and subset selection.  The channel by itself is in test_channel.py, what holds for
 all mechanisms in test_battery.py, how subsets are kept in test_subsets.py.  A report of k
-categories is a number below 2**k here: bit i says whether category i is in it.  A law is a function
-of (mechanism, report, truth) that gives an exact Fraction.
+categories is a number below 2**k here: bit i says whether category i is in it.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import itertools
 import math
 import tracemalloc
 from fractions import Fraction
-from math import comb
 
 import chance
 import numpy as np
 import pandas as pd
 import pytest
 from scripted import Counting, EveryStream, Recorded
+from subset_laws import law
 
 import rrstats as rr
 from rrstats.errors import (
@@ -38,20 +37,6 @@ ANY, SYMMETRIC, OPTIMIZED = UnaryEncoding, UnaryEncoding.symmetric, UnaryEncodin
 def bits_of(k):
     """(2**k, k) every subset as a row of 0 and 1."""
     return np.arange(1 << k)[:, None] >> np.arange(k) & 1
-
-
-def law(mechanism, bits, truth):
-    """P(bits | truth), by the words of each mechanism's definition."""
-    k, own = mechanism.k, Fraction(mechanism.prob_own)
-    if isinstance(mechanism, SubsetSelection):
-        # The truth is named with one probability; of the rest every choice is equally likely.
-        size = mechanism.size
-        if sum(bits) != size:
-            return Fraction(0)
-        return own / comb(k - 1, size - 1) if bits[truth] else (1 - own) / comb(k - 1, size)
-    # Independent bits: the truth's with one probability, all others with another.
-    probs = [own if place == truth else Fraction(mechanism.prob_other) for place in range(k)]
-    return math.prod(p if bit else 1 - p for p, bit in zip(probs, bits, strict=True))
 
 
 def laws(mechanism):

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from catalogue import ASYMMETRIC, EXAMPLES, SILENT
 from scipy import stats
+from subset_laws import reports
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -76,14 +77,7 @@ def outcomes(mechanism, truths):
     if channel.is_multinomial:
         options = [(code, channel.matrix[code]) for code in range(channel.m)]
     else:
-        p, q = float(channel.prob_truth), float(channel.prob_other)
-        options = []
-        for bits in itertools.product((0, 1), repeat=channel.k):
-            law = [
-                np.prod([(r if b else 1 - r) for b, r in zip(bits, rates, strict=True)])
-                for rates in (np.where(np.arange(channel.k) == v, p, q) for v in range(channel.k))
-            ]
-            options.append((list(bits), np.array(law)))
+        options = [(list(bits), np.array(law, dtype=float)) for bits, law in reports(mechanism)]
     for picked in itertools.product(options, repeat=len(truths)):
         chances = [law[truth] for (_, law), truth in zip(picked, truths, strict=True)]
         yield [code for code, _ in picked], float(np.prod(chances))
