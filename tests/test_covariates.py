@@ -303,7 +303,7 @@ def test_scores_give_the_true_coefficients_whatever_the_errors():
     options = {"weights": cells["chance"].to_numpy(), "intercept": True, "covariates": {"x": COIN}}
     fit = linear(cells["y"], cells[["z", "x"]], **options)
     assert [2, 1, 0.5] == pytest.approx(fit.estimates.tolist(), abs=1e-9)
-    with pytest.warns(LowPrecisionWarning, match=r"x\[T.yes\] is 0.5 .*use method='scores'"):
+    with pytest.warns(LowPrecisionWarning, match=r"gives 0.5 for x\[T.yes\] .*use method='scores'"):
         by_likelihood = linear(cells["y"], cells[["z", "x"]], method="likelihood", **options)
     assert 1.5 < by_likelihood.params["x[T.yes]"]
     assert all(other < by_likelihood.llf for other in by_likelihood.other_maxima)
@@ -547,7 +547,7 @@ def test_effects_of_a_line_are_its_coefficients():
     found, names = fit.marginal_effects(), ["z", "x[T.b]", "x[T.c]", "w[T.yes]"]
     assert fit.params[names].tolist() == pytest.approx(found["effect"].tolist(), rel=1e-6)
     assert fit.bse[names].tolist() == pytest.approx(found["std_error"].tolist(), rel=1e-5)
-    with pytest.raises(ArgumentTypeError, match="predict gives its mean"):
+    with pytest.raises(ArgumentTypeError, match="for a number use predict"):
         fit.prevalence()
 
 
@@ -604,7 +604,7 @@ def test_a_summary_says_what_was_fitted():
     text = str(text)
     assert "privatized: x" in text
     assert "Effective sample size, of " in text
-    assert "Errors are taken for normal" in text
+    assert "Errors are assumed normal" in text
     assert "x=c: z" in text
     assert "by scores" in str(linear(y, frame, covariates={"x": THREE}, intercept=True).summary())
 
@@ -739,7 +739,7 @@ def test_shares_of_a_factor_in_an_interaction_and_constant_ones():
     assert 3 == sum("x=yes" in name for name in fit.params.index)
     fit = rr.linear("y ~ x + x:z", frame, covariate_model="constant", **options)
     assert 1 == sum("x=yes" in name for name in fit.params.index)
-    assert "taken to be the same whatever the ordinary covariates" in str(fit.summary())
+    assert "independent of the ordinary covariates" in str(fit.summary())
 
 
 # -- how much reports are worth ------------------------------------------------------------------

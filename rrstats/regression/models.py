@@ -1,20 +1,20 @@
 """Regressions with privatized columns: `logit`, `probit`, `cloglog`, `cauchit` and `linear`.
 
-The outcome, the covariates, or both were seen as reports.  Coefficients have the meaning they have
-in a direct survey, and the standard errors that the noise leaves: the likelihood runs over the true
-categories that nobody saw,
+The outcome, the covariates, or both are privatized.  Coefficients have the same meaning as in a
+direct survey, and standard errors include the noise: the likelihood sums over the unknown true
+categories,
 
     P(y, reports | z) = sum_x P(reports | x) P(x | z; gamma) f(y | x, z; beta).
 
 P(x | z) is a multinomial logit on the ordinary covariates ("logistic", the default).  "constant"
-shares, the same for all z (as in RRreg), are simpler, and wrong where x goes with z: then the
+proportions, the same for all z (as in RRreg), are simpler, and wrong where x depends on z: then the
 effects of z and x are biased, and more reports do not help.
-For a linear regression the likelihood must take errors for normal, and then skewed errors pass for
-groups of people: with exponential errors, prob 0.75 and an effect of half a standard deviation it
-finds four times the effect.  So `linear` solves equations of scores by default, which assume
-neither a distribution of errors nor a model of the covariate.
-When not to use it: the reports must be of the mechanism named, whose noise does not depend on the
-covariates; people who do not follow the instructions bias every coefficient.
+The likelihood of a linear regression assumes normal errors, and skewed errors look like groups of
+people: with exponential errors, prob 0.75 and an effect of half a standard deviation the estimate
+is four times the effect.  So `linear` solves equations of scores by default, which assume neither a
+distribution of errors nor a model of the covariate.
+When not to use it: the reports must come from the given mechanism, whose noise does not depend on
+the covariates; respondents who do not follow the instructions bias every coefficient.
 Sources: Magder and Hughes (1997); van den Hout and Kooiman (2006); van den Hout, van der Heijden
 and Gilchrist (2007); Blair, Imai and Zhou (2015) for the forced design and the logistic form;
 Nakamura (1990) for corrected scores.
@@ -55,7 +55,7 @@ from rrstats.regression.private_covariates import (
 from rrstats.regression.results import LikelihoodResult
 
 _SEEN, _FAR = 2.0, 4.0
-"""Standard errors of variation that scores need, and by which two methods must not differ."""
+"""Minimum signal of scores, and maximum difference of two methods, in standard errors."""
 
 
 def logit(
@@ -86,42 +86,41 @@ def logit(
         A formula such as ``"smoker ~ age + C(region)"``, whose left side is a column of reports in
         ``data`` (needs formulaic); or n reports in any container.  With privatized covariates it
         may be ordinary answers.  ``^`` and column names with dots are read as in R.  A formula is
-        code, as in formulaic: never take one from a stranger.
+        executed as code, as in formulaic: never use one from an untrusted source.
     data : DataFrame, mapping of columns, or array-like of shape (n, p), optional
-        The frame of a formula; or covariates, taken as they stand: a column of ones, or
-        ``intercept=True``, makes an intercept.  None: only that.
+        The frame of a formula; or covariates, which are used unchanged: for an intercept add a
+        column of ones, or use ``intercept=True``.  None means that there are no covariates.
     mechanism, prob, epsilon : Mechanism, or categories with prob or epsilon, optional
-        How the reports were made; none where the column says so itself.  Where rows were made by
-        different mechanisms, a column of n mechanisms, or a mapping from group to mechanism.
+        The mechanism of the reports; not needed if the column has a record of it.  Where rows were
+        made by different mechanisms: n mechanisms, or a mapping from group to mechanism.
     group : array-like of shape (n,), or str, optional
-        The sample of each row, where the mechanism has several.
+        The sample of each row, for mechanisms with several samples.
     event : hashable, optional
-        Of two categories the one whose probability is modelled, by default the last.
+        The category whose probability is modelled, if there are two; by default the last.
     baseline : hashable, optional
-        Of more categories the one that the others are compared with, by default the first.
+        The reference category, if there are more than two; by default the first.
     intercept : bool
-        Whether to add a column of ones; a formula has one unless it says ``- 1``.
+        Whether to add a column of ones; a formula has one unless it contains ``- 1``.
     weights : array-like of shape (n,), or str, optional
-        Probability weights: at least 0, of any scale.  Then the likelihood is that of the
-        population, and vcov is "robust" unless named.
+        Probability weights: at least 0, on any scale.  The likelihood is then an estimate of the
+        population's, and the default vcov is "robust".
     frequencies : array-like of shape (n,), or str, optional
-        How many people each row stands for, whole numbers.
+        The number of people that each row stands for, in whole numbers.
     design : SampleDesign, optional
-        Weights and clusters of a survey.  With clusters vcov is "clustered" unless named, and
-        intervals and tests are by Student's t with as many degrees of freedom as there are clusters
-        less parameters.
+        Weights and clusters of a survey.  With clusters the default vcov is "clustered", and
+        intervals and tests are by Student's t with clusters minus parameters degrees of freedom.
     offset : array-like of shape (n,), or str, optional
         Numbers added to the linear predictor.
     missing : {"raise", "drop"}
-        What to do with rows in which anything is missing.
+        Whether rows with missing values raise an error or are dropped.
     vcov : {"observed", "expected", "opg", "robust", "clustered"}, optional
         Inverse Hessian (the default), inverse mean Hessian, inverse products of gradients, sandwich
-        (HC0), or sandwich of clusters: CR2 (Bell and McCaffrey 2002) for up to 100, beyond that
-        CR1, times G/(G-1) (n-1)/(n-p).
+        (HC0), or sandwich of clusters: CR2 (Bell and McCaffrey 2002) for up to 100 clusters, for
+        more CR1, times G/(G-1) (n-1)/(n-p).
     covariates : mapping from column to mechanism, optional
-        Columns of ``data`` that hold reports themselves; a frame that says so needs none.
+        Mechanisms of privatized columns of ``data``; not needed if the frame has a record of them.
     covariate_model : {"logistic", "constant"}
-        How proportions of the true categories of these depend on the ordinary covariates.
+        The model of the true categories of these columns given the ordinary covariates.
 
     Returns
     -------
@@ -131,20 +130,20 @@ def logit(
     Raises
     ------
     ArgumentValueError
-        For collinear covariates, reports that are all alike, and columns that do not fit.
+        Covariates are collinear, all reports are the same, or columns have different lengths.
 
     Warns
     -----
     ConvergenceWarning
-        Where the likelihood has no maximum but at prevalences of 0 or 1 (all reports together, or
-        of some covariates): such coefficients are infinite.
+        The likelihood has its maximum only at prevalences of 0 or 1 (of all people, or for some
+        covariates): such coefficients are infinite.
 
     Notes
     -----
     log L = sum log sum_j P(report | j) P(j | x); Magder and Hughes (1997).
-    Where reports are few and noise is large there are often several maxima.  The highest interior
-    one of a few fixed starts is given, with a note where the likelihood was seen to be higher at
-    the edge; not all maxima are seen (above 5,000 rows there is one start).
+    With few reports and much noise there are often several maxima.  The result is the highest
+    interior maximum from a few fixed starts, with a note if a higher likelihood was found at the
+    edge.  It may miss maxima (above 5,000 rows there is one start).
 
     Examples
     --------
@@ -169,7 +168,7 @@ P = ParamSpec("P")
 def _like(
     model: Callable[P, LikelihoodResult],
 ) -> Callable[[Callable[[], None]], Callable[P, LikelihoodResult]]:
-    """Make a regression of another link, with the arguments of a model, of its description."""
+    """Make a regression with another link and the arguments of a model from a docstring."""
     signature = inspect.signature(model)
 
     def decorate(described: Callable[[], None]) -> Callable[P, LikelihoodResult]:
@@ -193,11 +192,11 @@ def probit() -> None:
     Parameters
     ----------
     outcome, data : formula and frame, or reports and covariates
-        The answers and what they depend on.
+        The outcome and the covariates.
     mechanism, prob, epsilon, group : optional
-        How the reports were made, and the sample of each row.
+        The mechanism of the reports, and the sample of each row.
     event, baseline : hashable, optional
-        The category whose probability is modelled, by default the last; the other one.
+        The category whose probability is modelled, by default the last; the other category.
     intercept, weights, frequencies, design, offset, missing, vcov : optional
         As in `logit`.
     covariates, covariate_model : optional
@@ -216,7 +215,7 @@ def probit() -> None:
     >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
     ([-0.84], [0.2])
 
-    About 20% say yes, on the scale of this link.
+    The prevalence of a true yes is about 20%.
     """
 
 
@@ -229,11 +228,11 @@ def cloglog() -> None:
     Parameters
     ----------
     outcome, data : formula and frame, or reports and covariates
-        The answers and what they depend on.
+        The outcome and the covariates.
     mechanism, prob, epsilon, group : optional
-        How the reports were made, and the sample of each row.
+        The mechanism of the reports, and the sample of each row.
     event, baseline : hashable, optional
-        The category whose probability is modelled, by default the last; the other one.
+        The category whose probability is modelled, by default the last; the other category.
     intercept, weights, frequencies, design, offset, missing, vcov : optional
         As in `logit`.
     covariates, covariate_model : optional
@@ -252,7 +251,7 @@ def cloglog() -> None:
     >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
     ([-1.5], [0.2])
 
-    About 20% say yes, on the scale of this link.
+    The prevalence of a true yes is about 20%.
     """
 
 
@@ -265,11 +264,11 @@ def cauchit() -> None:
     Parameters
     ----------
     outcome, data : formula and frame, or reports and covariates
-        The answers and what they depend on.
+        The outcome and the covariates.
     mechanism, prob, epsilon, group : optional
-        How the reports were made, and the sample of each row.
+        The mechanism of the reports, and the sample of each row.
     event, baseline : hashable, optional
-        The category whose probability is modelled, by default the last; the other one.
+        The category whose probability is modelled, by default the last; the other category.
     intercept, weights, frequencies, design, offset, missing, vcov : optional
         As in `logit`.
     covariates, covariate_model : optional
@@ -288,24 +287,24 @@ def cauchit() -> None:
     >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
     ([-1.38], [0.2])
 
-    About 20% say yes, on the scale of this link.
+    The prevalence of a true yes is about 20%.
     """
 
 
 def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
-    """Regression of categories, seen as reports or, with privatized covariates, as they are."""
+    """Regression of categories, from reports or, with privatized covariates, ordinary answers."""
     latent = request.covariates is not None or bool(request.private.columns)
     seen = _outcome(request, latent)
     family = family_of(link, seen.k)
     if seen.k > 2 and request.event is not None:
-        raise ArgumentTypeError(f"event is for two categories; of {seen.k} name the baseline")
+        raise ArgumentTypeError(f"event is for two categories, found {seen.k}; use baseline")
     reports = outcome_of(seen, family, request.baseline, request.event)
     absent = {"the outcome" if latent else "the reports": seen.missing()}
     data = open_model(request, seen.rows, absent)
     reports = reports if data.keep is None else reports.take(data.keep)
     each = reports.table if reports.cells is None else reports.cells
     if not latent and (each == each[0]).all():
-        raise ArgumentValueError(f"all {len(each)} reports are the same: nothing can be said")
+        raise ArgumentValueError(f"reports must differ for a regression; all {len(each)} are equal")
     name = "the answer" if seen.name is None else repr(seen.name)
     title = f"{link.capitalize()} regression of {name} being {reports.categories[-1]!r}"
     if seen.k > 2:
@@ -315,7 +314,7 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
 
 
 def _outcome(request: ModelRequest, latent: bool) -> Variable:
-    """The outcome, read through its mechanism; ordinary answers only beside private covariates."""
+    """The outcome as a Variable; ordinary answers only with privatized covariates."""
     values = request.values
     if latent and not request.described:
         request.check_outcome()
@@ -347,37 +346,37 @@ def linear(
     vcov: str | None = None,
     intercept: bool = False,
 ) -> ScoreResult | LikelihoodResult:
-    """Linear regression with covariates that were privatized.
+    """Linear regression with privatized covariates.
 
     Parameters
     ----------
     outcome : str or array-like of shape (n,)
-        A formula such as ``"income ~ age + smoker"`` (code, as in formulaic: never take one from a
-        stranger), or the numbers.
+        A formula such as ``"income ~ age + smoker"`` (executed as code, as in formulaic: never use
+        one from an untrusted source), or the numbers.
     data : DataFrame, mapping of columns, or array-like, optional
-        The columns of the formula; without one the covariates as they stand.
+        The columns of the formula; without a formula, the covariates, used unchanged.
     covariates : mapping from column to mechanism, optional
-        Columns that were privatized; those that the frame itself says are need none.  Effects are
-        those of the categories against the first.
+        Mechanisms of privatized columns; not needed if the frame has a record of them.  Effects
+        compare each category with the first.
     method : {"scores", "likelihood"}
-        "scores" solves normal equations in which each report stands for its unbiased score: right
-        whatever the distribution of the errors and however x goes with z.  "likelihood" takes
-        errors for normal, and with skewed ones may be far off; where they are it is the more
-        precise the further groups lie apart, and it tells of shares and of each person's category.
+        "scores" solves normal equations with the unbiased score of each report: it is valid for any
+        distribution of the errors and any dependence of x and z.  "likelihood" assumes normal
+        errors, and may be far off if they are skewed.  With normal errors it is more precise, the
+        more so the further groups are apart, and estimates proportions and each person's category.
     covariate_model : {"logistic", "constant"}, optional
         For method="likelihood", as in `logit`.
     group : array-like of shape (n,), or str, optional
-        The sample of each row, for mechanisms with several.
+        The sample of each row, for mechanisms with several samples.
     weights : array-like of shape (n,), or str, optional
         Sampling weights.
     design : SampleDesign, optional
-        Weights, and clusters of people who belong together.
+        Weights and clusters.
     missing : {"raise", "drop"}
-        What to do with rows in which anything is missing.
+        Whether rows with missing values raise an error or are dropped.
     vcov : {"observed", "opg", "robust", "clustered"}, optional
         By scores "robust" or "clustered"; by likelihood as in `logit`.
     intercept : bool
-        Whether to add a column of ones; a formula has one unless it says ``- 1``.
+        Whether to add a column of ones; a formula has one unless it contains ``- 1``.
 
     Returns
     -------
@@ -387,21 +386,21 @@ def linear(
     Raises
     ------
     NotIdentifiableError
-        For reports without information.
+        The reports carry no information.
     ArgumentValueError
-        For collinear columns, and columns that do not fit.
+        Columns are collinear, or have different lengths.
 
     Warns
     -----
     LowPrecisionWarning
-        Where the noise leaves next to nothing of an effect, or errors are not normal.
+        The noise is too large for an effect, or errors are not normal.
     ConvergenceWarning
-        Where the likelihood has no finite maximum.
+        The likelihood has no finite maximum.
 
     Notes
     -----
-    sum_i sum_x s_ix D_ix (y_i - D_ix' beta) = 0, with s the scores of the report and D the design
-    if the category were x (corrected scores, Nakamura 1990).
+    sum_i sum_x s_ix D_ix (y_i - D_ix' beta) = 0, with s the scores of the report and D the row of
+    the design matrix for category x (corrected scores, Nakamura 1990).
 
     Examples
     --------
@@ -417,7 +416,7 @@ def linear(
     >>> fit.params.round(1).to_dict()
     {'Intercept': 10.0, 'smoker[T.yes]': 3.1}
 
-    By reported answers the difference would be about 1.5; among true ones it is about 3.1.
+    The estimated effect of the true answer is 3.1; with the reports as answers it is about 1.5.
     """
     check_one_of(method, "method", ("scores", "likelihood"))
     fields = {name: value for name, value in locals().items() if name != "method"}
@@ -425,7 +424,7 @@ def linear(
 
 
 def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResult:
-    """Regression of ordinary numbers on covariates that may be private."""
+    """Regression of ordinary numbers on ordinary and privatized covariates."""
     if request.record is not None:
         raise ArgumentValueError(f"the outcome {request.values.name!r} is privatized; use logit")
     request.check_outcome()
@@ -435,7 +434,10 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
     if method == "scores" and (
         request.covariate_model is not None or request.vcov not in (None, "robust", "clustered")
     ):
-        raise ArgumentValueError("covariate_model and other vcov are for method='likelihood'")
+        raise ArgumentValueError(
+            "with method='scores' vcov must be 'robust' or 'clustered', and covariate_model None; "
+            "other values are for method='likelihood'"
+        )
     data = open_model(request, len(y), {"the outcome": np.isnan(y)})
     y = y if data.keep is None else y[data.keep]
     name = getattr(values, "name", None)
@@ -450,7 +452,7 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
 
 
 def _skewed(fit: LikelihoodResult, y: Floats, opened: ModelData) -> str | None:
-    """A sentence where scores, which do not need normal errors, find something else."""
+    """A sentence if corrected scores, which do not need normal errors, give another result."""
     if not opened.private.columns or not opened.private.has_scores:
         return None
     other = score_fit(y, opened, "the outcome")
@@ -461,8 +463,9 @@ def _skewed(fit: LikelihoodResult, y: Floats, opened: ModelData) -> str | None:
         return None
     worst = str(apart.idxmax())
     return (
-        f"by scores {worst} is {other.params[worst]:.4g} and not {fit.params[worst]:.4g}, "
-        f"{apart[worst]:.1f} standard errors apart: errors are not normal; use method='scores'."
+        f"method='scores' gives {other.params[worst]:.4g} for {worst} instead of "
+        f"{fit.params[worst]:.4g}, {apart[worst]:.1f} standard errors apart: errors are not "
+        "normal; use method='scores'."
     )
 
 
@@ -489,7 +492,9 @@ def _fit(
         columns, given = shares.of(data.same, varying), private.told(data.rows, data.keep)
         varying = varying[private.class_of]
         if never := int((~given.any(axis=1)).sum()):
-            raise ArgumentValueError(f"{never} of {rows} rows hold reports of no such design")
+            raise ArgumentValueError(
+                f"{never} of {rows} rows hold reports that these mechanisms never make"
+            )
     model = Likelihood(
         outcome, given, data.same, varying, columns, data.weights, data.squares, data.offset
     )
@@ -518,7 +523,7 @@ def _fit(
 def _parameter_names(
     outcome: OutcomeModel, data: ModelData, share_names: tuple[str, ...]
 ) -> pd.Index[Any]:
-    """Names of the parameters; of several categories pairs of category and covariate."""
+    """Names of the parameters; with more than two categories pairs of category and covariate."""
     classes = [(one, name) for one in data.private.class_names()[1:] for name in share_names]
     if not isinstance(outcome, ReportedOutcome):
         own = [("", "sigma")] * outcome.own

@@ -1,13 +1,12 @@
 """Fitted regressions: coefficients with their covariance, tests, predictions and notes.
 
-In the manner of statsmodels: `params`, `bse`, `zvalues`, `pvalues`, `conf_int`, `cov_params`,
-`aic`, `bic`, `summary`.  Coefficients speak of the true answer, never of the report.  A coefficient
-without a finite maximum is infinite and has no standard error, rather than a large number with a
-larger one.
-Of a person the mean is sum_c P(c | z) m_c, with m_c the mean in class c.  Standard errors carry
-those of the coefficients (delta method) and hold the covariates fixed.  Intervals of probabilities
-are made where they are nearly normal and carried back, so that they stay in [0, 1]: on the scale of
-the link where the class is known, else (of means, of several categories) on that of the logit.
+Names follow statsmodels: `params`, `bse`, `zvalues`, `pvalues`, `conf_int`, `cov_params`, `aic`,
+`bic`, `summary`.  Coefficients are about the true answer, not about the report.  A coefficient
+without a finite maximum likelihood estimate is infinite and has no standard error.
+The mean of a person is sum_c P(c | z) m_c, with m_c the mean in class c.  Its standard error comes
+from the coefficients (delta method), with the covariates fixed.  Intervals of probabilities are
+computed on a scale where they are nearly normal and transformed back, so that they stay in [0, 1]:
+the scale of the link where the class is known, else (means, several categories) the logit.
 """
 
 from __future__ import annotations
@@ -62,23 +61,23 @@ class RegressionResult:
     title : str
         The model in a line.
     index : Index
-        Names of the parameters; of several categories pairs of category and covariate.
+        Names of the parameters; for more than two categories pairs of category and covariate.
     estimates : ndarray of shape (p,)
-        Their values.
+        Values of the parameters.
     covariance : ndarray of shape (p, p)
-        NaN where there is none.
+        Covariance of the parameters, NaN where it is not known.
     vcov : str
         The kind of covariance.
     nobs : int
-        Number of people.
+        Number of respondents.
     data : ModelData
-        Their columns, as far as they are not reports.
+        The columns of the model, except the reports.
     llf : float
         Log-likelihood at the maximum.
     converged, iterations : bool, int
-        The way to the maximum; scores are solved at once.
+        Convergence and number of iterations; scores are solved in one step.
     df : float
-        Degrees of freedom of Student's t, clusters less parameters; infinite without clusters.
+        Degrees of freedom of Student's t: clusters minus parameters; infinite without clusters.
     """
 
     title: str
@@ -95,25 +94,25 @@ class RegressionResult:
 
     @property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
-        """Sentences on what the data leave open, and the warnings that they are."""
+        """Texts and classes of the warnings of this fit."""
         if self.df >= _FEW_DF:
             return ()
         text = (
-            f"standard errors rest on few clusters, {self.df:.0f} more than parameters: intervals "
-            "by Student's t are still somewhat short; use more clusters, or fewer covariates"
+            f"there are few clusters, only {self.df:.0f} more than parameters: intervals by "
+            "Student's t are somewhat too short; use more clusters or fewer covariates"
         )
         return ((text, LowPrecisionWarning),)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences that stand under the table."""
+        """Sentences below the table."""
         return tuple(text for text, _ in self.warnings)
 
     def _effective_n_note(self, effective_n: pd.Series[float]) -> str:
         """The effective sample sizes of the coefficients of privatized covariates."""
         named = zip(effective_n.index, effective_n, strict=True)
         told = "; ".join(f"{_named(name)} {n:,.0f}" for name, n in named if n == n)
-        told = told or "not known (noise)"
+        told = told or "not known because of noise"
         return f"Effective sample size, of {self.nobs:,} reports: {told}."
 
     @property
@@ -143,14 +142,14 @@ class RegressionResult:
 
     @property
     def zvalues(self) -> pd.Series[float]:
-        """Coefficients over their standard errors."""
+        """Coefficients divided by their standard errors."""
         return (self.params / self.bse).rename("z")
 
     tvalues = zvalues
 
     @property
     def pvalues(self) -> pd.Series[float]:
-        """Two-sided p-values of coefficients of 0, by the normal distribution or Student's t."""
+        """Two-sided p-values of the null hypothesis of 0, by the normal or Student's t."""
         tail = scipy.special.stdtr(self.df, -self.zvalues.astype(np.float64).abs())
         return pd.Series(2 * tail, index=self.index, name="P>|z|")
 
@@ -161,7 +160,7 @@ class RegressionResult:
 
     @property
     def df_resid(self) -> int:
-        """The number of people less the number of parameters."""
+        """The number of people minus the number of parameters."""
         return self.nobs - self.df_model
 
     @property
@@ -180,13 +179,12 @@ class RegressionResult:
         Parameters
         ----------
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
         DataFrame
-            Columns low and high; by Student's t where people are in clusters, else by the normal
-            distribution.
+            Columns low and high; by Student's t with clusters, else by the normal distribution.
         """
         half = student_quantile(confidence(level), self.df) * self.bse
         return pd.DataFrame({"low": self.params - half, "high": self.params + half})
@@ -197,15 +195,15 @@ class RegressionResult:
         Parameters
         ----------
         terms : hashable, list of hashables, or array-like of shape (r, p)
-            Names of parameters, or a matrix whose product with the coefficients is 0 under the
-            hypothesis.  Of several categories names are pairs of category and covariate, and either
-            alone means all parameters that have it.
+            Names of parameters, or a matrix whose product with the coefficients is 0 under the null
+            hypothesis.  With more than two categories names are pairs of category and covariate;
+            one of them alone stands for all parameters that have it.
 
         Returns
         -------
         TestResult
-            By chi-squared; with clusters by F on clusters less parameters, which still rejects too
-            often where they are few.
+            By chi-squared; with clusters by F with clusters minus parameters degrees of freedom,
+            whose false-positive rate is still too high with few clusters.
         """
         contrasts = self._contrasts(terms)
         value = contrasts @ self.estimates
@@ -213,12 +211,13 @@ class RegressionResult:
         rank = len(contrasts)
         if not (np.isfinite(covariance).all() and np.linalg.matrix_rank(covariance) == rank):
             raise ArgumentValueError(
-                "some of these coefficients have no standard error, or follow from the others"
+                "terms must be linearly independent coefficients with standard errors; some of "
+                "these have none, or follow from the others"
             )
         statistic = float(value @ np.linalg.solve(covariance, value))
         method, p = "Wald test", scipy.special.chdtrc(rank, statistic)
         if np.isfinite(self.df):
-            method += f", F on {rank} and {self.df:.0f}"
+            method += f", F with {rank} and {self.df:.0f} degrees of freedom"
             p = scipy.special.fdtrc(rank, self.df, statistic / rank)
         null = "a coefficient of 0" if rank == 1 else "equality of all coefficients with 0"
         return TestResult(null, statistic, rank, float(p), method, self.nobs)
@@ -241,7 +240,7 @@ class RegressionResult:
         )
 
     def _places(self, name: Any) -> list[int]:
-        """The places of the parameters of that name; of pairs also all with either part of it."""
+        """Indices of the parameters with that name, or with a pair that contains it."""
         levels = (self.index.get_level_values(place) for place in range(self.index.nlevels))
         found = (
             [place for place, label in enumerate(labels) if label == name]
@@ -258,19 +257,19 @@ class RegressionResult:
         Parameters
         ----------
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
         DataFrame
-            A row for each parameter: coef, std_error, z, p, low, high.
+            One row for each parameter, with columns coef, std_error, z, p, low, high.
         """
         tests = {"coef": self.params, "std_error": self.bse, "z": self.zvalues, "p": self.pvalues}
         return pd.DataFrame({**tests, **self.conf_int(level)})
 
     @property
     def _header(self) -> list[tuple[str, str]]:
-        """Names and values that stand above the table."""
+        """Names and values above the table."""
         return [("people", f"{self.nobs:,}"), ("standard errors", self._errors)]
 
     @property
@@ -278,12 +277,12 @@ class RegressionResult:
         return self.vcov if np.isinf(self.df) else f"{self.vcov}, t with {self.df:.0f} df"
 
     def summary(self, level: float = 0.95) -> SummaryTable:
-        """The fit as a table: the model, its coefficients, and notes.
+        """The fit as a table: the model, its coefficients and notes.
 
         Parameters
         ----------
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -308,7 +307,7 @@ class RegressionResult:
         Parameters
         ----------
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -317,8 +316,8 @@ class RegressionResult:
         """
         values = self.to_frame(level)[["coef", "low", "high", "p"]].to_numpy()
         return "\n".join(
-            f"{_named(name)}: {_written(value)}, with {level:.0%} confidence between "
-            f"{_written(low)} and {_written(high)} (p = {p:.3g})"
+            f"{_named(name)}: {_written(value)}, {level * 100:.10g}% interval "
+            f"{_written(low)} to {_written(high)} (p = {p:.3g})"
             for name, (value, low, high, p) in zip(self.index, values, strict=True)
         )
 
@@ -337,16 +336,16 @@ class RegressionResult:
         ax : Axes, optional
             Axes to draw on; by default new ones.
         effects : bool
-            Average marginal effects, in place of all coefficients but the intercept.
+            Whether to draw average marginal effects instead of the coefficients.
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
         **options
             figsize, title, sort and top.
 
         Returns
         -------
         Axes
-            A row for each, and a line at zero.
+            One row for each coefficient except the intercept, or each effect, and a line at zero.
         """
         if effects:
             found = cast(Any, self).marginal_effects(level)
@@ -368,34 +367,34 @@ class RegressionResult:
 
 
 def confidence(level: object) -> float:
-    """A confidence level of at least 0.5; a lower one is mostly meant as what it leaves out."""
+    """A confidence level of at least 0.5; a lower one is usually meant as alpha."""
     found = check_level(level)
     if found < 0.5:
         raise ArgumentValueError(
-            f"level must be at least 0.5, got {found:g}: it is the confidence and not alpha, so "
+            f"level must be at least 0.5, got {found:g}: it is the confidence level, not alpha; "
             f"for alpha = {found:g} give level={1 - found:g}"
         )
     return found
 
 
 def clusters_df(clusters: NDArray[np.intp] | None, parameters: int) -> float:
-    """Degrees of freedom of a fit: clusters less parameters, at least 1; infinite without any."""
+    """Degrees of freedom: clusters minus parameters, at least 1; infinite without clusters."""
     return np.inf if clusters is None else float(max(int(clusters.max()) + 1 - parameters, 1))
 
 
 def standard_errors(covariance: Floats) -> Floats:
-    """Square roots of a diagonal; NaN where it is negative or not known."""
+    """Square roots of the diagonal; NaN where it is negative or not known."""
     diagonal = np.diagonal(covariance)
     return np.sqrt(np.where(diagonal >= 0, diagonal, np.nan))
 
 
 def _named(name: Any) -> str:
-    """A parameter in a line."""
+    """The name of a parameter as text."""
     return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def _written(number: float) -> str:
-    """A number of the table in at most 6 digits."""
+    """A number of the table as text."""
     if np.isnan(number):
         return ""
     plain = 0.001 <= abs(number) < 1e5 or number == 0 or np.isinf(number)
@@ -407,43 +406,43 @@ def _rounded(number: float, digits: int) -> str:
 
 
 _BLIND, _BLIND_ROW = 1e-8, 1e-4
-"""A mean that moves by more with what nothing is known of has no error; nor has a predictor of
-which this part does."""
+"""A mean that changes by more than the first along a direction without information has no standard
+error; nor has a predictor that changes by more than the second, relative to its size."""
 
 _STEP = 1e-5
-"""Step of a slope, in typical deviations of the covariate."""
+"""Step of a numeric slope, in standard deviations of the covariate."""
 
 _SMALL = 5
-"""If most expected counts are below this there is no p-value: of true models with a profile for
-each of 800 people, tests at 5% rejected 100% (deviance) and 0% (Pearson)."""
+"""If most expected counts are below this there is no p-value: for true models with a profile for
+each of 800 people, the false-positive rate at 5% was 100% (deviance) and 0% (Pearson)."""
 
 _LEFT_OUT = "here it is left out (NaN); "
 
 _COARSER = (
-    "fit coarser covariates (ages in classes), so that more people share a profile, or compare the "
-    "model with a larger one (compare)"
+    "use coarser covariates (for example age groups), so that more people share a profile, or "
+    "compare the model with a larger one (compare)"
 )
 
 
 _FEW_DF = 15
-"""Fewer clusters beyond the parameters deserve a warning: with 8 clusters and t 93 of 100 intervals
-of slopes held, and 83 to 88 by the normal distribution."""
+"""Fewer degrees of freedom cause a warning: with 8 clusters, 93% of the intervals of slopes by
+Student's t covered the slope, and 83% to 88% of those by the normal distribution."""
 
 _FEW_PEOPLE = 5.0
-"""A class of fewer people, by the fit, deserves a word."""
+"""A class with a smaller estimated number of people causes a warning."""
 
 _FEW_ANSWERS = 10.0
-"""So does a coefficient with a smaller effective sample size."""
+"""A coefficient with a smaller effective sample size causes a warning."""
 
 _MANY, _MOST_PROFILES = 5000, 10
-"""Rows times classes above which no profiles stand under a table, and how many do at most."""
+"""Maximum rows times classes for profile intervals under a table, and their maximum number."""
 
 _EDGE = 0.01
-"""By so much the likelihood must be higher at the edge to deserve a word."""
+"""A note appears if the likelihood is higher by more than this at the edge."""
 
 
 def _logit_interval(value: Floats, half: Any) -> tuple[Floats, Floats]:
-    """Interval of a probability on the logit scale; at 0 and 1 that of the probability."""
+    """Interval of a probability on the logit scale; at 0 and 1 on the scale of probabilities."""
     with np.errstate(divide="ignore", invalid="ignore"):
         middle, margin = scipy.special.logit(value), half / (value * (1 - value))
         low, high = scipy.special.expit(middle - margin), scipy.special.expit(middle + margin)
@@ -453,26 +452,26 @@ def _logit_interval(value: Floats, half: Any) -> tuple[Floats, Floats]:
 
 
 def verdict(statistic: float, df: int, p: float) -> str:
-    """A test by chi-squared in a line."""
+    """A chi-squared test in a line."""
     return f"chi2({df}) = {statistic:.2f}, p = {p:.3g}"
 
 
 @dataclass(frozen=True, repr=False)
 class GoodnessOfFit:
-    """Counts of reports in groups of equal covariates against those that the model expects.
+    """Observed and expected counts of reports, compared in groups of equal covariates.
 
     Attributes
     ----------
     pearson, deviance : float
-        Chi-squared statistics, on ``df`` degrees of freedom.
+        Chi-squared statistics with ``df`` degrees of freedom.
     pearson_pvalue, deviance_pvalue : float
-        Their p-values; NaN where most expected counts are small.
+        P-values; NaN where most expected counts are small.
     groups : int
         The number of groups.
     smallest_expected : float
         The smallest expected count.
     notes : tuple of str
-        What is to be said where expected counts are too small for these p-values.
+        A sentence if expected counts are too small for these p-values.
     """
 
     pearson: float
@@ -486,8 +485,8 @@ class GoodnessOfFit:
 
     def __repr__(self) -> str:
         lines = (
-            f"Fit of the model in {self.groups:,} groups of equal covariates, the smallest "
-            f"expected count {self.smallest_expected:.2g}:",
+            f"Goodness of fit in {self.groups:,} groups of equal covariates (smallest expected "
+            f"count {self.smallest_expected:.2g}):",
             f"Pearson: {verdict(self.pearson, self.df, self.pearson_pvalue)}",
             f"deviance: {verdict(self.deviance, self.df, self.deviance_pvalue)}",
         )
@@ -496,11 +495,11 @@ class GoodnessOfFit:
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LikelihoodResult(RegressionResult):
-    """A regression by likelihood: of an answer, on covariates, or both, that were seen as reports.
+    """A regression by likelihood, with a privatized outcome, privatized covariates, or both.
 
-    Coefficients of the outcome come first; then for numbers ``sigma`` (the errors' standard
-    deviation), or shares of classes within a category; then the logits of each true category of the
-    covariates against the first, named as ``smoker=yes: age``.
+    Coefficients of the outcome come first; then, for a linear regression, ``sigma`` (the standard
+    deviation of the errors), or proportions of latent classes within a category; then the logits of
+    each true category of the covariates against the first, with names like ``smoker=yes: age``.
 
     Attributes
     ----------
@@ -524,7 +523,7 @@ class LikelihoodResult(RegressionResult):
         Parameters
         ----------
         kind : {"observed", "expected", "opg", "robust", "clustered"}, optional
-            Another covariance than that of the fit.
+            The kind of covariance, by default that of the fit.
 
         Returns
         -------
@@ -539,7 +538,7 @@ class LikelihoodResult(RegressionResult):
         Parameters
         ----------
         kind : {"observed", "expected", "opg", "robust", "clustered"}
-            Its name.
+            The kind of covariance.
 
         Returns
         -------
@@ -557,12 +556,12 @@ class LikelihoodResult(RegressionResult):
         Parameters
         ----------
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
         method : {"wald", "profile-likelihood"}
             From the standard errors, or all values that a likelihood-ratio test does not reject
-            ("profile" for short, as in R): better where reports are few or prevalence is near 0 or
-            1.  An end of these is infinite where the likelihood falls too little, or has another
-            maximum on the way.
+            (also "profile", as in R), which are better with few reports or a prevalence near 0 or
+            1.  An end is infinite where the likelihood does not fall enough, or has another maximum
+            in between.
 
         Returns
         -------
@@ -579,18 +578,18 @@ class LikelihoodResult(RegressionResult):
 
     @cached_property
     def llnull(self) -> float:
-        """The largest log-likelihood of one prevalence for everyone."""
+        """The maximum log-likelihood of a model with one prevalence for everyone."""
         if self._latent:
             raise ArgumentTypeError("llnull is for fits on ordinary covariates")
         ones = np.ones((self.fit.model.rows, 1))
         return fitted(replace(self.fit.model, same=ones), ["Intercept"], [0]).maximum.value
 
     def compare(self, other: LikelihoodResult) -> TestResult:
-        """A likelihood-ratio test of two nested fits, whichever is given first.
+        """Compare two nested fits by a likelihood-ratio test, in either order.
 
-        Both must have the same privatized covariates, whose reports are part of the likelihood;
-        for the effect of one of these use `wald_test`.  An ordinary covariate that is left out is
-        left out of the model of the true categories, too, and the test is of both.
+        Both must have the same privatized covariates, because their reports are part of the
+        likelihood; for the effect of a privatized covariate use `wald_test`.  If one fit lacks an
+        ordinary covariate, its model of the true categories lacks it too, and the test is of both.
 
         Parameters
         ----------
@@ -605,8 +604,8 @@ class LikelihoodResult(RegressionResult):
         Raises
         ------
         ArgumentValueError
-            For fits of other data, if neither is a special case of the other, and without a
-            likelihood: with weights, or with people in clusters.
+            The data differ, neither fit is a special case of the other, or there is no likelihood,
+            because of weights or clusters.
         """
         check_instance(other, "other", LikelihoodResult, "another fit by likelihood")
         large, small = sorted((self, other), key=lambda one: -one.df_model)
@@ -622,13 +621,13 @@ class LikelihoodResult(RegressionResult):
     lr_test = compare
 
     def _check_likelihood(self, what: str) -> None:
-        why = "" if self.converged else "of a fit that converged"
+        why = "" if self.converged else "this fit did not converge"
         if self.data.clusters is not None:
-            why = "of people who are independent, and in clusters they are not"
+            why = "people in clusters are not independent"
         if self.data.weighted:
-            why = "and with probability weights there is none"
+            why = "there is none with probability weights"
         if why:
-            raise ArgumentValueError(f"{what} needs a likelihood {why}; use wald_test")
+            raise ArgumentValueError(f"{what} needs a likelihood, but {why}; use wald_test")
 
     @property
     def _latent(self) -> bool:
@@ -636,7 +635,7 @@ class LikelihoodResult(RegressionResult):
 
     @property
     def event(self) -> Hashable:
-        """The category whose probability is modelled; of several, and of a number, None."""
+        """The category whose probability is modelled; None if there are not two."""
         categories: tuple[Hashable, ...] = getattr(self.fit.model.outcome, "categories", ())
         return categories[1] if len(categories) == 2 else None
 
@@ -647,7 +646,7 @@ class LikelihoodResult(RegressionResult):
     # -- means and probabilities of people ----------------------------------------------------
 
     def _likelihood_of(self, frame: pd.DataFrame, offset: Floats | None = None) -> Likelihood:
-        """Likelihood of other people, of whom nothing was reported."""
+        """Likelihood of other people, without reports."""
         model, data = self.fit.model, self.data
         cut, b = model.same.shape[1], model.columns
         matrices = np.stack(data.matrices(frame))
@@ -670,8 +669,8 @@ class LikelihoodResult(RegressionResult):
     ) -> Iterator[tuple[slice, Floats, Floats]]:
         """Blocks of (k, rows) expected outcomes and their (k, rows, size) slopes.
 
-        known : (rows,) classes of the people, where these are known.
-        recode : (C,) the class whose outcome each class is to have.
+        known : (rows,) classes of the people, if they are known.
+        recode : (C,) for each class, the class whose outcome it gets.
         """
         theta, q, b = self.fit.theta, model.outcome.predictors, model.columns
         for rows in model.blocks():
@@ -706,7 +705,7 @@ class LikelihoodResult(RegressionResult):
         return value, gradient
 
     def _errors_of(self, gradient: Floats) -> Floats:
-        """Standard errors of what has the (..., size) slopes; NaN where nothing is known."""
+        """Standard errors from (..., size) slopes; NaN where there is no information."""
         variance = np.einsum("...p,pq,...q->...", gradient, self.inner, gradient)
         error = np.sqrt(np.maximum(variance, 0.0))
         if self.fit.model.classes > 1 and self.fit.unknown.size:
@@ -715,7 +714,7 @@ class LikelihoodResult(RegressionResult):
         return np.asarray(error)
 
     def _blind(self, model: Likelihood) -> Booleans:
-        """(rows,) where some direction without information moves a predictor, of one class."""
+        """(rows,) True where a direction without information changes a predictor, in one class."""
         unknown, every = self.fit.unknown, slice(None)
         if not unknown.size or model.classes > 1:
             return np.zeros(model.rows, dtype=np.bool_)
@@ -724,14 +723,14 @@ class LikelihoodResult(RegressionResult):
 
     @property
     def _weights(self) -> Floats:
-        """(rows,) weights of the people of the fit, with a sum of 1."""
+        """(rows,) weights of the people of the fit, scaled to the sum 1."""
         weights = self.fit.model.weights
         return np.asarray(weights / weights.sum())
 
     def _predictions(
         self, model: Likelihood, level: float, known: NDArray[np.intp] | None = None
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """(k, rows) expected outcomes, their standard errors, and both ends of their intervals."""
+        """(k, rows) expected outcomes, standard errors, and both ends of intervals."""
         each = [(value, self._errors_of(by)) for _, value, by in self._means(model, known)]
         value, error = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
         error[:, self._blind(model)] = np.nan
@@ -763,23 +762,23 @@ class LikelihoodResult(RegressionResult):
         Parameters
         ----------
         data : DataFrame, mapping or array-like, optional
-            Profiles, by default the rows of the fit.  Where it has the columns of privatized
-            covariates, these hold *true* categories ("a smoker of 40"); without them it is the
-            mean over the true categories by P(category | covariates).
+            Profiles, by default the rows of the fit.  Columns of privatized covariates hold *true*
+            categories ("a smoker of 40"); without these columns the prediction is the mean over the
+            true categories, weighted by P(category | covariates).
         average : bool
-            Their mean instead.
+            Whether to return the mean over the profiles instead.
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
         offset : float, array-like or str, optional
-            Of the profiles, where the fit has one.
+            Offset of the profiles, if the fit has one.
 
         Returns
         -------
         DataFrame
-            The covariates of the profiles given, then prevalence (with privatized covariates, and
-            of numbers, prediction), std_error, low, high, one row for each profile (of several
-            categories one for each and category).  Intervals are made on the scale of the link, or
-            of the logit, and hold the covariates fixed.  Profiles with missing values have NaN.
+            One row for each profile (with more than two categories, for each profile and category):
+            the covariates of the profiles, then prevalence (named prediction for a number, or with
+            privatized covariates), std_error, low, high.  Intervals are computed on the scale of
+            the link or the logit, with the covariates fixed.  Missing values give NaN.
         """
         level = confidence(level)
         frame, model, known = self._profiles(data, offset)
@@ -798,7 +797,7 @@ class LikelihoodResult(RegressionResult):
 
     @property
     def _shown(self) -> dict[int, Hashable]:
-        """The categories of which something is told, by their places; of two the event alone."""
+        """The categories in tables, by index; of two categories only the event."""
         named = dict(enumerate(getattr(self.fit.model.outcome, "categories", [None])))
         return named if self.event is None else {1: named[1]}
 
@@ -816,7 +815,7 @@ class LikelihoodResult(RegressionResult):
     def _profiles(
         self, data: Any, offset: Any
     ) -> tuple[pd.DataFrame | None, Likelihood, NDArray[np.intp] | None]:
-        """The profiles, their likelihood, and their classes where these are known."""
+        """The profiles, their likelihood, and their classes if these are known."""
         model = self.fit.model
         if data is None:
             return None, model, None
@@ -838,7 +837,7 @@ class LikelihoodResult(RegressionResult):
         Parameters
         ----------
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -846,22 +845,22 @@ class LikelihoodResult(RegressionResult):
             Columns category, prevalence, std_error, low and high, by the delta method.
         """
         if self._number:
-            raise ArgumentTypeError("the outcome is a number: predict gives its mean")
+            raise ArgumentTypeError("prevalence is for categories; for a number use predict")
         found = self.predict(average=True, level=level)
         return found.rename(columns={"prediction": "prevalence"})
 
     def marginal_effects(self, level: float = 0.95) -> pd.DataFrame:
-        """Average marginal effects: by how much the mean outcome changes with each covariate.
+        """Average marginal effects: the change of the mean outcome with each covariate.
 
-        For a number the mean slope, for a factor or a 0/1 column the mean difference to its first
-        level; a formula is made again for every change, so that squares and interactions move
-        along.  People's true categories stay as they are; for a privatized covariate it is the mean
-        difference to its first category.
+        The effect of a number is the mean slope, that of a factor or a 0/1 column the mean
+        difference to its first level.  The formula is evaluated again for each change, so squares
+        and interactions change too, while true categories stay the same.  The effect of a
+        privatized covariate is the mean difference to its first category.
 
         Parameters
         ----------
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -871,8 +870,8 @@ class LikelihoodResult(RegressionResult):
         Raises
         ------
         ArgumentValueError
-            For a number in a transform that jumps (``I(age > 50)``, ``x // 3``): make the step a
-            column of the frame.
+            A number is in a transform that is not continuous (``I(age > 50)``, ``x // 3``): make
+            the transform a column of the frame.
         """
         rows = [
             (name, change, category, effects[place], errors[place])
@@ -892,13 +891,13 @@ class LikelihoodResult(RegressionResult):
     def posterior(self) -> pd.DataFrame:
         """P(true category | reports, outcome, covariates) for each row of the fit; sums to 1.
 
-        It is what an observer who believes the model holds of a person: not an answer.
+        This is what an observer infers about a person from the model; it is not an answer.
 
         Returns
         -------
         DataFrame
-            A column for each category; with several privatized covariates pairs of covariate and
-            category.
+            One column for each category; with several privatized covariates, for each pair of
+            covariate and category.
         """
         model, theta, index = self.fit.model, self.fit.theta, self.data.design.frame.index
         every, own = slice(None), model.split(theta)[1]
@@ -917,13 +916,13 @@ class LikelihoodResult(RegressionResult):
     def proportions(self, level: float = 0.95) -> pd.DataFrame:
         """Proportions of the true categories of privatized covariates.
 
-        The mean over these people of P(category | covariates), for the population they come from:
-        the standard error holds the sampling of the people.  Intervals on the logit scale.
+        They are means over these people of P(category | covariates), for the population: the
+        standard errors include sampling.  Intervals are computed on the logit scale.
 
         Parameters
         ----------
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -941,25 +940,24 @@ class LikelihoodResult(RegressionResult):
         return pd.DataFrame(rows, columns=heads)
 
     def goodness_of_fit(self) -> GoodnessOfFit:
-        """Pearson's and the deviance test over groups of equal covariates.
+        """Pearson's test and the deviance test over groups of equal covariates.
 
-        For covariates of few values.
+        They need covariates with few different values.
 
         Returns
         -------
         GoodnessOfFit
-            Both statistics; the p-values are NaN where more than half of the expected counts are
-            below 5.
+            Both statistics; p-values are NaN if more than half of the expected counts are below 5.
 
         Warns
         -----
         LowPrecisionWarning
-            Where groups are so small that chi-squared does not hold: an expected count below 1, or
-            more than a fifth below 5.
+            Groups are too small for chi-squared: an expected count is below 1, or more than a fifth
+            are below 5.
         """
         if self._latent or self._number or self.fit.model.outcome.cells is None:
             raise ArgumentTypeError(
-                "goodness_of_fit is for ordinary covariates and reports of one cell; use compare"
+                "goodness_of_fit is for ordinary covariates and reports with one cell; use compare"
             )
         self._check_likelihood("a test of fit")
         return _goodness(self)
@@ -968,14 +966,15 @@ class LikelihoodResult(RegressionResult):
 
     @property
     def other_maxima(self) -> tuple[float, ...]:
-        """Log-likelihoods of lower maxima, descending; empty where all starts led to one."""
+        """Log-likelihoods of lower maxima, descending; empty if all starts led to one maximum."""
         return self.fit.others
 
     @property
     def effective_n(self) -> pd.Series[float]:
-        """For each coefficient that rests on reports: from how many known answers it is as good.
+        """Effective sample size of each coefficient of privatized covariates.
 
-        People times the variance if all classes were known, over the variance as it is.
+        It is the number of people times the ratio of the variance with known true categories to the
+        variance of the fit.
         """
         model, fit, data = self.fit.model, self.fit, self.data
         same, b, q = model.same.shape[1], model.columns, model.outcome.predictors
@@ -989,12 +988,12 @@ class LikelihoodResult(RegressionResult):
         return pd.Series(found, index=self.index[places], name="effective_n")
 
     def sizes(self) -> pd.Series[float]:
-        """Number of these people in each combination of true categories, by the fit.
+        """Estimated number of these people in each combination of true categories.
 
         Returns
         -------
         Series
-            One number for each combination.
+            The number of people for each combination.
         """
         after = self.fit.model.posterior(self.fit.theta).T @ self.fit.model.weights
         private = self.private
@@ -1011,25 +1010,25 @@ class LikelihoodResult(RegressionResult):
             if df and alone and self.vcov != "robust":
                 gain = max(0.0, 2 * (self.llf - self.llnull))
                 told = verdict(gain, df, float(scipy.special.chdtrc(df, gain)))
-                found.append(("against one prevalence", told))
+                found.append(("against constant prevalence", told))
             found += [("AIC", f"{self.aic:.2f}"), ("BIC", f"{self.bic:.2f}")]
         told = f"{'yes' if self.converged else 'no'}, {self.iterations} iterations"
         return [*found, ("standard errors", self._errors), ("converged", told)]
 
     @cached_property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
-        """Sentences on what the data leave open, and the warnings that they are."""
+        """Texts and classes of the warnings of this fit."""
         return (*_edge_warnings(self), *_thin_warnings(self), *super().warnings)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
-        """Sentences that stand under the table."""
+        """Sentences below the table."""
         skew = [self.skew_note] if self.skew_note else []
         return (*super().notes, *skew, *_model_notes(self), *_uneven_notes(self))
 
 
 def _model_notes(result: LikelihoodResult) -> Iterator[str]:
-    """Sentences on the model, and on the maximum that was found."""
+    """Sentences about the model and the maximum."""
     fit, data, others = result.fit, result.data, result.other_maxima
     model, level = fit.model, fit.model.same.mean(axis=0)
     if not result._latent and float(level @ level) < 1 - 1e-9:
@@ -1038,32 +1037,32 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
             "(intercept=True adds one)."
         )
     if model.outcome.own and not result._number:
-        yield "A share of a class is that within its category, taken to be the same for everyone."
+        yield "A share of a class is its proportion within its category, the same for everyone."
     if (fit.signs != 0).any() and not data.weighted and data.clusters is None:
-        yield "conf_int(method='profile-likelihood') bounds infinite coefficients on one side."
+        yield "conf_int(method='profile-likelihood') gives one-sided limits of infinite parameters."
     if fit.edge > _EDGE:
         yield (
-            f"This is an interior maximum.  The likelihood is higher by {fit.edge:.1f} where "
-            "prevalence is 0 or 1 alone, which fits the noise of few reports."
+            f"This is an interior maximum.  The log-likelihood is higher by {fit.edge:.1f} where "
+            "each prevalence is 0 or 1; such a fit follows the noise of few reports."
         )
     if others:
         yield (
-            f"{len(others) + 1} maxima were found from 5 starts; the others are lower "
-            f"by {result.llf - others[0]:.2f} or more."
+            f"{len(others) + 1} maxima were found from 5 starts; the log-likelihood of the others "
+            f"is lower by {result.llf - others[0]:.2f} or more."
         )
     if result._latent:
         yield result._effective_n_note(result.effective_n)
         if result._number:
-            yield "Errors are taken for normal: skewed ones pass for groups of people."
+            yield "Errors are assumed normal: skewed errors bias the effects."
     if result.covariate_model == "constant" and len(data.names) > 1:
         yield (
-            "Shares of the true categories are taken to be the same whatever the ordinary "
-            "covariates are; where they are not, effects are biased (covariate_model='logistic')."
+            "True categories are assumed independent of the ordinary covariates; if they are not, "
+            "effects are biased (use covariate_model='logistic')."
         )
 
 
 def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
-    """Profile intervals and likelihood-ratio tests where Wald's are off."""
+    """Profile intervals and likelihood-ratio tests where Wald's are inaccurate."""
     fit, data = result.fit, result.data
     plain = result.converged and not data.weighted and data.clusters is None
     if not plain or result._number or fit.model.rows * fit.model.classes > _MANY:
@@ -1071,8 +1070,8 @@ def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
     places = uneven(fit)[:_MOST_PROFILES]
     if places:
         yield (
-            "Near a prevalence of 0 or 1, or with few reports, Wald intervals and tests are off; "
-            "by the likelihood (95% profile-likelihood interval, likelihood-ratio p):"
+            "Wald intervals and tests are inaccurate near a prevalence of 0 or 1, or with few "
+            "reports; 95% profile-likelihood intervals and likelihood-ratio p-values:"
         )
     for place, (low, high) in zip(places, profile_intervals(fit, 0.95, places), strict=True):
         p = float(scipy.special.chdtrc(1, ratio_statistic(fit, place)))
@@ -1080,45 +1079,45 @@ def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
 
 
 def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
-    """Say that no maximum was found, or which parameters have none."""
+    """Warnings if no maximum was found, and about infinite parameters."""
     fit, lost = result.fit, result.fit.signs != 0
     if not result.converged:
         size = float(np.abs(fit.maximum.gradient).max())
         yield (
             f"no maximum of the likelihood was found in {result.iterations} steps (the gradient is "
-            f"still {size:.3g}); these numbers are no estimates: leave covariates out",
+            f"still {size:.3g}); these numbers are not estimates: leave covariates out",
             ConvergenceWarning,
         )
     if not lost.any():
         return
-    # Of several categories names are pairs; those of factors have a cell behind the name.
+    # With more than two categories names are pairs; those of factors end with a level.
     names = [str(name[-1] if isinstance(name, tuple) else name) for name in result.index[lost]]
     yield (
-        f"{int(lost.sum())} parameters have no finite maximum, and the likelihood keeps rising as "
-        f"the parameters {', '.join(by_source(dict.fromkeys(names)))} grow (separation, or fewer "
-        "reports of the event than the design alone makes): these are infinite or not known, and "
-        "have no standard errors; merge levels, leave the covariate out, or see whether answers "
-        "were privatized by this mechanism",
+        f"{int(lost.sum())} parameters have no finite maximum likelihood estimate: the likelihood "
+        f"keeps rising as {', '.join(by_source(dict.fromkeys(names)))} grow (separation, or fewer "
+        "reports of the event than noise alone gives).  They are infinite or unknown, without "
+        "standard errors; merge levels, leave the covariate out, or check that answers were "
+        "privatized by this mechanism",
         ConvergenceWarning,
     )
 
 
 def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
-    """Say which true categories of privatized covariates are too few to speak of."""
+    """Warnings about rare true categories of privatized covariates."""
     if not result._latent:
         return
     sizes, effective_n = result.sizes(), result.effective_n
     if len(small := sizes[sizes < _FEW_PEOPLE]):
         names = ", ".join(f"{name}: {size:.1f}" for name, size in small.items())
         yield (
-            f"next to no people are put into some true categories ({names}): what is said of "
-            "these rests on single outcomes.",
+            f"the estimated number of people in some true categories is very small ({names}): "
+            "estimates for these categories depend on single outcomes.",
             LowPrecisionWarning,
         )
     if len(thin := effective_n[effective_n < _FEW_ANSWERS]):
         yield (
-            f"{len(thin)} coefficients of privatized covariates have too small an effective "
-            f"sample size, the smallest {thin.min():.1f}: the design adds too much noise for them.",
+            f"{len(thin)} coefficients of privatized covariates have a very small effective "
+            f"sample size (smallest {thin.min():.1f}): the design adds too much noise for them.",
             LowPrecisionWarning,
         )
 
@@ -1131,9 +1130,9 @@ Total = tuple[Floats, Floats]
 
 
 def _marginal(result: LikelihoodResult) -> Iterator[tuple[str, str, Floats, Floats]]:
-    """Covariate, change, (k,) effects and their errors, for each change of each covariate.
+    """Covariate, change, (k,) effects and their standard errors, for each change of a covariate.
 
-    Of an ordinary covariate true categories stay as they are; of a privatized one the others do.
+    All other covariates, ordinary or privatized, keep their values.
     """
     private = result.data.private
     hidden = set(map(str, private.names))
@@ -1170,8 +1169,8 @@ def _changes(result: LikelihoodResult, name: str) -> Iterator[tuple[str, Total, 
     if number and name not in design.factors and not column.isin([0, 1]).all():
         if name in design.jumps:
             raise ArgumentValueError(
-                f"covariate {name!r} has no slope, as {design.jumps[name]!r} jumps; make that a "
-                "column of the frame"
+                f"covariate {name!r} has no slope, because {design.jumps[name]!r} is not "
+                "continuous; make this term a column of the frame"
             )
         before, after = _steps(column.to_numpy(dtype=np.float64))
         each = weights / (after - before)
@@ -1187,7 +1186,7 @@ def _changes(result: LikelihoodResult, name: str) -> Iterator[tuple[str, Total, 
 
 
 def _steps(values: Floats) -> tuple[Floats, Floats]:
-    """A short step down and up, inside the values seen, where splines are known."""
+    """A small step down and up, inside the observed range, where splines are defined."""
     low, high = float(values.min()), float(values.max())
     quarters = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
     deviation = float(values.std())
@@ -1197,7 +1196,7 @@ def _steps(values: Floats) -> tuple[Floats, Floats]:
 
 
 def _class_proportion(result: LikelihoodResult, mine: Booleans) -> tuple[float, float]:
-    """The mean of P(some classes | z) and its standard error, people being a sample."""
+    """The mean of P(some classes | z), and its standard error for a sample of people."""
     model, fit = result.fit.model, result.fit
     shares = np.exp(model.log_shares(fit.theta, slice(None)))
     weight = result._weights
@@ -1212,7 +1211,7 @@ def _class_proportion(result: LikelihoodResult, mine: Booleans) -> tuple[float, 
 
 
 def _goodness(result: LikelihoodResult) -> GoodnessOfFit:
-    """Observed against expected reports in groups of rows with equal predictors and sample."""
+    """Observed and expected reports in groups of rows with equal predictors and sample."""
     model, theta = result.fit.model, result.fit.theta
     outcome = model.outcome
     first, cells = outcome.first, outcome.width
@@ -1229,7 +1228,8 @@ def _goodness(result: LikelihoodResult) -> GoodnessOfFit:
     df = int(used.sum()) - len(one) - model.size
     if df <= 0:
         raise ArgumentValueError(
-            f"{len(one)} groups of equal covariates are too few for {model.size} parameters"
+            f"a test of fit needs more groups of equal covariates, found {len(one)} for "
+            f"{model.size} parameters"
         )
     pearson = float(((observed - expected) ** 2 / expected).sum())
     deviance = float(2 * scipy.special.xlogy(observed, observed / expected).sum())
