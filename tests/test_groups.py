@@ -149,7 +149,7 @@ def test_surveys_warn_of_what_nothing_explains():
     """Reports that no shares explain are as suspicious with weights as without."""
     with pytest.warns(rr.errors.ImplausibleReportsWarning):
         rr.estimate(["no"] * 2000, M, weights=[2.0] * 2000)
-    with pytest.raises(ArgumentValueError, match="probabilities has another index"):
+    with pytest.raises(ArgumentValueError, match="probabilities must have the same index"):
         rr.estimate(
             pd.Series(["no", "yes"]),
             M,

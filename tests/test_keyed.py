@@ -346,7 +346,7 @@ def test_ids_of_a_frame_are_public_and_aligned():
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
     with pytest.raises(rr.errors.ArgumentValueError, match="public"):
         frame.rr.privatize("answer", M, key=KEY, id="answer")
-    with pytest.raises(rr.errors.ArgumentValueError, match="another index"):
+    with pytest.raises(rr.errors.ArgumentValueError, match="must have the same index"):
         rr.privatize(frame["answer"], M, key=KEY, id=pd.Series([1, 2], index=[5, 6]))
 
 

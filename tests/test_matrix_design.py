@@ -140,7 +140,7 @@ def test_own_inverse_is_used():
     plain = MatrixDesign(m.domain.categories, m.matrix)
     assert not np.allclose(plain.channel.scores(np.array([2])), [[-1.0, 2.0]])
     for last in (2.5, 10**300):  # off by little, or beyond the largest double
-        with pytest.raises(ArgumentValueError, match="times the matrix it must be 1"):
+        with pytest.raises(ArgumentValueError, match="inverse @ matrix must be 1"):
             MatrixDesign(["no", "yes"], m.matrix, inverse=[[3, 1, -1], [-2, 0, last]])
     with pytest.raises(ArgumentValueError, match="inverse must have 2 rows"):
         MatrixDesign(["no", "yes"], m.matrix, inverse=[[1, 2], [3, 4]])
@@ -224,7 +224,7 @@ def test_equal_numbers_are_equal_designs():
         ([[0.8, 0.2], [0.2, 0.8 + 2e-9]], "'yes' must sum to 1, found 1.000000002: 2e-09 too much"),
         ([[0.7, 0.3], [0.1, 0.9]], "has rows for reports; .* 'no' must sum to 1, found 0.8"),
         ([[0.7, 0.2, 0.1], [0.1, 0.2, 0.7]], "each of the 2 categories .* found 2 rows of \\[3\\]"),
-        ([[1.1, 0.5], [-0.1, 0.5]], "must be probabilities, which is not so for the category 'no'"),
+        ([[1.1, 0.5], [-0.1, 0.5]], "must be probabilities; those of the category 'no' are not"),
         ([[1, 1]], "at least 2 rows"),
         ([[0.5, 0.5], [0.5]], "a column for each of the 2"),
         ([], "a column for each of the 2"),
@@ -238,7 +238,7 @@ def test_equal_numbers_are_equal_designs():
         (None, "rows of numbers or a DataFrame, found None"),
         ("identity", "must be a list of numbers, found str"),
         ([[10**400, 0.5], [0.5, 0.5]], "finite numbers, found int"),
-        ([[1e308, 0.5], [1e308, 0.5]], "probabilities, which is not so for the category 'no'"),
+        ([[1e308, 0.5], [1e308, 0.5]], "probabilities; those of the category 'no' are not"),
     ],
 )
 def test_bad_matrices(matrix, message):
@@ -282,7 +282,7 @@ def test_many_labels_are_not_listed():
 @pytest.mark.parametrize(
     ("reports", "message"),
     [
-        ({"no", "yes"}, "reports must be a list, as the .* found set"),
+        ({"no", "yes"}, "reports must be a list, because .* found set"),
         (frozenset({"no", "yes"}), "reports must be a list.* found frozenset"),
         (["same"], "^reports must have at least two"),
         ({"no": 0, "yes": 1}, "^reports in a codebook must .* label"),

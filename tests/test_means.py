@@ -302,7 +302,7 @@ def test_bad_input_is_refused_with_the_rule(options, error, words):
 def test_series_must_share_an_index():
     """Two Series with different indexes are not matched by position in silence."""
     told = pd.Series(["no", "yes", "no"], index=[1, 2, 3])
-    with pytest.raises(ArgumentValueError, match="another index"):
+    with pytest.raises(ArgumentValueError, match="must have the same index"):
         means(pd.Series([1.0, 2.0, 3.0]), told, COIN)
 
 

@@ -717,7 +717,7 @@ def test_missing_rows_are_refused_or_dropped():
             r"'age', 'days'\] are collinear",
         ),
         ({"data": lambda f: f[["age"]].assign(age=0)}, r"\['age'\] are collinear, or 0"),
-        ({"data": lambda f: f[["age"]].iloc[:5]}, "another index"),
+        ({"data": lambda f: f[["age"]].iloc[:5]}, "must have the same index"),
         ({"data": lambda f: f[["age"]].to_numpy()[:5]}, "one row for each of the 200"),
         ({"data": lambda f: f[["age"]] / 0}, r"finite, found others in \['age'\]"),
         ({"weights": lambda f: f["club"] - 1.5}, "at least 0, found"),

@@ -80,7 +80,7 @@ def bare(frame):
 def test_series_of_another_order_are_refused(people, fit):
     """Outcome, weights, clusters, offset and frequencies are never matched by position."""
     turned = people.sample(frac=1, random_state=1)
-    with pytest.raises(ArgumentValueError, match="has another index than"):
+    with pytest.raises(ArgumentValueError, match="must have the same index as"):
         fit(people, turned)
 
 
@@ -88,7 +88,7 @@ def test_the_offset_of_profiles_goes_with_them(people):
     """A Series of another order is refused; a column's name, values and a number mean the same."""
     fit = rr.logit(people.smoker, people[["age"]], offset=people.weight, intercept=True)
     few = people.head(4)
-    with pytest.raises(ArgumentValueError, match="offset has another index than"):
+    with pytest.raises(ArgumentValueError, match="offset must have the same index as"):
         fit.predict(few, offset=few.weight[::-1])
     expected = fit.predict(few, offset=few.weight)["prevalence"].tolist()
     assert fit.predict(few, offset="weight")["prevalence"].tolist() == expected

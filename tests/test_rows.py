@@ -111,12 +111,12 @@ def test_weights_and_probabilities_that_cannot_be_are_refused(name, given, said)
 def test_rows_belong_together_by_index_and_length():
     """Series of another index are refused, as their rows would be matched by position."""
     reports = pd.Series(["no", "yes"], index=[1, 2])
-    with pytest.raises(ArgumentValueError, match="by has another index"):
+    with pytest.raises(ArgumentValueError, match="by must have the same index"):
         rr.tally(reports, M, by=pd.Series(["a", "b"]))
     with pytest.raises(ArgumentValueError, match="by must have one value for each of the 2"):
         rr.tally(reports, M, by=["a", "b", "c"])
     by = pd.Series(["a", "b"], index=[1, 2])
-    with pytest.raises(ArgumentValueError, match="weights has another index"):
+    with pytest.raises(ArgumentValueError, match="weights must have the same index"):
         rr.tally(["no", "yes"], M, by=by, weights=pd.Series([1.0, 2.0]))
     with pytest.raises(ArgumentValueError, match="found 1 of 2 missing"):  # under the mask
         rr.tally(["no", "yes"], M, weights=np.ma.array([1.0, 1e6], mask=[False, True]))

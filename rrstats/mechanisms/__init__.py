@@ -1,11 +1,11 @@
-"""Mechanisms: one file a family; `krr` is the model that the others imitate.
+"""Mechanisms, one file for each family; read `krr` first, the others follow its structure.
 
-Families: `krr`, `unary` (RAPPOR too), `subset_selection`, `matrix_design`, `surveys` and
-`samples`, on the base class in `base`.  `channel` is all that statistics need of them, in the forms
-of `support_channel` and `matrix_channel`.  `epsilon` rounds towards privacy;
-`serialization` reads a mechanism's document and the records of how columns were made.
-A new mechanism is one file here, its name in ``__all__``, one line in `serialization`, one public
-name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden values.
+The families are `krr`, `unary` (with RAPPOR), `subset_selection`, `matrix_design`, `surveys` and
+`samples`; `base` has their base class.  Statistics use only a mechanism's `channel`, in the form of
+`support_channel` or `matrix_channel`.  `epsilon` converts probabilities, rounded towards privacy;
+`serialization` reads the JSON of mechanisms and the records of privatized columns.
+A new mechanism needs one file here, its name in ``__all__``, one line in `serialization`, one
+public name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden values.
 """
 
 from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism

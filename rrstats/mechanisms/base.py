@@ -1,8 +1,8 @@
 """The base class of mechanisms, and the chain of two of them.
 
-A mechanism is a frozen description of the randomization of one true answer.  Statistics ask
-its `channel`, privatizing asks `randomize`, counting asks `report_space` and `count`.  The next
-one needs a `domain`, a `channel` and `randomize`, and a line in `serialization`.
+A mechanism is an immutable description of the randomization of one true answer.  Estimation uses
+its `channel`, privatization uses `randomize`, and counting uses `report_space` and `count`.  A new
+mechanism needs a `domain`, a `channel` and `randomize`, and a line in `serialization`.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ _POSITIONAL = ("design", "categories", "matrix", "first", "second")
 _LABELS = ("groups", "shows")
 
 A_MECHANISM = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
-"""The rule about an argument that must be one."""
+"""The rule in messages about an argument that must be a mechanism."""
 
 
 class Mechanism(ABC):
-    """An immutable description that owns a channel and can randomize and count.
+    """An immutable description of a randomization, with its channel.
 
     Attributes
     ----------
     domain : Categories
         The true answers, with their codes.
     groups : tuple of hashables or None
-        The labels of the samples, where each row must say which one it is in.
+        The labels of the samples, for mechanisms with several; each row is then in one sample.
     """
 
     domain: Categories
@@ -65,7 +65,7 @@ class Mechanism(ABC):
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        """The categories that are estimated, in their order; the value labels of a codebook."""
+        """The categories to estimate, in their order; for a codebook its value labels."""
         return self.domain.labels
 
     @property
@@ -76,7 +76,7 @@ class Mechanism(ABC):
     @property
     @abstractmethod
     def channel(self) -> Channel:
-        """P(report | truth) and its algebra."""
+        """The transition probabilities P(report | truth), with their operations."""
 
     @cached_property
     def epsilon(self) -> float:
@@ -88,31 +88,31 @@ class Mechanism(ABC):
 
     @property
     def rounds(self) -> tuple[Mechanism, ...]:
-        """The mechanisms that draw, in their order; several in a chain or in samples."""
+        """The mechanisms that draw, in their order; a chain and samples have several."""
         return (self,)
 
     @abstractmethod
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
-        """Reports of one block of true codes.
+        """Randomize one block of true codes into reports.
 
         Parameters
         ----------
         codes : array of shape (rows,)
             Codes of ``domain.dtype``, all below the number of true answers.  Words are drawn
-            without looking at them.
+            independently of them.
         source : Source
-            Words of randomness.
+            The source of random words.
         block : int
-            The number of the block, each of which has words of its own.
+            The number of the block; each block has its own words.
 
         Returns
         -------
         array
-            One coded report a row.
+            One coded report for each row.
         """
 
     def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Counts of the m cells among coded reports.
+        """Count the coded reports in each of the m cells.
 
         Parameters
         ----------
@@ -127,18 +127,18 @@ class Mechanism(ABC):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The numbers of the design by name, as documents and calls have them."""
+        """The numeric parameters by name, as in the JSON and in the call."""
         numbers = int | float | Fraction
         return {name: x for name, x in self._arguments.items() if isinstance(x, numbers)}
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        """The arguments by name, as documents have them."""
+        """The arguments by name, as in the JSON."""
         names = [n for n in getattr(self, "__dataclass_fields__", ()) if n != "domain"]
         return {"categories": self.domain} | {name: getattr(self, name) for name in names}
 
     def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON, which `mechanisms.from_dict` reads.
+        """Return the mechanism as plain JSON, which `mechanisms.from_dict` reads.
 
         Returns
         -------
@@ -154,7 +154,7 @@ class Mechanism(ABC):
         return {"type": type(self).__name__} | given
 
     def then(self, second: Mechanism) -> Chain:
-        """This mechanism, and another on its reports.
+        """Chain this mechanism with a second one that randomizes its reports.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Mechanism(ABC):
         Returns
         -------
         Chain
-            Both rounds, whose channel is the product of the channels.
+            Both rounds; its channel is the product of the two channels.
 
         Examples
         --------
@@ -180,7 +180,7 @@ class Mechanism(ABC):
         return f"{self._call()}  # epsilon {round_up(exact)} per report"
 
     def _call(self, name: str = "") -> str:
-        """The call that makes the mechanism."""
+        """The Python call that creates the mechanism."""
         given = self._arguments
         given |= given.pop("parameters", {})
         texts = {key: _to_text(value) for key, value in given.items()}
@@ -189,14 +189,14 @@ class Mechanism(ABC):
 
 
 def _to_text(value: Any) -> str:
-    """An argument as a call has it."""
+    """An argument as text in a call."""
     if isinstance(value, Categories):
         return value.describe()
     return value._call() if isinstance(value, Mechanism) else repr(value)
 
 
 def _to_json(name: str, value: Any) -> Any:
-    """An argument as JSON, which `serialization` reads: labels with their types."""
+    """An argument as JSON for `serialization`; labels keep their types."""
     if isinstance(value, Categories):
         return categories_to_json(value.declared)
     if name in _LABELS and value is not None:
@@ -213,20 +213,20 @@ def _to_json(name: str, value: Any) -> Any:
 
 
 def is_mechanism(value: object) -> TypeGuard[Mechanism]:
-    """True where a value can stand in the place of a mechanism."""
+    """True if a value is a mechanism."""
     return isinstance(value, Mechanism)
 
 
 def check_codes(codes: NDArray[Any], domain: Categories) -> None:
-    """Raise unless codes have the domain's type; their values are never looked at."""
+    """Raise unless codes have the domain's dtype; their values are never inspected."""
     if codes.dtype != domain.dtype:
         raise ArgumentTypeError(f"codes must be {domain.dtype}, found {codes.dtype}")
 
 
 def warn_if_uninformative(channel: Channel) -> None:
-    """Warn now, and not after the field work, of a design from which nothing can be estimated.
+    """Warn if nothing can be estimated from a design, before the field work begins.
 
-    Large matrices, whose check takes its time, are checked at the first estimate.
+    For large matrices the check is slow, so the first estimate makes it.
     """
     cells = len(channel.samples)
     if cells * len(channel.class_of) > _LARGE:
@@ -238,7 +238,7 @@ def warn_if_uninformative(channel: Channel) -> None:
 
 
 def _count_codes(codes: NDArray[Any], k: int) -> NDArray[np.int64]:
-    """Counts of each of 0 .. k-1; shape (k,).  In parts: no 64-bit copy of the column."""
+    """Counts of each of 0 .. k-1; shape (k,).  Works in parts to avoid a 64-bit copy."""
     counts = np.zeros(k, dtype=np.int64)
     for start in range(0, len(codes), _AT_ONCE):
         part = codes[start : start + _AT_ONCE]
@@ -255,8 +255,8 @@ def _count_codes(codes: NDArray[Any], k: int) -> NDArray[np.int64]:
 class Chain(Mechanism):
     """Two rounds: the reports of one mechanism, randomized again by another.
 
-    The channel is the product of both.  Epsilon of the final report alone is that product's,
-    at most the first's; those who see the intermediate reports as well learn what these tell.
+    The channel is the product of both channels.  ``epsilon`` is for the final report alone and is
+    at most the first mechanism's.  It does not cover people who also see the intermediate reports.
 
     Parameters
     ----------
@@ -267,11 +267,11 @@ class Chain(Mechanism):
     Raises
     ------
     ArgumentTypeError, ArgumentValueError
-        Where they are not.
+        If these conditions do not hold.
 
     Notes
     -----
-    Two k-RR are a k-RR again, with p = p1 p2 + (k-1) q1 q2.
+    Two rounds of k-RR are again a k-RR, with p = p1 p2 + (k-1) q1 q2.
 
     Examples
     --------
@@ -299,11 +299,11 @@ class Chain(Mechanism):
                 f"{self.first.report_space.describe()}, found {self.second.domain.describe()}"
             )
         object.__setattr__(self, "domain", self.first.domain)
-        _ = self.channel  # raises now, and not after reports were made, where there is no product
+        _ = self.channel  # if there is no product, raises now, not after reports were made
 
     @property
     def rounds(self) -> tuple[Mechanism, ...]:
-        """The mechanisms in their order, those of inner chains too."""
+        """The mechanisms in their order, including those of inner chains."""
         return self.first.rounds + self.second.rounds
 
     @property
@@ -323,12 +323,12 @@ class Chain(Mechanism):
         return cast(MultinomialChannel, self.first.channel).then(second)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
-        """Reports of one block of true codes, each round with words of its own.
+        """Randomize one block of true codes; each round has its own words.
 
         Parameters
         ----------
         codes : array of shape (rows,)
-            Of ``domain.dtype``, all below the number of true answers.
+            The dtype is ``domain.dtype``; all codes are below the number of true answers.
         source, block
             As for `Mechanism.randomize`.
 

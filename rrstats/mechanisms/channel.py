@@ -1,14 +1,14 @@
-"""The channel P(report | truth): all that statistics need of a mechanism.
+"""The channel of a mechanism: its transition probabilities P(report | truth).
 
-Three forms cover every design.  A `support_channel.SupportChannel` has reports that support
-categories and treats all categories alike, so that every operation takes O(k); k-ary randomized
-response is the one whose reports support one category.  A `matrix_channel.MatrixChannel` has
-``matrix[report, truth]``, whose columns sum to 1.  Samples with a channel each are a
-`matrix_channel.StackedChannel`.
+Statistics need only the channel of a mechanism, and three forms cover every design.  In a
+`support_channel.SupportChannel` reports support categories and all categories are treated alike,
+so every operation takes O(k); in k-ary randomized response a report supports one category.  A
+`matrix_channel.MatrixChannel` has ``matrix[report, truth]``, whose columns sum to 1.  A
+`matrix_channel.StackedChannel` has one channel for each sample.
 
 Probabilities are exact fractions (a double is one); floats appear only when data are debiased.
-Proportions are those of the k categories, except where a design tells latent classes apart that
-are finer: truthful and lying carriers, say.  ``class_of`` has the category of each.
+Proportions refer to the k categories.  Some designs have more latent classes than categories, such
+as truthful and lying people with the attribute; ``class_of`` has the category of each class.
 Sources: Wang, Blocki, Li and Jha (2017), eq. 1-3 (pure protocols); van den Hout and van der
 Heijden (2002) (matrices).
 """
@@ -29,23 +29,23 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 Number = float | Fraction
-"""A number as a description keeps it: a double where it is one, and any other fraction."""
+"""A number as a mechanism stores it: a double if it is exactly one, otherwise a fraction."""
 
 _CLOSE = Fraction(1, 10**9)
 _MOST_DIGITS = 6000
 _MOST_BITS = 20_000
 
 TARGETS = ("population", "rows")
-"""Whom a statement is about: the population these people come from, or just these rows."""
+"""The target of inference: the population these people come from, or only these rows."""
 
 
 @dataclass(frozen=True)
 class BinomialRates:
-    """Counts that are binomial each by itself: one for each category.
+    """Rates of counts, one for each category, that are each binomial.
 
     false_positive_rate, true_positive_rate : (k,) the rate of the count at a true proportion of
         0 and at 1.
-    complementary : whether all counts tell the same (two categories, one report each).
+    complementary : whether one count determines the other (two categories, one report each).
     """
 
     false_positive_rate: Floats
@@ -54,7 +54,7 @@ class BinomialRates:
 
 
 class Channel(Protocol):
-    """The algebra of P(report | truth); n reports, m cells that a tally counts, k categories."""
+    """Operations on P(report | truth); n reports, m cells that a tally counts, k categories."""
 
     @property
     def k(self) -> int:
@@ -62,26 +62,26 @@ class Channel(Protocol):
 
     @property
     def class_of(self) -> Sequence[int]:
-        """(classes,) the category of each latent class; 0 .. k-1 where classes are categories."""
+        """(classes,) the category of each latent class; 0 .. k-1 if classes are categories."""
 
     @property
     def samples(self) -> NDArray[np.intp]:
-        """(m,) the sample of each cell; all 0 where there is one."""
+        """(m,) the sample of each cell; all 0 if there is one sample."""
 
     @property
     def is_multinomial(self) -> bool:
-        """True where each report falls into one cell; then it is a `MultinomialChannel`."""
+        """True if each report falls into one cell; the channel is then a `MultinomialChannel`."""
 
     @property
     def max_likelihood_ratio(self) -> Fraction | float:
-        """The largest P(report | truth) / P(report | other truth); `math.inf` where one is 0."""
+        """The largest P(report | truth) / P(report | other truth); `math.inf` if one is 0."""
 
     @property
     def binomial_rates(self) -> BinomialRates | None:
-        """The rates of counts that are binomial by themselves, where the design has them."""
+        """The rates of the counts if each is binomial; otherwise None."""
 
     def support_counts(self, counts: ArrayLike) -> Floats:
-        """(..., m) counts of cells to (..., k) counts for each category; NaN where none are."""
+        """(..., m) counts of cells to (..., k) counts by category; NaN if there are none."""
 
     def solve(self, rates: ArrayLike) -> Floats:
         """(..., m) rates of the cells among reports to (..., k) unbiased true proportions."""
@@ -97,7 +97,7 @@ class Channel(Protocol):
 
 
 class MultinomialChannel(Channel, Protocol):
-    """A channel whose reports fall into one of m cells each."""
+    """A channel in which each report falls into one of m cells."""
 
     @property
     def m(self) -> int:
@@ -112,25 +112,25 @@ class MultinomialChannel(Channel, Protocol):
         """The matrix as m rows of exact fractions."""
 
     def then(self, second: MultinomialChannel) -> MultinomialChannel:
-        """The channel of a report that is randomized once more by ``second``."""
+        """The channel of reports that ``second`` randomizes again."""
 
 
 # -- functions of any channel ----------------------------------------------------------------
 
 
 def fixed(array: Floats) -> Floats:
-    """An array that is kept and handed out, so nobody may write to it."""
+    """A cached array, made read-only because callers share it."""
     array.flags.writeable = False
     return array
 
 
 def has_latent_classes(channel: Channel) -> bool:
-    """True where the design tells classes apart that are finer than the categories."""
+    """True if the design has more latent classes than categories."""
     return len(channel.class_of) != channel.k
 
 
 def recode_matrix(channel: Channel) -> Floats:
-    """(k, classes) 1 where a latent class belongs to a category."""
+    """(k, classes) 1 if a latent class belongs to a category, otherwise 0."""
     return np.eye(channel.k)[:, list(channel.class_of)]
 
 
@@ -152,12 +152,12 @@ def expected_rates(channel: Channel, proportions: ArrayLike) -> Floats:
 
 
 def check_target(target: object) -> str:
-    """The target, if it is one of "population" and "rows"; raises otherwise."""
+    """Check that the target is "population" or "rows"."""
     return str(check_one_of(target, "target", TARGETS))
 
 
 def number(value: Any, name: str) -> Number:
-    """A finite number: the double where it is one, else the fraction.
+    """A finite number: a double if it is exactly one, otherwise a fraction.
 
     >>> number(Fraction(3, 4), "prob"), number(Fraction(1, 3), "prob")
     (0.75, Fraction(1, 3))
@@ -170,7 +170,7 @@ def number(value: Any, name: str) -> Number:
         exact = Fraction(value.item() if isinstance(value, np.generic) else value)
         double = float(exact)
     except (TypeError, ValueError, OverflowError):
-        # Whatever is no number may be an answer: only infinity and NaN are quoted.
+        # A value that is not a number may be an answer: only infinity and NaN are quoted.
         found = repr(value) if isinstance(value, float) else type(value).__name__
         raise ArgumentTypeError(f"{name} must be finite numbers, found {found}") from None
     return double if Fraction(double) == exact else exact
@@ -186,13 +186,13 @@ def numbers(values: Any, name: str) -> tuple[Number, ...]:
 def normalized(parts: Iterable[Number], what: str) -> list[Fraction]:
     """Probabilities that sum to 1 up to rounding, divided by their exact sum.
 
-    what : says in the error what must sum to 1, by how much it does not, and which way.
+    what : the name of the numbers, for the error.
     """
     exact = [Fraction(part) for part in parts]
     common = 1
     for part in exact:
         common = math.lcm(common, part.denominator)
-        if common.bit_length() > _MOST_BITS:  # sums would take long
+        if common.bit_length() > _MOST_BITS:  # sums would be slow
             raise ArgumentValueError(
                 f"{what} must be fractions with a common denominator of at most "
                 f"{_MOST_DIGITS:,} digits; give doubles, or rounded fractions"

@@ -1,16 +1,16 @@
-"""Epsilon and probabilities, each rounded towards privacy, and numbers rounded up for people.
+"""Conversion between epsilon and probabilities, rounded towards privacy, and rounding for display.
 
-Epsilon is abs(ln(ratio)) of the largest likelihood ratio, which for k-ary randomized response is
-p (k-1) / (1-p): the tightest double above it.  Its inverse is the largest p whose exact epsilon is
-at most the request.  A double is a rational number, so ratios are exact fractions; logarithms are
-computed with `decimal`, whose ``ln`` and ``exp`` are correctly rounded, enclosed between two
-decimals and stepped outward to a double (Ziv's strategy: twice the digits when both ends do not
-round alike).  Never more than one double above the exact value.
+Epsilon is abs(ln(ratio)) of the largest likelihood ratio, rounded up to a double; for k-ary
+randomized response the ratio is p (k-1) / (1-p).  The inverse is the largest double p whose exact
+epsilon is at most the request.  A double is a rational number, so ratios are exact fractions.
+Logarithms are computed with `decimal`, whose ``ln`` and ``exp`` are correctly rounded, enclosed
+between two decimals and rounded up to a double; if both ends do not round alike, the digits are
+doubled (Ziv's strategy).  The result is at most one double above the exact value.
 
-Two numbers are both called p in the literature.  Ours is ``prob``, P(report = truth), as in
-OpenDP.  The derivation of k-RR by epsilon, and RAPPOR's f, use the probability of a uniform
-draw that may hit the truth; Google's dp-accounting calls that one ``noise_parameter``.  Such a
-draw with probability d makes prob 1 - d (k-1)/k.
+The literature calls two different numbers p.  Here ``prob`` is P(report = truth), as in OpenDP.
+Derivations of k-RR from epsilon, and RAPPOR's f, use the probability d of a uniform draw that may
+equal the true answer; Google's dp-accounting calls it ``noise_parameter``.  Then
+prob = 1 - d (k-1)/k.
 Sources: OpenDP, proof of make_randomized_response; Kairouz, Bonawitz and Ramage (2016).
 """
 
@@ -34,7 +34,7 @@ LARGEST_PROB = math.nextafter(1.0, 0.0)
 
 
 def context(digits: int, rounding: str = decimal.ROUND_HALF_EVEN) -> decimal.Context:
-    """Decimal arithmetic that no setting of the caller changes."""
+    """A decimal context that does not depend on the caller's settings."""
     return decimal.Context(
         prec=digits,
         rounding=rounding,
@@ -45,7 +45,7 @@ def context(digits: int, rounding: str = decimal.ROUND_HALF_EVEN) -> decimal.Con
 
 
 def double_above(number: Decimal | Fraction) -> float:
-    """The smallest double that is not below an exact number."""
+    """The smallest double that is at least an exact number."""
     try:
         nearest = float(number)
     except OverflowError:  # a fraction beyond all doubles
@@ -65,9 +65,9 @@ def _enclose_log(ratio: Fraction, digits: int) -> tuple[Decimal, Decimal]:
 
 
 def epsilon_from_ratio(ratio: Fraction | float) -> float:
-    """The tightest double not below abs(ln(ratio)); infinite for a ratio of 0 or infinity.
+    """The smallest double not below abs(ln(ratio)); infinite for a ratio of 0 or infinity.
 
-    ratio : of the probabilities of one report under two truths, exact.
+    ratio : the exact ratio of the probabilities of one report under two true answers.
     """
     if ratio in (0, math.inf):
         return math.inf
@@ -84,7 +84,7 @@ def epsilon_from_ratio(ratio: Fraction | float) -> float:
 
 
 def total_epsilon(epsilons: Iterable[float]) -> float:
-    """The sum of several epsilons, rounded up, as they add up for one person.
+    """Return the sum of several epsilons of one person, rounded up.
 
     Parameters
     ----------
@@ -115,12 +115,12 @@ def _krr_ratio(prob: float, k: int) -> Fraction:
 
 
 def epsilon_from_prob(prob: float, k: int) -> float:
-    """The privacy loss of k-ary randomized response, rounded up.
+    """Return the privacy loss of k-ary randomized response, rounded up.
 
     Parameters
     ----------
     prob : float
-        P(report = truth), in (0, 1), taken as the exact rational number that the double is.
+        P(report = truth), in (0, 1); the double is used as an exact rational number.
     k : int
         Number of categories, at least 2.
 
@@ -133,7 +133,7 @@ def epsilon_from_prob(prob: float, k: int) -> float:
     Raises
     ------
     ArgumentValueError
-        Outside these ranges.
+        For arguments outside these ranges.
 
     References
     ----------
@@ -149,7 +149,7 @@ def epsilon_from_prob(prob: float, k: int) -> float:
 
 
 def largest_epsilon(k: int) -> float:
-    """The epsilon of the largest double below 1, rounded up: no double expresses more.
+    """Return the epsilon of the largest double prob below 1, rounded up.
 
     Parameters
     ----------
@@ -169,25 +169,25 @@ def largest_epsilon(k: int) -> float:
 
 
 def prob_from_epsilon(epsilon: float, k: int) -> float:
-    """The largest P(report = truth) whose exact epsilon is at most the request.
+    """Return the largest P(report = truth) whose exact epsilon is at most the request.
 
     Parameters
     ----------
     epsilon : float
-        Nats, finite, at least 0.
+        The privacy loss in nats, finite, at least 0.
     k : int
         Number of categories, at least 2.
 
     Returns
     -------
     float
-        A double in [1/k, 1): e^epsilon / (e^epsilon + k - 1), rounded towards privacy; the double
-        below 1 where the request is beyond all doubles (`KRR` refuses such a request).
+        A double in [1/k, 1): e^epsilon / (e^epsilon + k - 1), rounded towards privacy.  For a
+        request above `largest_epsilon` it is the largest double below 1 (`KRR` refuses that).
 
     Raises
     ------
     ArgumentValueError
-        No double is private enough: only for requests of the size of one rounding error.
+        If no double is private enough, which happens only for an epsilon near rounding error.
 
     Examples
     --------
@@ -202,25 +202,25 @@ def prob_from_epsilon(epsilon: float, k: int) -> float:
 
 
 def krr_prob(epsilon: object, k: int) -> float:
-    """The prob of `prob_from_epsilon`; raises for a request beyond all doubles."""
+    """The prob of `prob_from_epsilon`; raises for a request above `largest_epsilon`."""
     return nearest_to_epsilon(epsilon, lambda prob: _krr_ratio(prob, k), 1 / k, LARGEST_PROB)
 
 
 def nearest_to_epsilon(
     epsilon: object, ratio: Callable[[float], Fraction], most_private: float, least_private: float
 ) -> float:
-    """The probability, as a double, that is nearest to a request without exceeding it.
+    """The double probability whose epsilon is nearest to a request without exceeding it.
 
     ratio : the exact likelihood ratio of a double; it grows from ``most_private`` to
-        ``least_private``, the ends of the doubles that are allowed.
-    Raises ArgumentValueError for a request beyond both ends.
+        ``least_private``, the ends of the allowed range of doubles.
+    Raises ArgumentValueError for a request outside the epsilons of these ends.
     """
     request = check_epsilon(epsilon)
     least, most = (epsilon_from_ratio(ratio(end)) for end in (most_private, least_private))
     if not least <= request <= most:
         raise ArgumentValueError(
-            f"epsilon must be at least {least!r}, and the largest possible is {most!r}, as doubles "
-            f"express no others; got {request!r}"
+            f"epsilon must be at least {least!r}, and the largest possible is {most!r}, because "
+            f"prob is a double; got {request!r}"
         )
     with decimal.localcontext(context(60)):
         allowed = Fraction(Decimal(request).exp().next_minus()) if request else Fraction(1)
@@ -228,10 +228,10 @@ def nearest_to_epsilon(
 
 
 def last_double(start: float, end: float, serves: Callable[[float], bool]) -> float:
-    """The double nearest to ``end`` that serves: ``start`` does, and all up to some point."""
+    """The double nearest to ``end`` that serves; ``start`` and all doubles up to it serve."""
     if serves(end):
         return end
-    # Positive doubles are in the order of their bits.
+    # Positive doubles have the same order as their bit patterns.
     good, bad = np.array([start, end]).view(np.int64).tolist()
     while abs(bad - good) > 1:
         middle = (good + bad) // 2
@@ -247,10 +247,10 @@ def _double(bits: int) -> float:
 
 
 def round_up(value: float | Fraction, digits: int = 4) -> str:
-    """A number in ``digits`` significant digits, rounded up, as shown to people.
+    """A number rounded up to ``digits`` significant digits, for display.
 
-    A fraction is taken exactly; of a double, which comes from arithmetic, 12 digits count, so
-    that 3.0000000000000004 is 3.
+    A fraction is used exactly.  A double is first rounded to 12 digits, so that arithmetic error
+    does not matter and 3.0000000000000004 is 3.
 
     >>> round_up(1.0986122886681098), round_up(0.0), round_up(float("inf"))
     ('1.099', '0', 'inf')
@@ -270,14 +270,14 @@ def magnitude(exact: Fraction) -> int:
 
 
 def rounded(exact: Fraction, places: int, *, up: bool) -> Decimal:
-    """A fraction with so many decimal places; one integer division, so rounded just once."""
+    """A fraction with ``places`` decimal places; one integer division, so rounded only once."""
     scaled = exact * Fraction(10) ** places
     digits = math.ceil(scaled) if up else math.floor(scaled)
     return Decimal(f"{digits}e{-places}")
 
 
 def written(number: Decimal) -> str:
-    """A decimal as people write it, without needless zeros; plain where that is short."""
+    """A decimal as text without trailing zeros; very large or small ones with an exponent."""
     with decimal.localcontext(context(max(28, len(number.as_tuple().digits)))):
         number = number.normalize()
     if number and not -6 <= number.adjusted() < 15:

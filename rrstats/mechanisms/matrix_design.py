@@ -1,11 +1,11 @@
-"""Any matrix: whatever a respondent does, said by the probabilities of the reports.
+"""Designs given by any transition matrix.
 
-A respondent whose true answer is the category of a column reports one of the rows, each with
-the probability that ``matrix[report, truth]`` gives it; columns sum to 1.  There may be more
-reports than categories, or fewer, and finer classes of truth than the categories they show.
-Epsilon is the worst ratio within a row, infinite where a report rules
-out an answer.  For the designs of surveys by name see `surveys`; for many categories the
-structured mechanisms are faster.
+A respondent whose true answer is the category of a column gives the report of a row with the
+probability ``matrix[report, truth]``; columns sum to 1.  There may be more or fewer reports than
+categories, and more latent classes than categories.
+Epsilon is the logarithm of the largest ratio within a row; it is infinite if a report rules out an
+answer.  For survey designs by name see `surveys`; for many categories the structured mechanisms
+are faster.
 Source: van den Hout and van der Heijden (2002); sampling is exact, see `randomness.samplers.cells`.
 """
 
@@ -40,36 +40,36 @@ Rows = tuple[tuple[Number, ...], ...]
 
 @dataclass(frozen=True, init=False, repr=False)
 class MatrixDesign(Mechanism):
-    """The design of a matrix that the user brings.
+    """A design given by the user's transition matrix.
 
-    Frozen and hashable; equal to another with the same labels and the same numbers.
+    It is immutable and hashable; two are equal if their labels and numbers are.
 
     Parameters
     ----------
     categories : sequence of hashables
         The true answers (columns), in their order.
     matrix : sequence of m rows, array or DataFrame
-        ``matrix[report, truth]``, one number for each category; every column sums to 1 within
-        1e-9 and is then normalized exactly.  A DataFrame has the categories as columns and the
-        reports as index, in any order.  Fractions stay exact.
+        ``matrix[report, truth]``, one number for each category.  Every column must sum to 1
+        within 1e-9 and is then normalized exactly.  A DataFrame has the categories as columns and
+        the reports as index, in any order.  Fractions stay exact.
     reports : sequence of m hashables, optional
-        The labels of the rows; by default the index of a DataFrame, the categories where
-        m == k, else 0 .. m-1.
+        The labels of the rows; by default the index of a DataFrame, the categories if m == k,
+        otherwise 0 .. m-1.
     shows : mapping or list, optional
-        For a design of finer classes the category of each; ``categories`` are then the classes,
-        which `privatize` takes, and ``m.categories`` what they show.
+        For a design with latent classes, the category of each class.  ``categories`` are then the
+        classes, which `privatize` takes, and ``m.categories`` are the categories.
     inverse : sequence of k rows of m numbers, optional
-        The design's own left inverse; checked.
+        The design's own left inverse of the matrix; it is checked.
 
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        With the rule that is broken.
+        The message gives the broken rule.
 
     Warns
     -----
     LowPrecisionWarning
-        For a singular matrix, such as one whose columns are all alike; an estimate raises
+        For a singular matrix, such as one with equal columns; an estimate then raises
         NotIdentifiableError.
 
     References
@@ -123,7 +123,7 @@ class MatrixDesign(Mechanism):
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        """The categories, in their order: what the classes show, where those are finer."""
+        """The categories to estimate, in their order; latent classes are merged into them."""
         return self.shown.labels
 
     @property
@@ -145,12 +145,12 @@ class MatrixDesign(Mechanism):
         return TableSampler(self.channel.entries, self.report_space.dtype)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
-        """Reports of one block of true codes, as codes of the reports' type.
+        """Randomize one block of true codes into codes of the reports' type.
 
         Parameters
         ----------
         codes : array of shape (rows,)
-            Of ``domain.dtype``; words are drawn without looking at them.
+            The dtype is ``domain.dtype``; words are drawn independently of the codes.
         source, block
             As for `Mechanism.randomize`.
 
@@ -162,12 +162,12 @@ class MatrixDesign(Mechanism):
         return self._sampler.draw(codes, source, block)
 
     def showing(self, shows: Mapping[Any, Hashable] | None) -> MatrixDesign:
-        """The same reports, read for other categories.
+        """Return the same design with other categories for its classes.
 
         Parameters
         ----------
         shows : mapping from class to category, or None
-            None : for the classes themselves.
+            None makes each class a category.
 
         Returns
         -------
@@ -178,13 +178,13 @@ class MatrixDesign(Mechanism):
             self.matrix,
             reports=self.report_space.declared,
             shows=shows,
-            # A design's own scores stay, where the classes are what it estimates.
+            # The design's own scores stay if it estimates the classes.
             inverse=self.inverse if shows is None and self.shown == self.domain else None,
         )
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        """The arguments, without those that are the usual ones."""
+        """The arguments that differ from their defaults."""
         given: dict[str, Any] = {"categories": self.domain, "matrix": self.matrix}
         if self.reports != _report_space(self.domain, len(self.matrix), None):
             given["reports"] = self.reports
@@ -200,13 +200,13 @@ def _exact(rows: Rows) -> Entries:
 
 
 def _check_inverse(channel: MatrixChannel) -> None:
-    """Raise unless a design's own left inverse is one, up to rounding."""
+    """Raise unless the design's own inverse is a left inverse up to rounding."""
     fits = [len(row) for row in channel.inverse or ()] == [channel.m] * channel.k
     found = channel.left_inverse @ channel.matrix if fits else 0.0
     if not np.allclose(found, recode_matrix(channel), rtol=0, atol=1e-9):
         raise ArgumentValueError(
             f"inverse must have {channel.k} rows (categories) of {channel.m} numbers (reports); "
-            "times the matrix it must be 1 where a truth shows a category and 0 elsewhere"
+            "inverse @ matrix must be 1 where a class belongs to a category and 0 elsewhere"
         )
 
 
@@ -216,7 +216,7 @@ def _rows(matrix: Any, name: str) -> Rows:
 
 
 def _check_matrix(rows: Rows, domain: Categories) -> None:
-    """Raise unless there is a column of probabilities for each true answer."""
+    """Raise unless the matrix has a column of probabilities for each true answer."""
     lengths = sorted({len(row) for row in rows})
     if len(rows) < 2 or lengths != [domain.k]:
         raise ArgumentValueError(
@@ -226,18 +226,18 @@ def _check_matrix(rows: Rows, domain: Categories) -> None:
     for truth, column in zip(domain.categories, zip(*rows, strict=True), strict=True):
         if not all(0 <= entry <= 2 for entry in column):
             raise ArgumentValueError(
-                f"{_NAME} must be probabilities, which is not so for the category {truth!r}"
+                f"{_NAME} must be probabilities; those of the category {truth!r} are not"
             )
 
 
 def labels_of(value: Any, name: str) -> Categories:
-    """Labels in an order that says what they stand for, of an argument of another name.
+    """The labels in an argument called ``name``; their order has a meaning.
 
-    Raises ArgumentTypeError for a set, which has no order, and where `Categories` does.
+    Raises ArgumentTypeError for a set, which has no order, and the errors of `Categories`.
     """
     if isinstance(value, set | frozenset):
         raise ArgumentTypeError(
-            f"{name} must be a list, as the order says which label is which; found "
+            f"{name} must be a list, because the order of the labels has a meaning; found "
             f"{type(value).__name__}"
         )
     try:
@@ -258,7 +258,7 @@ def _report_space(domain: Categories, m: int, reports: Any) -> Categories:
 
 
 def _places(found: Any, wanted: Categories, name: str, rule: str) -> list[int]:
-    """The place of each wanted label among others; raises unless they are the same set."""
+    """The place of each wanted label among those found; raises unless the sets are equal."""
     named = labels_of(found, name)
     extra = [label for label in named.categories if wanted.code(label) >= wanted.k]
     absent = [label for label in wanted.categories if named.code(label) >= named.k]
@@ -288,7 +288,7 @@ def _aligned(frame: pd.DataFrame, domain: Categories, reports: Any) -> tuple[Any
 
 
 def from_json(value: Any) -> Any:
-    """Numbers of a document; raises MetadataError for a string that is no fraction."""
+    """The numbers of a JSON document; raises MetadataError for a string that is no fraction."""
     if isinstance(value, list):
         return [from_json(part) for part in value]
     if isinstance(value, dict):
@@ -298,5 +298,5 @@ def from_json(value: Any) -> Any:
     if _WRITTEN.fullmatch(value):
         return Fraction(value)
     raise MetadataError(
-        f'a number in a document must be a number or such as "1/6", found {quote(value)}'
+        f'a number in a document must be a number or a text such as "1/6", found {quote(value)}'
     )

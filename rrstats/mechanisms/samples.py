@@ -1,9 +1,9 @@
-"""Several samples of one survey, each with a mechanism of its own.
+"""Several samples of one survey, each with its own mechanism.
 
-A respondent follows the instructions of the sample they are in, and the sample is public: a
-version of the questionnaire, a wave, or one of the two groups that an unrelated question of
-unknown prevalence and the detection of cheaters need.  Reports come with ``group=``.
-Epsilon is the largest of the samples.
+A respondent follows the instructions of their sample.  The sample is public: a version of the
+questionnaire, a wave, or one of the two groups that some designs need (unrelated question of
+unknown prevalence, cheater detection).  ``group=`` gives the sample of each report.
+Epsilon is the largest epsilon of the samples.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from rrstats.mechanisms.matrix_channel import StackedChannel
 from rrstats.randomness.sources import Source, Substream
 
 _MOST_STAGES = 4000
-"""Each sample draws from streams of its own, of which one column has so many."""
+"""The number of separate streams of one column; each round of each sample needs one."""
 
 
 def shown_codes(classes: Categories, shows: Any) -> tuple[Categories, tuple[int, ...]]:
-    """The categories that classes show, and the category's code for each class.
+    """The categories of latent classes, and the category's code for each class.
 
-    shows : class to category, or a category for each class in their order (as in documents); None
-        where the classes are the categories.
+    shows : a mapping from class to category, or a list with the category of each class (as in
+        documents); None if the classes are the categories.
     """
     if shows is None:
         return classes, tuple(range(classes.k))
@@ -60,20 +60,20 @@ class Samples(Mechanism):
     Parameters
     ----------
     parts : mapping
-        From a sample's label, as it stands in ``group=``, to its mechanism.
+        From a sample's label, as used in ``group=``, to its mechanism.
     shows : mapping or list, optional
-        For designs that tell finer classes apart than they estimate, the category of each class
-        (the true answers of the parts); by default the classes are the categories.
+        For designs with latent classes, the category of each class (of each true answer of the
+        parts); by default the classes are the categories.
 
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        From these arguments alone.
+        These depend on the arguments alone, never on data.
 
     Notes
     -----
-    Where every sample identifies the proportions alone, the estimate is the mean of all
-    respondents' scores; otherwise that of all samples together (`matrix_channel`).
+    If every sample alone identifies the proportions, the estimate is the mean of all respondents'
+    scores; otherwise it uses all samples together (see `matrix_channel`).
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Samples(Mechanism):
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
-        """The categories, in their order: what the classes show, where those are finer."""
+        """The categories to estimate, in their order; latent classes are merged into them."""
         return self.shown.categories
 
     @property
@@ -133,22 +133,22 @@ class Samples(Mechanism):
 
     @cached_property
     def channel(self) -> StackedChannel:
-        """The channels of the samples, on top of one another."""
+        """The stacked channels of the samples."""
         parts = tuple(cast(MultinomialChannel, part.channel) for part in self.parts)
         return StackedChannel(parts, self.shows or tuple(range(self.domain.k)))
 
     @property
     def rounds(self) -> tuple[Mechanism, ...]:
-        """All rounds of all samples; each has words of its own."""
+        """All rounds of all samples; each has its own words."""
         return tuple(one for part in self.parts for one in part.rounds)
 
     def showing(self, shows: Mapping[Any, Hashable] | None) -> Samples:
-        """The same samples, read for other categories.
+        """Return the same samples with other categories for their classes.
 
         Parameters
         ----------
         shows : mapping from class to category, or None
-            None : for the classes themselves.
+            None makes each class a category.
 
         Returns
         -------
@@ -157,7 +157,7 @@ class Samples(Mechanism):
         return Samples(dict(zip(self.groups, self.parts, strict=True)), shows=shows)
 
     def join(self, codes: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
-        """Codes of true answers with those of their samples, as `randomize` takes them.
+        """Combine codes of true answers with the codes of their samples, for `randomize`.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class Samples(Mechanism):
         return np.asarray(groups.astype(np.int64) * self.domain.k + codes)
 
     def cells(self, codes: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
-        """Codes of reports with those of their samples, as `count` takes them.
+        """Combine codes of reports with the codes of their samples, for `count`.
 
         Parameters
         ----------
@@ -185,7 +185,7 @@ class Samples(Mechanism):
         return np.asarray(np.asarray(self.channel.bounds)[groups] + codes)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
-        """Reports of one block of true codes that `join` has put together with their samples.
+        """Randomize one block of codes from `join`.
 
         Parameters
         ----------
@@ -200,7 +200,7 @@ class Samples(Mechanism):
 
         Notes
         -----
-        The sample of each person is public, so words may depend on it.
+        The sample of each person is public, so the words may depend on it.
         """
         reports = np.empty(len(codes), dtype=self.report_space.dtype)
         sample, stage = codes // self.domain.k, 0
@@ -218,7 +218,7 @@ class Samples(Mechanism):
 
     @classmethod
     def from_parts(cls, groups: list[Any], parts: list[Mechanism], *, shows: Any = None) -> Samples:
-        """The samples of a document."""
+        """The samples described by a JSON document."""
         if len(groups) != len(parts) or len(set(groups)) != len(parts):
             raise MetadataError("the description of Samples must have one part for each group")
         return cls(dict(zip(groups, parts, strict=True)), shows=shows)
@@ -231,12 +231,12 @@ class Samples(Mechanism):
 
 
 def check_aligned(values: Any, other: Any, name: str) -> None:
-    """Raise where two Series have different indexes: rows would be matched by position."""
+    """Raise if two Series have different indexes: rows would be matched by position."""
     both = isinstance(values, pd.Series) and isinstance(other, pd.Series)
     if both and not values.index.equals(other.index):
         raise ArgumentValueError(
-            f"{name} has another index than the values, so it is not clear which rows belong "
-            f"together; align it, or give {name}.to_numpy() to match by position"
+            f"{name} must have the same index as the values, found a different one; align it, or "
+            f"give {name}.to_numpy() to match rows by position"
         )
 
 
@@ -246,18 +246,18 @@ def sample_codes(
     """(rows,) the sample of each row; None for mechanisms without samples.
 
     group : labels of the samples, one for each row, in any container.
-    values : what the samples are of, to compare the index of a Series with.
-    Raises ArgumentTypeError where it is missing or has no meaning, ArgumentValueError for
-    another length or labels that are no sample.
+    values : the answers or reports; if both are Series their indexes are compared.
+    Raises ArgumentTypeError if group is missing, or given for a mechanism without samples;
+    ArgumentValueError for a wrong length or unknown labels.
     """
     if mechanism.groups is None:
         if group is not None:
             raise ArgumentTypeError(
-                "group says which sample a row is in, and this mechanism has only one; leave it out"
+                "group is the sample of each row, but this mechanism has only one; leave it out"
             )
         return None
     space = Categories(mechanism.groups)
-    rule = f"group= must say in which of the samples {space.describe()} each of {rows} rows is"
+    rule = f"group= must give the sample of each of {rows} rows, one of {space.describe()}"
     if group is None:
         raise ArgumentTypeError(f"{rule}, found None")
     check_aligned(values, group, "group")
@@ -269,17 +269,17 @@ def sample_codes(
     except ArgumentTypeError:
         raise ArgumentTypeError(f"{rule}, found a column of {container.dtype}") from None
     if strange := int(np.count_nonzero(codes >= space.k)):
-        raise ArgumentValueError(f"{rule}, found {strange} labels that are missing or none of them")
+        raise ArgumentValueError(f"{rule}, found {strange} missing or unknown labels")
     return np.asarray(codes, dtype=np.intp)
 
 
 def by_row(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, list[int] | None]:
     """One mechanism for a column of mechanisms, and the sample of each row.
 
-    Rows with equal mechanisms are one sample; where all are equal there are no samples.
+    Rows with equal mechanisms are one sample; if all are equal there are no samples.
     """
     listed, places = list(mechanisms), dict[Mechanism, int]()
-    # Rows share objects, and equal ones need not be the same: each object is compared once.
+    # Rows share objects, and equal objects may be distinct: each object is compared once.
     objects = {id(mechanism): mechanism for mechanism in listed}
     place = {one: places.setdefault(held, len(places)) for one, held in objects.items()}
     groups = [place[id(mechanism)] for mechanism in listed]
