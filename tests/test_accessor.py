@@ -254,7 +254,7 @@ def test_a_list_of_columns_has_one_design():
 
 def test_an_index_that_carries_the_columns_name_is_refused():
     """Its copy of the answers would be released."""
-    with pytest.raises(rr.errors.RRStatsError, match="index carries the name 'answer'"):
+    with pytest.raises(rr.errors.RRStatsError, match="index is also named 'answer'"):
         frame_of().set_index(["id", "answer"], drop=False).rr.privatize("answer", M)
     assert len(frame_of().set_index("id").rr.privatize("answer", M)) == 6
 

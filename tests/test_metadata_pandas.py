@@ -161,7 +161,7 @@ def test_dropped(name):
     """Of a frame with a column less epsilon is unknown, until someone says that it was dropped."""
     frame = released()
     other = GONE[name](frame.copy())
-    with pytest.raises(MetadataError, match="'often' that is not there just once"):
+    with pytest.raises(MetadataError, match="'often' that is absent or occurs twice"):
         _ = other.rr.epsilon
     assert other.rr.tally("answer").n == 100
     assert {"answer": YES_NO} == carry(other, frame).rr.mechanisms
@@ -248,7 +248,7 @@ def test_unnoticed():
     raw = released().assign(answer=ANSWERS["answer"])
     assert raw.rr.mechanisms["answer"] == YES_NO
     mapped = released().replace({"yes": "no"})
-    with pytest.warns(ImplausibleReportsWarning, match="were these answers privatized"):
+    with pytest.warns(ImplausibleReportsWarning, match="check that these answers were privatized"):
         mapped.rr.estimate("answer")
 
 
