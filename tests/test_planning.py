@@ -194,9 +194,7 @@ def test_the_best_is_built_over_categories():
     assert SubsetSelection(labels, epsilon=0.7) == made
     assert made.epsilon <= 0.7
     assert rr.KRR(["no", "yes"], epsilon=0.7) == recommend(2, 0.7).mechanism(["no", "yes"])
-    with pytest.raises(
-        ArgumentValueError, match="must be the 50 that this was planned for, found 2"
-    ):
+    with pytest.raises(ArgumentValueError, match="must be 50, as in this recommendation, found 2"):
         recommend(50, 0.7).mechanism(["no", "yes"])
 
 
@@ -237,12 +235,12 @@ def test_without_n_there_are_no_standard_errors():
 @pytest.mark.parametrize(
     ("k", "epsilon", "n", "says"),
     [
-        (100, 1.0, 10_000, "take SubsetSelection|2.6% more with OptimizedUnary"),
+        (100, 1.0, 10_000, "use SubsetSelection|2.6% more with OptimizedUnary"),
         (100, 1.0, 10_000, "9.61 times as many with KRR|about 0.019 with n = 10,000."),
-        (100, 1.0, None, "A 13-byte report of SubsetSelection, true or made up, names 27 of"),
+        (100, 1.0, None, "A 13-byte report of SubsetSelection, honest or not, names 27 of"),
         (100, 1.0, None, "by 3.13 people|by 58.6 people"),
-        (3, 1.0, 1_000, "take KRR|reads like somebody's answer|is the same design"),
-        (32, 3.0, None, "this many people: 2.6% more with KRR|needs 15% more people"),
+        (3, 1.0, 1_000, "use KRR|looks like an answer|is the same design"),
+        (32, 3.0, None, "need more people: 2.6% more with KRR|needs 15% more people"),
         (1000, 0.5, None, "152 times as many with KRR|by 1,540"),
     ],
 )
@@ -389,5 +387,5 @@ def test_bad_attacks(ask, error, words):
 def test_several_samples_are_asked_one_by_one():
     """What a report weighs depends on its sample, so a design of several samples is refused."""
     parts = {"dice": rr.KRR(["no", "yes"], 0.75), "cards": rr.KRR(["no", "yes"], 0.9)}
-    with pytest.raises(ArgumentValueError, match="of one sample"):
+    with pytest.raises(ArgumentValueError, match="have one sample"):
         influence(rr.mechanisms.Samples(parts), 10)

@@ -158,7 +158,7 @@ def test_two_samples_are_planned_at_equal_sizes():
     assert z * math.sqrt(2 * law / 50_000) == pytest.approx(
         half_width(50_000, 0.1, m, mix=mix), rel=0.01
     )
-    with pytest.raises(ArgumentTypeError, match="say in mix="):
+    with pytest.raises(ArgumentTypeError, match="mix must give"):
         half_width(1000, 0.1, m)
 
 
@@ -259,15 +259,15 @@ def test_awkward_plans_are_answered():
         (lambda: people(0.02, 0.1, epsilon=1, method="exact"), ArgumentValueError, "one of"),
         (lambda: half_width(2**40 + 1, 0.1, epsilon=1), ArgumentValueError, "must be in"),
         (lambda: half_width(9, 0.1, WARNER, category="maybe"), ArgumentValueError, "category"),
-        (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "somebody"),
+        (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "class outside it"),
         (lambda: half_width(9, 0.1, WARNER, mix={"no": 1, "x": 2}), KeyError, "yes"),
         (lambda: people(0.02, 0.1, WARNER, levle=0.9), TypeError, "argument 'levle'"),
         (
             lambda: half_width(9, 0.1, WARNER, target="rows", method="wilson"),
             ArgumentValueError,
-            "for target 'rows' leave it out",
+            "must be None for target 'rows'",
         ),
-        (lambda: half_width(9, 0.1, KUK, assurance=0.9), ArgumentValueError, "no binomial count"),
+        (lambda: half_width(9, 0.1, KUK, assurance=0.9), ArgumentValueError, "counts are binomial"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(call, error, words):
@@ -301,7 +301,7 @@ def test_the_least_epsilon_suffices_and_less_does_not(design):
 def test_an_epsilon_that_does_not_exist_is_refused():
     """Too few people even for a direct question: the width they give is said."""
     with pytest.raises(
-        ArgumentValueError, match=r"give a half_width of 0\.0134 even without any protection"
+        ArgumentValueError, match=r"at least 0\.0134 for 2,000 people, even without noise"
     ):
         least_epsilon(0.001, 2000, 0.1)
     with pytest.raises(ArgumentTypeError, match="design must be made by"):

@@ -1,18 +1,18 @@
-"""Planning of a survey: which design, which epsilon, how many people, and whether it is worth it.
+"""Planning of a survey: design, epsilon, sample size, and comparison with direct questions.
 
-Each question is one call; for a table or a picture of many answers call it in a comprehension.
+Each function answers one question; for a table or a plot of several values use a comprehension.
 
-- width of the interval of n people: `half_width`; people for a width: `people`
-- least epsilon that n people can afford: `least_epsilon`
-- probability that a test notices a difference: `power`; people for it: `people_for_power`; the
-  difference that n people notice: `detectable`
-- price beside a direct question: `design_effect`; liars from which on it is worth it: `break_even`
+- half the width of the interval for n people: `half_width`; sample size for a width: `people`
+- smallest epsilon for n people and a width: `least_epsilon`
+- power of a test: `power`; sample size for a power: `people_for_power`; smallest difference that n
+  people can detect: `detectable`
+- variance relative to a direct question: `design_effect`; proportion of liars above which
+  randomized response has the smaller error: `break_even`
 - survey designs at one epsilon: `at_epsilon`; mechanisms for many categories: `recommend`
-- effect of one report, or of a few liars, on an estimate: `influence`, `worst_case_bias`
+- effect of one report, or of a few attackers, on an estimate: `influence`, `worst_case_bias`
 
-Wherever a mechanism is wanted give one, or categories (or only their number) with ``prob`` or
-``epsilon``; two categories where nothing is said.  `precision` has widths, `power` tests, and
-`compare` the rest.
+Each function takes a mechanism, or categories (or only their number, 2 by default) with ``prob`` or
+``epsilon``.  `precision` has widths, `power` tests, and `compare` the rest.
 """
 
 from rrstats.planning.compare import (

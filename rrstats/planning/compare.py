@@ -1,21 +1,21 @@
-"""Comparison of designs: their price beside a direct question, at one epsilon, and under attack.
+"""Comparison of designs: with a direct question, with each other at one epsilon, and under attack.
 
-`design_effect` is how many times the people of a direct question a mechanism takes for the same
-precision, if everybody tells the truth to both.  A direct question is biased by f t, whatever the
-number of people, where the proportion t of carriers lie to it; `break_even` is the t from which on
-randomized response has the smaller mean squared error.  How many lie takes a validation study.
-`at_epsilon` turns the free number of each survey design until its exact epsilon is as large as it
-may be: the same number protects differently in each.  Warner's cards, forced response, the
-crosswise question and one card of Kuk then have the same matrix, so that people's trust decides
-between them, not statistics.
+`design_effect` is the ratio of the sample sizes of a mechanism and of a direct question for the
+same precision, if everybody is honest.  If a proportion t of carriers deny it in a direct question,
+its bias is f t for any sample size; `break_even` is the t above which randomized response has the
+smaller mean squared error.  The actual t must come from a validation study.
+`at_epsilon` sets the free parameter of each survey design so that its exact epsilon is the largest
+allowed one: the same parameter value gives different epsilons in different designs.  Warner's
+cards, forced response, the crosswise question and one card of Kuk then have the same matrix, so the
+respondents' trust decides between them, not statistics.
 `recommend` compares mechanisms for k categories by their exact variance at that k and epsilon.  The
-variance of one category depends on its true proportion; its mean over the categories does not, but
-for what sampling adds, (1 - sum of f^2) / k in every design alike: so their order is the same for
-all proportions and for both targets.  `influence` and `worst_case_bias` tell what a report, and a
-few liars, can do.
+variance of one category depends on its true proportion.  Its mean over the categories does not,
+except for the sampling variance, (1 - sum of f^2) / k in every design; so the order of designs is
+the same for all proportions and both targets.  `influence` and `worst_case_bias` give the effect of
+one report and of a few attackers.
 
-deff = v(f) / (f (1 - f)), n_eff = n / deff; g = f (1 - t) + (1 - f) u says yes directly, and
-MSE = (g - f)^2 + g (1 - g) / n, against v(f) / n.
+deff = v(f) / (f (1 - f)), n_eff = n / deff; a direct question gets g = f (1 - t) + (1 - f) u yes
+answers, and its MSE is (g - f)^2 + g (1 - g) / n, compared with v(f) / n.
 Sources: Warner (1965), sect. 4; Lensvelt-Mulders, Hox, van der Heijden and Maas (2005); Wang,
 Blocki, Li and Jha (2017), table 1 (variances); Ye and Barg (2018) (subset selection); Cao, Jia and
 Gong (2021) (maximal gain attack).
@@ -69,9 +69,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Family = tuple[Callable[[float], Any], float, float]
-"""A design by one number, that number where reports say nothing, and where they say all."""
+"""A design by its parameter, and the parameters with no information and with no noise."""
 
-# Where variances are equal the first is taken: subset selection of size 1 is k-RR.
+# The first of several designs with equal variance is used: subset selection of size 1 is k-RR.
 _DESIGNS: dict[str, Callable[..., Any]] = {
     "KRR": KRR,
     "SubsetSelection": SubsetSelection,
@@ -80,7 +80,7 @@ _DESIGNS: dict[str, Callable[..., Any]] = {
 }
 
 
-# -- beside a direct question ----------------------------------------------------------------------
+# -- compared with a direct question ---------------------------------------------------------------
 
 
 def design_effect(
@@ -91,20 +91,20 @@ def design_effect(
     epsilon: float | None = None,
     **options: Unpack[CategoryOptions],
 ) -> float:
-    """Ratio of the people it takes to those of a direct question, for the same precision.
+    """Calculate the ratio of the variance to that of a direct question of as many people.
 
     Parameters
     ----------
     proportion : float
-        The true proportion that one expects.
+        The expected true proportion.
     mechanism, prob, epsilon, **options
         As in `half_width`.
 
     Returns
     -------
     float
-        The ratio if everybody tells the truth to both; infinite at a proportion of 0 or 1, where a
-        direct question has no variance.
+        The ratio of variances, or of sample sizes for the same precision, if everybody is honest;
+        infinite at a proportion of 0 or 1, where a direct question has no variance.
 
     Examples
     --------
@@ -113,8 +113,8 @@ def design_effect(
     >>> round(1000 / design_effect(0.2, 10, epsilon=1.0))
     34
 
-    With 10 categories at epsilon 1, a thousand reports say as much of a proportion of 20% as 34
-    people who are asked directly.
+    With 10 categories at epsilon 1, the effective sample size of 1,000 reports is 34 for a
+    proportion of 20%.
     """
     question = ask(mechanism, prob, epsilon, **options)
     expected = check_probability(proportion, "proportion")
@@ -133,27 +133,27 @@ def break_even(
     still_denying: float = 0.0,
     **options: Unpack[CategoryOptions],
 ) -> float:
-    """Proportion of liars to a direct question from which on randomized response is nearer.
+    """Calculate the proportion of liars above which randomized response has the smaller error.
 
     Parameters
     ----------
     n : int
-        People asked in either way.
+        The number of respondents, the same for both methods.
     proportion : float
         The true proportion of carriers, in (0, 1].
     mechanism, prob, epsilon, **options
         As in `half_width`.
     accusing : float
-        The proportion of the others who say yes to the direct question, against the truth.
+        The proportion of non-carriers who falsely answer yes to the direct question.
     still_denying : float
-        The proportion of carriers who follow the instructions as if they were none.
+        The proportion of carriers who report as non-carriers in randomized response.
 
     Returns
     -------
     float
-        t in [0, 1]: where more than this proportion of carriers deny it when asked directly, the
-        mean squared error of the direct question is the larger one.  Infinite where it never is:
-        then even a question that everybody lies to is nearer, for so few people.
+        t in [0, 1]: if more than this proportion of carriers deny it in a direct question, the
+        direct question has the larger mean squared error.  Infinite if it never has: with so few
+        people even a direct question that all carriers deny has the smaller error.
 
     Notes
     -----
@@ -168,8 +168,9 @@ def break_even(
     >>> break_even(50, 0.1, epsilon=1.0)
     inf
 
-    With 1,000 people and 10% carriers, epsilon 1 pays if more than 31% of carriers would deny
-    it; with 10,000 if more than 10% would; with 50 people never.
+    With 10% carriers, randomized response at epsilon 1 has the smaller error with 1,000 people if
+    more than 31% of carriers would deny it, with 10,000 people if more than 10% would, and never
+    with 50 people.
     """
     size, question = check_people(n), ask(mechanism, prob, epsilon, **options)
     f = check_number(proportion, "proportion", 0, 1, ends="(]")
@@ -186,13 +187,13 @@ def break_even(
     # a g^2 + 2 b g + c = 0; the smaller g is the larger t.
     a, b, c = 1 - 1 / size, 1 / (2 * size) - f, f * f - error
     inside = b * b - a * c
-    # False accusations alone are worse, however many deny; or one person is asked, and for a
-    # proportion of up to 1/2 every yes is an error.
+    # False accusations alone are worse for any t; or one person is asked, and for a proportion of
+    # up to 1/2 every yes is an error.
     if inside < 0 or b >= 0:
         return 0.0
     g = c / (-b + math.sqrt(inside))
     t = 1 - (g - (1 - f) * u) / f
-    return t if 0 <= t <= 1 else 0.0  # beyond 1: so many accuse that denials would mend it
+    return t if 0 <= t <= 1 else 0.0  # above 1: denials would cancel false accusations
 
 
 # -- survey designs at one epsilon -----------------------------------------------------------------
@@ -200,20 +201,20 @@ def break_even(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DesignTable:
-    """Designs in a table, the best first.
+    """A table of designs, the best first.
 
     Attributes
     ----------
     title : str
-        The question.
+        The title of the table.
     table : DataFrame
-        A row for each design, with its name in the first column.
+        One row for each design, with its name in the first column.
     mechanisms : mapping from str to Mechanism
-        By name, each with at most the epsilon that was asked.
+        The mechanisms by name, each with at most the given epsilon.
     notes : tuple of str
         Sentences below the table.
     left_out : tuple of str
-        Designs that would take more than 2**40 people.
+        Designs that would need more than 2**40 people.
     """
 
     title: str
@@ -227,7 +228,7 @@ class DesignTable:
 
     @property
     def best(self) -> str:
-        """The name of the design that takes the fewest people."""
+        """The name of the design that needs the fewest people."""
         return str(self.table.iloc[0, 0])
 
     def to_frame(self) -> pd.DataFrame:
@@ -241,12 +242,12 @@ class DesignTable:
         return self.table.copy()
 
     def summary(self) -> SummaryTable:
-        """Write the table for people: four digits, and whole numbers with separators.
+        """Format the table with four digits, and whole numbers with separators.
 
         Returns
         -------
         SummaryTable
-            Text in a terminal and HTML in a notebook; many numbers have a row each.
+            Text in a terminal and HTML in a notebook.
         """
 
         def cell(value: Any) -> str:
@@ -269,7 +270,7 @@ class DesignTable:
         return self.summary()._repr_html_()
 
     def plot(self, ax: Axes | None = None, **options: Unpack[PlotOptions]) -> Axes:
-        """Draw the people that each design takes, or how many times those of the best.
+        """Draw the sample size of each design, or its ratio to that of the best design.
 
         Parameters
         ----------
@@ -281,7 +282,7 @@ class DesignTable:
         Returns
         -------
         Axes
-            A bar for each design.
+            One bar for each design.
         """
         return plot_bars(self._by_name[self._bars], ax, **({"title": self.title} | options))
 
@@ -296,28 +297,28 @@ def at_epsilon(
     target: str = "population",
     level: float = 0.95,
 ) -> DesignTable:
-    """Survey designs at one epsilon: their number, and how many people they take.
+    """Compare survey designs at one epsilon: their free parameter and their sample size.
 
     Parameters
     ----------
     epsilon : float
-        Nats for one report, at least 1e-5.
+        Epsilon of one report in nats, at least 1e-5.
     categories, yes
-        Two answers, or 2, and which is sensitive; by default True, or the last one.
+        Two answers, or 2, and the sensitive one of them; by default True, or the last one.
     proportion, half_width, target, level
-        What is to be estimated, and how precisely; see `people`.
+        The expected proportion and the precision; see `people`.
 
     Returns
     -------
     DesignTable
-        ``mechanisms`` by name, ``plot()`` and ``table``: design, number (its free number), epsilon
-        (exact, rounded up), variance (of one report at the proportion), people.  A design that
-        takes more than 2**40 people is ``left_out``.  Designs in which a report is a proof
-        (triangular, Mangat, Devore) are not compared: their epsilon is infinite.
+        ``mechanisms`` by name, ``plot()`` and ``table``: design, number (its free parameter),
+        epsilon (exact, rounded up), variance (of one report at the proportion), people.  A design
+        that needs more than 2**40 people is ``left_out``.  Designs in which one report proves the
+        answer (triangular, Mangat, Devore) are not compared: their epsilon is infinite.
 
     Notes
     -----
-    The number is the largest, by bisection over doubles, whose epsilon is at most the one asked.
+    The parameter is found by bisection over doubles, and its epsilon is at most the given one.
 
     Examples
     --------
@@ -330,10 +331,10 @@ def at_epsilon(
     >>> found.mechanisms["warner"].epsilon <= 1.0
     True
 
-    At epsilon 1 Warner's cards must ask the sensitive question in 73 of 100 draws, and 4,383 people
-    give a proportion of 10% +- 3 points.
+    At epsilon 1, 73% of Warner's cards ask the sensitive question, and 4,383 people give an
+    interval of 10% +- 3 points.
     """
-    hint = "below it no design can do with 2**40 people"
+    hint = "below it every design needs more than 2**40 people"
     asked = check_number(check_epsilon(epsilon), "epsilon", 1e-5, hint=hint)
     expected = check_probability(proportion, "proportion")
     width = check_number(half_width, "half_width", 0, 0.5, ends="()")
@@ -358,12 +359,12 @@ def at_epsilon(
         f"designs at epsilon {round_up(asked)}: people for a proportion of "
         f"{100 * expected:g}% +- {100 * width:g} points"
     )
-    note = f"left out, as they take more than 2**40 people: {', '.join(left_out)}"
+    note = f"left out, because they need more than 2**40 people: {', '.join(left_out)}"
     return DesignTable(title, table, mechanisms, (note,) * bool(left_out), tuple(left_out))
 
 
 def _families(categories: Any, yes: Hashable) -> dict[str, Family]:
-    """The survey designs of two answers that have an epsilon, by their usual free number."""
+    """The survey designs of two answers with a finite epsilon, by their free parameter."""
     s, asked = surveys, {"categories": categories, "yes": yes}
 
     def forced(p: float) -> Any:
@@ -393,9 +394,9 @@ def _families(categories: Any, yes: Hashable) -> dict[str, Family]:
 def _solve(
     make: Callable[[float], Mechanism], good: float, bad: float, epsilon: float
 ) -> tuple[Any, float]:
-    """The mechanism that tells most at an epsilon of at most this, and its number."""
+    """The mechanism with the least noise at an epsilon of at most this, and its parameter."""
     found = None
-    while (middle := (good + bad) / 2) not in (good, bad):  # at most once a binary digit
+    while (middle := (good + bad) / 2) not in (good, bad):  # at most one step for a binary digit
         if (made := make(middle)).epsilon <= epsilon:
             good, found = middle, made
         else:
@@ -408,14 +409,14 @@ def _solve(
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Recommendation(DesignTable):
-    """Design for the proportions of one nominal column, with the table that says why.
+    """Recommended design for the proportions of one nominal column, with a table of designs.
 
     Attributes
     ----------
     epsilon : float
-        Of one report.
+        Epsilon of one report.
     categories : sequence of hashables
-        The categories, or numbers where only how many there are was given.
+        The categories, or numbers if only their number was given.
     """
 
     epsilon: float
@@ -426,32 +427,32 @@ class Recommendation(DesignTable):
 
     @property
     def reason(self) -> str:
-        """The reason in plain sentences: the variance first, then what it does not tell."""
+        """The reason in sentences: variance, standard error, report size and influence."""
         return self.notes[0]
 
     def mechanism(self, categories: Any = None) -> Mechanism:
-        """Build the recommended design at the epsilon that was asked.
+        """Build the recommended design at the given epsilon.
 
         Parameters
         ----------
         categories : sequence of k hashables, optional
-            By default those that were given to `recommend`.
+            By default the categories of `recommend`.
 
         Returns
         -------
         Mechanism
-            The design over these categories.
+            The design for these categories.
 
         Raises
         ------
         ArgumentValueError
-            There are not k of them.
+            The number of categories is not k.
         """
         k, given = len(self.categories), self.categories if categories is None else categories
         made: Mechanism = _DESIGNS[self.best](given, epsilon=self.epsilon)
         if made.k != k:
             raise ArgumentValueError(
-                f"categories must be the {k} that this was planned for, found {made.k}; ask "
+                f"categories must be {k}, as in this recommendation, found {made.k}; use "
                 f"recommend({made.k}, {self.epsilon!r})"
             )
         return made
@@ -465,43 +466,43 @@ def recommend(
     proportions: Any = None,
     target: str = "population",
 ) -> Recommendation:
-    """Design that needs the fewest people for the proportions of one nominal column, and why.
+    """Recommend the design with the smallest variance for the proportions of a nominal column.
 
     Parameters
     ----------
     categories : sequence of hashables or int
-        The categories, or only how many there are, 2 to 32,768.
+        The categories, or only their number, 2 to 32,768.
     epsilon : float
-        Nats for one report, above 0.
+        Epsilon of one report in nats, above 0.
     n : int, optional
-        How many people will report; gives standard errors.
+        The number of respondents, for standard errors.
     proportions : sequence or mapping of floats, optional
-        The true proportions that one expects; by default equal ones.  They change the standard
-        errors, and never the order of the designs.
+        The expected true proportions, by default equal.  They change the standard errors, but not
+        the order of the designs.
     target : {"population", "rows"}
-        These people are a sample of a population, or just these rows count.
+        Estimates are about the population, or about just these rows.
 
     Returns
     -------
     Recommendation
-        ``best``, ``mechanism()``, ``reason``, ``plot()`` and ``table``, a row for each design:
+        ``best``, ``mechanism()``, ``reason``, ``plot()`` and ``table``, one row for each design:
         mechanism, parameters, epsilon (of one report, rounded up);
-        bytes, of one report as it is kept: the number of a category, or a bit for each;
-        names, how many categories one report names, in the mean;
-        variance_at_0, of one person's proportion in a category that nobody has, for both targets;
-        variance_population, variance_rows, their mean over the categories, at the proportions;
-        std_error, of a proportion among n, for the target asked (with n);
-        ratio, of the variance to the best design's, for that target: so many times the people;
-        people, how many it takes for the best design's std_error at n (with n);
-        times_direct, how many times the people of a direct survey of the population;
-        influence, by how many people one report can raise an estimated count.
+        bytes, the stored size of one report: the number of a category, or one bit for each;
+        names, the mean number of categories that one report names;
+        variance_at_0, of one report for a category that nobody has, for both targets;
+        variance_population, variance_rows, means over the categories, at the proportions;
+        std_error, of a proportion, for the given target (with n);
+        ratio, of the variance to that of the best design, for that target;
+        people, the sample size for the best design's std_error at n (with n);
+        times_direct, the ratio of the variance to that of a direct survey of the population;
+        influence, the largest increase of an estimated count by one report.
 
     Notes
     -----
-    Compared are k-RR, subset selection of its best size, and unary encoding, optimized and
-    symmetric, each with the probabilities that make the most of epsilon, by the channel's variance
-    in the mean over the categories.  For numbers, ordered categories, crosstabs or regression
-    another design may be better.
+    The designs are k-RR, subset selection of the best size, and optimized and symmetric unary
+    encoding, each with the best probabilities for epsilon.  They are compared by the mean variance
+    over the categories.  For numbers, ordered categories, crosstabs or regression another design
+    may be better.
 
     Examples
     --------
@@ -537,13 +538,13 @@ def recommend(
 
 
 def _costs(name: str, mechanism: Mechanism, theta: Floats) -> dict[str, Any]:
-    """A row of the table of `recommend`."""
+    """One row of the table of `recommend`."""
     channel, k = mechanism.channel, mechanism.k
     population, rows = (float(np.mean(report_variance(channel, theta, t))) for t in TARGETS)
     direct = float(np.mean(theta * (1 - theta)))
     document = mechanism.to_dict().items()
     own = [f"{key}={x:.4g}" for key, x in document if key not in ("type", "categories")]
-    # One report is the number of its cell, or a bit for each cell.
+    # One report is the number of its cell, or one bit for each cell.
     cells = len(channel.samples)
     bits = (cells - 1).bit_length() if channel.is_multinomial else cells
     return {
@@ -561,53 +562,53 @@ def _costs(name: str, mechanism: Mechanism, theta: Floats) -> dict[str, Any]:
 
 
 def _reason(table: pd.DataFrame, k: int, epsilon: float, n: int | None) -> str:
-    """The reason of a recommendation in plain sentences."""
+    """The reason of a recommendation in sentences."""
     rows: dict[Any, Any] = {row["mechanism"]: row for row in table.to_dict("records")}
     best, *others = rows.values()
     name, more = best["mechanism"], [row for row in others if row["ratio"] > 1]
     takes = ", ".join(f"{_more(row['ratio'])} with {row['mechanism']}" for row in more)
     said = [
         f"For the proportions of one nominal column of {k:,} categories at epsilon {epsilon:g} "
-        f"take {name}, which has the smallest variance.",
-        f"The same precision takes this many people: {takes}.",
+        f"use {name}, which has the smallest variance.",
+        f"For the same precision other designs need more people: {takes}.",
     ]
     alike = [row["mechanism"] for row in others if row["ratio"] == 1]
     said += [f"{other} of size 1 is the same design." for other in alike]
     if n is not None:
         said += [f"The standard error is about {best['std_error']:.2g} with n = {n:,}."]
     said += [
-        f"A {row['bytes']:,}-byte report of {one}, true or made up, names "
+        f"A {row['bytes']:,}-byte report of {one}, honest or not, names "
         f"{_number(row['names'])} of the categories and can raise an estimated count by "
         f"{_number(row['influence'])} people."
         for one, row in rows.items()
         if one in (name, "KRR")
     ]
-    said += ["That of KRR reads like somebody's answer."]
+    said += ["A report of KRR looks like an answer."]
     rare = min(rows.values(), key=lambda row: row["variance_at_0"])
     if (ratio := best["variance_at_0"] / rare["variance_at_0"]) >= 1 + 1e-9:
         said += [
-            f"For a category that hardly anybody has, taken alone, {rare['mechanism']} is better: "
-            f"there {name} needs {_more(ratio)} people."
+            f"For a single, very rare category {rare['mechanism']} is better: {name} needs "
+            f"{_more(ratio)} people."
         ]
     return " ".join(said)
 
 
 def _score_range(channel: Channel, targets: int = 1) -> tuple[float, float]:
-    """The least and the greatest sum of the scores of some categories in one report."""
+    """The smallest and largest sums of the scores of some categories in one report."""
     if not isinstance(channel, SupportChannel):
         scores = np.sort(channel.scores(np.arange(len(channel.samples))), axis=1)
         low, high = scores[:, :targets].sum(axis=1), scores[:, -targets:].sum(axis=1)
         return float(low.min()), float(high.max())
     fewest, most = channel.support_sizes
     without, supported = channel.solve([0.0, 1.0]).tolist()
-    # With so many supported in all, at least and at most so many of the targets are.
+    # The smallest and largest numbers of targets that one report supports.
     counts = (max(0, targets - (channel.k - fewest)), min(targets, most))
     ends = [count * supported + (targets - count) * without for count in counts]
     return min(ends), max(ends)
 
 
 def _number(value: float) -> str:
-    """Three digits, and no powers of ten below a million."""
+    """Three digits, without powers of ten below a million."""
     return f"{float(f'{value:.3g}'):,g}"
 
 
@@ -615,24 +616,24 @@ def _more(ratio: float) -> str:
     return f"{_number(ratio)} times as many" if ratio >= 2 else f"{100 * (ratio - 1):.2g}% more"
 
 
-# -- what a few can do -----------------------------------------------------------------------------
+# -- influence of single reports -------------------------------------------------------------------
 
 
 def influence(mechanism: Mechanism, n: int) -> tuple[float, float]:
-    """Change of an estimated proportion of n people by one report: down, and up.
+    """Calculate the largest change of an estimated proportion by one report, down and up.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Any mechanism of one sample.
+        Any mechanism with one sample.
     n : int
         The number of reports.
 
     Returns
     -------
     low, high : float
-        The least and the greatest score that one report can give a category, over n: the change
-        against a report that is not counted.
+        The smallest and the largest score of one report for a category, divided by n: the change
+        compared with a report that is not counted.
 
     Notes
     -----
@@ -656,28 +657,28 @@ def worst_case_bias(
     targets: int = 1,
     true_total: float = 0.0,
 ) -> float:
-    """Bias of some proportions if people report what they like.
+    """Calculate the largest bias if attackers do not follow the mechanism.
 
     Parameters
     ----------
     mechanism : Mechanism
-        Any mechanism of one sample.
+        Any mechanism with one sample.
     proportion_of_attackers : float
-        Of all reports, in [0, 1].
+        The proportion of reports from attackers, in [0, 1].
     targets : int
-        For how many categories at once they work.
+        The number of categories that attackers try to raise together.
     true_total : float
-        The true proportion of those categories together, in [0, 1].
+        The true total proportion of those categories, in [0, 1].
 
     Returns
     -------
     float
-        The largest change of the expected estimate of their total: attackers send the report that
-        scores highest, whatever noise was prescribed.  More reports do not help.
+        The largest increase of the expected estimate of their total: attackers send the report with
+        the highest score, without noise.  More reports do not reduce this bias.
 
     Notes
     -----
-    proportion_of_attackers (highest total score - true_total); for k-RR that is
+    proportion_of_attackers (highest total score - true_total); for k-RR this is
     beta (1 - f) + beta (k - r) / (e^epsilon - 1).
 
     Examples
@@ -697,7 +698,7 @@ def _one_sample(mechanism: Mechanism) -> Mechanism:
     check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
     if getattr(mechanism, "groups", None) is not None:
         raise ArgumentValueError(
-            "mechanism must be of one sample: what a report weighs depends on the size of its "
-            "sample; ask for each sample's own mechanism"
+            "mechanism must have one sample, because the influence of a report depends on the size "
+            "of its sample; use the mechanism of each sample"
         )
     return mechanism

@@ -1,15 +1,15 @@
-"""Power of a test, sample size for a power, and the least difference that n people notice.
+"""Power of a test, sample size for a power, and the smallest detectable difference.
 
-A proportion is compared with a known value (``against``), or with that of a second group, asked by
-the same mechanism (``other``).  The reported proportion of n people is Bin(n, s) / n, and power is
-the sum of this distribution over the region of rejection: of the exact test that belongs to the
-default interval; for two groups, of the z test of two reported proportions with pooled variance.
-Where no count is binomial, for more people than that is added up for, and by request
-(``exact=False``) it is the normal formula: with v(f) = s (1 - s) / (p - q)^2, or the channel's
-variance of one report, 1 - Phi((f0 + z sqrt(v(f0) / n) - f) / sqrt(v(f) / n)), and both tails for
-two sides; two groups add their variances, and f0 is a difference.  The formula says too few people
-where few reports are expected: for a value near 0 and a large epsilon, 5 instead of 29.
-The people returned reach the power that was asked: R's rr (1.4.2) stops at .790 for .80.
+A proportion is compared with a known value (``against``), or with that of a second group with the
+same mechanism (``other``).  The reported proportion of n people is Bin(n, s) / n, and power is the
+probability of the rejection region: of the exact test that corresponds to the default interval; for
+two groups, of the z test of two reported proportions with pooled variance.
+If no count is binomial, if n is too large for that sum, and with ``exact=False``, power is from the
+normal formula: with v(f) = s (1 - s) / (p - q)^2, or the channel's variance of one report,
+1 - Phi((f0 + z sqrt(v(f0) / n) - f) / sqrt(v(f) / n)), and both tails for a two-sided test; for two
+groups the variances are added, and f0 is a difference.  With few expected reports the formula gives
+too small samples: for a value near 0 and a large epsilon, 5 people instead of 29.
+The sample size reaches the requested power: R's rr (1.4.2) stops at .790 for .80.
 Sources: Blair, Imai and Zhou (2015), sect. 4; rr's `power.rr.test`.
 """
 
@@ -51,7 +51,7 @@ from rrstats.planning.precision import (
 )
 
 _MOST_EXACT, _MOST_EXACT_PAIRS = 10**9, 20_000
-"""People up to whom the distribution is added up: one group, and the first of two."""
+"""Maximum sample sizes of exact calculations: for one group, and for the first of two."""
 
 _SIDES = {"two-sided": [1, -1], "greater": [1], "less": [-1]}
 """The sides on which a test rejects: 1 above, -1 below."""
@@ -63,16 +63,16 @@ _TAIL = 9.0
 class PowerOptions(CategoryOptions, total=False):
     """Test whose power is planned.
 
-    against : the value that the proportion is tested against; or
-    other : the proportion that one expects in the second group, of n times ``ratio`` people.
-    null : for two groups, the proportion of both if they do not differ, by default their mean; for
-        the normal formula, which is taken where it is given.
+    against : the proportion under the null hypothesis; or
+    other : the expected proportion in the second group, which has n times ``ratio`` people.
+    null : for two groups, the proportion of both under the null hypothesis, by default their mean;
+        if given, the normal formula is used.
     alternative : "two-sided", "greater" (than the value, or than the other group) or "less".
-    alpha : the probability of a false alarm, in (0, 1).
-    exact : True: by the binomial distribution of the reports, of the exact test (two-sided: half of
-        alpha to each side) or the pooled z test.  False: by the normal formula, as R's rr.  By
-        default the distribution where counts are binomial and n is at most 1,000,000,000, in the
-        first of two groups 20,000; else the formula.
+    alpha : the significance level, in (0, 1).
+    exact : True: by the binomial distribution of the reports, for the exact test (two-sided: half
+        of alpha on each side) or the pooled z test.  False: by the normal formula, as R's rr.  The
+        default is the distribution where counts are binomial and n is at most 1,000,000,000 (the
+        first of two groups: 20,000), else the formula.
     """
 
     against: float | None
@@ -93,31 +93,31 @@ def power(
     epsilon: float | None = None,
     **options: Unpack[PowerOptions],
 ) -> float:
-    """Probability that a test will notice a difference that is there.
+    """Calculate the power of a test: the probability that it rejects a false null hypothesis.
 
     Parameters
     ----------
     n : int
-        People who report; with ``other`` people in the first group.
+        The number of respondents; with ``other`` those of the first group.
     proportion : float, or sequence of k floats or mapping
-        The true proportion that one expects; or all of them, for the test of goodness of fit.
+        The expected true proportion; or all proportions, for the test of goodness of fit.
     mechanism, prob, epsilon
         As in `half_width`.
     **options
         category and mix, see `CategoryOptions`; against or other, ratio, null, alternative, alpha
-        and exact, see `PowerOptions`; for goodness of fit against, which has all proportions
-        of the null, and alpha.
+        and exact, see `PowerOptions`; for goodness of fit alpha and against, all proportions under
+        the null hypothesis.
 
     Returns
     -------
     float
-        The power.  That of goodness of fit is by the noncentral chi-squared distribution, which is
-        good where all expected counts are some fives.
+        The power.  For goodness of fit it is from the noncentral chi-squared distribution, which is
+        accurate if all expected counts are well above 5.
 
     Raises
     ------
     ArgumentTypeError
-        Not one of against and other is given.
+        Neither or both of against and other are given.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def power(
     >>> round(power(1000, 0.25, m, other=0.15), 3)
     0.903
 
-    If 15% did it, 1,000 people notice in 2 of 3 surveys that it is not 10%.
+    If the true proportion is 15%, a survey of 1,000 people rejects 10% with probability 0.67.
 
     >>> three = ["never", "once", "often"]
     >>> round(power(1000, [0.6, 0.3, 0.1], three, 0.75, against=[0.7, 0.2, 0.1]), 3)
@@ -153,26 +153,27 @@ def people_for_power(
     epsilon: float | None = None,
     **options: Unpack[PowerOptions],
 ) -> int:
-    """Sample size for a test that notices with this probability.
+    """Calculate the sample size for a test with this power.
 
     Parameters
     ----------
     power : float
-        In (0, 1); 0.8 and 0.9 are usual.
+        The power, in (0, 1); 0.8 and 0.9 are usual.
     proportion, mechanism, prob, epsilon, **options
         As in `power`.
 
     Returns
     -------
     int
-        The smallest n from which on the power is at least that; of two groups the people of the
-        first.  By the exact distribution power goes up and down with n, as counts are whole: it
-        holds for larger n too, up to where its waves have died away, at most a million ahead.
+        The smallest n from which on the power is at least this; for two groups the size of the
+        first.  Exact power goes up and down with n, because counts are whole numbers.  Larger n
+        reach the power too; this is checked until its variation is negligible, for at most a
+        million larger n.
 
     Raises
     ------
     ArgumentValueError
-        No n does: the proportion is not on the side of the alternative.
+        No n reaches it, because the proportion is not on the side of the alternative.
 
     Examples
     --------
@@ -184,17 +185,17 @@ def people_for_power(
     >>> people_for_power(0.8, 0.1, m, against=0, alternative="greater", exact=False)
     212
 
-    241 people, one in ten of whom did it, show that somebody did in 4 of 5 surveys; by the normal
-    formula 212 would be enough.
+    If the true proportion is 10%, 241 people reject a proportion of 0 with a power of 0.8; the
+    normal formula gives 212 people.
     """
-    why = "no number of people makes it certain"
+    why = "no sample size gives a power of 1"
     wanted = check_number(power, "power", 0, 1, ends="()", hint=why)
     planned = plan(_Test, proportion, (mechanism, prob, epsilon), options)
     planned.check_possible(wanted)
     start = planned.guess(wanted)
     if start > MOST_PEOPLE:
         raise ArgumentValueError(
-            f"a power of {wanted:g} takes about {start:.2g} people, more than 2**40"
+            f"a power of {wanted:g} needs about {start:.2g} people, more than 2**40"
         )
 
     def reached(n: int) -> bool:
@@ -213,26 +214,26 @@ def detectable(
     power: float = 0.8,
     **options: Unpack[PowerOptions],
 ) -> float:
-    """Least difference from a value, or between two groups, that n people will notice.
+    """Calculate the smallest difference that a test of n people detects with a given power.
 
     Parameters
     ----------
     n, mechanism, prob, epsilon
         As in `power`.
     power : float
-        The probability with which the difference is noticed.
+        The power.
     **options
-        As in `power`; alternative "less" looks below against or other, the others above.
+        As in `power`; alternative "less" searches below against or other, the others above.
 
     Returns
     -------
     float
-        The distance of the proportion from against or other at which the power is reached.
+        The smallest distance of the proportion from against or other with this power.
 
     Raises
     ------
     ArgumentValueError
-        No proportion does; the message says what power the farthest one has.
+        No proportion has this power; the message gives the largest power.
 
     Examples
     --------
@@ -241,8 +242,8 @@ def detectable(
     >>> round(detectable(1000, epsilon=1.0, other=0.1), 4)
     0.1286
 
-    At epsilon 1 a survey of 1,000 will see that a proportion is not 10% once it is 19%; of two
-    groups of 1,000 that one has 10% and the other 23%.
+    At epsilon 1 a survey of 1,000 people rejects 10% with a power of 0.8 if the true proportion is
+    19%.  Two groups of 1,000 differ significantly with this power if they have 10% and 23%.
     """
     size, wanted = np.array([check_people(n)]), check_number(power, "power", 0, 1, ends="()")
     farthest = 0.0 if options.get("alternative") == "less" else 1.0
@@ -256,8 +257,8 @@ def detectable(
     if near == far or reached(far) < wanted:
         most = planned.alpha if near == far else reached(far)
         raise ArgumentValueError(
-            f"{n:,} people reach a power of {most:.3g} even at a proportion of {far:g}, less than "
-            f"{wanted:g}; take more people, or a larger epsilon"
+            f"power must be at most {most:.3g} for {n:,} people, which a proportion of {far:g} "
+            f"gives, got {wanted:g}; use more people or a larger epsilon"
         )
     for _ in range(60):
         middle = (near + far) / 2
@@ -279,7 +280,7 @@ def _fit_power(
 def fit_distance(n: int, mechanism: Mechanism, proportions: Any, against: Any) -> tuple[float, int]:
     """The noncentrality of the test of goodness of fit, and its degrees of freedom.
 
-    n sum (r1 - r0)^2 / r0 of the reports' rates; for k-RR with proportions p0 + D / sqrt(n) it is
+    n sum (r1 - r0)^2 / r0 with the probabilities r of reports; for k-RR with p0 + D / sqrt(n) it is
     (e-1)^2 / (e+k-1) sum D^2 / ((e-1) p0 + 1), e = exp(epsilon), Gaboardi and Rogers (2018).
     """
     channel, answers = mechanism.channel, Categories(mechanism.categories)
@@ -287,7 +288,7 @@ def fit_distance(n: int, mechanism: Mechanism, proportions: Any, against: Any) -
     null = proportions_of(against, answers, "against")
     if has_latent_classes(channel) or channel.samples.any():
         raise ArgumentValueError(
-            "the power of goodness of fit is there for designs of one sample without latent classes"
+            "the power of goodness of fit needs a design with one sample and without latent classes"
         )
     if not channel.is_multinomial:
         distance, df = wald_statistic(real - null, channel.covariance(null, "population"))
@@ -301,7 +302,7 @@ def fit_distance(n: int, mechanism: Mechanism, proportions: Any, against: Any) -
 
 @dataclass(frozen=True, eq=False)
 class _Test:
-    """The region of rejection of a test, and how often reports fall into it."""
+    """The rejection region of a test, and its probability."""
 
     question: Question
     proportion: float
@@ -323,19 +324,19 @@ class _Test:
         check_number(self.ratio, "ratio", 0, math.inf, ends="()")
         if self.null is not None and (self.other is None or self.exact):
             raise ArgumentTypeError(
-                "null is of two groups, and for the normal formula; leave null or exact out"
+                "null is for two groups and the normal formula; leave null or exact out"
             )
         if self.exact is None and (self.null is not None or self.question.rates is None):
             object.__setattr__(self, "exact", False)
 
     @property
     def compared(self) -> float:
-        """The value, or the proportion of the other group."""
+        """The value under the null hypothesis, or the proportion of the other group."""
         return cast(float, self.against if self.other is None else self.other)
 
     @property
     def expected(self) -> float:
-        """The proportion if nothing is there."""
+        """The proportion under the null hypothesis."""
         if self.null is not None:
             return self.null
         size = 0.0 if self.other is None else 1.0
@@ -343,12 +344,12 @@ class _Test:
 
     @property
     def tail(self) -> float:
-        """The probability of a false alarm to one side."""
+        """The significance level on one side."""
         return self.alpha / (1 + (self.alternative == "two-sided"))
 
     @property
     def z(self) -> float:
-        """The quantile that the estimate must exceed."""
+        """The critical value."""
         return float(-scipy.special.ndtri(self.tail))
 
     def power(self, n: NDArray[Any]) -> Floats:
@@ -357,7 +358,7 @@ class _Test:
         exact = (n <= most) & (n * self.ratio <= _MOST_EXACT)
         if self.exact and not exact.all():
             raise ArgumentValueError(
-                f"exact is for at most {most:,} people, got {n.max():,}; leave it out"
+                f"exact=True is for at most {most:,} people, got {n.max():,}; leave exact out"
             )
         exact &= self.exact is not False
         found = np.empty(len(n))
@@ -370,7 +371,7 @@ class _Test:
     # -- the normal formula
 
     def _deviations(self) -> tuple[float, float]:
-        """sqrt(n) times the standard error if nothing is there, and as it is."""
+        """sqrt(n) times the standard error under the null hypothesis, and under the alternative."""
         variance = self.question.variance
         without, real = variance(self.expected), variance(self.proportion)
         if self.other is None:
@@ -379,36 +380,36 @@ class _Test:
         return math.sqrt(without * (1 + 1 / self.ratio)), math.sqrt(real)
 
     def _normal(self, n: NDArray[Any]) -> Floats:
-        """By the normal formula, as rr has it."""
+        """The power by the normal formula, as in R's rr."""
         without, real = self._deviations()
         if without == 0:
             raise ArgumentValueError(
-                f"at a proportion of {self.expected:g} no report of this design varies, so that "
-                "the normal formula says nothing; leave exact out"
+                f"the normal formula needs reports that vary, but at a proportion of "
+                f"{self.expected:g} those of this design do not; leave exact out"
             )
         scaled = np.sqrt(n.astype(np.float64)) * (self.proportion - self.compared)
         with np.errstate(divide="ignore", invalid="ignore"):
             tails = [(side * scaled - self.z * without) / real for side in _SIDES[self.alternative]]
-        # Where nothing varies the test decides without error: 0 / 0 is "not beyond".
+        # Without variation the test has no error; 0 / 0 means "not rejected".
         return np.asarray(sum(scipy.special.ndtr(np.nan_to_num(t, nan=-np.inf)) for t in tails))
 
     def check_possible(self, wanted: float) -> None:
-        """Raise where more people do not help, or none are needed."""
+        """Raise for a power that no n reaches, or that needs no reports."""
         if wanted <= self.alpha:
             raise ArgumentValueError(
-                f"power must be above alpha, {self.alpha:g}, which a test reaches without any "
-                f"reports; got {wanted:g}"
+                f"power must be above alpha, {self.alpha:g}, which a test without reports has; got "
+                f"{wanted:g}"
             )
         difference = self.proportion - self.compared
         if not any(side * difference > 0 for side in _SIDES[self.alternative]):
             relation = {"two-sided": "another"}.get(self.alternative, self.alternative)
             raise ArgumentValueError(
-                f"no number of people reaches a power of {wanted:g}: the proportion expected, "
+                f"no number of people reaches a power of {wanted:g}: the expected proportion, "
                 f"{self.proportion:g}, is not {relation} than {self.compared:g}"
             )
 
     def guess(self, wanted: float) -> float:
-        """About how many people, from the tail that counts."""
+        """An approximate sample size, from the main tail."""
         without, real = self._deviations()
         reach = self.z * without + float(scipy.special.ndtri(wanted)) * real
         return (max(reach, 0.0) / (self.proportion - self.compared)) ** 2
@@ -416,12 +417,12 @@ class _Test:
     # -- the exact distribution
 
     def _exact(self, n: NDArray[Any]) -> Floats:
-        """The probability of the region of rejection, at each n."""
+        """The probability of the rejection region at each n."""
         second = self.expected if self.other is None else self.other
         rates = [self.question.rate(each) for each in (self.proportion, second)]
         rising = self.question.rate(1.0) > self.question.rate(0.0)
         found = np.zeros(len(n))
-        for side in _SIDES[self.alternative]:  # counts that fall are counted the other way round
+        for side in _SIDES[self.alternative]:  # if counts decrease, use the complement
             rate, other = rates if (side > 0) == rising else (1 - rates[0], 1 - rates[1])
             if self.other is None:
                 found += upper_tail(_critical(n, other, self.tail), n, rate)
@@ -442,11 +443,11 @@ class _Test:
             error = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
             return np.asarray((x / n - y / m >= self.z * error) & (error > 0))
 
-        # The largest second count that is still rejected: fewer ones are, too.
+        # The largest second count that is rejected: all smaller counts are rejected too.
         low, high = np.full(len(x), -1.0), np.floor(np.minimum(m, x * (m / n)))
         low = np.where(rejected(np.zeros(len(x))), 0.0, low)
         high = np.maximum(high, low)
-        while np.any(high - low > 0):  # halves: at most 30 times for a billion people
+        while np.any(high - low > 0):  # bisection: at most 30 steps for a billion people
             middle = np.ceil((low + high) / 2)
             kept = rejected(middle) & (middle >= 0)
             low, high = np.where(kept, middle, low), np.where(kept, high, middle - 1)
@@ -454,14 +455,14 @@ class _Test:
         return float(-np.diff(below) @ second)
 
     def settle(self, n: int, wanted: float) -> int:
-        """The smallest n from which on the power is kept, at or after the one found."""
+        """The smallest n, at least this one, such that all larger n have the power too."""
         s = self.question.rate(self.expected)
         variance = max(s * (1 - s), 0.1 / n)
         quantiles = abs(self.z) + abs(float(scipy.special.ndtri(wanted)))
-        # A wave lasts 1/s or 1/(1-s) people, and waves die away over so many (see the tests).
+        # Power goes up and down with a period of 1/s or 1/(1-s), and less so for larger n.
         wave = (2 + 4 / quantiles) * math.sqrt(n / variance) + 3 / variance
         ahead, start = math.ceil(min(wave * (1.0 if self.other is None else 0.1), 1e6)), n
-        while start <= n + ahead:  # power tends to 1, so that n stays
+        while start <= n + ahead:  # ends, because power tends to 1
             block = np.arange(start, min(start + _AT_ONCE, n + ahead + 1))
             short = np.flatnonzero(self.power(block) < wanted)
             if short.size:
@@ -471,12 +472,12 @@ class _Test:
 
 
 def _critical(size: NDArray[Any], rate: float, tail: float) -> Floats:
-    """The least count whose upper tail is at most this; size + 1 where none is."""
+    """The smallest count whose upper tail is at most this; size + 1 if there is none."""
     z = float(-scipy.special.ndtri(tail))
-    skew = (1 - 2 * rate) * (z * z - 1) / 6  # Cornish and Fisher: mostly the edge itself
+    skew = (1 - 2 * rate) * (z * z - 1) / 6  # Cornish and Fisher: mostly the exact count
     near = np.ceil(size * rate + z * np.sqrt(size * rate * (1 - rate)) + skew + 0.5)
     place = np.clip(near, 0, size)
-    # Steps of 1 to the edge: the tail falls from 1 to 0 on the way through 0 .. size + 1.
+    # Steps of 1 to the exact count: the tail decreases from 1 to 0 over 0 .. size + 1.
     while (short := upper_tail(place, size, rate) > tail).any():
         place += short
     while (ample := (place > 0) & (upper_tail(place - 1, size, rate) <= tail)).any():

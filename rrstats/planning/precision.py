@@ -1,11 +1,11 @@
-"""Width of the interval that n respondents will give, and the n or the epsilon for a width.
+"""Width of the interval for n respondents, and the sample size or the epsilon for a width.
 
 The width is that of the interval of `rr.estimate`.  Where counts are binomial it is the mean, or a
-quantile, over the distribution of the count, of the default interval cut to [0, 1]; elsewhere it is
-the default interval at the expected reports.  For the rows at hand every likely count is looked at
-up to about 500 rows, and some of them above: a width is then right to about one row.
-About z sqrt(s (1 - s) / n) / abs(p - q) with s = q + f (p - q); the exact interval is a few percent
-wider, and near 0 and 1 the cut makes it narrower.
+quantile, of the width of the default interval, cut to [0, 1], over the distribution of the count;
+elsewhere it is the width at the expected reports.  For target "rows" all likely counts are used up
+to about 500 rows, and some of them for more rows: the width is then accurate to about one row.
+Half the width is about z sqrt(s (1 - s) / n) / abs(p - q) with s = q + f (p - q); the exact
+interval is a few percent wider, and narrower where it is cut near 0 and 1.
 Sources: Clopper and Pearson (1934); Kupper and Hafner (1989) for planning with an assurance.
 """
 
@@ -48,42 +48,42 @@ from rrstats.mechanisms.support_channel import report_variance
 Plan = TypeVar("Plan")
 
 MOST_PEOPLE = 2**40
-"""Beyond so many people the exact intervals lose digits."""
+"""Maximum sample size; for more the exact intervals are inaccurate."""
 
 _MOST_CATEGORIES = 1_000_000
 
 _MOST_COUNTS, _SMOOTH_COUNTS, _REACH = 2000, 200, 9.0
-"""Counts at which an interval is computed, for a quantile or a few people and for a mean of many,
-and how many standard deviations they reach."""
+"""Maximum counts at which an interval is computed: in general, and for the mean width of large n;
+and the range of the counts in standard deviations."""
 
 _MANY = 100_000_000
 
 _ROWS_MOST, _ROWS_SMOOTH, _ROWS_REST, _ROWS_FEW = 100, 40, 1e-6, 24
-"""For the rows at hand, where one interval takes a millisecond: the most counts at which one is
-computed; where there are more, so many for a mean; the probability beyond them to each side; and
-up to how many rows nothing is left beyond."""
+"""For target "rows", where one interval takes a millisecond: the maximum counts at which one is
+computed; their number for a mean if there are more; the probability of counts left out on each
+side; and the maximum rows for which no count is left out."""
 
 _NORMAL = 250
-"""Standard deviation above which the distribution of the rows' count is taken as normal."""
+"""Standard deviation above which the distribution of the rows' count is approximated as normal."""
 
 _AHEAD, _MOST_AHEAD = 40, 500
-"""With an assurance, so many larger n must hold as well: counts are whole numbers."""
+"""With an assurance, this many larger n must reach it too, because counts are whole numbers."""
 
 _NO_EPSILON = 1e-12
-"""Below it a width that suffices is that of the noise alone."""
+"""The smallest epsilon that is tried."""
 
-_TOO_WIDE = "an interval inside [0, 1] is never wider than that to both sides"
+_TOO_WIDE = "half the width of an interval inside [0, 1] is never larger"
 
 
-# -- one category, seen through one mechanism ------------------------------------------------------
+# -- one category and one mechanism ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
     """The proportion of one category among people who report by one mechanism.
 
-    code : the category.  mix : (classes,) how common classes of people are, beside those on the
-    same side; it never says how common the category is.
+    code : the category.  mix : (classes,) relative sizes of latent classes, used only within the
+    category and within the rest.
     """
 
     mechanism: Mechanism
@@ -91,7 +91,7 @@ class Question:
     mix: Floats
 
     def theta(self, proportion: float) -> Floats:
-        """(classes,) true proportions in which the category has this one."""
+        """(classes,) true proportions if this is the proportion of the category."""
         classes = np.asarray(self.mechanism.channel.class_of)
         inside = np.where(classes == self.code, self.mix, 0.0)
         outside = self.mix - inside
@@ -100,14 +100,14 @@ class Question:
         )
 
     def variance(self, proportion: float, target: str = "population") -> float:
-        """The variance of the estimate, times the number of people; samples of one size."""
+        """The variance of the estimate, times the number of people; samples of equal size."""
         theta = self.theta(proportion)
         return float(report_variance(self.mechanism.channel, theta, target)[self.code])
 
     @cached_property
     def rates(self) -> tuple[float, float] | None:
-        """The rate of a binomial count at a proportion of 0 and at 1; None where none is one."""
-        self.variance(0.5)  # raises NotIdentifiableError where nothing can be planned
+        """The rate of the binomial count at proportions 0 and 1; None without one."""
+        self.variance(0.5)  # may raise NotIdentifiableError
         rates = self.mechanism.channel.binomial_rates
         if rates is None:
             return None
@@ -118,14 +118,14 @@ class Question:
         """P(a report counts for the category), where counts are binomial."""
         if self.rates is None:
             raise ArgumentValueError(
-                "this design has no binomial count, so there is no exact distribution to plan by; "
-                "leave exact and assurance out"
+                "exact and assurance need a design whose counts are binomial, and this design has "
+                "none; leave them out"
             )
         low, high = self.rates
         return float(np.clip(low + proportion * (high - low), 0, 1))
 
     def tally(self, proportion: float, n: int) -> Tally:
-        """The reports expected of n people, in whole numbers; samples of one size."""
+        """The expected reports of n people, in whole numbers; samples of equal size."""
         channel = self.mechanism.channel
         rates, samples = expected_rates(channel, self.theta(proportion)), channel.samples
         sizes = np.diff(np.linspace(0, n, int(samples.max()) + 2).astype(np.int64)).tolist()
@@ -134,7 +134,7 @@ class Question:
 
 
 def _whole(expected: Floats, size: int) -> Floats:
-    """Whole numbers that sum to the size, nearest to these; the largest rests are rounded up."""
+    """Whole numbers that sum to the size; the largest remainders are rounded up."""
     down = np.floor(expected)
     down[np.argsort(down - expected, kind="stable")[: size - int(down.sum())]] += 1
     return down
@@ -148,7 +148,7 @@ def ask(
     category: Hashable = None,
     mix: Any = None,
 ) -> Question:
-    """The question behind the arguments that all plans share."""
+    """The Question from the arguments that all plans share."""
     made = as_mechanism(numbered(mechanism), prob, epsilon)
     code = made.k - 1
     wanted = getattr(made, "yes", None) if category is None else category
@@ -163,7 +163,7 @@ def ask(
 
 
 def numbered(categories: Any) -> Any:
-    """Numbers as categories where only how many there are is given."""
+    """Numbers as categories if only their number is given."""
     if not isinstance(categories, int | np.integer) or isinstance(categories, bool):
         return categories
     name = "k, the number of categories,"
@@ -176,9 +176,9 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
     if mix is None:
         if has_latent_classes(mechanism.channel):
             raise ArgumentTypeError(
-                f"this design tells the classes {classes.describe()} apart; say in mix= how common "
-                "they are: a number for each, of which only the proportions within the category "
-                "and outside it count"
+                f"mix must give the relative sizes of the latent classes {classes.describe()} of "
+                "this design, one number for each; only the proportions within the category and "
+                "within the rest matter"
             )
         return np.ones(classes.k)
     if isinstance(mix, Mapping):
@@ -187,8 +187,8 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
     inside = found[np.asarray(mechanism.channel.class_of) == code].sum()
     if not 0 < inside < found.sum():
         raise ArgumentValueError(
-            "mix must leave somebody in the category and somebody outside it: how common the "
-            "category is, is said by the proportion"
+            "mix must be above 0 for a class in the category and for a class outside it; the "
+            "argument proportion gives the size of the category"
         )
     return found
 
@@ -196,7 +196,7 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
 def plan(
     kind: Callable[..., Plan], proportion: float, mechanism: tuple[Any, ...], options: Any
 ) -> Plan:
-    """A plan from what all questions share; the mechanism with its prob and epsilon."""
+    """A plan from the arguments that all questions share; mechanism includes prob and epsilon."""
     rest = dict(options)
     category, mix = rest.pop("category", None), rest.pop("mix", None)
     return kind(ask(*mechanism, category=category, mix=mix), proportion, **rest)
@@ -213,10 +213,10 @@ def check_people(n: object) -> int:
 class CategoryOptions(TypedDict, total=False):
     """Category that is planned for.
 
-    category : the one with that proportion; by default the sensitive one, where the mechanism knows
-        it, else the last.  For k-RR and the like it makes no difference.
-    mix : mapping or sequence of floats: how common classes of people are, where the design tells
-        them apart, or the other categories, where it treats them differently; equal by default.
+    category : the category with that proportion; by default the sensitive one, if the mechanism
+        has one, else the last.  For symmetric designs such as k-RR it makes no difference.
+    mix : mapping or sequence of floats: relative sizes of latent classes, or of the other
+        categories, where the design treats them differently; equal by default.
     """
 
     category: Hashable
@@ -226,11 +226,11 @@ class CategoryOptions(TypedDict, total=False):
 class IntervalOptions(CategoryOptions, total=False):
     """Interval whose width is planned, besides `CategoryOptions`.
 
-    target : "population" (people are a sample of it) or "rows" (just these, nobody else: the
+    target : "population" (respondents are a sample of it) or "rows" (only these respondents: the
         nearest whole number of them has the category).
     level, method : as in `Estimate.interval`.
-    assurance : the probability with which the interval is to be no wider than what is returned;
-        by default what is returned is the mean width.
+    assurance : the probability that the interval is at most as wide as planned; by default the
+        mean width is planned.
     """
 
     target: str
@@ -248,19 +248,19 @@ def half_width(
     epsilon: float | None = None,
     **options: Unpack[IntervalOptions],
 ) -> float:
-    """Half the width of the interval that n people will give.
+    """Calculate half the expected width of the interval for n people.
 
     Parameters
     ----------
     n : int
-        People who report, 1 to 2**40.
+        The number of respondents, 1 to 2**40.
     proportion : float
-        The true proportion that one expects, in [0, 1].
+        The expected true proportion, in [0, 1].
     mechanism : Mechanism, sequence of hashables or int
         A mechanism; or the categories, or only their number, of a k-RR with prob or epsilon.
         Samples of one mechanism are of equal size.
     prob, epsilon : float, optional
-        Of the k-RR.
+        The parameter of the k-RR.
     **options
         category and mix, see `CategoryOptions`; target, level, method and assurance, see
         `IntervalOptions`.
@@ -268,7 +268,7 @@ def half_width(
     Returns
     -------
     float
-        Half of high - low: intervals of small proportions are not symmetric.
+        (high - low) / 2; intervals of small proportions are not symmetric.
 
     Raises
     ------
@@ -282,8 +282,8 @@ def half_width(
     >>> round(half_width(8068, 0.1, epsilon=math.log(3), assurance=0.9), 4)
     0.0202
 
-    8,068 people who tell the truth with probability 3/4 give 10% +- 2.0 points; nine
-    times of ten +- 2.03 points or less.
+    8,068 people who report the truth with probability 3/4 give 10% +- 2.0 points on average, and
+    +- 2.02 points or less with probability 0.9.
     """
     size = check_people(n)
     return plan(_Width, proportion, (mechanism, prob, epsilon), options)(size)
@@ -298,20 +298,20 @@ def people(
     epsilon: float | None = None,
     **options: Unpack[IntervalOptions],
 ) -> int:
-    """Sample size for an interval no wider than this to both sides.
+    """Calculate the sample size for an interval of at most this half-width.
 
     Parameters
     ----------
     half_width : float
-        Half of high - low, in (0, 0.5).
+        (high - low) / 2, in (0, 0.5).
     proportion, mechanism, prob, epsilon, **options
         As in `half_width`.
 
     Returns
     -------
     int
-        The smallest n whose interval is no wider in the mean, or with the assurance; then the next
-        larger numbers, 40 to 500 of them, reach it too.
+        The smallest n whose mean half-width is at most this.  With assurance, the smallest n such
+        that it and the next 40 to 500 larger n reach the half-width.
 
     Raises
     ------
@@ -328,8 +328,9 @@ def people(
     >>> people(0.02, 0.1, rr.surveys.direct(["no", "yes"]))
     911
 
-    8,164 people where each has a coin of 3/4; the formula z^2 s (1 - s) / ((p - q)^2 h^2) says
-    8,068, which the default, exact interval does not reach.  Without protection 911 are enough.
+    With probability 3/4 of the truth 8,164 people are needed.  The normal formula
+    z^2 s (1 - s) / ((p - q)^2 h^2) gives 8,068, too few for the default, exact interval.  A direct
+    question needs 911 people.
     """
     wanted = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
     planned = plan(_Width, proportion, (mechanism, prob, epsilon), options)
@@ -337,8 +338,8 @@ def people(
     about = planned.about(wanted)
     if about > MOST_PEOPLE:
         raise ArgumentValueError(
-            f"a half_width of {wanted:g} takes about {about:.2g} people, more than 2**40; ask for "
-            "a wider interval or a larger epsilon"
+            f"a half_width of {wanted:g} needs about {about:.2g} people, more than 2**40; use a "
+            "larger half_width or a larger epsilon"
         )
     start = max(1, math.ceil(about))
     for _ in range(2):  # widths shrink by 1 / sqrt(n), so this lands next to the answer
@@ -346,7 +347,7 @@ def people(
     found = first_accepted(lambda n: width(n) <= wanted, 0, MOST_PEOPLE, start)
     if planned.assurance is None:
         return found
-    # Cut at 0 or 1 a width goes by whole counts over n; otherwise a count matters less.
+    # Widths that are cut at 0 or 1 vary more from one n to the next.
     cut = wanted > min(proportion, 1 - proportion) / 2
     ahead = min(_AHEAD + math.ceil(cut * 2.5 * math.sqrt(found)), _MOST_AHEAD)
     for beyond in range(found + 1, MOST_PEOPLE):
@@ -366,27 +367,27 @@ def least_epsilon(
     design: Callable[..., Mechanism] = KRR,
     **options: Unpack[IntervalOptions],
 ) -> float:
-    """Least epsilon at which n people give an interval no wider than this to both sides.
+    """Calculate the smallest epsilon for n people and an interval of at most this half-width.
 
     Parameters
     ----------
     half_width, n, proportion, **options
         As in `people`.
     categories : sequence of hashables or int
-        The categories, or how many there are.
+        The categories, or their number.
     design : callable
-        `rr.KRR` or another that is made by ``design(categories, epsilon=...)``.
+        `rr.KRR` or another mechanism that ``design(categories, epsilon=...)`` makes.
 
     Returns
     -------
     float
-        The epsilon of a mechanism that was tried and suffices; with the last digits of a double
-        less it does not.  ``design(categories, epsilon=found).epsilon <= found``.
+        The epsilon of a mechanism that reaches the half-width; a smaller one does not, up to
+        rounding errors.  ``design(categories, epsilon=found).epsilon <= found``.
 
     Raises
     ------
     ArgumentValueError
-        Even a direct question is too wide; the message says how wide.
+        The interval is wider even without noise; the message has its half-width.
 
     Examples
     --------
@@ -396,7 +397,7 @@ def least_epsilon(
     >>> round(half_width(2000, 0.1, epsilon=found), 6)
     0.03
 
-    2,000 people and +- 3 points leave room for no more protection than epsilon 1.50.
+    With 2,000 people, an interval of +- 3 points needs an epsilon of at least 1.50.
     """
     wanted = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
     size, categories = check_people(n), numbered(categories)
@@ -408,8 +409,8 @@ def least_epsilon(
     high = largest_epsilon(len(tuple(categories)))
     if (least := width(high)) > wanted:
         raise ArgumentValueError(
-            f"{size:,} people give a half_width of {least:.3g} even without any protection, more "
-            f"than {wanted:g}; see people({wanted:g}, {proportion:g}, epsilon=...)"
+            f"half_width must be at least {least:.3g} for {size:,} people, even without noise, got "
+            f"{wanted:g}; people({wanted:g}, {proportion:g}, epsilon=...) gives the sample size"
         )
     low = 0.0
     while high - low > 1e-13 * high and (middle := (low + high) / 2) > _NO_EPSILON:
@@ -422,7 +423,7 @@ def least_epsilon(
 
 @dataclass(frozen=True)
 class _Width:
-    """The half-width as a function of n: the mean one, or the quantile."""
+    """The mean or a quantile of the half-width, as a function of n."""
 
     question: Question
     proportion: float
@@ -436,10 +437,10 @@ class _Width:
         check_level(self.level)
         if self.assurance is not None:
             check_probability(self.assurance, "assurance", "()")
-            self.question.rate(self.proportion)  # raises where there is no binomial count
+            self.question.rate(self.proportion)  # raises without a binomial count
         if check_target(self.target) == "rows" and self.method not in (None, binomial.METHOD):
             raise ArgumentValueError(
-                f"method {self.method!r} is for the population; for target 'rows' leave it out"
+                f"method must be None for target 'rows', with one interval; got {self.method!r}"
             )
 
     def about(self, wanted: float) -> float:
@@ -465,7 +466,7 @@ class _Width:
         return self._summary((high - low) / 2, weights)
 
     def _some(self, counts: Floats, weights: Floats) -> tuple[Floats, Floats]:
-        """Counts of which one in the middle stands for its neighbours, where they are many."""
+        """The counts, or a grid of them if there are many."""
         if len(counts) <= _ROWS_MOST:
             return counts, weights
         step = -(-len(counts) // (_ROWS_MOST if self.assurance is not None else _ROWS_SMOOTH))
@@ -474,7 +475,7 @@ class _Width:
         return counts[(first + last) // 2], np.add.reduceat(weights, first)
 
     def _summary(self, widths: Floats, weights: Floats) -> float:
-        """The mean, or the least width that is kept with the assurance."""
+        """The mean width, or the smallest that has the assurance."""
         if self.assurance is None:
             return float(widths @ weights / weights.sum())
         order = np.argsort(widths, kind="stable")
@@ -484,7 +485,7 @@ class _Width:
 
 
 def _counts(n: int, rate: float, most: int) -> tuple[Floats, Floats]:
-    """Counts of Bin(n, rate) with their probabilities; where many, a grid that stands for all."""
+    """Counts of Bin(n, rate) with their probabilities, or a grid of them if there are many."""
     reach = _REACH * math.sqrt(n * rate * (1 - rate)) + 40
     first, last = max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach))
     step = -(-(last - first + 1) // most)
@@ -498,7 +499,7 @@ def _counts_of_rows(n: int, ones: int, q: float, p: float) -> tuple[Floats, Floa
     deviation = math.sqrt(variance + (n - ones) * q * (1 - q))
     if deviation > _NORMAL:
         reach = -float(scipy.special.ndtri(_ROWS_REST)) * deviation
-        # Of many millions of counts some thousands are enough.
+        # A grid of some thousand counts is enough.
         step = max(1, math.floor(deviation / 100))
         counts = np.arange(max(0, math.floor(mean - reach)), min(n, mean + reach) + 1, step)
         return counts, np.exp(-(((counts - mean) / deviation) ** 2) / 2)
