@@ -173,6 +173,14 @@ FAILING = {
     "check": lambda: rr.check(NUMBERS, CATEGORIES),
     "frame check": lambda: FRAME.rr.check("y", CATEGORIES),
     "columns of answers": lambda: FRAME.rr.privatize(FRAME["x"], CATEGORIES, 0.75),
+    **{
+        f"{kind.__name__} of answers": lambda kind=kind: FRAME.rr.privatize(
+            kind(WORDS), CATEGORIES, 0.75
+        )
+        for kind in (list, tuple, set, frozenset, pd.Index, pd.Categorical, np.array)
+    },
+    "mapping from answers": lambda: FRAME.rr.privatize(dict.fromkeys(WORDS, rr.KRR([1, 2], 0.75))),
+    "group of answers": lambda: FRAME.rr.privatize("x", CATEGORIES, 0.75, group=tuple(WORDS)),
     "simulate": lambda: rr.simulate(WORDS, CATEGORIES, 0.75, seed=0.5),
 }
 

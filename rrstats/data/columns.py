@@ -39,6 +39,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._checks import quote, type_name
 from rrstats.data.arrow import (
     arrow_kind,
     arrow_objects,
@@ -746,9 +747,6 @@ def is_table(values: Any) -> bool:
 
 def place_of(data: Any, name: Any) -> int:
     """Position of one column of a frame; raises where it is not there just once."""
-    if isinstance(name, list | set | slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame):
-        # Not quoted: it may hold answers.
-        raise ArgumentTypeError(f"a column is given by its name, found {type(name).__name__}")
     labels: Any = data.columns
     if not isinstance(data, pd.DataFrame):  # of Arrow, columns are the cells
         labels = pd.Index(getattr(data, "column_names", labels), dtype=object)
@@ -757,13 +755,18 @@ def place_of(data: Any, name: Any) -> int:
     except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):
         found = slice(0)
     places = np.atleast_1d(np.arange(len(labels))[found])
-    if (times := len(places)) == 1:
+    several = isinstance(name, slice | np.ndarray | pd.Index | pd.Series | pd.DataFrame)
+    if (times := len(places)) == 1 and not several:
         return int(places[0])
+    own = isinstance(name, tuple) and 1 < labels.nlevels == len(name)
+    label = repr(name) if own else quote(name)
+    if several or (not times and label == type_name(name)):  # it may hold answers
+        raise ArgumentTypeError(f"a column is given by its name, found {type_name(name)}")
     there = f"is there {times} times" if times else "is not there"
     near = difflib.get_close_matches(str(name), [str(c) for c in labels], n=1)
     hint = f"; did you mean {near[0]!r}" if near and not times else ""
     listed = ", ".join(repr(c) for c in list(labels)[:20])
-    raise ArgumentValueError(f"column {name!r} {there}{hint}; the columns are {listed}")
+    raise ArgumentValueError(f"column {label} {there}{hint}; the columns are {listed}")
 
 
 def column_of(data: Any, name: Hashable) -> pd.Series[Any]:

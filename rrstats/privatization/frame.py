@@ -109,9 +109,9 @@ def column_mechanisms(
             )
         found = {name: as_mechanism(given) for name, given in columns.items()}
     else:
-        if isinstance(columns, pd.Series | np.ndarray):  # they may hold answers
-            raise ArgumentTypeError(f"columns must be a list of names, found {type_name(columns)}")
         several = isinstance(columns, list | set | pd.Index)
+        if not several and not isinstance(columns, Hashable):  # they may hold answers
+            raise ArgumentTypeError(f"columns must be a list of names, found {type_name(columns)}")
         mechanism = as_mechanism(categories, prob, epsilon)
         names = list(columns) if several else [columns]
         found = dict.fromkeys(names, mechanism)
@@ -255,6 +255,8 @@ def _prepared(
     """The columns to privatize, by label; everything is checked before anything is drawn."""
     prepared: dict[Hashable, _Prepared] = {}
     claims = {} if isinstance(data, pd.DataFrame) else _claims_of(data)
+    if len(plan) > 1 and not {*plan} & {*getattr(data, "column_names", data.columns)}:
+        raise ArgumentValueError(f"none of the {len(plan)} names is a column")  # or an answer
     samples = None if group is None else column_of(data, group)
     names = [] if id is None else id if isinstance(id, list) else [id]
     ids = None if id is None else [column_of(data, one) for one in names]
