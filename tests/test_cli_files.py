@@ -106,23 +106,16 @@ def test_the_plan_of_the_options_makes_the_same_release(folder, capsys):
         ("a, b ,c", ["a", "b ", "c"]),
         ('a," b"', ["a", " b"]),
         ("\N{SNOWMAN},-", ["\N{SNOWMAN}", "-"]),
+        ("-1,0,1", [-1, 0, 1]),
     ],
 )
 def test_words_are_quoted_as_in_csv(folder, capsys, text, expected):
-    """Commas within quotes are part of a word; a blank after a comma is not."""
+    """Commas within quotes are part of a word; ``-1,0,1`` needs no equals sign."""
     pd.DataFrame({"a": [expected[0]] * 20}).to_parquet("w.parquet")
     options = ["--column", "a", "--categories", text, "--prob", NEARLY_ALL_TRUTH]
     done(capsys, "privatize", "w.parquet", "out.parquet", *options)
     assert expected == list(released("out.parquet")["a"].resolve().categories)
     assert [expected[0]] * 20 == pd.read_parquet("out.parquet")["a"].tolist()
-
-
-def test_words_may_begin_with_a_negative_number(folder, capsys):
-    """``--categories -1,0,1`` needs no equals sign."""
-    pd.DataFrame({"a": [-1, 0, 1]}).to_parquet("w.parquet")
-    options = ["--column", "a", "--categories", "-1,0,1", "--prob", "0.5"]
-    done(capsys, "privatize", "w.parquet", "o.parquet", *options)
-    assert (-1, 0, 1) == released("o.parquet")["a"].resolve().categories
 
 
 def test_csv_in_csv_out(folder, capsys):
@@ -300,47 +293,32 @@ BAD = [
     (PRIVATIZE + "answer --categories a,b", 2, "give --prob, the probability"),
     (PRIVATIZE + "answer --prob 0.5 --epsilon 1", 2, "not allowed with argument --prob"),
     (PRIVATIZE + "answer --prob 0.5 --prob 0.5", 2, "--prob must be given once"),
-    (PRIVATIZE + "answer --categories a,b --prob 75", 2, "--prob must be in"),
     (PRIVATIZE + "answer --categories a,b --prob 75", 2, "write 0.75 for 75%"),
-    (PRIVATIZE + "answer --prob x", 2, "invalid float value: 'x'"),
-    (PRIVATIZE + "answer --categories a --prob .5", 2, "at least two"),
     (PRIVATIZE + "answer --categories a,a --prob .5", 2, "distinct"),
     (PRIVATIZE + "answer --categories a,,b --prob .5", 2, "--with-missing"),
-    (PRIVATIZE + "answer --categories '' --prob .5", 2, "argument --categories"),
     (PRIVATIZE + "answer --categories '\"a,b' --prob .5", 2, "quoted as in CSV"),
-    (PRIVATIZE + "answer --categories 'a\nb' --prob .5", 2, "quoted as in CSV"),
     (PRIVATIZE + "answer --categories a,b,c --epsilon 0", 2, "epsilon must be at least"),
     (PRIVATIZE + "visits --categories a,b --prob .5", 2, "'a' is no value of column 'visits'"),
     (PRIVATIZE + "visits --categories 1,300 --prob .5", 2, "which has the type int8"),
     (PRIVATIZE + "anwser --categories a,b --prob .5", 2, "did you mean 'answer'"),
     (f"privatize x.parquet o.parquet {ALL}", 1, "x.parquet"),
     (f"privatize in.parquet x/o.parquet {ALL}", 1, "x"),
-    (f"privatize in.parquet out.csv {ALL}", 2, "format"),
     (f"privatize in.xlsx out.xlsx {ALL}", 2, "in.xlsx"),
     (f"privatize bad.parquet out.parquet {ALL}", 1, "bad.parquet"),
-    (f"privatize in.parquet in.parquet {ALL}", 2, "in.parquet"),
     (f"privatize in.csv o.csv {ALL} --with-missing --missing keep", 2, "contradicts the cat"),
     ("privatize in.parquet o.parquet --plan none.toml", 1, "none.toml"),
     ("privatize in.parquet o.parquet --plan bad.toml", 2, "bad.toml"),
-    (f"privatize in.parquet o.parquet {ALL} --unknown drop", 2, "invalid choice: 'drop'"),
-    ("privatize in.parquet o.parquet --col answer", 2, "unrecognized"),
-    (f"privatize in.parquet {ALL}", 2, "required: OUT"),
     (f"privatize '' o.parquet {ALL}", 2, "the name of a file"),
     ("estimate in.parquet", 2, "does not say"),
-    ("estimate in.parquet --column answer --categories a,b", 2, "--prob"),
     ("estimate in.parquet --prob .5", 2, "name at least one"),
     (
         "estimate in.parquet --column smoker --categories true,false --prob .75 --level 95",
         2,
         "--level must be in (0, 1), got 95",
     ),
-    ("estimate x.parquet", 1, "x.parquet"),
-    ("estimate in.parquet --target all", 2, "invalid choice"),
-    ("check in.parquet", 2, "--column"),
     ("check in.parquet --column answer", 2, "and its --categories, which"),
     ("check x.parquet --column answer --categories a,b", 1, "x.parquet"),
     ("describe in.parquet", 1, "does not say"),
-    ("describe x.parquet", 1, "x.parquet"),
     ("describe in.parquet --statement a.pdf", 2, ".md or .html"),
     ("describe in.parquet --title a", 2, "--statement"),
 ]

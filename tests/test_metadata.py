@@ -85,27 +85,16 @@ def test_numpy_names_are_recorded():
     ("document", "message"),
     [
         (document_of({}, v=2), "version 2, this rrstats reads 1; a newer"),
-        (document_of({}, v="1"), "version '1'"),
         (document_of({}, v=True), "version True"),
         ({"columns": []}, "version None"),
-        ({"v": 1}, "list of 'columns'"),
         ({"v": 1, "columns": {}}, "list of 'columns'"),
         (document_of({}, extra=1), "list of 'columns', no more"),
         ([], "must hold 'v'"),
-        (7, "must hold 'v'"),
         ("{not json", "not JSON"),
-        (b"\xff\xfe", "not JSON"),
         ({"v": 1, "columns": [3]}, "needs a name and a mechanism"),
-        ({"v": 1, "columns": [{"mechanism": {}}]}, "needs a name and a mechanism"),
         ({"v": 1, "columns": [{"name": "answer"}]}, "needs a name and a mechanism"),
-        (document_of({"mechanism": "KRR"}), "needs a name and a mechanism"),
         (document_of({"name": ["answer"]}), "one tag"),
-        (document_of({"name": {"str": 3}}), "one tag"),
         (document_of({"unknown": 3}), "'unknown' of column 'answer' must be one of .*, found 3"),
-        (
-            document_of({"simulated": 0}),
-            r"'simulated' of column 'answer' must be one of \[False, True\], found 0",
-        ),
         (document_of({"simulate": True}), "'simulate' of column 'answer' is unknown; known are"),
         ({"v": 1, "columns": document_of({})["columns"] * 2}, "column 'answer' twice"),
     ],
@@ -134,9 +123,7 @@ def nested(levels):
     yield document_of({"mechanism": {**YES_NO.to_dict(), "categories": [label, "no"]}})
     yield document_of({"name": label})
     yield document_of({"unknown": rows})
-    yield document_of({"extra": rows})
     yield {"v": rows, "columns": []}
-    yield {"v": 1, "columns": rows}
     yield rows
     yield '{"v": 1, "columns": ' + "[" * levels + "]" * levels + "}"
 
@@ -195,7 +182,6 @@ def test_mechanisms_of_a_newer_version():
         (rr.KRR(["yes", "no"], 0.8), "prob 0.8 instead of 0.75;"),
         (rr.KRR(["no", "yes"], 0.75), "the order of the categories;"),
         (rr.KRR(["yes", "no", None], 0.75), "other categories;"),
-        (rr.KRR([True, False], 0.75), "other categories;"),
         (rr.KRR(["yes", "no"], 0.75).then(rr.KRR(["yes", "no"], 0.75)), "Chain instead of KRR;"),
         (rr.KRR([pd.Timestamp("2020-01-01"), "no"], 0.75), "no JSON form instead of KRR;"),
     ],
@@ -320,22 +306,11 @@ def test_documents_share_nothing(frame):
 
 def test_one_fingerprint_holds_nothing_up():
     """All names are there; only a column of which a fingerprint is kept asks for its mechanism."""
-    towns = rr.KRR(range(101), 0.75)
-    records = [ColumnRecord.of("town", towns), ColumnRecord.of("answer", YES_NO)]
-    found = Mechanisms(records)
-    assert list(found) == ["town", "answer"]
-    assert len(found) == 2
-    assert "town" in found._records
-    assert found["answer"] == YES_NO
+    found = Mechanisms([ColumnRecord.of("town", rr.KRR(range(101), 0.75))])
+    assert ["town"] == list(found)
     with pytest.raises(MetadataError, match=r"'town' has more than 100 categories.* give the"):
         found["town"]
-    with pytest.raises(KeyError):
-        found["age"]
     assert "'town': 'only a fingerprint of its categories is kept'" in repr(found)
-    assert found == Mechanisms(records)
-    assert found != Mechanisms(records[:1])
-    assert Mechanisms(records[1:]) == {"answer": YES_NO}
-    assert Mechanisms([]) == {}
 
 
 @pytest.mark.parametrize("text", [b"{", b"9" * 5000, b"[" * 100_000])

@@ -64,21 +64,15 @@ def by_parquet(frame):
 KEPT = {
     "copy": lambda f: f.copy(),
     "slice": lambda f: f.iloc[10:50],
-    "mask": lambda f: f[f["id"] < 30],
     "assign another column": lambda f: f.assign(x=1),
     "sort": lambda f: f.sort_values("answer", kind="stable"),
-    "sample": lambda f: f.sample(20, random_state=1),
-    "dropna": lambda f: f.dropna(),
     "set and reset index": lambda f: f.set_index("id").reset_index(),
     "select columns": lambda f: f[["answer", "often"]],
     "rename another column": lambda f: f.rename(columns={"region": "land"}),
     "concat of one wave's parts": lambda f: pd.concat([f.head(40), f.tail(60)]),
     "concat with the like": lambda f: pd.concat([f, released(2)]),
-    "get a group": lambda f: f.groupby("region").get_group("a"),
     "as a Categorical": lambda f: f.astype({"answer": "category"}),
-    "as objects": lambda f: f.astype(object),
     "as another integer": lambda f: f.astype({"often": "Int16"}),
-    "pipe": lambda f: f.pipe(lambda g: g),
     "pickle": lambda f: pickle.loads(pickle.dumps(f)),
     "Parquet": by_parquet,
 }
@@ -101,18 +95,13 @@ def test_kept(name):
 LOST = {
     "merge with a plain frame": lambda f: f.merge(plain(), on="id"),
     "merge into a plain frame": lambda f: plain().merge(f, on="id"),
-    "join of a plain frame": lambda f: f.join(plain()[["sex"]]),
-    "left merge": lambda f: plain().head(30).merge(f, on="id", how="left"),
     "concat with one that says nothing": lambda f: pd.concat([f, silent(released(2))]),
-    "concat of plain columns": lambda f: pd.concat([f, plain()[["sex"]]], axis=1),
     "a frame of the frame": lambda f: pd.DataFrame(f),
     "a frame of its columns": lambda f: pd.DataFrame({c: f[c] for c in ("answer", "often")}),
     "columns put into a plain frame": lambda f: plain().assign(
         answer=f["answer"], often=f["often"]
     ),
     "CSV": lambda f: pd.read_csv(io.StringIO(f.to_csv(index=False))),
-    "JSON": lambda f: pd.read_json(io.StringIO(f.to_json())),
-    "records": lambda f: pd.DataFrame(f.to_dict("records")),
 }
 
 
@@ -150,7 +139,6 @@ def test_concat_of_different_waves():
 
 GONE = {
     "drop": lambda f: f.drop(columns="often"),
-    "select": lambda f: f[["id", "answer"]],
     "a column as a frame": lambda f: f["answer"].to_frame(),
     "del": lambda f: (f.pop("often"), f)[1],
 }
@@ -171,7 +159,6 @@ def test_dropped(name):
 
 WAVES = {
     "rename": (lambda f: f.rename(columns={"answer": "reply"}), "reply"),
-    "set columns": (lambda f: f.set_axis(["id", "reply", "often", "region"], axis=1), "reply"),
     "merge of two waves": (lambda f: f.merge(released(2), on="id"), "answer_x"),
     "join of two waves": (lambda f: f.join(released(2)[["answer"]].add_suffix("_2")), "answer_2"),
     "prefix": (lambda f: f.add_prefix("w1_"), "w1_answer"),
@@ -218,7 +205,6 @@ def test_two_waves_side_by_side():
 
 UNFIT = {
     "other values": (lambda f: f.assign(answer=range(100)), "of kind int"),
-    "a comparison": (lambda f: f.assign(answer=f["answer"] == "yes"), "of kind bool"),
     "text of numbers": (lambda f: f.assign(answer=0, often=f["often"].astype(str)), "of kind"),
     "other categories": (
         lambda f: f.assign(
@@ -253,13 +239,10 @@ def test_unnoticed():
 
 
 RESHAPED = {
-    "groupby.size": lambda f: f.groupby("region").size().to_frame("n"),
     "value_counts": lambda f: f["answer"].value_counts().to_frame(),
     "crosstab": lambda f: pd.crosstab(f["answer"], f["region"]),
     "pivot": lambda f: f.pivot(index="id", columns="region", values="answer"),
     "melt": lambda f: f.melt(id_vars="id", value_vars=["answer"]),
-    "transpose": lambda f: f.T,
-    "stack": lambda f: f[["answer"]].stack().to_frame(),
 }
 
 

@@ -109,14 +109,12 @@ def test_epsilon_of_a_row_is_the_sum_rounded_up():
     ("mechanism", "facts", "said"),
     [
         (KRR, {}, "Missing answers, and answers outside this list, were first replaced by one of"),
-        (KRR, {"unknown": "uniform"}, "Missing answers, and answers outside this list, were first"),
         (KRR, {"unknown": "raise"}, "Missing answers, and answers outside this list, would have"),
         (KRR, {"missing": "keep"}, "Missing answers were left as they were: the file shows who"),
         (KRR, {"missing": "raise"}, "Missing answers would have stopped the release"),
         (rr.KRR(["a", None], 0.75), {}, "A missing answer is one of the possible answers and is"),
         (KRR, {"unknown": "raise", "missing": "keep"}, "Answers outside this list would have"),
         (KRR, {"unknown": "raise", "missing": "keep"}, "Missing answers were left as they were"),
-        (KRR, {"keyed": True}, "computed from a secret key"),
         (KRR, {"keyed": True}, "In \u201canswer\u201d the bits come from a secret key instead."),
         (rr.KRR(["a", None], 0.75), {"missing": "keep"}, statements.PROMISE),
     ],
@@ -167,30 +165,25 @@ def test_the_promise_is_told_for_each_column():
         assert said in page
 
 
-def test_simulated_noise_is_said_first_and_loudly():
-    """The first thing after the title; and the epsilon in the table is void."""
+def test_nothing_is_promised_of_simulated_noise():
+    """Said first; neither promise, nor odds, nor an epsilon stand for noise that is no noise."""
+    page = paragraphs(record(simulated=True))
+    assert "For \u201canswer\u201d nothing is promised: the noise was simulated." in page
+    for text in (statements.PROMISE, statements.EXACT, "odds", "afterwards"):
+        assert text not in page
     page = statement([record(), record(name="other", simulated=True)])
     assert page.split("\n\n")[1].startswith("> **NOT PROTECTED. The noise in \u201cother\u201d was")
-    assert "| other | 3 | 75% | 1.792, void: the noise was simulated |" in words(page)
-    assert "| answer | 3 | 75% | 1.792 |" in words(page)
+    page = words(page)
+    assert statements.PROMISE in page
+    assert "| other | 3 | 75% | 1.792, void: the noise was simulated |" in page
+    assert "| answer | 3 | 75% | 1.792 |" in page
+    assert "\u201canswer\u201d: epsilon 1.792. A report" in page
+    assert "\u201cother\u201d: epsilon" not in page
+    assert "Epsilon of a whole row: void, because noise was simulated." in page
     assert "NOT PROTECTED" not in statement([record()])
     shown = statements.describe([record(simulated=True)])
     assert shown.startswith("NOT PROTECTED. ")
-
-
-def test_nothing_is_promised_of_simulated_noise():
-    """Neither the promise, nor odds, nor an epsilon of the row stand for noise that is no noise."""
-    page = paragraphs(record(simulated=True))
-    assert "For \u201canswer\u201d nothing is promised: the noise was simulated." in page
-    assert "Epsilon of a whole row: void, because noise was simulated." in page
-    for text in (statements.PROMISE, statements.EXACT, "odds", "afterwards"):
-        assert text not in page
-    page = paragraphs(record(simulated=True), record(name="other"))
-    assert statements.PROMISE in page
-    assert "\u201cother\u201d: epsilon 1.792. A report" in page
-    assert "\u201canswer\u201d: epsilon" not in page
-    assert "Epsilon of a whole row: void" in page
-    assert "odds" not in statements.describe([record(simulated=True)])
+    assert "odds" not in shown
 
 
 @pytest.mark.parametrize("prob", [0.9, 0.51, 1 / 3 + 1e-9, 0.99999])
@@ -284,22 +277,16 @@ def test_the_rounds_of_a_chain_are_on_the_page():
 
 
 def test_a_general_design_is_a_table():
-    """A design with other reports than answers is shown truth by truth, never transposed."""
+    """Never transposed; also where all truths but one are told alike."""
     mechanism = rr.MatrixDesign(list("abc"), catalogue.ASYMMETRIC.entries, reports=list("rstu"))
     page = paragraphs(record(mechanism))
     assert "| true answer | report: r | report: s | report: t | report: u |" in page
     assert "| a | 60% | 20% | 15% | 5% |" in page
     assert "| b | 5% | 70% | 5% | 20% |" in page
     assert f"| answer | 3 | see below | {round_up(mechanism.epsilon)} |" in page
-
-
-def test_a_design_that_favours_one_answer_is_not_called_even():
-    """All truths told alike but one: the short sentence would be wrong, so there is a table."""
     rows = [["3/4", "1/8", "1/8"], ["1/8", "3/4", "1/4"], ["1/8", "1/8", "5/8"]]
     law = [list(map(Fraction, row)) for row in rows]
-    page = paragraphs(record(rr.MatrixDesign(list("abc"), law)))
-    assert "see below" in page
-    assert "| c | 12.5% | 25% | 62.5% |" in page
+    assert "| c | 12.5% | 25% | 62.5% |" in paragraphs(record(rr.MatrixDesign(list("abc"), law)))
 
 
 def test_reports_that_support_several_answers_are_called_so():
@@ -442,10 +429,8 @@ def test_the_document_on_the_page_reads_back():
     ("prob", "shown"),
     [
         (0.5, "50%"),
-        (1 / 3, "33.33%"),
         (0.99999, "99.999%"),
         (1 - 2**-40, "99.999999999909%"),
-        (1e-9, "1e-07%"),
         (0.0, "0%"),
         (1.0, "100%"),
     ],
@@ -471,12 +456,9 @@ def test_a_chance_is_close_in_odds():
         ("\x1b]0;x\x07", "\\x1b]0;x\\x07"),
         ("\u202eabc", "\\u202eabc"),
         ("\ud800", "\\ud800"),
-        ("\N{SNOWMAN}\u00e4", "\N{SNOWMAN}\u00e4"),
         ("\u0646\u200c\u0645", "\u0646\u200c\u0645"),
         ("  ", "'  '"),
         (None, "(no answer)"),
-        (True, "True"),
-        (2.5, "2.5"),
         (b"\x00", "b'\\\\x00'"),
         (("a", 1), "('a', 1)"),
     ],
