@@ -259,27 +259,19 @@ def bad_files():
         "truncated.parquet": good[:-20],
         "cut in the middle.parquet": good[:100] + good[400:],
         "damaged.parquet": good[:30] + bytes(600) + good[630:],
-        "empty.parquet": b"",
-        "text.parquet": text,
         "encrypted.parquet": good[:-4] + b"PARE",
         "stream.arrow": sink.getvalue().to_pybytes(),
         "text.feather": text,
-        "empty.feather": b"",
         "empty.csv": b"",
-        "blank.csv": b"\n\n",
         "latin.csv": b"id,answer\n1,na\xefve\n",
         "utf16.csv": text.decode().encode("utf-16"),
         "nul.csv": b"id,answer\n1,\0never\n",
-        "ragged.csv": text + b"3\n",
         "longer.csv": text + b"3,never,4\n",
         "open quote.csv": text + b'3,"never\n',
         "stray quote.csv": text + b'3,ne"ver\n',
         "after quote.csv": text + b'3,"ne"ver\n',
         "old mac.csv": b"id,answer\r1,never\r",
-        "old mac at first.csv": b"id,answer\r1,never\n2,once\n",
-        "mac header.csv": b"id,answer\r",
         "long header.csv": b'id,"answer\n1,never\n"2,once\n',
-        "header.csv": b'"id,answer\n',
         "not zipped.csv.gz": text,
         "cut.csv.gz": __import__("gzip").compress(text * 100)[:-15],
     }
@@ -303,9 +295,7 @@ def test_bad_files_are_refused_and_leave_nothing(tmp_path, name):
 
 BAD_COLUMNS = {
     "nothing": ({}, ArgumentValueError, "at least one"),
-    "not a mapping": (17, ArgumentTypeError, "mapping"),
     "no such column": ({"anwser": KRR}, ArgumentValueError, "did you mean 'answer'"),
-    "number": ({3: KRR}, ArgumentValueError, "column 3 .* is not there"),
     "nested": ({"list": KRR}, ArgumentTypeError, "one plain value"),
     "type": ({"id": KRR}, ArgumentTypeError, "kind str"),
     "no mechanism": ({"answer": WORDS}, ArgumentTypeError, "prob"),
@@ -369,7 +359,6 @@ def test_zero_row_groups(tmp_path):
 BAD_TARGETS = {
     "format": ("source.parquet", "target.csv", "of the source's format"),
     "ending": ("source.parquet", "target.txt", "must end in"),
-    "gz": ("source.csv", "target.csv.gz", "of the source's format"),
     "same": ("source.parquet", "source.parquet", "another path"),
     "same in other words": ("source.parquet", "x/../source.parquet", "another path"),
     "file for a directory": ("source", "target.parquet", "must be a directory"),
@@ -410,8 +399,6 @@ def spoil_directory(path, how):
         pq.write_table(data.set_column(0, "id", pa.array([1, 2, 3], pa.int16())), file)
     elif how == "text":
         (path / "notes.txt").touch()
-    elif how == "damaged":
-        file.write_bytes(b"PAR1")
     elif how == "reports":
         pq.write_table(samples.with_document(data, "answer"), file)
     elif how == "link":
@@ -427,7 +414,6 @@ def spoil_directory(path, how):
         ("names", r"z\.parquet differs"),
         ("types", r"z\.parquet differs.*column 'id'"),
         ("text", r"notes\.txt"),
-        ("damaged", r"z\.parquet"),
         ("reports", r"different things.*z\.parquet"),
         ("link", "more is no Parquet file"),
         ("answer=never", "tells column 'answer'"),
