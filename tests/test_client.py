@@ -200,7 +200,7 @@ def test_samples_need_their_label():
     m = EXAMPLES["Samples, mixed"]()
     assert rr.client.report(m, "01", group="dice") in m.report_space.categories
     for group in (None, "darts", 1):
-        with pytest.raises((TypeError, ValueError), match=r"the samples \['dice'"):
+        with pytest.raises((TypeError, ValueError), match=r"one of \['dice'"):
             rr.client.report(m, "01", group=group)
     with pytest.raises(ArgumentTypeError, match="has only one"):
         rr.client.report(M, "once", group="dice")
