@@ -1,4 +1,4 @@
-"""Metadata of privatized columns: read, find, and `carry` after a merge."""
+"""Metadata of privatized columns: `read` and `find` records, and `carry` them over a merge."""
 
 from rrstats.mechanisms.serialization import carry, find, read
 from rrstats.mechanisms.serialization import (

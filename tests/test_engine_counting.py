@@ -484,7 +484,7 @@ def test_what_the_data_say(engine):
     if engine == "pyspark":  # what it says of a column goes with it under another name
         assert rr.tally(pandas) == rr.tally(data.withColumnRenamed("answer", "reply"))
     for frame_ in (pandas, data):
-        with pytest.raises(MetadataError, match="contradicts what the data say"):
+        with pytest.raises(MetadataError, match="contradicts the column's record"):
             rr.tally(frame_, KRR(M.categories, 0.5))
         with pytest.raises(ArgumentValueError, match="by must be ordinary values"):
             rr.tally(frame_, KRR(["n", "s"], 0.5), columns="region", by="answer")

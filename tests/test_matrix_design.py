@@ -321,10 +321,10 @@ def test_why_reports_tell_nothing():
     shown = {"a": "x", "b": "y", "c": "x"}
     for matrix, shows, reason in (
         ([[0.25] * 3, [0.75] * 3], None, "all 3 true answers .* choose another probability"),
-        (some, None, "some true answers are reported like others"),
-        (mixture, None, "like a mixture of others"),
-        (mixture, shown, "like a mixture of others"),
-        (some, {"a": "x", "b": "y", "c": "y"}, "some true answers are reported like others"),
+        (some, None, "some true answers have the same report probabilities"),
+        (mixture, None, "as a mixture of others"),
+        (mixture, shown, "as a mixture of others"),
+        (some, {"a": "x", "b": "y", "c": "y"}, "some true answers have the same report"),
     ):
         m = MatrixDesign(["a", "b", "c"], matrix, shows=shows)
         with pytest.raises(NotIdentifiableError, match=f"condition number .*{reason}"):

@@ -195,7 +195,7 @@ def test_contradictions_raise(frame, given, words):
         lambda: frame["answer"].rr.estimate(given),
         lambda: rr.tally(frame["answer"], given),
     ):
-        with pytest.raises(MetadataError, match=f"contradicts what the data say of it: {words}"):
+        with pytest.raises(MetadataError, match=f"contradicts the column.s record: {words}"):
             use()
     same = frame.rr.estimate("answer", ["yes", "no"], 0.75).to_frame()
     pd.testing.assert_frame_equal(same, frame.rr.estimate("answer").to_frame())
@@ -217,7 +217,7 @@ def test_categories_without_a_json_form():
     days = pd.to_datetime(["2020-01-01", "2020-01-02"])
     data = pd.DataFrame({"day": list(days) * 5, "answer": ["yes", "no"] * 5})
     plan = {"day": rr.KRR(list(days), 0.75), "answer": YES_NO}
-    with pytest.warns(UnrecordedWarning, match="not recorded .*Timestamp.* no JSON form") as caught:
+    with pytest.warns(UnrecordedWarning, match="no record .*Timestamp.* no JSON form") as caught:
         out = rr.privatize(data, plan, rng=Counting(1))
     assert len(caught) == 1
     with pytest.raises(MetadataError, match="epsilon is unknown"):  # not that of one column

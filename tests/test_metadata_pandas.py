@@ -131,7 +131,7 @@ def test_concat_of_different_waves():
     waves = [released(1), released(2, second)]
     both = pd.concat(waves, ignore_index=True)
     assert both.rr.mechanisms == {}
-    with pytest.raises(MetadataError, match=r"different things .* column of mechanisms when you"):
+    with pytest.raises(MetadataError, match=r"different records .* column of mechanisms when you"):
         carry(both, *waves)
     both["how"] = [YES_NO] * 100 + [second] * 100
     assert both.rr.estimate("answer", mechanism="how").to_frame()["n"].tolist() == [200, 200]
@@ -178,7 +178,7 @@ def test_renamed(name):
     if "answer" in other.columns:  # the first wave, under its old name
         assert {"answer": YES_NO, "often": OFTEN} == carry(other, frame).rr.mechanisms
         return
-    with pytest.raises(MetadataError, match="may be it: give names="):
+    with pytest.raises(MetadataError, match="may be this column: give names="):
         carry(other, frame)
     often = next(column for column in other.columns if "often" in column)
     carried = carry(other, frame, names={"answer": new, "often": often})
@@ -194,7 +194,7 @@ def test_two_waves_side_by_side():
     with pytest.raises(MetadataError, match="'answer' that target does not have from it"):
         carry(both, second)
     answers = second[["id", "answer"]]
-    with pytest.raises(MetadataError, match=r"'often' that .*one of \['id', 'region'\] may be it"):
+    with pytest.raises(MetadataError, match=r"'often' that .*one of .*'region'\] may be this"):
         carry(both, answers, names={"answer": "answer_2"})  # it may have been renamed before
     both = carry(both, answers, names={"answer": "answer_2"}, dropped=["often"])
     assert list(both.rr.mechanisms) == ["answer_1", "often", "answer_2"]
@@ -339,7 +339,7 @@ def test_raw_column_of_that_name_is_not_claimed():
     assert ["answer"] == list(carry(merged, reports, raw).rr.mechanisms)
     renamed = released()[["id", "often"]].rename(columns={"often": "freq"})
     merged = plain().merge(renamed, on="id")
-    with pytest.raises(MetadataError, match=r"one of \['freq'\] may be it"):
+    with pytest.raises(MetadataError, match=r"one of \['freq'\] may be this column"):
         carry(merged, plain(), renamed, dropped=["answer"])
     carried = carry(merged, plain(), renamed, names={"often": "freq"}, dropped=["answer"])
     assert {"freq": OFTEN} == carried.rr.mechanisms
@@ -364,7 +364,7 @@ def test_contradicting_sources(changes):
         (silent(frame), [other, frame]),
         (frame, [other]),
     ]:
-        with pytest.raises(MetadataError, match="two different things"):
+        with pytest.raises(MetadataError, match="two different records"):
             carry(target, *sources)
 
 

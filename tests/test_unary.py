@@ -234,7 +234,7 @@ def test_the_nearest_doubles_to_a_request(epsilon):
         (SYMMETRIC, (0.7,), {"epsilon": 1}, "found prob and epsilon"),
         *((SYMMETRIC, (one,), {}, "in [0.5, 1), got") for one in (0.4, math.nan)),
         (SYMMETRIC, (1.0,), {}, "1 is no privacy"),
-        (SYMMETRIC, (75,), {}, "each bit is reported as it is"),
+        (SYMMETRIC, (75,), {}, "each bit is reported unchanged"),
         (SYMMETRIC, ("0.7",), {}, "prob must be a number"),
         (SYMMETRIC, (), {"epsilon": -1}, "at least 0"),
         (SYMMETRIC, (), {"epsilon": 80}, "largest possible is 73.47"),

@@ -1,4 +1,4 @@
-"""Embedded public-domain survey data with sensitive answers; origin and licence in SOURCES.md."""
+"""Public-domain survey data with sensitive answers; SOURCES.md gives origin and licence."""
 
 from __future__ import annotations
 
@@ -45,10 +45,9 @@ def _read(name: str) -> pd.DataFrame:
 
 
 def load_rand_health() -> pd.DataFrame:
-    """The RAND Health Insurance Experiment: 20,190 person-years, several for most persons.
+    """Load the RAND Health Insurance Experiment: 20,190 person-years, several for most persons.
 
-    No column says which rows are one person's, so statements are about rows, and an epsilon
-    is that of one report.
+    No column identifies the person, so estimates are about rows, and an epsilon is for one report.
     Columns: health (Categorical: excellent, good, fair, poor, as rated by the person),
     visited_doctor (bool: at least one outpatient visit in the year), doctor_visits (int),
     coinsurance_percent (int: the share of the bill paid by the person), deductible_plan (bool),
@@ -65,7 +64,7 @@ def load_rand_health() -> pd.DataFrame:
 
 
 def load_anes96() -> pd.DataFrame:
-    """The American National Election Study of 1996: 944 people, one row each.
+    """Load the American National Election Study of 1996: 944 people, one row each.
 
     Columns: party (Categorical, k = 7, from strong democrat to strong republican), vote
     (Categorical: Clinton, Dole; the expected vote), age (int, years), education (Categorical, 7

@@ -1,20 +1,21 @@
-"""Channels given by a matrix, a product of two, or those of several samples: exact fractions.
+"""Channels with exact fractions: a matrix, a product of two channels, or several samples.
 
 ``matrix[report, truth]`` has m rows and a column for each class of true answers; columns sum
-to 1.  The unbiased estimate is a left inverse of it times the rates of the reports: a design's
-own (the mean score of Kuk's cards), or else (P' D^-1 P)^-1 P' D^-1 with D the distribution of
-the reports where all classes are equally common, which is the inverse where P is square.
+to 1.  The unbiased estimate is a left inverse of the matrix times the rates of the reports.  Some
+designs have their own left inverse (the mean score of Kuk's cards).  The default is
+(P' D^-1 P)^-1 P' D^-1, with D the distribution of the reports when all classes are equally common;
+for a square P it is the inverse.
 
-A design may tell latent classes apart that are finer than its categories: people with a trait who
-say so and others who deny it are one category.  Then only the categories need to be identified.
+A design may have more latent classes than categories: people with a trait who report it and people
+who deny it are one category.  Then only the categories need to be identified.
 
-Several samples of the same people stand on top of one another in a `StackedChannel`; a tally of it
-knows the size of every sample, which counts as given, and people as assigned to samples by chance.
-In mixed designs every sample alone identifies the proportions (versions of a questionnaire, waves
-with other parameters, some who answer directly): the estimate is the mean of the scores of all
-respondents, each debiased by their own channel.  In two-sample designs only all samples together
-do (an unrelated question of unknown prevalence, cheater detection): the estimate is one left
-inverse of the stacked matrix.
+A `StackedChannel` holds several samples of one population.  Inference is conditional on the sizes
+of the samples, and people are assumed to be randomly assigned to them.  In mixed designs every
+sample alone identifies the proportions (versions of a questionnaire, waves with other parameters,
+a sample with direct answers): the estimate is the mean of the scores of all respondents, each
+debiased by their own channel.  In two-sample designs only all samples together do (an unrelated
+question of unknown prevalence, cheater detection): the estimate uses one left inverse of the
+stacked matrix.
 Sources: van den Hout and van der Heijden (2002); Chaudhuri (2011) for scores.
 """
 
@@ -44,14 +45,14 @@ from rrstats.mechanisms.channel import (
 Entries = tuple[tuple[Fraction, ...], ...]
 
 _MOST_CONDITION = 1e12
-"""Beyond this condition number of the information, estimates are no more than rounding errors."""
+"""Above this condition number of the information matrix estimates are only rounding error."""
 
 _ALIKE = 1e-5
-"""Probabilities that differ by less, relatively, are taken for equal in an error's reason."""
+"""The relative difference below which error messages treat probabilities as equal."""
 
 
 class MatrixForm:
-    """The algebra of an exact matrix; reports are codes 0 .. m-1."""
+    """Operations on an exact matrix; reports are codes 0 .. m-1."""
 
     inverse: Entries | None
     is_multinomial = True
@@ -84,20 +85,20 @@ class MatrixForm:
     @cached_property
     def max_likelihood_ratio(self) -> Fraction | float:
         """The largest ratio within a row, between any two classes."""
-        # Rows of designs hold few objects, each many times; to compare fractions is slow.
+        # Rows repeat few objects many times, and comparing fractions is slow.
         rows = [{id(x): x for x in row}.values() for row in self._comparable if any(row)]
         return max(Fraction(max(row), min(row)) if all(row) else math.inf for row in rows)
 
     @property
     def _comparable(self) -> Iterable[Sequence[Fraction | int]]:
-        """The rows of the matrix, each up to a factor of its own."""
+        """The rows of the matrix, each up to a factor."""
         return self.entries
 
     @cached_property
     def binomial_rates(self) -> BinomialRates | None:
-        """The rates of the reports that name a category, where other truths are all alike in it.
+        """The rates of each report, if all other true answers give it the same probability.
 
-        So in every design of two categories and two reports, and in forced response.
+        This holds for all designs with two categories and two reports, and for forced response.
         """
         if not self._names_categories:
             return None
@@ -109,7 +110,7 @@ class MatrixForm:
 
     @property
     def _names_categories(self) -> bool:
-        """True where there is a report for each category, and no finer class."""
+        """True if there is one report for each category, and classes are categories."""
         return self.m == self.k == len(self.class_of)
 
     @cached_property
@@ -119,13 +120,13 @@ class MatrixForm:
 
     @cached_property
     def left_inverse(self) -> Floats:
-        """(k, m): the design's own, or that of `left_inverse`."""
+        """(k, m) the design's own left inverse, or the one of `left_inverse`."""
         if self.inverse is not None:
             return fixed(np.array([[float(x) for x in row] for row in self.inverse]))
         return fixed(left_inverse(self.matrix, recode_matrix(self)))
 
     def support_counts(self, counts: ArrayLike) -> Floats:
-        """(..., k) in a square matrix each report supports its category; else none does."""
+        """(..., k) the counts if each report names a category; otherwise NaN."""
         found = np.asarray(counts, dtype=np.float64)
         return found if self._names_categories else np.full((*found.shape[:-1], self.k), np.nan)
 
@@ -139,7 +140,7 @@ class MatrixForm:
         return score_covariance(self.left_inverse.T, rates, target)
 
     def scores(self, reports: NDArray[Any]) -> Floats:
-        """(n, k) unbiased values: the column of the left inverse for each report."""
+        """(n, k) unbiased values: for each report its column of the left inverse."""
         return np.asarray(self.left_inverse.T[reports])
 
     def likelihood(self, reports: NDArray[Any]) -> Floats:
@@ -181,7 +182,7 @@ class MatrixChannel(MatrixForm):
 
 @dataclass(frozen=True)
 class ProductChannel(MatrixForm):
-    """The channel of the reports of ``first``, randomized once more by ``second``."""
+    """The channel of reports of ``first`` that ``second`` randomizes again."""
 
     first: MultinomialChannel
     second: MultinomialChannel
@@ -194,9 +195,9 @@ class ProductChannel(MatrixForm):
 
     @cached_property
     def _whole(self) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-        """(m, classes) whole numbers, and (m,) those by which each row is divided.
+        """(m, classes) integers, and the (m,) denominators of the rows.
 
-        Sums of fractions, or fractions of these sums, would take a hundred times as long.
+        Sums of fractions would take a hundred times as long.
         """
         rows, low = _over_one(self.second.entries)
         columns, high = _over_one(zip(*self.first.entries, strict=True))
@@ -224,7 +225,7 @@ class ProductChannel(MatrixForm):
 def _over_one(
     rows: Iterable[Sequence[Fraction]],
 ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
-    """The numerators of rows of fractions over one denominator for each row, and those."""
+    """The numerators of rows of fractions over a common denominator, and the denominators."""
     listed = list(rows)
     common = [math.lcm(*{part.denominator for part in row}) for row in listed]
     whole = [
@@ -235,10 +236,10 @@ def _over_one(
 
 
 def score_covariance(scores: Floats, rates: Floats, target: str) -> Floats:
-    """(..., k, k) covariance of one report's score where the cells have these rates.
+    """(..., k, k) covariance of one report's score if the cells have these rates.
 
     scores : (m, k).  rates : (..., m).
-    E[score score' | truth] is the same for both targets; what is subtracted differs.
+    E[score score' | truth] is the same for both targets; the subtracted term differs.
     """
     second = np.einsum("ra,...r,rb->...ab", scores, rates, scores)
     mean = rates @ scores
@@ -251,12 +252,12 @@ def score_covariance(scores: Floats, rates: Floats, target: str) -> Floats:
 
 
 def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) -> Floats:
-    """(k, m) L with L @ matrix == recode, of least variance where all classes are equally common.
+    """(k, m) L with L @ matrix == recode, and the least variance if all classes are equally common.
 
-    matrix : (m, classes), of one sample or of several on top of one another.
+    matrix : (m, classes), of one sample or of several stacked samples.
     recode : (k, classes) the map to the categories.
-    sizes : (m,) the size of each row's sample, where samples differ in size.
-    Raises NotIdentifiableError, with the condition number, where there is none.
+    sizes : (m,) the size of each row's sample, if samples differ in size.
+    Raises NotIdentifiableError, with the condition number, if there is no such L.
     """
     possible = matrix.sum(axis=1) > 0
     weighted = np.zeros_like(matrix.T)
@@ -281,22 +282,22 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
 
 
 def _reason(matrix: Floats) -> str:
-    """The reason why reports do not identify the categories, and a way out."""
+    """The reason why reports do not identify the categories, and a remedy."""
     samples = round(float(matrix[:, 0].sum()))  # each adds 1 to the sum of a column
     if samples > 1 and _alike(blocks := matrix.reshape(samples, -1), blocks[0]):
         return (
-            "all samples have the same probabilities, so that together they tell no more than "
-            "one; the samples must differ"
+            "all samples have the same probabilities, so together they carry no more information "
+            "than one; the samples must differ"
         )
     columns = matrix.T
     if _alike(columns, columns[0]):
         return (
-            f"all {len(columns)} true answers are reported alike, so that reports carry no "
-            "information; choose another probability"
+            f"all {len(columns)} true answers have the same report probabilities, so reports carry "
+            "no information; choose another probability"
         )
     return (
-        "some true answers are reported like others, or like a mixture of others; merge "
-        "categories, or let them make more different reports"
+        "some true answers have the same report probabilities as others, or as a mixture of "
+        "others; merge categories, or choose a matrix that distinguishes them"
     )
 
 
@@ -312,8 +313,8 @@ class StackedChannel(MatrixForm):
     """The channels of several samples, over the same classes of true answers.
 
     parts : one multinomial channel for each sample.
-    class_of : the category of each class; by default the classes are the categories.
-    Where the sizes of samples are not given they count as equal.
+    class_of : the category of each class.
+    If the sizes of samples are not given, they count as equal.
 
     >>> from rrstats.mechanisms.support_channel import KRRChannel
     >>> parts = (KRRChannel.of(2, Fraction(3, 4)), KRRChannel.of(2, Fraction(9, 10)))
@@ -341,7 +342,7 @@ class StackedChannel(MatrixForm):
 
     @cached_property
     def is_separable(self) -> bool:
-        """True where every sample identifies the categories by itself."""
+        """True if every sample alone identifies the categories."""
         if has_latent_classes(self):
             return False
         try:
@@ -358,7 +359,7 @@ class StackedChannel(MatrixForm):
 
     @property
     def entries(self) -> Entries:
-        """The exact matrix, one part on top of the other."""
+        """The exact stacked matrix of all parts."""
         return tuple(row for part in self.parts for row in part.entries)
 
     def split(self, values: ArrayLike) -> list[Any]:
@@ -366,7 +367,7 @@ class StackedChannel(MatrixForm):
         return np.split(np.asarray(values, dtype=np.float64), self.bounds[1:-1], axis=-1)
 
     def support_counts(self, counts: ArrayLike) -> Floats:
-        """(..., k) the sum over samples; NaN where the reports of one support no category."""
+        """(..., k) the sum over samples; NaN if the reports of a sample support no category."""
         pairs = zip(self.parts, self.split(counts), strict=True)
         total = sum(part.support_counts(block) for part, block in pairs)
         if has_latent_classes(self):
@@ -376,8 +377,7 @@ class StackedChannel(MatrixForm):
     def solve(self, rates: ArrayLike, sizes: Floats | None = None) -> Floats:
         """(..., m) rates within each sample to (..., k) unbiased proportions.
 
-        sizes : (m,) the size of each cell's sample; NaN comes out where one that is needed is
-            empty.
+        sizes : (m,) the size of each cell's sample; the result is NaN if a needed sample is empty.
         """
         return np.asarray(rates, dtype=np.float64) @ self._weights(sizes).T
 
@@ -399,7 +399,7 @@ class StackedChannel(MatrixForm):
         try:
             if sizes.any():
                 return left_inverse(self.matrix, recode_matrix(self), sizes)
-        except NotIdentifiableError:  # a needed sample is empty, or next to nothing beside another
+        except NotIdentifiableError:  # a needed sample is empty, or far smaller than another
             if sizes.all():
                 return alike
         return np.full_like(alike, np.nan)
@@ -418,11 +418,11 @@ class StackedChannel(MatrixForm):
         return found - (mean[..., None] * np.eye(self.k) - mean[..., :, None] * mean[..., None, :])
 
     def scores(self, reports: NDArray[Any]) -> Floats:
-        """(n, k) unbiased values of coded reports, where every sample identifies the categories."""
+        """(n, k) unbiased values of coded reports, if every sample identifies the categories."""
         if not self.is_separable:
             raise ArgumentValueError(
-                "a single report has no score where samples need one another: the proportions "
-                "follow from all samples together"
+                "a single report has no score in this design: only all samples together identify "
+                "the proportions"
             )
         return np.asarray(self._each_alone.T[reports])
 
@@ -430,7 +430,7 @@ class StackedChannel(MatrixForm):
 def covariance_within(
     weights: Floats, rates: Floats, samples: NDArray[np.intp], sizes: Floats
 ) -> Floats:
-    """(..., k, k) covariance of ``weights @ rates`` where samples are multinomial.
+    """(..., k, k) covariance of ``weights @ rates`` with multinomial samples.
 
     weights : (k, m).  rates : (..., m) within each sample.  sizes : (samples,).
     """

@@ -1,20 +1,20 @@
-"""Documents: of a mechanism (`from_dict`), and of the columns of a release, a record for each.
+"""JSON documents: of a mechanism (`from_dict`), and of a release, with one record per column.
 
 They are read strictly and written as plain JSON; only this module translates stored words.
 A record is a default, never evidence: pandas keeps attrs when raw values are put back into a
-column, and then no check can notice.  What can be noticed is refused: a name, dtype or category
-that does not fit, and an explicit argument that contradicts it.  Above 100 categories the
+column, and no check can notice that.  Visible contradictions are refused: a name, dtype or category
+that does not fit, and an explicit argument that differs from the record.  Above 100 categories the
 document holds a fingerprint instead of the list, and the mechanism must be given.
 
-pandas loses attrs where a frame is merged with a plain one, joined to others that say something
-else, or built anew from columns; and it leaves them as they were where a column was renamed or
-dropped.  `carry` takes what the data before say and records it beside the data after.  It refuses
-sources that contradict each other (also one that has a column of that name and says nothing of
-it, so that its rows are no reports), and a column that was spoken of and may now go by another
-name, because leaving it out would understate epsilon.
+pandas loses attrs when a frame is merged with a plain one, joined to frames with other attrs, or
+built anew from columns; it leaves them unchanged when a column is renamed or dropped.  `carry`
+copies the records of earlier data to later data.  It refuses sources that contradict each other;
+a source that has a column of the same name without a record is such a contradiction, because its
+rows are not reports.  It also refuses a recorded column that may have been renamed, because
+leaving it out would understate epsilon.
 
-Version 1 never changes its meaning, so keys that it does not have are refused, not passed over.
-Nothing that a document says makes us recurse or count without bound.
+Version 1 never changes its meaning, so unknown keys are refused, not ignored.
+No document can cause unbounded recursion or counting.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ VERSION = 1
 MOST_CATEGORIES = 100
 
 MOST_LEVELS = 100
-"""A document holds lists and objects within each other this deep, no deeper."""
+"""The largest depth of nested lists and objects in a document."""
 
 _NESTED = (Mapping, list, tuple)
-"""What of a document can hold more."""
+"""The types of a document's parts that can be nested."""
 
 POLICIES = {
     "unknown": ("warn", "uniform", "raise"),
     "missing": ("unknown", "uniform", "keep", "raise"),
 }
-"""Missing answers are treated as unknown ones, or made uniform without a word, kept, or refused."""
+"""Missing answers: treated as unknown, replaced uniformly without a warning, kept, or refused."""
 
 _TYPES: dict[str, Callable[..., Mechanism]] = {
     "Chain": Chain,
@@ -76,7 +76,7 @@ _TYPES: dict[str, Callable[..., Mechanism]] = {
     "SymmetricUnary": UnaryEncoding.symmetric,
     "UnaryEncoding": UnaryEncoding,
 }
-"""The callables that read documents, by type: the keys are the arguments."""
+"""The callables that read documents, by type; a document's keys are their arguments."""
 
 
 _DECODERS: dict[str, Callable[[Any], Any]] = {
@@ -89,11 +89,11 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     "shows": lambda document: None if document is None else categories_from_json(document),
     "yes": lambda document: categories_from_json([document])[0],
 }
-"""Readers of the values of keys; other values are plain numbers and words."""
+"""Readers of a key's value; values of other keys are plain numbers and words."""
 
 
 def _arguments(name: str, document: dict[str, Any]) -> dict[str, Any]:
-    """The arguments in a document; a key that is not known may change the design, so it raises."""
+    """The arguments in a document; an unknown key may change the design, so it raises."""
     known = inspect.signature(_TYPES[name]).parameters
     given = {key: value for key, value in document.items() if key != "type"}
     if unknown := [key for key in given if key not in known]:
@@ -108,7 +108,7 @@ def _arguments(name: str, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def from_dict(document: dict[str, Any]) -> Mechanism:
-    """The mechanism that a ``to_dict`` described.
+    """Return the mechanism that ``to_dict`` described.
 
     Parameters
     ----------
@@ -122,8 +122,7 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
     Raises
     ------
     MetadataError
-        For a document that names no mechanism of this version, or one whose parameters are not
-        possible.
+        If the document names no mechanism of this version, or its parameters are impossible.
 
     Examples
     --------
@@ -160,7 +159,7 @@ _FACTS: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True)
 class ColumnRecord:
-    """The making of one column.
+    """The record of how one column was privatized.
 
     Parameters
     ----------
@@ -171,9 +170,9 @@ class ColumnRecord:
     unknown, missing : str
         The policies for answers outside the categories.
     simulated : bool
-        True where the noise was not cryptographic.
+        True if the noise was not cryptographic.
     keyed : bool
-        True where the noise came from a key and an id.
+        True if the noise came from a key and an id.
     """
 
     name: Hashable
@@ -185,10 +184,10 @@ class ColumnRecord:
 
     @classmethod
     def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> ColumnRecord:
-        """The record of a column that a mechanism made; many categories as their fingerprint.
+        """The record of a column and its mechanism; long lists of categories as a fingerprint.
 
-        Raises ArgumentValueError where name or categories have no JSON form, and where the
-        mechanism has more rounds than a document holds.
+        Raises ArgumentValueError if the name or the categories have no JSON form, or if the
+        mechanism has more rounds than a document can hold.
         """
         described = mechanism.to_dict()
         for part in _walk(described):
@@ -201,12 +200,12 @@ class ColumnRecord:
         return record
 
     def resolve(self, given: Mechanism | None = None) -> Mechanism:
-        """The column's mechanism, checked against the one that was given, if any.
+        """Return the column's mechanism, checked against a given one, if any.
 
         Parameters
         ----------
         given : Mechanism, optional
-            The mechanism that the column is said to have.
+            The mechanism that the caller gives for the column.
 
         Returns
         -------
@@ -215,8 +214,8 @@ class ColumnRecord:
         Raises
         ------
         MetadataError
-            Where they disagree, or where the document holds only a fingerprint of the categories
-            and none was given.
+            If both disagree, or if the record holds only a fingerprint of the categories and no
+            mechanism was given.
         """
         if given is not None:
             mine = None
@@ -224,9 +223,9 @@ class ColumnRecord:
                 mine = ColumnRecord.of(self.name, given).mechanism
             if mine != self.mechanism and (self.is_shortened or given != self.resolve()):
                 raise MetadataError(
-                    f"the mechanism given for column {cut(self.name)} contradicts what the data "
-                    f"say of it: {_difference(mine or {}, self.mechanism)}; leave the argument "
-                    "out, or, if you know better, drop a frame's claim: df.attrs.pop('rrstats')"
+                    f"the mechanism given for column {cut(self.name)} contradicts the column's "
+                    f"record: {_difference(mine or {}, self.mechanism)}; leave the argument out, "
+                    "or, if the record is wrong, delete a frame's records: df.attrs.pop('rrstats')"
                 )
             return given
         if self.is_shortened:
@@ -241,11 +240,11 @@ class ColumnRecord:
 
     @property
     def is_shortened(self) -> bool:
-        """True where the document holds only a fingerprint of the categories."""
+        """True if the document holds only a fingerprint of the categories."""
         return any("categories_digest" in part for part in _walk(self.mechanism))
 
     def unlabelled(self) -> Mechanism:
-        """The mechanism with numbers for labels where only a fingerprint of them is known.
+        """The mechanism, with numbers as labels if only a fingerprint of the labels is known.
 
         Its probabilities and its epsilon are those of the column's mechanism.
         """
@@ -263,17 +262,17 @@ class ColumnRecord:
 
     @property
     def epsilon(self) -> float:
-        """The privacy loss of one report of this column; labels do not matter for it."""
+        """The privacy loss of one report of this column; it does not depend on the labels."""
         return self.unlabelled().epsilon
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain JSON."""
+        """Return the record as plain JSON."""
         (name,) = categories_to_json([self.name])
         return asdict(self) | {"name": name}
 
     @classmethod
     def from_dict(cls, document: Any) -> ColumnRecord:
-        """The record that `to_dict` described; MetadataError for anything else."""
+        """Return the record that `to_dict` described; anything else raises MetadataError."""
         _check_depth(document)
         found = dict(document) if isinstance(document, Mapping) else {}
         if "name" not in found or not isinstance(found.pop("mechanism", None), dict):
@@ -293,10 +292,10 @@ class ColumnRecord:
 
 
 def _check_depth(document: Any) -> None:
-    """Raise MetadataError where whatever reads the document further would not come back."""
+    """Raise MetadataError if the document is too deep to be read recursively."""
     level: list[Any] = [[document]]
     for _ in range(MOST_LEVELS + 1):
-        # By identity: one part that is held in many places is looked at once.
+        # By identity: a part that occurs in many places is visited once.
         inside = (outer.values() if isinstance(outer, Mapping) else outer for outer in level)
         below = {id(part): part for parts in inside for part in parts if isinstance(part, _NESTED)}
         if not (level := list(below.values())):
@@ -334,12 +333,12 @@ def _difference(given: dict[str, Any], recorded: dict[str, Any]) -> str:
 
 
 def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
-    """The records in the attrs of a frame, or in the metadata of a file; none is an empty list.
+    """Return the records in the attrs of a frame or the metadata of a file; the list may be empty.
 
     Parameters
     ----------
     attrs : mapping
-        May hold, under "rrstats", the document or its JSON text.
+        It may hold the document or its JSON text under the key "rrstats".
 
     Returns
     -------
@@ -348,7 +347,7 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
     Raises
     ------
     MetadataError
-        For a document that is there and cannot be read.
+        If there is a document that cannot be read.
 
     Examples
     --------
@@ -383,7 +382,7 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
 
 
 def parse_object(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
-    """A JSON object among the key-values of Arrow's metadata; empty where there is none."""
+    """A JSON object in the key-value metadata of Arrow; empty if there is none."""
     try:
         found = json.loads(metadata.get(key, b"{}"))
     except ValueError:
@@ -394,14 +393,14 @@ def parse_object(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
 
 
 def arrow_places(metadata: Mapping[bytes, bytes]) -> list[Mapping[Any, Any]]:
-    """Arrow's metadata, and what pandas keeps of a frame's attrs in it: any may hold records."""
+    """Arrow's metadata and the copies of a frame's attrs in it: each may hold records."""
     kept = parse_object(metadata, b"pandas").get("attributes")
     attrs = parse_object(metadata, b"PANDAS_ATTRS")
     return [metadata, attrs, kept if isinstance(kept, dict) else {}]
 
 
 def find(attrs: Mapping[Any, Any], name: Hashable) -> ColumnRecord | None:
-    """The record of one column, if the data hold one.
+    """Return the record of one column, or None if the data hold none.
 
     Parameters
     ----------
@@ -418,12 +417,12 @@ def find(attrs: Mapping[Any, Any], name: Hashable) -> ColumnRecord | None:
 
 
 def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
-    """The document of some columns.
+    """Return the document of several columns.
 
     Parameters
     ----------
     records : iterable of ColumnRecord
-        One a column.
+        One record for each column.
 
     Returns
     -------
@@ -435,11 +434,11 @@ def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
 def record_columns(
     attrs: dict[Any, Any], made: Mapping[Hashable, tuple[Mechanism, Mapping[str, Any]]]
 ) -> None:
-    """Write into ``attrs`` how columns were made, in place of what was said of them before.
+    """Write the records of columns into ``attrs``, in place of their earlier records.
 
     made : for each column its mechanism and the other facts of its `ColumnRecord`.
-    Warns UnrecordedWarning where a name or category has no JSON form.  Then nothing at all is
-    left in ``attrs``: a document that is silent of one column would understate epsilon.
+    Warns UnrecordedWarning if a name or category has no JSON form.  Then ``attrs`` keep no records
+    at all, because a document without one of the columns would understate epsilon.
     """
     try:
         others = [record for record in read(attrs) if record.name not in made]
@@ -450,17 +449,17 @@ def record_columns(
     except ArgumentValueError as error:
         attrs.pop(KEY, None)
         warn(
-            f"how these data were made is not recorded beside them: {error}; give the mechanism "
+            f"these data have no record of how they were privatized: {error}; give the mechanism "
             "when you estimate",
             UnrecordedWarning,
         )
 
 
 class Mechanisms(Mapping[Hashable, Mechanism]):
-    """The mechanism of each column that some records speak of, by the column's name.
+    """The mechanism of each recorded column, by the column's name.
 
-    All names are there.  Where only a fingerprint of a column's categories was kept, looking up
-    that column raises MetadataError, which says what to do; the others are not held up by it.
+    All names are listed.  If a record holds only a fingerprint of the categories, looking up that
+    column raises MetadataError, which says what to do; other columns still work.
 
     >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
     ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
@@ -502,31 +501,31 @@ def carry(
     names: Mapping[Hashable, Hashable] | None = None,
     dropped: Iterable[Hashable] = (),
 ) -> Data:
-    """Record of columns what the data that they came from say of them.
+    """Copy the records of privatized columns from earlier data to later data.
 
     Parameters
     ----------
     target : DataFrame or Series
-        Data after a merge, a concat, an assignment or a renaming; not changed.
+        The data after a merge, a concat, an assignment or a renaming; it is not changed.
     *sources : DataFrame, Series, mapping, ColumnRecord or list of them
-        The data before, or their document, such as `rr.files.describe_file` of the file that a
-        frame was read from.  What target still says of itself counts too.
+        The earlier data, or their document, such as `rr.files.describe_file` of the file that a
+        frame was read from.  Records that target still has are used too.
     names : mapping, optional
-        Where columns were renamed, from the name in the sources to that in target.
+        For renamed columns, a mapping from the name in the sources to the name in target.
     dropped : iterable of hashables, optional
-        Privatized columns of the sources that are not in target, under no name.
+        Privatized columns of the sources that are not in target under any name.
 
     Returns
     -------
     DataFrame or Series
-        Shares its data with target; its document speaks of the columns that are there alone.
+        It shares its data with target; it has records only of columns that it contains.
 
     Raises
     ------
     MetadataError
-        Where the sources contradict each other, where a column's type does not fit what is said
-        of it, where nothing is said, and where a privatized column is not there and may have
-        been renamed: that is, unless the sources have all columns of target by name.
+        If the sources contradict each other, if a column's type does not fit its record, if there
+        is no record, or if a privatized column is absent and may have been renamed.  The last
+        cannot happen if the sources have all columns of target by name.
 
     Examples
     --------
@@ -554,34 +553,34 @@ def _carried(
     moved: dict[Hashable, Hashable],
     dropped: Iterable[Hashable],
 ) -> list[ColumnRecord]:
-    """The records of the columns of target."""
+    """The records for the columns of target."""
     before = [_read_source(source) for source in sources]
     own = read(target.attrs)
     made = {record.name: record for record in own if record.name in target.columns}
-    # What is said of other columns, and whether the source has such a column itself.
+    # Records of other columns, and whether the source itself has such a column.
     said = [(record, False) for record in own if record.name not in made]
     said += [(one, one.name in columns) for records, columns in before for one in records]
     if not made and not said:
         raise MetadataError(
-            "there is nothing to carry: neither target nor the sources say how a column was made"
+            "there is nothing to carry: neither target nor the sources record a privatized column"
         )
     spoken = {record.name for record, _ in said}
     gone = {dropped} if isinstance(dropped, str) else set(dropped)
     if strange := [name for name in [*moved, *gone] if name not in spoken]:
         raise ArgumentValueError(
             f"names and dropped must be of {sorted(map(repr, spoken))}, the columns that the "
-            f"sources speak of, found {strange[0]!r}"
+            f"sources record, found {strange[0]!r}"
         )
     for name in moved.values():
-        column_of(target, name)  # raises where it is not there just once
+        column_of(target, name)  # raises if it is absent or occurs twice
     stay = {one.name for one, stands in said if stands and one.name in target.columns}
     for records, columns in before:
         plain = set(columns) - {record.name for record in records}
         for name in plain & stay - set(moved):
             raise MetadataError(
-                f"one source says that column {name!r} holds reports, and another has a column "
+                f"one source records that column {name!r} holds reports, and another has a column "
                 "of that name that may hold true answers; leave that source out, or give "
-                f"names={{{name!r}: ...}} where the reports go by another name in target"
+                f"names={{{name!r}: ...}} if the reports have another name in target"
             )
     known = {*made, *moved.values(), *(name for source in before for name in _known(*source))}
     new = [column for column in target.columns if column not in known]
@@ -591,10 +590,10 @@ def _carried(
             made[found.name] = _joined(made.get(found.name, found), found)
         elif new and record.name not in gone:
             raise MetadataError(
-                f"a source speaks of a privatized column {record.name!r} that target does not have "
-                f"from it, and one of {new[:20]} may be it: give names={{{record.name!r}: ...}} "
-                f"where it was renamed, dropped=[{record.name!r}] where it was left out, or as "
-                "sources, whole, all frames that target was made of"
+                f"a source records a privatized column {record.name!r} that target does not have "
+                f"from it, and one of {new[:20]} may be this column: give names={{{record.name!r}: "
+                f"...}} if it was renamed, dropped=[{record.name!r}] if it was left out, or give "
+                "as sources all frames, with all their columns, from which target was made"
             )
     for record in made.values():
         check_fits(column_of(target, record.name), record)
@@ -602,11 +601,11 @@ def _carried(
 
 
 def _read_source(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
-    """The records of one source, and the columns that it has."""
+    """The records of one source, and its columns."""
     if isinstance(source, pd.DataFrame):
         return read(source.attrs), list(source.columns)
     if isinstance(source, pd.Series):
-        # What its frame said of other columns is not about this one.
+        # Records of its frame's other columns do not apply.
         mine = [record for record in read(source.attrs) if record.name == source.name]
         return mine, [source.name]
     records = [source] if isinstance(source, ColumnRecord) else source
@@ -614,24 +613,24 @@ def _read_source(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
         records = read({KEY: records})
     if not isinstance(records, list) or not all(isinstance(one, ColumnRecord) for one in records):
         raise ArgumentTypeError(
-            "each source must be a frame, a Series, a document or a list of ColumnRecords (such as "
-            f"rr.files.describe_file gives), found {type(source).__name__}"
+            "each source must be a frame, a Series, a document or a list of ColumnRecords (as from "
+            f"rr.files.describe_file), found {type(source).__name__}"
         )
     return records, [record.name for record in records]
 
 
 def _known(records: list[ColumnRecord], columns: list[Hashable]) -> set[Hashable]:
-    """Columns of a source that are no renamed reports; any may be, where reports were lost."""
+    """Columns of a source that cannot be renamed reports: all, unless a recorded one is absent."""
     stand = {record.name for record in records} & set(columns)
     return set(columns) if len(stand) == len(records) else stand
 
 
 def _joined(one: ColumnRecord, other: ColumnRecord) -> ColumnRecord:
-    """The record of a column of which two sources speak, either of which may hold its rows."""
+    """The common record of a column that two sources record; its rows may be from either."""
     if one.mechanism != other.mechanism or one.missing != other.missing:
         raise MetadataError(
-            f"the data say two different things of how column {one.name!r} was made; leave the "
-            "wrong source out, or give a column of mechanisms when you estimate (mechanism=...)"
+            f"the data have two different records of column {one.name!r}; leave the wrong source "
+            "out, or give a column of mechanisms when you estimate (mechanism=...)"
         )
     return replace(
         one,
@@ -642,10 +641,10 @@ def _joined(one: ColumnRecord, other: ColumnRecord) -> ColumnRecord:
 
 
 def check_fits(column: pd.Series[Any], record: ColumnRecord) -> None:
-    """Raise MetadataError for a column whose type says that it holds other values than reports.
+    """Raise MetadataError for a column whose type shows that it does not hold reports.
 
-    The type alone is looked at: its kind, and of a Categorical its categories.  Of a column of
-    which only a fingerprint was kept nothing is known.
+    Only the type is checked: its kind, and the categories of a Categorical.  A column with a
+    fingerprint is not checked.
     """
     if record.is_shortened:
         return
@@ -664,4 +663,4 @@ def check_fits(column: pd.Series[Any], record: ColumnRecord) -> None:
                 "you estimate"
             )
     if found:
-        raise MetadataError(f"what the data say of column {record.name!r} does not fit it: {found}")
+        raise MetadataError(f"the record of column {record.name!r} does not fit it: {found}")

@@ -1,11 +1,11 @@
-"""Subset selection: report some categories, of which your own is one more often than not.
+"""Subset selection: a report is a random subset of the categories.
 
-A respondent names ``size`` of the k categories.  Their own is among them with probability
-``prob_own``; the others are drawn without replacement, every choice equally likely.
+A report names ``size`` of the k categories.  It includes the true category with probability
+``prob_own``; the others are drawn without replacement, and every choice is equally likely.
 With w = size: P(own is in) = p, P(another is in) = q = (p (w-1) + (1-p) w) / (k-1), and
 epsilon = ln(p (k - w) / ((1 - p) w)).  Size 1 is k-ary randomized response.
 At the best size, near k / (e^epsilon + 1), no other mechanism needs fewer people; unary encoding
-comes close where categories are many.  Do not use it where people draw by hand: use `KRR`.
+needs few more if there are many categories.  For draws by hand use `KRR` instead.
 Sources: Wang et al. (2016), "Mutual information optimally local private discrete distribution
 estimation"; Ye and Barg (2018), eq. 9 and 10.
 """
@@ -41,30 +41,31 @@ _COLUMNS_PER_STREAM = 1 << 12
 
 @dataclass(frozen=True, init=False, repr=False)
 class SubsetSelection(BitReports):
-    """A report of ``size`` categories that holds the truth with probability ``prob_own``.
+    """Subset selection: a report names ``size`` categories, the true one with ``prob_own``.
 
     Parameters
     ----------
     categories : sequence of k hashables
         As for `KRR`.
     epsilon : float, optional
-        Nats; prob_own is the largest double whose exact epsilon is at most the request.
+        The privacy loss in nats; prob_own is the largest double whose exact epsilon is at most
+        this value.
     size : int, optional
-        The number of categories in a report, 1 to k - 1; by default the one with the least
+        The number of categories in a report, 1 to k - 1; by default the size with the smallest
         variance at equal proportions.
     prob_own : float, optional
-        Instead of epsilon, P(a report names the truth), in [size / k, 1); needs ``size``.
+        P(the report names the true category), in [size / k, 1), instead of epsilon; needs ``size``.
 
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        From these arguments alone, never from data.
+        These depend on the arguments alone, never on data.
 
     Notes
     -----
     Reports are subsets of the categories (`rrstats.data.bitsets`): (n, k) booleans in NumPy, one
-    column of packed bits in pandas, Arrow and files; ``unpack`` makes booleans of any of them.
-    A value outside the categories is first replaced by a uniform category.
+    column of packed bits in pandas, Arrow and files; ``unpack`` converts any of them to booleans.
+    A value outside the categories is first replaced by a uniformly random category.
 
     References
     ----------
@@ -103,25 +104,25 @@ class SubsetSelection(BitReports):
         if prob_own is None:
             ratio = partial(_ratio, domain.k, size)
             prob_own = nearest_to_epsilon(epsilon, ratio, size / domain.k, LARGEST_PROB)
-        hint = "below it another category is named more often than the truth"
+        hint = "below it another category is named more often than the true one"
         low = size / domain.k
         value = check_number(prob_own, "prob_own", low, 1.0, ends="[)", hint=hint)
         vars(self).update(domain=domain, size=size, prob_own=value)
 
     @property
     def report_space(self) -> Subsets:
-        """Reports are subsets of the categories, all of one size."""
+        """The reports: subsets of the categories, all of one size."""
         return Subsets(self.domain, self.size)
 
     @cached_property
     def channel(self) -> SupportChannel:
-        """Each report supports the categories that it names."""
+        """The transition probabilities; a report supports the categories that it names."""
         k, size, own = self.k, self.size, Fraction(self.prob_own)
         if size == 1:
             return KRRChannel.of(k, own)
 
         def pair(named: int) -> Fraction:
-            """P(two given ones are in), where so many of k - 1 are named."""
+            """P(two given categories are in) if ``named`` of k - 1 are named."""
             return Fraction(named * (named - 1), (k - 1) * (k - 2))
 
         return SupportChannel(
@@ -134,12 +135,12 @@ class SubsetSelection(BitReports):
         )
 
     def randomize(self, codes: Codes, source: Source, block: int = 0) -> NDArray[np.uint8]:
-        """Packed reports of one block of true codes.
+        """Randomize one block of true codes into packed reports.
 
         Parameters
         ----------
         codes : array of shape (rows,)
-            Of ``domain.dtype``, all below the number of true answers.
+            The dtype is ``domain.dtype``; all codes are below the number of true answers.
         source, block
             As for `Mechanism.randomize`.
 
@@ -149,8 +150,8 @@ class SubsetSelection(BitReports):
 
         Notes
         -----
-        Whether the truth is named, and which of the k - 1 others, counted past the truth, is
-        drawn without looking at the codes; then the truth's bit is put in at its place.
+        All draws are independent of the codes: whether the true category is named, and which of
+        the k - 1 others.  Then the bit of the true category is inserted at its place.
         """
         check_codes(codes, self.domain)
         rows = len(codes)
@@ -169,11 +170,11 @@ def _ratio(k: int, size: int, prob_own: float) -> Fraction:
 
 
 def best_size(k: int, epsilon: float) -> int:
-    """The size of the reports with the least variance at equal proportions.
+    """The report size with the smallest variance at equal proportions.
 
     k : number of categories, at least 2.  epsilon : nats.
-    Near k / (e^epsilon + 1).  The variance of these n rows falls and then rises with the size; of
-    equal ones the smallest.  Source: Ye and Barg (2018), sect. III.
+    It is near k / (e^epsilon + 1): the variance for these n rows first falls and then rises with
+    the size.  Ties give the smallest size.  Source: Ye and Barg (2018), sect. III.
 
     >>> best_size(100, 1.0), best_size(5, 1.0)
     (27, 1)
@@ -199,9 +200,9 @@ def _subsets(
 ) -> list[NDArray[np.uint8]]:
     """Uniformly random subsets of ``others`` categories, packed; a (rows,) byte for 8 of them.
 
-    Each subset has ``size`` elements, or one fewer where the true category is named too.
-    Going through the categories, each is taken with the probability that the number still to be
-    taken has among those still to come: then every subset is equally likely.
+    Each subset has ``size`` elements, or one fewer if the true category is named too.
+    Each category in turn is taken with probability (number still to take) / (categories still to
+    come); then every subset is equally likely.
     Source: Fan, Muller and Rezucha (1962), method 1; Knuth, vol. 2, algorithm 3.4.2 S.
     """
     left = size - own.astype(np.min_scalar_type(size))
@@ -209,7 +210,7 @@ def _subsets(
     column = 0
     while column < others:
         plane = np.zeros(len(own), dtype=np.uint8)
-        # The last category of the byte first: then each bit is one addition.
+        # The first category drawn ends in the highest bit, so each bit costs one addition.
         for _ in range(min(8, others - column)):
             come = others - column
             if come > 1:
@@ -227,7 +228,7 @@ def _subsets(
 def _taken(
     source: Source, block: int, left: Codes, *, column: int, others: int, size: int
 ) -> NDArray[np.uint8]:
-    """Coins, each 1 with probability exactly ``left`` out of the categories to come."""
+    """Coins that are 1 with probability exactly ``left`` / (categories still to come)."""
     rows, come = len(left), others - column
     stream = SUBSET_STREAM + column // _COLUMNS_PER_STREAM
     within, width = column % _COLUMNS_PER_STREAM, min(others, _COLUMNS_PER_STREAM)
@@ -236,7 +237,7 @@ def _taken(
     drawn = source.words(stream, block, rows, round=within, bits=bits)
     digit = _next_digits(left, come, bits, size, only_digits=True)[0].astype(drawn.dtype)
     heads: NDArray[np.bool_] = drawn < digit
-    if come <= size:  # all that come are taken, for which no digit is large enough
+    if come <= size:  # all remaining categories are taken; no digit expresses probability 1
         heads |= left == come
     tied = np.flatnonzero(drawn == digit)
     _, rest = _next_digits(left[tied], come, bits, size)
@@ -256,15 +257,15 @@ def _taken(
 def _next_digits(
     rests: Codes, whole: int, bits: int, most: int, *, only_digits: bool = False
 ) -> tuple[Codes, Codes]:
-    """The next digits in base 2**bits of rests / whole, and what is left behind them.
+    """The next digits in base 2**bits of rests / whole, and the remainders.
 
-    rests : at most ``most``.  Of a digit of 64 bits the halves are found one by one.
+    rests : at most ``most``.  A digit of 64 bits is computed in two halves.
     """
     if bits > 32:
         high, rests = _next_digits(rests, whole, bits - 32, most)
         low, rests = _next_digits(rests, whole, 32, whole)
         return (high.astype(np.uint64) << np.uint64(32)) | low, rests
-    # The narrowest type that holds them: NumPy divides by one number as fast as it multiplies.
+    # The narrowest type that holds them; NumPy divides by a scalar as fast as it multiplies.
     wide = np.min_scalar_type(max(most << bits, whole)).type
     scaled = rests.astype(wide) * wide(1 << bits)
     digits = scaled // wide(whole)
@@ -274,9 +275,9 @@ def _next_digits(
 def _with_own(
     others: list[NDArray[np.uint8]], codes: Codes, own: NDArray[np.uint8], k: int
 ) -> NDArray[np.uint8]:
-    """(rows, width) reports: the bits of the others with the true category's bit put in.
+    """(rows, width) reports: the bits of the others with the true category's bit inserted.
 
-    Bits from the truth's place on move up by one; the same operations for every truth.
+    Bits from the true category's place on move up by one; all categories need equal operations.
     """
     reports = np.empty((len(codes), -(-k // 8)), dtype=np.uint8)
     of_codes = codes.dtype.type

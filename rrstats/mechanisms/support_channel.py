@@ -1,8 +1,8 @@
-"""Channels whose reports support categories, and treat all categories alike.
+"""Channels whose reports support categories and treat all categories alike.
 
-Four probabilities and one ratio describe a `SupportChannel`, and every operation takes O(k):
-unary encoding, subset selection.  k-ary randomized response, whose reports support one category
-each, is a `KRRChannel`.
+Four probabilities and one ratio describe a `SupportChannel` (unary encoding, subset selection),
+and every operation takes O(k).  In a `KRRChannel` (k-ary randomized response) each report supports
+one category.
 Source: Wang, Blocki, Li and Jha (2017), eq. 1-3 (pure protocols).
 """
 
@@ -33,7 +33,7 @@ _NO_INFORMATION = Fraction(1, 2**51)
 
 @dataclass(frozen=True)
 class SupportChannel:
-    """Reports that support categories, alike for all k.
+    """A channel whose reports support categories, with the same probabilities for all k.
 
     k : number of categories.
     prob_truth : P(v is supported | truth v).
@@ -42,7 +42,7 @@ class SupportChannel:
     pair_other : P(v and w are supported | truth is neither).
     likelihood_ratio : P(report | a supported truth) / P(report | an unsupported truth).
 
-    Reports are (n, k) booleans, or codes 0 .. k-1 where each supports one category.
+    Reports are (n, k) booleans, or codes 0 .. k-1 if each supports one category.
     """
 
     k: int
@@ -65,7 +65,7 @@ class SupportChannel:
 
     @cached_property
     def samples(self) -> NDArray[np.intp]:
-        """(k,) all cells belong to one sample."""
+        """(k,) zeros: all cells belong to one sample."""
         return np.zeros(self.k, dtype=np.intp)
 
     @property
@@ -76,7 +76,7 @@ class SupportChannel:
 
     @property
     def binomial_rates(self) -> BinomialRates:
-        """The support of each category is binomial: q at a proportion of 0, p at 1."""
+        """The rates of support, binomial for each category: q at a proportion of 0, p at 1."""
         low, high = np.full(self.k, float(self.prob_other)), np.full(self.k, float(self.prob_truth))
         return BinomialRates(low, high, self.k == 2 and self.is_multinomial)
 
@@ -84,7 +84,7 @@ class SupportChannel:
     def support_sizes(self) -> tuple[int, int]:
         """The least and the greatest number of categories that one report may support.
 
-        A fixed number exactly where the pairs leave it no variance; otherwise anything.
+        Both are equal if the pair probabilities give the number no variance; otherwise 0 and k.
         """
         k = self.k
         mean = self.prob_truth + (k - 1) * self.prob_other
@@ -95,11 +95,11 @@ class SupportChannel:
 
     @cached_property
     def gap(self) -> float:
-        """P(supported | truth) - P(supported | other), by which every estimate is divided."""
+        """P(supported | truth) - P(supported | other), the divisor of every estimate."""
         gap = self.prob_truth - self.prob_other
         if abs(gap) <= max(self.prob_truth, Fraction(1, 2)) * _NO_INFORMATION:
             raise NotIdentifiableError(
-                f"reports carry no information: for {self.k} categories a true answer is "
+                f"reports carry no information: for {self.k} categories the true answer is "
                 "reported as often as any other; choose a larger prob or epsilon"
             )
         return float(gap)
@@ -116,7 +116,7 @@ class SupportChannel:
         """(..., k, k) covariance of one debiased report at these true proportions."""
         theta = np.asarray(proportions, dtype=np.float64)
         either = theta[..., :, None] + theta[..., None, :]
-        rest = 1 - either  # estimates of several bits need not sum to 1, true proportions do
+        rest = 1 - either  # estimated proportions need not sum to 1, true proportions do
         both = float(self.pair_truth) * either + float(self.pair_other) * rest
         if check_target(target) == "population":
             rates = expected_rates(self, theta)
@@ -130,11 +130,11 @@ class SupportChannel:
         return found
 
     def variance(self, proportions: ArrayLike, target: str) -> Floats:
-        """The variance of one debiased report, for each of some true proportions by itself."""
+        """The variance of one debiased report, for each of some true proportions."""
         theta, p, q = np.asarray(proportions), float(self.prob_truth), float(self.prob_other)
         if check_target(target) == "rows":
             return np.asarray((theta * p * (1 - p) + (1 - theta) * q * (1 - q)) / self.gap**2)
-        # Rounding must not carry a rate beyond 0 or 1, and its variance below 0.
+        # Rounding must not make a rate leave [0, 1], nor its variance negative.
         rates = np.clip(q + theta * self.gap, 0.0, 1.0)
         return np.asarray(rates * (1 - rates) / self.gap**2)
 
@@ -147,7 +147,7 @@ class SupportChannel:
         supported = self._supported(reports)
         likelier = supported if self.likelihood_ratio > 1 else ~supported
         found = np.where(likelier, 1.0, float(1 / self.max_likelihood_ratio))
-        found[~likelier.any(axis=1)] = 1.0  # all alike, however small the other number is
+        found[~likelier.any(axis=1)] = 1.0  # all are equal; avoids a tiny common factor
         return found
 
     def _supported(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
@@ -158,7 +158,7 @@ class SupportChannel:
 
 @dataclass(frozen=True)
 class KRRChannel(SupportChannel):
-    """Each report supports one category, the truth with probability ``prob_truth``.
+    """The channel of k-RR: a report supports one category, the true one with ``prob_truth``.
 
     >>> KRRChannel.of(3, Fraction(3, 4)).matrix.round(3)
     array([[0.75 , 0.125, 0.125],
@@ -170,7 +170,7 @@ class KRRChannel(SupportChannel):
 
     @classmethod
     def of(cls, k: int, prob: Fraction) -> KRRChannel:
-        """The channel of k categories, at least 2, and an exact probability of the truth."""
+        """The channel for k categories, at least 2, and an exact P(report = truth)."""
         other = (1 - prob) / (k - 1)
         ratio = prob / other if other else math.inf
         return cls(k, prob, other, Fraction(0), Fraction(0), ratio)
@@ -189,7 +189,7 @@ class KRRChannel(SupportChannel):
         return tuple(tuple(p if report == truth else q for truth in every) for report in every)
 
     def then(self, second: MultinomialChannel) -> MultinomialChannel:
-        """The product; that of two k-RR is a k-RR."""
+        """The product of two channels; the product of two k-RR is a k-RR."""
         if isinstance(second, KRRChannel) and second.k == self.k:
             other = (self.k - 1) * self.prob_other * second.prob_other
             return KRRChannel.of(self.k, self.prob_truth * second.prob_truth + other)
@@ -197,9 +197,9 @@ class KRRChannel(SupportChannel):
 
 
 def report_variance(channel: Channel, proportions: ArrayLike, target: str) -> Floats:
-    """(..., k) variance of one debiased report: the diagonal of its covariance, here in O(k)."""
+    """(..., k) variance of one debiased report; O(k) for a SupportChannel."""
     if isinstance(channel, SupportChannel):
         return channel.variance(proportions, target)
     covariance = channel.covariance(proportions, target)
-    # Rounding can carry a 0 below itself.
+    # Rounding can make a variance of 0 negative.
     return np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0.0)

@@ -1,11 +1,10 @@
-"""Unary encoding: a yes/no for every category, each randomized by itself.
+"""Unary encoding: one bit for every category, each randomized independently.
 
-A respondent thinks of one bit for each category, 1 for their own and 0 for all others, and
-reports every bit through a coin of its own: their own category's as 1 with probability
-``prob_own``, each other one with ``prob_other``.  Bits are independent;
-epsilon = ln(p (1 - q) / ((1 - p) q)) with p for the truth and q elsewhere.
-For few categories do not use it: k-RR needs fewer people, and its reports are one category.
-`Rappor` keeps what was drawn once, and randomizes that anew for each report.
+A true answer is encoded as one bit for each category, 1 for the true category and 0 for all
+others.  The bit of the true category is reported as 1 with probability p = ``prob_own``, each
+other bit with q = ``prob_other``.  Bits are independent; epsilon = ln(p (1 - q) / ((1 - p) q)).
+For few categories use k-RR: it needs fewer people, and its reports are single categories.
+`Rappor` keeps the randomized bits and randomizes them again for each report.
 Sources: Erlingsson, Pihur and Korolova (2014), basic RAPPOR; Wang, Blocki, Li and Jha (2017),
 sect. 4.2 and 4.3.
 """
@@ -33,16 +32,16 @@ from rrstats.randomness.sources import Source, Substream
 COIN_STREAM = 0
 
 MOST_CATEGORIES = 1 << 15
-"""More bits than that would not find addresses for their words."""
+"""The largest number of bits whose random words have distinct addresses."""
 
 
 def bit_domain(categories: object) -> Categories:
-    """Categories that are few enough for reports with a bit for each."""
+    """The categories; raises if they are too many for one bit each."""
     domain = Categories(categories)
     if domain.k > MOST_CATEGORIES:
         raise ArgumentValueError(
-            f"categories must be at most {MOST_CATEGORIES}, found {domain.k}; a report has a bit "
-            "for each"
+            f"categories must be at most {MOST_CATEGORIES}, found {domain.k}; a report has one "
+            "bit for each"
         )
     return domain
 
@@ -55,11 +54,11 @@ class BitReports(Mechanism):
 
     @cached_property
     def report_space(self) -> Subsets:
-        """Reports are subsets of the categories, of any size."""
+        """The reports: subsets of the categories, of any size."""
         return Subsets(self.domain)
 
     def count(self, reports: NDArray[Any]) -> NDArray[np.int64]:
-        """Counts of the packed reports that have each category's bit; they sum to any number.
+        """Count the packed reports that have each category's bit; the counts need not sum to n.
 
         Parameters
         ----------
@@ -73,7 +72,7 @@ class BitReports(Mechanism):
         return count_supports(reports, self.k)
 
     def pack(self, bits: Any) -> NDArray[np.uint8]:
-        """Booleans as packed reports.
+        """Convert booleans to packed reports.
 
         Parameters
         ----------
@@ -87,7 +86,7 @@ class BitReports(Mechanism):
         return self.report_space.pack(bits)
 
     def unpack(self, reports: Any) -> NDArray[np.bool_]:
-        """Reports in any container as booleans.
+        """Convert reports in any container to booleans.
 
         Parameters
         ----------
@@ -105,13 +104,13 @@ class BitReports(Mechanism):
 class UnaryEncoding(BitReports):
     """A randomized bit for every category, with any two probabilities.
 
-    `UnaryEncoding.symmetric` turns every bit round equally often; `UnaryEncoding.optimized` has
-    a fair coin for the truth, which for rare categories is the best pair.
+    `UnaryEncoding.symmetric` flips all bits with the same probability.  `UnaryEncoding.optimized`
+    has prob_own = 1/2, which gives the smallest variance for rare categories.
 
     Parameters
     ----------
     categories : sequence of k hashables
-        As for `KRR`; a value outside them is first replaced by a uniform category.
+        As for `KRR`; a value outside them is first replaced by a uniformly random category.
     prob_own : float
         P(the bit of the true category is reported as 1).
     prob_other : float
@@ -120,12 +119,12 @@ class UnaryEncoding(BitReports):
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        From these arguments alone, never from data.
+        These depend on the arguments alone, never on data.
 
     Notes
     -----
-    The debiased report has (bit - q) / (p - q) for each category, and an aggregate of c of n
-    bits is the proportion (c / n - q) / (p - q).
+    The debiased report is (bit - q) / (p - q) for each category.  If c of n reports have the bit
+    of a category, its estimated proportion is (c / n - q) / (p - q).
 
     Examples
     --------
@@ -159,17 +158,17 @@ class UnaryEncoding(BitReports):
     def symmetric(
         categories: object, prob: float | None = None, *, epsilon: float | None = None
     ) -> UnaryEncoding:
-        """RAPPOR's basic randomization: every bit is told as it is with one probability.
+        """Return RAPPOR's basic randomization: each bit is unchanged with the same probability.
 
         Parameters
         ----------
         categories : sequence of k hashables
             As for `KRR`.
         prob : float, optional
-            P(a bit is reported as it is), in [1/2, 1).
+            P(a bit is reported unchanged), in [1/2, 1).
         epsilon : float, optional
-            Instead of prob: nats; the largest double whose exact epsilon, 2 ln(prob / (1 - prob)),
-            is at most the request.
+            The privacy loss in nats, instead of prob.  The prob is then the largest double whose
+            exact epsilon, 2 ln(prob / (1 - prob)), is at most this value.
 
         Returns
         -------
@@ -187,7 +186,7 @@ class UnaryEncoding(BitReports):
         0.6224593312018545
         """
         if check_exactly_one(prob=prob, epsilon=epsilon) == "prob":
-            hint = "it is the probability that each bit is reported as it is; 1 is no privacy"
+            hint = "it is the probability that each bit is reported unchanged; 1 is no privacy"
             own = check_number(prob, "prob", 0.5, 1.0, ends="[)", hint=hint)
         else:
             own = nearest_to_epsilon(
@@ -200,17 +199,17 @@ class UnaryEncoding(BitReports):
     def optimized(
         categories: object, *, epsilon: float | None = None, prob_other: float | None = None
     ) -> UnaryEncoding:
-        """The unary encoding of least variance for rare categories: a fair coin for the truth.
+        """Return the unary encoding with the smallest variance for rare categories: prob_own = 1/2.
 
         Parameters
         ----------
         categories : sequence of k hashables
             As for `KRR`.
         epsilon : float, optional
-            Nats; prob_other is the smallest double whose exact epsilon,
-            ln((1 - prob_other) / prob_other), is at most the request.
+            The privacy loss in nats; prob_other is the smallest double whose exact epsilon,
+            ln((1 - prob_other) / prob_other), is at most this value.
         prob_other : float, optional
-            Instead of epsilon, in (0, 1/2].
+            P(the bit of another category is reported as 1), in (0, 1/2], instead of epsilon.
 
         Returns
         -------
@@ -227,7 +226,7 @@ class UnaryEncoding(BitReports):
         (0.5, 0.26894142136999516, 0.9999999999999999)
         """
         if check_exactly_one(prob_other=prob_other, epsilon=epsilon) == "prob_other":
-            hint = "it is for the bits of other categories, where one's own has 1/2"
+            hint = "it is for the bits of other categories; the true category's bit has 1/2"
             other = check_number(prob_other, "prob_other", 0.0, 0.5, ends="(]", hint=hint)
         else:
             other = nearest_to_epsilon(epsilon, lambda q: 1 / Fraction(q) - 1, 0.5, 5e-324)
@@ -235,17 +234,17 @@ class UnaryEncoding(BitReports):
 
     @cached_property
     def channel(self) -> SupportChannel:
-        """Each bit supports its category; given the truth, bits are independent."""
+        """The transition probabilities; a bit supports its category, bits are independent."""
         p, q = Fraction(self.prob_own), Fraction(self.prob_other)
         return SupportChannel(self.k, p, q, p * q, q * q, _ratio(p, q))
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[np.uint8]:
-        """Packed reports of one block of true codes.
+        """Randomize one block of true codes into packed reports.
 
         Parameters
         ----------
         codes : array of shape (rows,)
-            Of ``domain.dtype``, all below the number of true answers.
+            The dtype is ``domain.dtype``; all codes are below the number of true answers.
         source, block
             As for `Mechanism.randomize`.
 
@@ -255,8 +254,8 @@ class UnaryEncoding(BitReports):
 
         Notes
         -----
-        All bits are drawn as if they were those of other categories, without looking at the
-        codes; then the true category's bit is replaced by the coin that was drawn for it.
+        All bits are first drawn with prob_other, independently of the codes; then the true
+        category's bit is replaced by a separate coin with prob_own.
         """
         check_codes(codes, self.domain)
         rows, space = len(codes), self.report_space
@@ -281,7 +280,7 @@ class UnaryEncoding(BitReports):
         return given | own | {"prob_other": self.prob_other}
 
     def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON, with the stored word for its kind."""
+        """Return the mechanism as plain JSON, with the stored word for its kind."""
         return super().to_dict() | {"type": self.kind}
 
     def _call(self, name: str = "") -> str:
@@ -291,31 +290,32 @@ class UnaryEncoding(BitReports):
 
 @dataclass(frozen=True, init=False, repr=False)
 class Rappor(UnaryEncoding):
-    """Basic RAPPOR: a bit for every category, kept once randomized, and randomized each time.
+    """Basic RAPPOR: one bit for every category, a permanent draw, and a new draw for each report.
 
     Parameters
     ----------
     categories : sequence of hashables
-        As for `UnaryEncoding`; one bit for each, no Bloom filter.
+        As for `UnaryEncoding`; there is one bit for each category and no Bloom filter.
     f : float
         P(the permanent round replaces a bit by a fair coin), in (0, 1).
     p, q : float
-        P(the instantaneous round reports a kept 0 as 1) and P(a kept 1 as 1); 0 < p < q < 1.
+        p is P(the instantaneous round reports a kept 0 as 1), q is P(it reports a kept 1 as 1);
+        0 < p < q < 1.
 
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        From these arguments alone, never from data.
+        These depend on the arguments alone, never on data.
 
     Notes
     -----
-    ``permanent`` is the mechanism of the first round, whose reports a person keeps;
-    `rrstats.instantaneous` makes the reports of one wave from them.  As a mechanism of its own it
-    is both rounds at once, the unary encoding with P(1 | own bit) = q (1 - f/2) + p f/2 and
-    P(1 | other bit) = q f/2 + p (1 - f/2), drawn exactly, with nothing kept.
-    ``epsilon`` is that of one report seen alone, ``epsilon_lifetime`` that of all reports of one
-    unchanged answer: two people's bits differ in two places, one of each.  Published figures
-    are h times these for Bloom filters of h hashes, which set h bits for each answer.
+    ``permanent`` is the mechanism of the first round; a person keeps its report, and
+    `rrstats.instantaneous` draws the reports of one wave from it.  `privatize` with the Rappor
+    itself draws both rounds at once and keeps nothing: this is the unary encoding with
+    P(1 | own bit) = q (1 - f/2) + p f/2 and P(1 | other bit) = q f/2 + p (1 - f/2), drawn exactly.
+    ``epsilon`` is for one report alone, ``epsilon_lifetime`` for all reports of one unchanged
+    answer; two answers differ in two bits.  Published values are h times these, because a Bloom
+    filter with h hashes sets h bits for each answer.
 
     References
     ----------
@@ -338,29 +338,29 @@ class Rappor(UnaryEncoding):
     permanent: UnaryEncoding
 
     def __init__(self, categories: object, f: float, p: float, q: float) -> None:
-        coin = "it is the probability that a kept bit is a coin"
+        coin = "it is the probability that a fair coin replaces a kept bit"
         f = check_number(f, "f", 0.0, 1.0, ends="()", hint=coin)
-        p = check_number(p, "p", 0.0, 1.0, ends="()", hint="a kept 0 is reported as 1 with it")
-        q = check_number(q, "q", p, 1.0, ends="()", hint="a kept 1 is reported as 1 with it")
+        p = check_number(p, "p", 0.0, 1.0, ends="()", hint="it is P(a kept 0 is reported as 1)")
+        q = check_number(q, "q", p, 1.0, ends="()", hint="it is P(a kept 1 is reported as 1)")
         kept = UnaryEncoding.symmetric(categories, float(1 - Fraction(f) / 2))
         mixed = (
             Fraction(bit) * Fraction(q) + (1 - Fraction(bit)) * Fraction(p)
             for bit in (kept.prob_own, kept.prob_other)
         )
-        # Fractions, as no double need be the product of both rounds.
+        # Fractions, because the product of both rounds need not be a double.
         own, other = (cast("float", prob) for prob in mixed)
         self._set(kept.domain.declared, own, other, "Rappor")
         vars(self).update(f=f, p=p, q=q, permanent=kept)
 
     @property
     def epsilon_lifetime(self) -> float:
-        """Epsilon of all reports of one unchanged answer together, in nats, rounded up."""
+        """The privacy loss of all reports of one unchanged answer, in nats, rounded up."""
         return self.permanent.epsilon
 
     def randomize_kept(
         self, codes: NDArray[np.uint8], source: Source, block: int = 0
     ) -> NDArray[np.uint8]:
-        """The second round of one block of packed reports, drawn without looking at them.
+        """Randomize one block of kept packed reports; words are drawn independently of them.
 
         Parameters
         ----------
@@ -375,7 +375,7 @@ class Rappor(UnaryEncoding):
 
         Notes
         -----
-        Stages begin at 1: the first round has drawn in stage 0.
+        Stages begin at 1 because the first round uses stage 0.
         """
         p, q = Fraction(self.p), Fraction(self.q)
         low, more = (
