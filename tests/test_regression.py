@@ -157,6 +157,7 @@ def test_an_intercept_at_the_floor_is_infinite_with_few_people_too(people):
     with pytest.warns(ConvergenceWarning, match="fewer reports of the event than noise alone"):
         found = logit([0, 1, 0, 1], [[0], [0], [1], [1]], **how)
     assert -np.inf == found.params["Intercept"]
+    assert "Intercept: -inf, without interval and p-value" in found.interpret()
     assert found.bse.isna().all()
 
 
@@ -607,7 +608,8 @@ def test_tests_read_as_sentences():
     for test, null in (
         (large.compare(small), "The smaller model"),
         (large.wald_test("age"), "A coefficient of 0"),
-        (large.wald_test(["age", "club"]), "Equality of all coefficients with 0"),
+        (large.wald_test(["age", "club"]), "Equality of 2 coefficients with 0"),
+        (large.wald_test([[0, 1, 0], [0, 1, 1]]), "The given linear hypothesis"),
     ):
         assert 400 == test.n
         assert test.interpret().startswith(f"{null} is rejected (p ")

@@ -219,7 +219,9 @@ class RegressionResult:
         if np.isfinite(self.df):
             method += f", F with {rank} and {self.df:.0f} degrees of freedom"
             p = scipy.special.fdtrc(rank, self.df, statistic / rank)
-        null = "a coefficient of 0" if rank == 1 else "equality of all coefficients with 0"
+        null = "a coefficient of 0" if rank == 1 else f"equality of {rank} coefficients with 0"
+        if (contrasts != 0).sum(axis=1).max() > 1:
+            null = "the given linear hypothesis"
         return TestResult(null, statistic, rank, float(p), method, self.nobs)
 
     def _contrasts(self, terms: Any) -> Floats:
@@ -312,12 +314,14 @@ class RegressionResult:
         Returns
         -------
         str
-            A line for each coefficient: its value, interval and p-value.
+            A line for each coefficient: its value, interval and p-value, if it has these.
         """
         values = self.to_frame(level)[["coef", "low", "high", "p"]].to_numpy()
         return "\n".join(
             f"{_named(name)}: {_written(value)}, {level * 100:.10g}% interval "
             f"{_written(low)} to {_written(high)} (p = {p:.3g})"
+            if np.isfinite(p)
+            else f"{_named(name)}: {_written(value) or 'not known'}, without interval and p-value"
             for name, (value, low, high, p) in zip(self.index, values, strict=True)
         )
 
