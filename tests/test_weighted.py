@@ -746,7 +746,7 @@ def test_uneven_weights_are_worth_what_intervals_say():
     assert kish == pytest.approx(1.002, abs=1e-3)
     assert [kish, kish] == pytest.approx(found.effective_n.tolist(), rel=0.01)
     assert found.n / found.effective_n == pytest.approx(found.design_effect)
-    assert ", effective sample size 1 of " in found.interpret()
+    assert found.interpret().endswith("size 1 of 100 by weights, strata and clusters")
     assert "The standard errors of 2 of 2 categories are smaller than the weights" in repr(found)
     low, high = found.interval()
     assert (high - low > 0.9).all()

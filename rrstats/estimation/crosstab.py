@@ -1339,7 +1339,7 @@ def crosstab(
     Warns
     -----
     LowPrecisionWarning
-        The effective sample size is below 5 for each cell.
+        The effective sample size is below 5 times the number of cells.
     ImplausibleReportsWarning
         No true proportions explain a column's reports.
 

@@ -1029,7 +1029,8 @@ class Estimate(Result):
             return these + " that have a report" * bool(self.n_missing)
         found = f"the population behind {these}"
         if self.designed:
-            found += f", effective sample size {self.effective_n[code]:,.0f} of {self.n:,}"
+            size = f"{self.effective_n[code]:,.0f} of {self.n:,}"
+            found += f", effective sample size {size} by weights, strata and clusters"
         return found
 
     def plot(
