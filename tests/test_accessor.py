@@ -319,10 +319,7 @@ def test_check_is_the_function():
 
 
 def test_check_names_columns_that_give_the_answers_away():
-    """A copy under other names, and one with 2 slips in 90; no id, no constant, no independent one.
-
-    Where all answers are alike, no column tells more than they do.
-    """
+    """A copy under other names, and one with 2 slips in 90; no id, constant or independent one."""
     answers = ["a", "b", "c"] * 30
     frame = pd.DataFrame({"x": answers, "drug": [f"drug of {x}" for x in answers]})
     frame = frame.assign(near=["drug"] * 2 + answers[2:], id=range(90), one=1, wave=[1, 2] * 45)

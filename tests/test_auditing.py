@@ -130,10 +130,7 @@ def test_judging_by_the_trials_that_chose_would_flatter(monkeypatch):
 
 
 def missed(judging, rate, share, claimed, error):
-    """How often a fault stays unseen that says something in a share ``rate`` of judging trials.
-
-    Of what it says a share ``share`` is right.  Exact, up to guesses beyond ten deviations.
-    """
+    """How often a fault stays unseen that says something in a share ``rate`` of judging trials."""
     middle, width = judging * rate, 10 * math.sqrt(judging * rate) + 10
     said = np.arange(max(0, int(middle - width)), min(judging, int(middle + width)) + 1)
     chance_of = stats.binom.pmf(said, judging, rate)

@@ -166,10 +166,7 @@ def test_one_answer_gives_one_report(value, categories):
     ],
 )
 def test_categories_choose_the_dtype(own, categories, expected):
-    """Integers: the column's type if all fit, else int64, uint64, objects; floats: a float type.
-
-    Bool categories give bool, and objects with a missing one, also from a column of objects.
-    """
+    """Integers: the column's type if all fit, else int64, uint64, objects; floats: a float type."""
     for make in (np.array, pd.Series, pd.Index):
         if make is pd.Index and own == "float16":
             continue  # pandas has no such Index
@@ -635,10 +632,7 @@ def test_views_and_run_ends_of_arrow_are_read(kind, chunked):
 
 @pytest.mark.parametrize("votes", [["Clinton", "Dole", "Dole"], ["Clinton"], [None, "Dole"]])
 def test_a_categorical_without_a_declared_category_is_unknown_like_any_other(votes):
-    """`astype("category")` lists the answers, so that list alone must never raise.
-
-    Clinton is not clinton: the warning of unknown answers says so, and unknown="raise" counts.
-    """
+    """`astype("category")` lists the answers, so that list alone must never raise."""
     votes = pd.Series(votes, dtype="category")
     declared = ["clinton", "dole", "perot"]
     with pytest.warns(rr.errors.UnknownAnswersWarning):

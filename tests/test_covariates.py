@@ -244,10 +244,7 @@ def _population(keep=0.75):
 
 
 def test_a_logistic_model_of_the_covariate_is_right_where_constant_shares_are_not():
-    """With exact probabilities as weights the fit is the truth; constant shares are 0.28 off.
-
-    True effects: 0.5 of z and 1.5 of x, whose share is 0.2 or 0.6 by z.
-    """
+    """With exact probabilities as weights the fit is the truth; constant shares are 0.28 off."""
     cells = pd.concat([_population()] * 40)
     columns, options = cells[["z", "x"]], {"weights": cells["chance"].to_numpy(), "intercept": True}
     fit = logit(cells["y"], columns, covariates={"x": COIN}, **options)
@@ -288,10 +285,7 @@ def test_an_outcome_of_three_categories_goes_with_a_privatized_covariate():
 
 
 def test_scores_give_the_true_coefficients_whatever_the_errors():
-    """Exact probabilities again, of exponential errors: scores are right, the normal law is not.
-
-    The likelihood takes the long tail for the group, and finds more than three times its effect.
-    """
+    """Exact probabilities again, of exponential errors: scores are right, the normal law is not."""
     errors = stats.expon.ppf((np.arange(200) + 0.5) / 200)
     rows = []
     for z, x, report, error in np.ndindex(2, 2, 2, 200):

@@ -116,10 +116,7 @@ PAIRS = {
 @pytest.mark.parametrize("target", ["population", "rows"])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_shares_variances_and_covariances_are_unbiased(pair, target):
-    """Over all reports of two rows, weighted by their chance, the estimates average the truth.
-
-    In the population both truths are drawn; among just these rows they are (0, 0) and (1, 1).
-    """
+    """Over all reports of two rows, weighted by their chance, the estimates average the truth."""
     axes = [declared_axis(name, made) for name, made in zip("xy", PAIRS[pair], strict=True)]
     joint = np.random.default_rng(5).dirichlet(np.ones(axes[0].k * axes[1].k))
     joint = joint.reshape(axes[0].k, axes[1].k)

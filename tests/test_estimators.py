@@ -98,10 +98,7 @@ MLE = [
 
 @pytest.mark.parametrize(("counts", "prob", "shares", "tolerance"), MLE)
 def test_mle_is_that_of_multi_freq_ldpy(counts, prob, shares, tolerance):
-    """The closed form is their water-filling to 1e-12, and the limit of their EM to 1e-6.
-
-    Karush-Kuhn-Tucker: inside the simplex; the score is n where positive, at most n at 0.
-    """
+    """The closed form is their water-filling to 1e-12, and the limit of their EM to 1e-6."""
     est = from_counts(counts, prob)
     found, matrix = est.mle().proportions, est.mechanism.channel.matrix
     assert shares == pytest.approx(found.tolist(), abs=tolerance)
@@ -385,8 +382,7 @@ def test_ten_thousand_categories_work():
 
 
 def test_properties_of_any_counts():
-    """For any counts and prob: relabelling relabels, shares sum to 1, debiasing undoes the
-    channel, every table in the simplex is in the simplex, intervals hold the cut share."""
+    """Relabelling relabels, debiasing undoes the channel, and intervals hold the cut share."""
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies
 
@@ -481,8 +477,7 @@ BAD = [
 
 @pytest.mark.parametrize(("call", "said"), BAD, ids=range(len(BAD)))
 def test_bad_input_is_refused_by_name(call, said):
-    """Every wrong argument raises an RRStatsError that is a ValueError or TypeError too and
-    names argument and rule."""
+    """Every wrong argument raises an RRStatsError, by argument and rule, and a standard error."""
     with pytest.raises(rr.errors.RRStatsError, match=said) as caught:
         call()
     assert isinstance(caught.value, ValueError | TypeError)

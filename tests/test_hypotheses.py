@@ -479,11 +479,7 @@ def test_every_design_is_tested(mechanism):
 
 
 def test_rows_are_tested_for_themselves():
-    """For target "rows" only the noise is random: their known shares are not rejected.
-
-    A share of 0.40 among the rows is what 45% yes of these reports would say; for the population
-    the same distance is smaller in standard errors.
-    """
+    """For target "rows" only the noise is random: their known shares are not rejected."""
     counts = counted([560, 440], CLEAR)
     rows, people = Estimate(counts, "rows"), Estimate(counts)
     here, there = (goodness_of_fit(one, [0.6, 0.4]) for one in (rows, people))
@@ -838,10 +834,7 @@ def test_intervals_of_rows_cover_the_rows():
 
 
 def test_pairs_without_noise_are_mcnemars():
-    """Direct answers of the same people: the variance of a difference of paired shares.
-
-    ((b + c) / n - ((b - c) / n)^2) / (n - 1), for b and c who changed.
-    """
+    """Direct answers of the same people: the variance of a difference of paired shares."""
     table = np.array([[40, 12], [5, 23]])
     paired = Crosstab.from_counts(table, {"one": DIRECT, "two": DIRECT})
     a, b = estimated(table.sum(axis=1), DIRECT), estimated(table.sum(axis=0), DIRECT)
@@ -870,11 +863,7 @@ def test_pairs_without_noise_have_newcombes_interval():
 
 
 def test_covariance_of_partly_the_same_people_is_exact():
-    """With people in one or both waves the variance is that of all their scores, on average.
-
-    The expected covariance, from the joint law of both reports, equals n_both / (n_a n_b) times
-    that of one person; tallies of exactly expected counts give it back.
-    """
+    """With people in one or both waves the variance is that of all their scores, on average."""
     n, extra = 40_000, 20_000
     table = n * (THREE.channel.matrix @ JOINT @ SHARPER.channel.matrix.T)
     first = table.sum(axis=1) + extra * law(THREE, JOINT.sum(axis=1))
@@ -909,10 +898,7 @@ def test_a_covariance_without_a_part_gives_no_number():
 
 
 def test_shares_that_need_not_sum_to_one_lose_what_the_sum_tells():
-    """The distance is the least over noises whose shares sum to what they do.
-
-    Checked against least squares with a Lagrange multiplier.
-    """
+    """The distance is the least over noises whose shares sum to what they do."""
     rng = np.random.default_rng(3)
     root = rng.normal(size=(4, 4))
     covariance, shift = root @ root.T, rng.normal(size=4)

@@ -418,10 +418,7 @@ def test_rows_interval_inverts_the_exact_law(n, base, top, level):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 10, 50, 200])
 def test_rows_intervals_are_never_empty_or_reversed(n):
-    """For every count: 0 <= low <= high <= 1, around the estimate where that is inside.
-
-    Both ends are whole numbers of rows; one alone is left only where the law above says so.
-    """
+    """For every count: 0 <= low <= high <= 1, around the estimate where that is inside."""
     x = np.arange(n + 1)
     for k, prob in GRID:
         base = other(prob, k)
@@ -436,10 +433,7 @@ def test_rows_intervals_are_never_empty_or_reversed(n):
 
 
 def test_rows_intervals_of_many_rows_invert_the_exact_law():
-    """n = 20,190: one number further out on either side, a tail is at most half of 1 - level.
-
-    The tails are summed here from SciPy's binomial law, over all possible splits.
-    """
+    """n = 20,190: one number further out on either side, a tail is at most half of 1 - level."""
     n, base, top = 20_190, 0.25 / 3, 0.75
     for x in (1_683, 2_400, 9_000, 15_000):
         low, high = (round(float(end) * n) for end in intervals.rows_interval(x, n, base, top))

@@ -62,10 +62,7 @@ def _data(mechanism, n=400, seed=3):
 
 
 def test_a_table_of_sums_gives_the_true_means():
-    """Expected sums by reported group give back 10, 12 and 20.
-
-    Sums 2680, 2440, 2280 over 240, 200, 160 reports: k-RR at 0.6 of 300, 200 and 100 people.
-    """
+    """Expected sums of 300, 200 and 100 people by reported group give back 10, 12 and 20."""
     sums, counts = [2680.0, 2440.0, 2280.0], [240, 200, 160]
     y = np.repeat(np.divide(sums, counts), counts)
     found = means(y, np.repeat(["a", "b", "c"], counts), THREE)

@@ -149,10 +149,7 @@ def test_direct_answers_give_the_ordinary_regression():
 
 @pytest.mark.parametrize("people", [[15, 5, 14, 2], [75, 25, 80, 20]])
 def test_an_intercept_at_the_floor_is_infinite_with_few_people_too(people):
-    """5 of 20 and 2 of 16 reports are no more than a design of 0.75 makes of nobody at all.
-
-    The intercept was told as -11.91 with a standard error of 20,435.
-    """
+    """5 of 20 and 2 of 16 reports are no more than a design of 0.75 makes of nobody at all."""
     how = {"mechanism": rr.KRR([0, 1], 0.75), "intercept": True, "frequencies": people}
     with pytest.warns(ConvergenceWarning, match="fewer reports of the event than noise alone"):
         found = logit([0, 1, 0, 1], [[0], [0], [1], [1]], **how)
@@ -179,10 +176,7 @@ def test_frequencies_are_rows_written_once():
 
 
 def test_the_sandwich_is_the_one_written_out():
-    """robust and clustered are inverse Hessian, sums of gradients, inverse Hessian.
-
-    With up to 100 clusters the gradients of each are raised for its own part of the fit.
-    """
+    """robust and clustered are inverse Hessian, sums of gradients, inverse Hessian."""
     frame = world(n=200)
     weights = 1 + frame["club"].to_numpy() / 2
     columns = np.column_stack([np.ones(200), frame["age"]])
@@ -230,10 +224,7 @@ def test_the_sandwich_is_the_one_written_out():
 
 
 def test_few_clusters_are_allowed_for():
-    """CR2 of least squares: residuals of a cluster are multiplied by (I - its hat matrix)^(-1/2).
-
-    Two coefficients vary between clusters alone; unequal clusters, one of a single person.
-    """
+    """CR2 of least squares: a cluster's residuals are multiplied by (I - its hat matrix)^(-1/2)."""
     rng = np.random.default_rng(7)
     labels = np.repeat(np.arange(6), [1, 3, 5, 8, 20, 23])
     x = np.column_stack([np.ones(60), rng.normal(size=6)[labels], rng.normal(size=60)])
@@ -363,10 +354,7 @@ def test_a_group_below_the_floor_leaves_the_others_alone(link):
 
 @pytest.mark.parametrize("prob", [0.6, pytest.param(0.75, marks=pytest.mark.slow)])
 def test_profile_intervals_end_where_the_likelihood_has_no_curvature(prob):
-    """Near the design's floor a profile comes to parameters with no information at all.
-
-    With a step that waited for information to appear, a third of such fits never ended.
-    """
+    """Near the design's floor a profile comes to parameters with no information at all."""
     random = np.random.default_rng(7)
     for yes in (round(20 * (1 - prob)), round(100 * (1 - prob))):
         n = 20 if yes < 10 else 100
@@ -582,10 +570,7 @@ def test_clustered_people_have_no_likelihood_ratio():
 
 
 def test_a_test_of_fit_with_a_profile_for_each_person_has_no_p_value():
-    """Where most expected counts are small the p-values are left out, with a warning and the way.
-
-    Coarse covariates have them, and a sentence.
-    """
+    """Where most expected counts are small p-values are left out, with a warning and the way."""
     frame = world(n=400)
     x = np.linspace(-1, 1, 400)
     with pytest.warns(LowPrecisionWarning, match="800 of 800 .* left out .* coarser covariates"):

@@ -214,10 +214,7 @@ def test_what_needs_both_samples():
 
 
 def test_rows_of_two_samples():
-    """For fixed people who came into samples by chance, the claimed variance is the true one.
-
-    Four people, classes fixed, every assignment of two to each sample and every report.
-    """
+    """For fixed people who came into samples by chance, the claimed variance is the true one."""
     m = lie_detector(Fraction(1, 4), Fraction(3, 4))
     channel, people = m.channel, np.array([0, 1, 2, 2])
     share = recode_matrix(channel) @ np.bincount(people, minlength=3) / 4

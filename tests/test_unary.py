@@ -376,10 +376,7 @@ def test_extreme_probabilities():
 
 
 def test_debiased_by_the_published_derivation():
-    """One report is (bit - q) / (p - q); an aggregate is (c / n - q) / (p - q).
-
-    For h = e^(eps/2) = 3: p = 3/4, q = 1/4, so a 1 counts 1.5 and a 0 counts -0.5.
-    """
+    """One report is (bit - q) / (p - q); an aggregate is (c / n - q) / (p - q)."""
     m = UnaryEncoding.symmetric(ABC, 0.75)
     bits = np.array([[True, False, True], [False, False, True]])
     scores = rr.estimators.debias_reports(bits, m)

@@ -94,11 +94,7 @@ def noise_of(mechanism, truths):
 
 
 def expected(mechanism, truths, samples, estimate_of):
-    """Means over all samples and coins, and the variance of the totals and shares.
-
-    samples : pairs of the rows in the sample and its probability.
-    estimate_of : the estimate from the rows and their reports.
-    """
+    """Means over all samples and coins, and the variance of the totals and shares."""
     names = ("totals", "proportions", "total_variance", "variance", "randomization_variance")
     sums = {name: np.zeros(mechanism.k) for name in names}
     squares = {name: np.zeros(mechanism.k) for name in names[:2]}
