@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import ASYMMETRIC
-from scripted import Counting, EveryStream, Recorded
+from scripted import Counting, EveryStream
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
@@ -78,16 +78,6 @@ def test_law(design, most, monkeypatch):
         assert law.undecided <= Fraction(1, 1000)
         assert design.report_space.dtype == reports.dtype
         assert (codes == truth).all()
-
-
-def test_noise_does_not_look_at_the_data(design):
-    """The words asked for are the same for every truth."""
-    logs = []
-    for truth in range(design.domain.k):
-        recorded = Recorded(Counting(3))
-        design.randomize(np.full(9_000, truth, dtype=design.domain.dtype), recorded, 0)
-        logs.append(recorded.log)
-    assert all(logs[0] == log for log in logs)
 
 
 def test_table_and_search_agree(monkeypatch):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import decimal
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -127,11 +126,3 @@ def test_near_no_information_is_said_in_one_way():
     m = rr.KRR(range(1000), epsilon=2e-14)
     with pytest.raises(rr.errors.NotIdentifiableError):
         rr.estimate(rr.Tally.from_counts([3] + [0] * 998 + [7], m))
-
-
-def test_released_frames_do_not_carry_true_answers_in_a_pickle():
-    """What the data curator attached to a Series stays behind; a frame's own attrs go with it."""
-    frame = pd.DataFrame({"a": ["yes", "no"]})
-    frame.attrs["note"] = "MARK"
-    assert b"MARK" not in pickle.dumps(frame["a"].rr.privatize(YES_NO))
-    assert b"MARK" in pickle.dumps(frame.rr.privatize("a", YES_NO))  # documented: like a column

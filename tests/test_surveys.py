@@ -28,7 +28,6 @@ from rrstats.errors import (
     MetadataError,
     NotIdentifiableError,
 )
-from rrstats.estimation.arrays import debias
 from rrstats.mechanisms import from_dict, surveys
 from rrstats.mechanisms.serialization import ColumnRecord
 from rrstats.mechanisms.surveys import SurveyDesign
@@ -325,25 +324,6 @@ def test_samples_with_liars():
         assert entry(part, "yes", ("yes", "honest")) == 1
         assert entry(part, "yes", ("yes", "lying")) == 0
         assert entry(part, "yes", ("no", "honest")) == 1 - p
-
-
-@pytest.mark.parametrize(
-    "m",
-    [
-        surveys.unrelated_question_two_samples([0, 1], [0.7, 0.25], yes=1),
-        surveys.cheater_detection([0, 1], [0.2, 0.5], [0.1, 0.25], yes=1),
-        surveys.stochastic_lie_detector([1, 0], [0.2, 0.75], yes=1),
-    ],
-)
-def test_two_samples_are_unbiased(m):
-    """The expected counts of any classes give back what these classes show."""
-    truth = np.random.default_rng(1).dirichlet(np.ones(m.domain.k))
-    rates = np.concatenate([part.channel.matrix @ truth for part in m.parts])
-    shown = debias(m.channel, rates * np.repeat([300, 700], 2), 1000)
-    expected = np.zeros(m.k)
-    classes = range(m.domain.k) if m.shows is None else m.shows
-    np.add.at(expected, list(classes), truth)
-    assert expected == pytest.approx(shown, abs=1e-9)
 
 
 def test_no_two_designs_are_equal():
