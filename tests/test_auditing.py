@@ -376,13 +376,10 @@ def test_one_output_for_all_is_private_and_the_answers_are_not():
         ({"epsilon": None}, ArgumentTypeError, "epsilon must be a number, found None"),
         ({"epsilon": -1.0}, ArgumentValueError, "epsilon"),
         ({"trials": 10}, ArgumentValueError, "trials must be at least 1000, got 10"),
-        ({"trials": 1e5}, ArgumentTypeError, "trials must be a whole number, found float"),
-        ({"calls": 1}, ArgumentValueError, "calls must be at least 100, got 1"),
         ({"level": 99}, ArgumentValueError, "level must be in"),
         ({"fn": "privatize"}, ArgumentValueError, "must give a release.*not callable"),
         ({"categories": ["a", "a"]}, ValueError, "categories"),
         ({"fn": lambda answers: {"a": 1}}, ArgumentValueError, "without reports: dict"),
-        ({"fn": len}, ArgumentValueError, "without reports: int"),
         ({"fn": lambda answers: {}["nothing"]}, ArgumentValueError, "found KeyError: 'nothing'"),
     ],
 )

@@ -360,27 +360,21 @@ BAD = {
     "warner": [
         ((NO_YES, 0.7), {}, r"yes must be the sensitive one of \['no', 'yes'\], got None"),
         ((NO_YES, 0.7), {"yes": "Yes"}, "the sensitive one of .*, got 'Yes'"),
-        ((NO_YES, 0.7), {"yes": True}, "the sensitive one of .*, got True"),
         ((["a", "b", "c"], 0.7), {"yes": "a"}, "must be two .* found 3; for more categories use"),
         ((BOOL, 1), {}, r"prob_statement must be in \(0, 1\), got 1"),
-        ((BOOL, 70), {}, r"prob_statement must be in \(0, 1\), got 70"),
         *(((BOOL, p), {}, "prob_statement must be finite numb") for p in (math.nan, "0.7", True)),
     ],
-    "mangat_singh": [((BOOL, 1.0, 0.7), {}, r"prob_truth must be in \[0, 1\), got 1.0")],
     "unrelated_question": [
         ((BOOL, 0.7, -0.1), {}, r"prob_yes_unrelated must be in \[0, 1\], got -0.1")
     ],
     "forced_response": [
         ((AB, 0.5, [0.25, 0.2]), {}, "prob_truth and prob_forced together must sum to 1"),
-        ((AB, 0.5, [0.25, 0.3]), {}, "0.05 too much"),
-        ((AB, 0.5, [0.5]), {}, f"{OF_AB} 1"),
         ((AB, 0.5, {"a": 0.25, "c": 0.25}), {}, rf"{OF_AB} numbers for \['a', 'c'\]"),
         ((AB, 0.5, 0.25), {}, "prob_forced must be a list of numbers"),
         ((AB, 0.5, [0.75, -0.25]), {}, r"each of prob_forced must be in \[0, 1\], got -0.25"),
     ],
     "kuk": [
         ((BOOL, 0.5, 0.2), {"draws": 0}, r"draws must be in \[1, 100\], got 0"),
-        ((BOOL, 0.5, 0.2), {"draws": 2.0}, "draws must be a whole number, found float"),
     ],
     "christofides": [
         ((BOOL, [0.1, 0.2, 0.3]), {}, "prob_marks must sum to 1, found 0.6: 0.4 too little")
@@ -394,7 +388,6 @@ BAD = {
     "unrelated_question_two_samples": [
         ((BOOL, 0.7), {}, "prob_sensitive must be a list of numbers"),
         ((BOOL, [0.7]), {}, "one number for each of at least 2 samples, found 1"),
-        ((BOOL, [0.7, 1.5]), {}, r"prob_sensitive must be in \[0, 1\], got 1.5"),
     ],
     "cheater_detection": [
         ((BOOL, {"A": 0.2, "B": 0.5}, [0.1, 0.2]), {}, "for the same samples"),
