@@ -298,7 +298,7 @@ BAD = [
     (PRIVATIZE + "answer --categories a,,b --prob .5", 2, "--with-missing"),
     (PRIVATIZE + "answer --categories '\"a,b' --prob .5", 2, "quoted as in CSV"),
     (PRIVATIZE + "answer --categories a,b,c --epsilon 0", 2, "epsilon must be at least"),
-    (PRIVATIZE + "visits --categories a,b --prob .5", 2, "'a' is no value of column 'visits'"),
+    (PRIVATIZE + "visits --categories a,b --prob .5", 2, "'a' is not a value of column 'visits'"),
     (PRIVATIZE + "visits --categories 1,300 --prob .5", 2, "which has the type int8"),
     (PRIVATIZE + "anwser --categories a,b --prob .5", 2, "did you mean 'answer'"),
     (f"privatize x.parquet o.parquet {ALL}", 1, "x.parquet"),

@@ -125,7 +125,7 @@ def test_check_takes_a_plan(folder, capsys):
     assert page == done(capsys, "check", "true.csv", "--plan", "plan.toml", "--column", "answer")
     Path("true.csv").write_text("answer,x\nnever,1\n")
     line = refused(capsys, "check", "true.csv", "--plan", "plan.toml", "--column", "x")
-    assert "speaks of ['answer'], not of column 'x'" in line
+    assert "describes ['answer'], not column 'x'" in line
 
 
 @pytest.mark.parametrize("file", ["out.csv", "out.parquet"])

@@ -444,7 +444,7 @@ def test_files_that_differ_are_not_one_source(rrs, tmp_path):
         (tmp_path / name).mkdir()
         for at, table in enumerate([plain, other, plain]):
             pq.write_table(table, tmp_path / name / f"{at}.parquet")
-        with pytest.raises(rr.errors.RRStatsError, match="privatize them apart"):
+        with pytest.raises(rr.errors.RRStatsError, match="privatize them separately"):
             rrs.privatize_parquet(tmp_path / name, tmp_path / "out", {"answer": M})
     assert not (tmp_path / "out").exists()
 

@@ -197,11 +197,11 @@ def put(path, kind):
     ("kind", "options", "says"),
     [
         ("file", {}, "exists; .*overwrite"),
-        ("file", {"directory": True, "overwrite": True}, "is no directory, and one"),
-        ("directory", {}, "is no file, and one"),
-        ("directory", {"overwrite": True}, "is no file, and one"),
+        ("file", {"directory": True, "overwrite": True}, "exists and is not a directory"),
+        ("directory", {}, "exists and is not a file"),
+        ("directory", {"overwrite": True}, "exists and is not a file"),
         ("directory", {"directory": True}, "exists"),
-        ("fifo", {"overwrite": True}, "is no file, and one"),
+        ("fifo", {"overwrite": True}, "exists and is not a file"),
         ("link", {}, "symbolic link"),
         ("link", {"overwrite": True}, "symbolic link"),
     ],
@@ -396,7 +396,7 @@ def test_a_staging_directory_that_is_not_ours_is_left_alone(tmp_path, kind):
         part.chmod(0o700 if kind == "foreign" else 0o755)
         (part / ("thesis.docx" if kind == "foreign" else "data")).write_bytes(b"theirs")
     before, inode = sorted(tmp_path.rglob("*")), part.lstat().st_ino
-    with pytest.raises(FileError, match="in the way"):
+    with pytest.raises(FileError, match="does not come from an interrupted run"):
         publish(tmp_path / "out")
     assert inode == part.lstat().st_ino
     assert before == sorted(tmp_path.rglob("*"))

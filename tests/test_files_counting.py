@@ -99,9 +99,9 @@ def test_several_columns_of_one_document(tmp_path):
     document = samples.document("c", "a")
     assert ["c", "a"] == list(files.estimate_file(path, mechanism=document))
     assert ["a"] == list(files.estimate_file(path, "a", document))
-    with pytest.raises(MetadataError, match=r"speaks of \['c', 'a'\], not of column 'b'"):
+    with pytest.raises(MetadataError, match=r"describes \['c', 'a'\], not column 'b'"):
         files.estimate_file(path, ["a", "b"], document)
-    with pytest.raises(MetadataError, match="not of column 'b'"):
+    with pytest.raises(MetadataError, match="not column 'b'"):
         files.check_file(path, "b", document)
 
 

@@ -134,8 +134,8 @@ def test_a_second_release_is_refused_with_the_summed_epsilon(source):
     # 2 ln 3 + 0.5 = 2.69722..., rounded up
     assert (
         f"column 'smoker' was released 2 times before, last on {when:%Y-%m-%d %H:%M} UTC "
-        "(epsilon 1.099, 0.5); with this one (1.099) all sum to epsilon 2.698, as the noise "
-        "averages out; again=True (--again) releases all the same"
+        "(epsilon 1.099, 0.5); with this one (1.099) the total is epsilon 2.698, because noise "
+        "averages out; to release it nevertheless, give again=True (--again)"
     ) == str(caught.value)
     assert 2 == len(ledger.releases)
     with pytest.raises(SecondReleaseError):
@@ -159,7 +159,7 @@ def test_a_new_wave_of_the_same_people_adds_up_too(source):
     ledger = Ledger.of(source)
     release(ledger, YES_NO)
     source.write_text("smoker,drinks\nno,never\n")
-    with pytest.raises(SecondReleaseError, match=r"the source has changed since.* adds up"):
+    with pytest.raises(SecondReleaseError, match=r"the source has changed since.* add up"):
         ledger.refuse([YES_NO], again=False)
     with pytest.raises(SecondReleaseError, match="changed since"):
         release(ledger, YES_NO)
@@ -226,7 +226,9 @@ def test_of_two_runs_for_a_folder_and_its_file_one_is_refused(data, monkeypatch)
         write(ledger, releases)
 
     monkeypatch.setattr(Ledger, "_write", late)
-    with pytest.raises(SecondReleaseError, match=r"data\.rrstats-ledger\.json knows"):
+    with pytest.raises(
+        SecondReleaseError, match=r"the releases in .*data\.rrstats-ledger\.json count"
+    ):
         release(file, YES_NO)
     assert ([], 1) == (file.releases, len(folder.releases))
     assert not file.path.exists()
@@ -318,7 +320,7 @@ def test_an_entry_that_cannot_be_taken_back_stands(source, monkeypatch):
 
     with pytest.raises(FileError, match="disk is full") as caught:
         run()
-    assert "last entry stands" in caught.value.__notes__[0]
+    assert "last entry remains" in caught.value.__notes__[0]
     assert YES_NO.epsilon == ledger.epsilon("smoker")
 
 

@@ -91,7 +91,7 @@ def test_a_plan_may_begin_with_a_byte_order_mark(tmp_path):
 
 BAD = {
     "another version": (plan() | {"v": 2}, "version 2"),
-    "no version": ({"columns": plan()["columns"]}, "write v = 1 first"),
+    "no version": ({"columns": plan()["columns"]}, "add v = 1 at the beginning"),
     "a key too many": (plan() | {"rows": 3}, "no more"),
     "no columns": ({"v": 1, "columns": []}, "at least one column"),
     "a column twice": ({"v": 1, "columns": plan()["columns"] * 2}, "'answer' twice"),

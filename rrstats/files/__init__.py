@@ -2,14 +2,14 @@
 
     rr.files.privatize_file("in.parquet", "out.parquet", {"answer": rr.KRR(words, 0.75)})
     rr.files.estimate_file("out.parquet")["answer"].interval()
-    page = rr.files.statement_of("out.parquet")      # what goes out with the file: Markdown, HTML
+    page = rr.files.statement_of("out.parquet")      # the page to publish with it: Markdown, HTML
 
-Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or not.
-Reading and writing needs pyarrow: ``pip install pyarrow``.
+Formats: Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or
+not.  Reading and writing needs pyarrow: ``pip install pyarrow``.
 
-`formats` and `csv` read and write one file, `batches` privatizes its rows, `shuffle` mixes them;
-`plan` reads what was asked for, `file_metadata` and `ledger` keep what was done, and `atomic`
-publishes.  `privatize_file` and `estimate_file` bring them together.
+`formats` and `csv` read and write one file, `batches` privatizes its rows, and `shuffle` shuffles
+them.  `plan` reads the request, `file_metadata` and `ledger` record the release, and `atomic`
+publishes it.  `privatize_file` and `estimate_file` bring them together.
 """
 
 from rrstats.errors import MissingPackageError

@@ -1,22 +1,22 @@
-"""A file or directory that appears whole or not at all.
+"""Atomic publication: a file or directory appears complete or not at all.
 
     with Publication(target) as publication:
         write_to(publication.open())
         publication.publish()
 
-Everything is written in a staging directory beside the target, ``.TARGET.part``, which is closed
-to others (mode 0700) and locked.  When all is complete and on the disk it gets its name in one
-step.  Leaving the block in any other way removes it.  After a kill the target is whole or not
-there, and the staging directory remains without its lock; the next run takes it over, and only
-where it gets that lock.  A second run to the same target fails at once.
+Everything is written in a staging directory beside the target, ``.TARGET.part``, which only the
+user can open (mode 0700) and which is locked.  When all is complete and on the disk, it is renamed
+to the target in one step.  If the block ends in any other way, it is removed.  After a kill the
+target is complete or absent, and the staging directory remains, unlocked.  The next run takes it
+over if it gets the lock.  A second run to the same target at the same time fails at once.
 
-A new target gets its sidecars first, so that it is never seen without them.  One that is
-overwritten loses its old sidecars first and gets the new ones last, so that it never stands
-beside those of another release.  An old directory has to make room for a moment: where a kill
-falls into it, the next run puts it back.
+Sidecars of a new target appear before it, so that it is never seen without them.  For an
+overwritten target the old sidecars go first and the new ones appear last, so that it is never seen
+with those of another release.  An old directory is moved away for a moment: if a kill happens
+then, the next run puts it back.
 
-Signals that Python handles wait in `uninterrupted` blocks: between "the ledger says so" and "the
-file is there" Ctrl-C would leave one without the other.
+Signals that Python handles wait in `uninterrupted` blocks: an interrupt between the entry in the
+ledger and the publication would leave one without the other.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from typing import Any, BinaryIO
 from rrstats.errors import FileError
 from rrstats.randomness.sources import secret_bytes
 
-with suppress(ImportError):  # elsewhere than on POSIX systems
+with suppress(ImportError):  # not a POSIX system
     import fcntl
 
 POSIX = os.name == "posix"
@@ -45,27 +45,27 @@ NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | NO_FOLLOW | getattr(os, "O_BINARY", 0
 BUFFER_BYTES = 1 << 20
 
 LEDGER = ".rrstats-ledger.json"
-"""Ending of a ledger's name; one may lie in a directory of data."""
+"""Ending of a ledger's name; a directory of data may contain a ledger."""
 
 DATA_SUFFIXES = frozenset(
     {".parquet", ".parq", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".gz", ".json", ".crc"}
 )
-"""Endings of files in a directory of data.  One that holds anything else is never removed."""
+"""Endings of files in a directory of data.  A directory with other files is never removed."""
 
 LOCK, REPLACED, DATA, ATTEMPTS = "lock", "replaced", "data", "attempts-"
-"""Names in a staging directory; sidecars stand beside the data."""
+"""Names in a staging directory, which also holds the sidecars."""
 
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
-"""Errors of a disk that takes no more."""
+"""Errors of a disk that is full or cannot be written."""
 
 
 class Publication:
     """A target that is being written, and appears when `publish` is called in its block.
 
     target : the path of the file or, with ``directory=True``, of the directory.
-    overwrite : replace what is there, keeping its mode; without it, an existing target is
-        refused when the block is entered, and one that was made meanwhile at the end.
-    Raises FileError, always before anything has appeared.
+    overwrite : replace an existing target and keep its mode.  Without it, an existing target is
+        refused at the start of the block, and one that was made in the meantime at the end.
+    Raises FileError, always before anything is published.
     """
 
     def __init__(self, target: Path, *, overwrite: bool = False, directory: bool = False) -> None:
@@ -82,7 +82,7 @@ class Publication:
         try:
             with uninterrupted(), _naming(self.target):
                 self._lock = _take(self._staging, self.target)
-                # Once more: what a killed run took away may be there again.
+                # Check again: `_take` may have put back the target that a killed run moved away.
                 check_overwrite(self.target, self._overwrite, self._directory)
                 if self._directory:
                     self._data.mkdir()
@@ -100,22 +100,22 @@ class Publication:
     def open(self, name: str | None = None) -> BinaryIO:
         """A binary file to write to: the target itself or, in a directory, one of its files.
 
-        name : the file's path in the directory, with ``/``; its folders are made.
+        name : the file's path in the directory, with ``/``; its folders are created.
         """
         with _naming(self.target):
             path = self._data if name is None else self._inside(name)
             return self._files.enter_context(os.fdopen(make(path), "wb", BUFFER_BYTES))
 
     def attempts(self) -> Path:
-        """A folder where other processes may write; `accept` takes a file out of it."""
-        # Never a name of an earlier run, to which a lost process may write on.
+        """A folder where other processes may write; `accept` moves a file out of it."""
+        # A new name each time, because a lost process may still write to the folder of an old run.
         folder = self._staging / f"{ATTEMPTS}{secret_bytes(8).hex()}"
         with _naming(self.target):
             folder.mkdir()
         return folder
 
     def accept(self, path: Path, name: str) -> None:
-        """Give a file that another process wrote its name in the directory, once."""
+        """Move a file that another process wrote to its name in the directory, once."""
         with _naming(self.target):
             path.rename(self._inside(name))
 
@@ -127,7 +127,7 @@ class Publication:
     def beside(self, suffix: str, data: bytes) -> None:
         """A small file ``TARGET + suffix`` that is published together with the target.
 
-        Without its target a sidecar describes nothing, so an orphan of that name is replaced.
+        A sidecar without its target has no meaning, so an existing one is replaced.
         """
         path = self.target.with_name(self.target.name + suffix)
         check_overwrite(path, overwrite=True, directory=False)
@@ -137,11 +137,11 @@ class Publication:
                 file.write(data)
 
     def publish(self) -> None:
-        """Bring all to the disk and let it appear under its name, at once.
+        """Write everything to the disk and rename it to the target in one step.
 
-        Files that are still open are closed.  Raises FileError where something fails; then
-        nothing has appeared, and what was there before is there again.  A signal that comes
-        too late to prevent it is delivered when all is done.
+        Files that are still open are closed.  Raises FileError if a step fails; then nothing is
+        published, and the earlier target is restored.  A signal that arrives too late to prevent
+        the publication is delivered after it.
         """
         with _naming(self.target):
             self._files.close()
@@ -156,7 +156,7 @@ class Publication:
                 self._abandon()
 
     def _appear(self) -> None:
-        """Rename all into place; where a step fails, those before it are taken back."""
+        """Rename all into place; if a step fails, the steps before it are undone."""
         target, old = self.target, self._staging / REPLACED
         steps: list[tuple[Path, Path]] = []
 
@@ -166,9 +166,7 @@ class Publication:
 
         replaced = os.path.lexists(target)
         if replaced and not self._overwrite:
-            raise FileError(
-                f"{target} was made by another program meanwhile; nothing was published"
-            )
+            raise FileError(f"another program made {target} in the meantime; nothing was published")
         old.mkdir()
         try:
             for path in self._beside:
@@ -193,7 +191,7 @@ class Publication:
             raise
 
     def _abandon(self) -> None:
-        """Remove what has no name of its own yet; after publishing only the lock is left."""
+        """Remove what is not published; after publishing, only the lock remains to remove."""
         with uninterrupted():
             with suppress(OSError):
                 self._files.close()
@@ -206,14 +204,14 @@ class Publication:
 
 
 def _take(staging: Path, target: Path) -> int:
-    """The lock of a staging directory that is this run's alone; what a killed run left goes.
+    """Lock a staging directory for this run alone, and empty it of a killed run's files.
 
-    Raises FileError where another run has the lock, or where something else is in the way.
+    Raises FileError if another run holds the lock, or if the name is taken by something else.
     """
     while True:
         with suppress(FileExistsError):
             staging.mkdir(mode=0o700)
-        with suppress(FileNotFoundError):  # removed between two steps: all begins again
+        with suppress(FileNotFoundError):  # removed between two steps: start again
             _check_ours(staging)
             descriptor = open_lock(staging / LOCK)
             if descriptor is None:
@@ -224,14 +222,14 @@ def _take(staging: Path, target: Path) -> int:
                 break
     old = staging / REPLACED / target.name
     if old.exists() and not os.path.lexists(target):
-        # A run was killed between taking the old one away and giving the new one its name.
+        # A run was killed after it moved the old target away and before it published the new one.
         old.rename(target)
     _empty(staging)
     return descriptor
 
 
 def _check_ours(staging: Path) -> None:
-    """Raise FileError unless a folder is as a run of this user makes it."""
+    """Raise FileError unless the folder looks like one that a run of this user made."""
     found, known = staging.lstat(), (LOCK, REPLACED, DATA, ATTEMPTS)
     private = not POSIX or (found.st_uid == os.geteuid() and not found.st_mode & 0o077)
     if not (
@@ -240,13 +238,13 @@ def _check_ours(staging: Path) -> None:
         and all(inside.name.startswith(known) for inside in staging.iterdir())
     ):
         raise FileError(
-            f"{staging} is in the way: it was not left by an interrupted run of yours; move it "
-            "away, or choose another target"
+            f"{staging} exists and does not come from an interrupted run of yours; move it away, "
+            "or choose another target"
         )
 
 
 def _give_back(staging: Path, descriptor: int) -> None:
-    """Remove a staging directory and give its lock back, which others look at: so it goes last."""
+    """Remove a staging directory; the lock goes last, because other runs check it."""
     with suppress(OSError):
         _empty(staging)
     if not POSIX:
@@ -260,9 +258,9 @@ def _give_back(staging: Path, descriptor: int) -> None:
 
 
 def _empty(staging: Path) -> None:
-    """Remove all but the lock.
+    """Remove everything except the lock.
 
-    A folder gets another name first, so that no process that writes on makes anything in it.
+    Folders are renamed first, so that a process that is still running cannot write into them.
     """
     for path in list(staging.iterdir()):
         if path.is_dir():
@@ -272,9 +270,9 @@ def _empty(staging: Path) -> None:
 
 
 def open_lock(path: Path) -> int | None:
-    """The descriptor of a locked file of this name; None where another run has it.
+    """The descriptor of a locked file of this name; None if another run holds the lock.
 
-    -1 where the file lost its name meanwhile: its owner was done, and it must be made anew.
+    -1 if the file was removed in the meantime, because its owner finished: then try again.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
     held = lock(descriptor)
@@ -285,10 +283,10 @@ def open_lock(path: Path) -> int | None:
 
 
 def lock(descriptor: int) -> bool:
-    """Lock an open file for this run; False where another run has it.
+    """Lock an open file for this run; False if another run holds the lock.
 
-    True also where the system or the file system has no locks: then nothing tells two runs
-    apart.  The lock ends with the last descriptor, and so with the process, however it ends.
+    Also True where the system or the file system has no locks: then two runs are not kept apart.
+    The lock ends when the last descriptor closes, so at the latest with the process.
     """
     try:
         if POSIX:
@@ -299,7 +297,7 @@ def lock(descriptor: int) -> bool:
 
 
 def is_at(descriptor: int, path: Path) -> bool:
-    """True where an open file is still the one that has this name."""
+    """True if an open file is still the one with this name."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -310,12 +308,12 @@ def is_at(descriptor: int, path: Path) -> bool:
 
 
 def make(path: Path, mode: int = 0o666) -> int:
-    """A new file, opened; FileExistsError where there is something."""
+    """Create and open a file; raise FileExistsError if the name is taken."""
     return os.open(path, NEW, mode)
 
 
 def replace_private(path: Path, data: bytes) -> None:
-    """Give a file of mode 0600 new contents, at once; for who holds a lock on it."""
+    """Replace the contents of a file of mode 0600 atomically; the caller must hold its lock."""
     part = path.with_name(f"{path.name}.part")
     with _naming(path):
         part.unlink(missing_ok=True)
@@ -329,7 +327,7 @@ def replace_private(path: Path, data: bytes) -> None:
 
 @contextmanager
 def named(doing: str, then: str = "") -> Iterator[None]:
-    """Errors of the operating system become a FileError: what failed, why, and what then."""
+    """Turn errors of the operating system into a FileError: what failed, why, what follows."""
     try:
         yield
     except FileError:
@@ -344,7 +342,7 @@ def _naming(target: Path) -> AbstractContextManager[None]:
 
 
 def check_overwrite(target: Path, overwrite: bool, directory: bool) -> None:
-    """Refuse a target that cannot or must not be written, before anything is made."""
+    """Refuse a target that cannot or must not be written, before anything is created."""
     with _naming(target):
         if not target.parent.is_dir():
             raise FileError(f"cannot write {target}: the folder {target.parent} is not there")
@@ -354,22 +352,22 @@ def check_overwrite(target: Path, overwrite: bool, directory: bool) -> None:
             return
     why = ""
     if stat.S_ISLNK(mode):
-        why = "is a symbolic link; name the file that it stands for"
+        why = "is a symbolic link; give the file that it points to"
     elif not (stat.S_ISDIR if directory else stat.S_ISREG)(mode):
-        why = f"is no {'directory' if directory else 'file'}, and one is to be written"
+        why = f"exists and is not a {'directory' if directory else 'file'}; choose another name"
     elif not overwrite:
-        why = "exists; choose another name, or overwrite=True (--overwrite) replaces it"
+        why = "exists; choose another name, or replace it with overwrite=True (--overwrite)"
     elif directory and _holds_foreign_files(target):
         why = (
-            "holds more than data files, and overwriting would remove all of it; choose another "
-            "name, or remove it yourself"
+            "holds more than data files, and overwriting would remove everything; choose another "
+            "name, or remove the directory yourself"
         )
     if why:
         raise FileError(f"{target} {why}")
 
 
 def _holds_foreign_files(directory: Path) -> bool:
-    """True where a directory holds anything that is no file of a data set, or a ledger."""
+    """True if a directory holds a ledger or anything else that is not a data file."""
     for path in directory.rglob("*"):
         mode = path.lstat().st_mode
         known = path.name.startswith("_") or path.suffix.lower() in DATA_SUFFIXES
@@ -380,17 +378,17 @@ def _holds_foreign_files(directory: Path) -> bool:
 
 
 def is_ledger_file(name: str) -> bool:
-    """True for a ledger, and for the files beside one while it is written."""
+    """True for a ledger, and for the temporary files beside a ledger."""
     return name.endswith((LEDGER, f"{LEDGER}.lock", f"{LEDGER}.part"))
 
 
 def _within(path: Path) -> list[Path]:
-    """All in a directory, then itself; or a file alone."""
+    """Everything in a directory, then the directory itself; or a single file."""
     return [*(path.rglob("*") if path.is_dir() else ()), path]
 
 
 def _sync(path: Path) -> None:
-    """Bring a file to the disk, or the names in a folder."""
+    """Write a file to the disk, or the names in a folder."""
     folder = path.is_dir()
     if folder and not POSIX:
         return
@@ -404,19 +402,19 @@ def _sync(path: Path) -> None:
 # -- signals ---------------------------------------------------------------------------------
 
 SIGNALS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
-"""Those that come from outside at any time.  One that Python does not handle ends the process."""
+"""Signals from outside.  A signal that Python does not handle ends the process."""
 
 _handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
 _waiting: list[int] = []
 _blocks: list[bool] = []
-"""For each block that is open, whether it holds signals back."""
+"""For each open block, True if it delays signals."""
 
 
 @contextmanager
 def uninterrupted(*, when_done: bool = False) -> Iterator[None]:
-    """Within this block Ctrl-C and its like wait; blocks may be nested, the outermost counts.
+    """Delay Ctrl-C and similar signals within this block; of nested blocks the outermost counts.
 
-    when_done : only from the moment on in which `done` was called in it.
+    when_done : delay them only after `done` was called in the block.
     Only the main thread receives signals, so in other threads this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -437,20 +435,20 @@ def uninterrupted(*, when_done: bool = False) -> Iterator[None]:
 
 
 def done() -> None:
-    """Say, in an `uninterrupted` block, that signals wait until the outermost block is over."""
+    """From now on delay signals until the outermost `uninterrupted` block ends."""
     if threading.current_thread() is threading.main_thread() and _blocks:
         _blocks[0] = True
 
 
 def let_through() -> None:
-    """Deliver a signal that is waiting, now: usually this raises KeyboardInterrupt."""
+    """Deliver delayed signals now; usually this raises KeyboardInterrupt."""
     while _waiting and threading.current_thread() is threading.main_thread():
         number = _waiting.pop(0)
         _handlers[number](number, None)
 
 
 def _restore() -> None:
-    """Give the handlers back, that of Ctrl-C last, then deliver what came meanwhile."""
+    """Restore the handlers, that of Ctrl-C last, then deliver the delayed signals."""
     while _handlers:
         number, handler = _handlers.popitem()
         signal.signal(number, handler)

@@ -1,15 +1,15 @@
-"""Arrow batches with some columns privatized, batch by batch, and nothing else changed.
+"""Privatize some columns of Arrow batches, batch by batch, and change nothing else.
 
 A `Piece` is some rows of a file, whose format is a class of `formats`.  `ReleasedColumns` are the
-private columns of a release with what they saw.  A `BatchRelease` is what engines run on each part
-of their data.  It is made where its batches are, so each task has keys of its own, and neither a
-key nor a word ever travels; what travels back is a `Seen`, how many answers there were, which the
-place that asked adds up to warn or to refuse.
-Distribution: that of `privatization.column.ColumnRelease`, of which there is one for each column.
+private columns of a release with their counts of answers.  Engines run a `BatchRelease` on each
+part of their data.  It is created where its batches are, so each task has its own keys, and keys
+and random words are never sent anywhere.  A task returns only a `Seen`, the counts of its answers;
+the caller adds them up to warn or to refuse.
+Each column has the distribution of its `privatization.column.ColumnRelease`.
 
-Where groups of rows end shows in the target.  So it follows from numbers of rows, from the other
-columns and from the declared categories, never from the size of a true answer: pieces may end
-anywhere, and `grouped` cuts groups of a constant number of rows from them.
+The target shows where groups of rows end.  So the groups depend on the number of rows, the other
+columns and the declared categories, never on the size of a true answer: pieces may end anywhere,
+and `grouped` cuts them into groups of a constant number of rows.
 """
 
 from __future__ import annotations
@@ -48,21 +48,21 @@ Spaces = Mapping[str, ReportSpace]
 Blocks = Iterable[pa.RecordBatch]
 
 BATCH_ROWS = BLOCK_ROWS
-"""Rows of a piece where they are not wide."""
+"""Rows of a piece, unless rows are wide."""
 
 GROUP_ROWS = 4 * BLOCK_ROWS
-"""Rows that are written at once, at most; pyarrow's own row groups have as many."""
+"""The largest number of rows written at once, as in pyarrow's own row groups."""
 
 GROUP_BYTES = 64 << 20
-"""Memory of the rows that are written at once, about."""
+"""Approximate memory of the rows that are written at once."""
 
 EVEN_ROWS = 1 << 10
-"""Groups have a multiple of as many rows."""
+"""The number of rows of a group is a multiple of this."""
 
 FIELD_ID = b"PARQUET:field_id"
 
 _OF_PYARROW = (TypeError, KeyError, NotImplementedError, AttributeError, IndexError)
-"""Errors of pyarrow's own code about files that it does not expect."""
+"""Errors that pyarrow's own code raises on unexpected files."""
 
 
 # -- files -----------------------------------------------------------------------------------
@@ -80,24 +80,24 @@ class Piece:
         return int(self._batch.num_rows)
 
     def cells(self, name: str) -> pa.Array:
-        """The cells of one column, as values of its categories' type, another one, or missing."""
+        """The cells of one column: values of its categories' type, other values, or missing."""
         return self._batch.column(self._batch.schema.names.index(name))
 
     def shown(self, name: str) -> pa.Array:
-        """The cells of one column as the file has them, for the curator."""
+        """The cells of one column as they stand in the file, for the data curator."""
         return self.cells(name)
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The rows as they are written, with reports in some places; they refer to no answer."""
+        """The rows to write, with reports in some columns and no reference to an answer."""
         columns = zip(schema.names, self._batch.columns, strict=True)
         arrays = [reports.get(name, column) for name, column in columns]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def grouped(blocks: Blocks, schema: pa.Schema, size: int) -> Iterator[pa.Table]:
-    """The rows in groups of a constant number, the last one shorter, however they come.
+    """The rows in groups of constant size (the last may be shorter), whatever the blocks.
 
-    Each is in one piece: where the blocks ended must not show.
+    Each group is one contiguous table, so that it does not show where the blocks ended.
     """
     waiting, rows = list[pa.RecordBatch](), 0
     for block in blocks:
@@ -112,7 +112,7 @@ def grouped(blocks: Blocks, schema: pa.Schema, size: int) -> Iterator[pa.Table]:
 
 
 def row_bytes(schema: pa.Schema) -> int:
-    """About the bytes of one row, where text is short."""
+    """Approximate bytes of one row, if text is short."""
     bits = 0
     for type in schema.types:
         type = type.index_type if pa.types.is_dictionary(type) else type
@@ -126,7 +126,7 @@ def row_bytes(schema: pa.Schema) -> int:
 def changed_schema(schema: pa.Schema, changed: Columns) -> pa.Schema:
     """The schema with the types of the reports; order and names are kept.
 
-    Of what the source said of a private column only the number of its field is.
+    Of a private column's metadata only the field number is kept.
     """
     for name, column in changed.items():
         place = schema.names.index(name)
@@ -139,7 +139,7 @@ def changed_schema(schema: pa.Schema, changed: Columns) -> pa.Schema:
 
 
 def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
-    """The same items, the next of them made in another thread while one is worked on."""
+    """The same items; another thread prepares the next ones while one is being processed."""
     end: Any = object()
     with ThreadPoolExecutor(1) as pool:
         waiting = deque(pool.submit(next, items, end) for _ in range(depth))
@@ -150,7 +150,7 @@ def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
 
 @contextmanager
 def reading(path: Path, what: str) -> Iterator[None]:
-    """Errors of reading as FileError.  Messages of Arrow may quote a cell and are not shown."""
+    """Turn errors of reading into FileError, without Arrow's messages, which may quote a cell."""
     try:
         yield
     except RRStatsError:
@@ -159,8 +159,8 @@ def reading(path: Path, what: str) -> Iterator[None]:
         raise FileError(f"cannot read {path}: {error.strerror or 'no such file'}") from None
     except (pa.ArrowException, OSError, EOFError, zlib.error, ValueError, *_OF_PYARROW):
         raise FileError(
-            f"cannot read {path} as {what}: it is truncated, damaged, encrypted, of another format "
-            f"than its name says, or holds something that pyarrow {pa.__version__} does not read"
+            f"cannot read {path} as {what}: it is truncated, damaged, encrypted, of a different "
+            f"format than its name says, or has content that pyarrow {pa.__version__} cannot read"
         ) from None
 
 
@@ -169,10 +169,10 @@ def reading(path: Path, what: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Seen:
-    """Counts of the answers that a release saw.  Private: for the curator only.
+    """Counts of the answers that a release read.  Private: for the data curator only.
 
-    rows : of all batches.  unknown, missing : for each column, the answers outside its
-    categories, and those that are missing where missing is no category.
+    rows : of all batches.  unknown, missing : for each column, the number of answers outside its
+    categories, and of missing answers if missing is not a category.
     """
 
     rows: int = 0
@@ -186,9 +186,9 @@ class Seen:
 
 
 class ReleasedColumns:
-    """The columns of one release, which are looked at, refused, counted and warned of together.
+    """The columns of one release, with their common checks, counts and warnings.
 
-    ``columns`` are they by name, ``made`` are records of how their reports are made.
+    ``columns`` maps names to releases, ``made`` are the records of how the reports are made.
     """
 
     def __init__(self, columns: Mapping[str, ColumnRelease]) -> None:
@@ -200,13 +200,13 @@ class ReleasedColumns:
 
     @property
     def may_refuse(self) -> bool:
-        """True where all answers must be looked at before anything is drawn."""
+        """True if all answers must be checked before anything is drawn."""
         return any(column.may_refuse for column in self.columns.values())
 
     def refuse(self) -> None:
-        """Raise UnknownAnswersError for answers looked at that were asked to be refused.
+        """Raise UnknownAnswersError if answers were found that the policies refuse.
 
-        Then counts from the beginning: what was looked at is still to be privatized.
+        Otherwise resets the counts, because these answers are still to be privatized.
         """
         for column in self.columns.values():
             column.refuse()
@@ -220,36 +220,36 @@ class ReleasedColumns:
         )
 
     def confirm(self, rows: int) -> None:
-        """Raise FileError unless so many rows were privatized as were written."""
+        """Raise FileError unless as many rows were privatized as were written."""
         if rows != self.seen().rows:
             raise FileError(
-                f"{self.seen().rows} rows were privatized and {rows} were written; nothing was "
-                "published, run it again"
+                f"{self.seen().rows} rows were privatized, but {rows} were written; nothing was "
+                "published: run it again"
             )
 
     def add(self, seen: Seen) -> None:
-        """Count what the same release saw elsewhere, to `refuse` or `warn` here."""
+        """Add the counts of the same release from another place, to `refuse` or `warn` here."""
         for name, column in self.columns.items():
             column.add(seen.rows, seen.unknown[name], seen.missing[name])
 
     def warn(self) -> None:
-        """The named warnings, after the results exist."""
+        """Issue the warnings of all columns, after the results exist."""
         warn_of(self.columns.values())
 
 
 class BatchRelease(ReleasedColumns, Unpicklable):
-    """Some columns of a stream of batches, with one fresh key a column for all of them.
+    """Privatize columns of a stream of batches, with one fresh key per column for all batches.
 
-    schema : of the batches; its metadata may say that a column holds reports already.
-    plan : a mapping from column to mechanism, a plan as for `privatize_file`, or what
-        `plan.wanted_columns` made of one.
-    unknown, missing, again, rng : as for `privatize_file`.  threads : as for `privatize`; 1 where
-        an engine shares out the cores.
-    key, id : for the keyed form, the key and the name of the column (or a list of names) that
-        tells whose answer it is; then reports are the same under any recomputation.
-    ``schema`` is that of the reports, with the document of how they were made; ``columns`` are
-    those that change; ``id`` lists those that tell whose answer it is.  All is checked here, from
-    declarations alone, and nothing drawn.
+    schema : of the batches; its metadata may say that a column already holds reports.
+    plan : a mapping from column to mechanism, a plan as for `privatize_file`, or the result of
+        `plan.wanted_columns`.
+    unknown, missing, again, rng : as for `privatize_file`.  threads : as for `privatize`; 1 if
+        an engine assigns the cores.
+    key, id : for keyed reports, the key and the column name (or list of names) that identifies
+        the respondent; then every recomputation gives the same reports.
+    The attribute ``schema`` is that of the reports, with the document of how they were made;
+    ``columns`` are the private columns; ``id`` lists the identifying columns.  Everything is
+    checked here, from declarations alone; nothing is drawn.
     Batches may come from several threads; a copy in another process is refused.
     Raises ArgumentValueError, ArgumentTypeError and MetadataError.
 
@@ -297,10 +297,10 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         return self._source.field(name).type
 
     def reports(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The batch with reports in the place of answers; it refers to no answer.
+        """The batch with reports instead of answers, and no reference to an answer.
 
-        Raises UnknownAnswersError as asked, before a column is drawn, and ArgumentTypeError where
-        the batch is not of the declared schema.
+        Raises UnknownAnswersError if the policies refuse an answer, before the column is drawn, and
+        ArgumentTypeError if the batch does not have the declared schema.
         """
         self._check(batch)
         ids = [batch.column(name) for name in self.id]
@@ -311,9 +311,9 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def column_reports(self, name: str, cells: pa.Array, *ids: pa.Array) -> pa.Array:
-        """The reports of the next answers of one column, where columns come one by one.
+        """The reports of the next answers of one column, if columns come one by one.
 
-        ids : in the keyed form the cells of the id columns.
+        ids : for keyed reports, the cells of the id columns.
         """
         column, declared = self.columns[name], self.declared(name)
         if cells.type != declared:
@@ -321,7 +321,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
                 f"column {name!r} of a batch has the type {cells.type}, and the schema says "
                 f"{declared}; write the data with one schema"
             )
-        if column.may_refuse:  # answers that slipped through; they are counted apart
+        if column.may_refuse:  # answers that were not checked before; counted separately
             looker = self._wanted[name].open(pa.nulls(0, declared))
             looker.look(cells)
             looker.refuse()
@@ -329,7 +329,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         return column.reports(cells, **whose)
 
     def look(self, batch: pa.RecordBatch) -> None:
-        """Count what the policies may refuse; draws nothing."""
+        """Count the answers that the policies may refuse; draws nothing."""
         self._check(batch)
         for name, column in self.columns.items():
             if column.may_refuse:
@@ -338,26 +338,26 @@ class BatchRelease(ReleasedColumns, Unpicklable):
     def _check(self, batch: pa.RecordBatch) -> None:
         if batch.schema.names != self._source.names:
             raise ArgumentTypeError(
-                "batch must have the columns of the schema, in its order; found "
-                f"{len(batch.schema.names)} columns that are others than its "
-                f"{len(self._source.names)}"
+                f"batch must have the {len(self._source.names)} columns of the schema in the same "
+                f"order; found {len(batch.schema.names)} columns with other names or another order"
             )
 
 
 def careful(work: Callable[..., Result], *cells: Any) -> Result:
-    """The result of work on cells; an error that may quote them does not get out."""
+    """The result of work on cells; an error that may quote cells is replaced."""
     try:
         return work(*cells)
     except Exception as error:
         failed = anew(error, "privatizing")
-    # Raised out here, so that it does not carry the other one along.
+    # Raised outside the except block, so that it does not carry the original error.
     raise failed
 
 
 def anew(error: Exception, what: str) -> RRStatsError:
-    """An error that may go anywhere: the frames of the stack, and cells in them, stay behind.
+    """A new error that is safe to pass on: it holds no stack frames, and so no cells.
 
-    Ours as new; of the system with its reason; any other by its type.  what : what failed.
+    Errors of rrstats keep their message, errors of the system their reason, and all others only
+    their type.  what : the step that failed.
     """
     if isinstance(error, RRStatsError):
         return type(error)(*error.args)
@@ -367,16 +367,16 @@ def anew(error: Exception, what: str) -> RRStatsError:
         hint = "; source and target must lie on a disk that all workers see under the same paths"
         return FileError(f"{what} failed: {why}{hint if lost else ''}; nothing was published")
     return FileError(
-        f"{what} failed with {type(error).__name__}, whose message may quote an answer and is "
-        "not told; nothing was published"
+        f"{what} failed with {type(error).__name__}; its message is not shown because it may "
+        "quote an answer; nothing was published"
     )
 
 
 def check_lazy(key: Any, id: Any, sink: str) -> None:
-    """Raise ArgumentTypeError unless a lazy result would be the same whenever it is computed."""
+    """Raise ArgumentTypeError unless a lazy result is the same whenever it is computed."""
     if key is None or id is None:
         raise ArgumentTypeError(
-            "a lazy frame is computed anew each time it is used, and each time would be another "
+            "a lazy frame is computed again each time it is used, and each time would be another "
             f"release of the same answers; write it once with rrstats.engines.{sink}, or give "
             "key= (rr.new_key()) and id= for keyed reports"
         )
@@ -394,30 +394,30 @@ def check_column(
     where: str = "",
     shown: bool = True,
 ) -> str:
-    """The name, if it is a column, once, that can hold answers, and no copy of it is left.
+    """The name, if it names exactly one column that can hold answers and has no copy.
 
-    where : " of" the data, in errors.  shown : as for `_check_once`.
+    where : " of" the data, for errors.  shown : as for `_check_once`.
     """
     name = _check_once(name, names, where, shown=shown)
     declared = type_of(name)
     values: Any = declared.value_type if pa.types.is_dictionary(declared) else declared
     if pa.types.is_nested(values) or isinstance(values, pa.BaseExtensionType):
         raise ArgumentTypeError(
-            f"column {name!r}{where} has the type {declared}, and a report is one plain value; put "
+            f"column {name!r}{where} has the type {declared}, but a report is one plain value; put "
             "the answer into a column of its own"
         )
     if file_metadata.carries_copy(metadata, name):
         raise ArgumentValueError(
-            f"an index of pandas{where} has the name {name!r} too, and would release the answers; "
-            "make the data again with reset_index(drop=True)"
+            f"a pandas index{where} also has the name {name!r}, and would release the answers; "
+            "write the data again after reset_index(drop=True)"
         )
     return name
 
 
 def _check_once(name: Any, names: Sequence[str], where: str = "", *, shown: bool = True) -> str:
-    """The name of a column that is there, once.
+    """The name of a column, if there is exactly one such column.
 
-    shown : whether the others may be named; without a header they are a respondent's cells.
+    shown : whether errors may name the other columns; without a header they are answers.
     """
     times = names.count(name)
     if times == 1:
@@ -433,18 +433,18 @@ def _check_once(name: Any, names: Sequence[str], where: str = "", *, shown: bool
 
 
 def _id_columns(schema: pa.Schema, key: Any, id: Any, private: list[Any]) -> list[str]:
-    """The columns that tell whose answer it is; none for fresh noise."""
+    """The columns that identify the respondent; none for fresh noise."""
     names = id if isinstance(id, list) else [] if id is None else [id]
     if (key is None) != (not names):
         raise ArgumentTypeError(
-            f"{'id needs key' if key is None else 'key needs id'} too: keyed reports follow from a "
-            "key of rr.new_key() and from the column that tells whose answer it is; for fresh "
+            f"{'id needs key' if key is None else 'key needs id'} too: keyed reports depend on a "
+            "key of rr.new_key() and on the column that identifies the respondent; for fresh "
             "noise give neither"
         )
     for name in names:
         _check_once(name, schema.names)
         if name in private:
             raise ArgumentValueError(
-                f"id must be a public column, and {name!r} is to be privatized itself"
+                f"id must be a public column, but {name!r} is to be privatized"
             )
     return names

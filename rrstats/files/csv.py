@@ -1,13 +1,13 @@
-"""CSV and TSV, gzipped or not: only the private cells are written anew, byte by byte.
+"""CSV and TSV, gzipped or not: only the private cells are replaced, all other bytes are kept.
 
-A block of the file is cut at its separators and line ends, and the reports are put between the
-bytes that stand around the private cells.  So nothing else changes: "007", 1.10, dates, quotes,
-line ends and a byte order mark stay as they are.
+A block of the file is cut at its separators and line ends, and the reports replace the bytes of
+the private cells.  Nothing else changes: "007", 1.10, dates, quotes, line ends and a byte order
+mark stay as they are.
 
-The format: RFC 4180, with any of ``, ; |`` and tab as separator, found in the header.  A quote
-opens a cell only at its beginning, and closes it only at its end; within it two quotes stand
-for one.  Anything else is refused: there readers differ, and a cell taken for another would
-release a true answer.
+The format is RFC 4180, with ``,``, ``;``, ``|`` or tab as separator, which is found in the header.
+A quote opens a cell only at its beginning, and closes it only at its end; within the cell two
+quotes stand for one.  Everything else is refused, because readers interpret it differently, and
+mistaking one cell for another would release a true answer.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ SIDECAR = ".rrstats.json"
 BLOCK_BYTES = 4 << 20
 ZIPPED_BYTES = 1 << 20
 EXPANSION = 4
-"""Gzipped text may be some times larger, and text in memory too."""
+"""Text may be larger by this factor when unzipped, and in memory."""
 
 LONGEST_ROW = 64 << 20
 
-# A byte order mark, blank lines, and the first line that is not blank, quoted line ends included.
+# A byte order mark, blank lines, and the first line that is not blank with quoted line ends.
 _HEADER = re.compile(rb'(?:\xef\xbb\xbf)?[\r\n]*+(?:"[^"]*"|[^"\n]++)++(?:\n|\Z)')
 
 
 class TextFile:
-    """One file of delimited text; all its cells are text.  Attributes: `formats.ArrowFile`'s."""
+    """One file of delimited text; all cells are text.  Attributes are as in `formats.ArrowFile`."""
 
     document_is_beside = True
     rows = None
@@ -66,13 +66,13 @@ class TextFile:
         return pa.string()
 
     def no_cells(self, name: str, space: ReportSpace) -> pa.Array:
-        """No cells, as values of the categories' type."""
+        """An empty array of the categories' type."""
         return Words(space).encode(pa.array([], type=pa.string()))
 
     # -- reading ---------------------------------------------------------------------------
 
     def _blocks(self) -> Iterator[bytes]:
-        """The bytes of the file in blocks of whole rows; only the last may lack a line end."""
+        """The bytes of the file in blocks of complete rows; the last may lack a line end."""
         rest, chunk = b"", b"more"
         opener: Any = gzip.open if self.gzipped else open
         with reading(self.path, "text"), opener(self.path, "rb") as file:
@@ -85,24 +85,24 @@ class TextFile:
                     rest = rest[end:]
                 elif len(rest) > LONGEST_ROW:
                     raise FileError(
-                        f"{self.path} has a row of more than {LONGEST_ROW >> 20} MiB: a quoted "
-                        "cell may never be closed"
+                        f"{self.path} has a row of more than {LONGEST_ROW >> 20} MiB; check that "
+                        "each quoted cell is closed"
                     )
 
     def _find_header(self) -> bytes:
-        """The beginning of the file, up to the end of the first line that is not blank."""
+        """The beginning of the file to the end of the first line that is not blank."""
         begin = b""
         for block in self._blocks():
             begin += block
             if found := _HEADER.match(begin):
                 return found[0]
         raise FileError(
-            f"{self.path} has no header that names the columns: it is empty, or a quote is not "
+            f"{self.path} has no header with the column names: it is empty, or a quote is not "
             "closed"
         )
 
     def _checked(self, block: bytes) -> bytes:
-        """The block, if it is text."""
+        """The block; raises FileError unless it is text."""
         try:
             readable = "\0" not in block.decode()
         except UnicodeDecodeError:
@@ -112,7 +112,7 @@ class TextFile:
         return block
 
     def pieces(self, spaces: Spaces, *, lines: bool = False, only: bool = False) -> Iterator[Piece]:
-        """Blocks of rows; with ``lines`` each row can be moved."""
+        """Blocks of rows; with ``lines`` each row is a separate line, for shuffling."""
         places = {name: self.names.index(name) for name in spaces}
         words = {name: Words(space) for name, space in spaces.items()}
         rows, skip = 0, len(self._header)
@@ -128,11 +128,11 @@ class TextFile:
     # -- writing ---------------------------------------------------------------------------
 
     def bytes_expected(self, changed: Columns) -> int:
-        """A guess from the size of the file; nothing of lines shows how they were shuffled."""
+        """A guess from the file's size; lines do not show which buckets they were shuffled in."""
         return EXPANSION * self.path.stat().st_size
 
     def group_rows(self, changed: Columns, share: int = 1) -> int:
-        """Nothing of the target shows how they were grouped."""
+        """Any number: the target does not show how rows were grouped."""
         return EVEN_ROWS
 
     def schema_of(self, changed: Columns) -> pa.Schema:
@@ -142,8 +142,8 @@ class TextFile:
     def write(self, sink: IO[bytes], blocks: Blocks, changed: Columns, records: Records) -> None:
         """Write the same header, then the lines as they are; the records go beside the file.
 
-        What is gzipped is gathered first: some versions of zlib pack the same bytes otherwise
-        where they come in other pieces, and where pieces end follows from the true answers.
+        Bytes are collected before they are gzipped: the output of some versions of zlib depends on
+        how the bytes are cut into pieces, and that depends on the true answers.
         """
         texts: Iterator[Any] = itertools.chain([self._header], map(_text_of, blocks))
         if not self.gzipped:
@@ -184,7 +184,7 @@ def _fields(header: bytes, path: Path, *, tabbed: bool) -> tuple[int, list[str]]
             f"the header of {path} cannot be read: check its quotes, and end lines with \\n or "
             "\\r\\n"
         ) from None
-    # The same rules as for all rows: what follows a header that ends too late would be published.
+    # Check the header as a row: answers that were mistaken for header text would be published.
     Grid(text.encode(), ord(separator), len(names), path)
     return ord(separator), names
 
@@ -199,9 +199,9 @@ _QUOTE, _NEWLINE, _RETURN = b'"'[0], b"\n"[0], b"\r"[0]
 
 
 def last_line_end(block: bytes) -> int:
-    """Behind the last line end that is not inside a quoted cell; 0 where there is none.
+    """The place after the last line end outside quoted cells; 0 if there is none.
 
-    block : begins with a row.
+    block : must begin with a row.
     """
     quotes, end = block.count(b'"'), len(block)
     while True:
@@ -213,12 +213,12 @@ def last_line_end(block: bytes) -> int:
 
 
 class Grid:
-    """Places of the cells of n rows in a block of whole rows.
+    """Places of the cells of n rows in a block of complete rows.
 
-    path, before : the file, and how many of its rows stand before the block, for errors.
-    ``starts`` (n,) says where each row begins, ``ends`` (n, columns) where each cell ends.
+    path, before : the file, and the number of its rows before the block, for errors.
+    ``starts`` (n,) holds where each row begins, ``ends`` (n, columns) where each cell ends.
     Raises FileError for rows with too many or too few cells, and for quotes and line ends that
-    readers understand in different ways.
+    readers interpret differently.
     """
 
     def __init__(
@@ -269,16 +269,16 @@ class Grid:
         if blank.any():
             self._need(
                 self.columns > 1,
-                "has one column and blank lines, which may be rows or not; write a missing answer "
-                'as "", or remove them',
+                "has one column and blank lines, which may or may not be rows; write missing "
+                'answers as "", or remove the blank lines',
             )
             found = np.delete(found, closing[blank])
             starts, counts = starts[~blank], counts[~blank]
         ragged = np.flatnonzero(counts != self.columns)
         if len(ragged):
             raise FileError(
-                f"row {before + int(ragged[0]) + 1} of {self._path} has {counts[ragged[0]]} cells "
-                f"where the header has {self.columns}; quote cells that hold the separator"
+                f"row {before + int(ragged[0]) + 1} of {self._path} has {counts[ragged[0]]} cells, "
+                f"but the header has {self.columns}; quote cells that hold the separator"
             )
         return starts, found.reshape(-1, self.columns)
 
@@ -294,7 +294,7 @@ class Grid:
         self._need(
             len(quotes) % 2 == 0 and opens.all() and closes.all(),
             "has a quote inside an unquoted cell, or a quoted cell that is not closed, which "
-            "readers understand in different ways; quote such cells and double their quotes",
+            "readers interpret differently; quote such cells and double their quotes",
         )
 
     def _check_returns(self, quotes: Places) -> None:
@@ -304,7 +304,7 @@ class Grid:
         places = places[np.searchsorted(quotes, places) % 2 == 0]
         self._need(
             (text[np.minimum(places + 1, len(text) - 1)] == _NEWLINE).all(),
-            "has carriage returns that end no line, which readers understand in different ways; "
+            "has carriage returns that do not end a line, which readers interpret differently; "
             "end lines with \\n or \\r\\n",
         )
 
@@ -314,14 +314,14 @@ class Grid:
 
 
 class Words:
-    """The categories of a column as text, and back."""
+    """Converts between the categories of a column and text."""
 
     def __init__(self, space: ReportSpace) -> None:
         codec = codec_of(space)
         if not codec.is_label:
             raise ArgumentTypeError(
-                f"a CSV file cannot hold {space.describe()}: its cells are words; use Parquet or "
-                "Feather, which hold bytes, or a mechanism that reports one category"
+                f"a CSV file cannot hold {space.describe()}, because its cells are text; use "
+                "Parquet or Feather, which hold bytes, or a mechanism that reports one category"
             )
         domain = codec.domain
         known: list[Any] = [word for word in domain.categories if word is not None]
@@ -330,17 +330,17 @@ class Words:
         if not whole and not plain:
             raise ArgumentTypeError(
                 "categories in a CSV file must be text, whole numbers of 64 bits, or None for an "
-                f"empty cell, found {domain.describe()}; declare them as the file writes them, for "
-                "example 'True' and 'False'"
+                f"empty cell, found {domain.describe()}; declare them as they stand in the file, "
+                "for example 'True' and 'False'"
             )
-        # What stands for every cell that is no category: one more value, equal to none of them.
+        # One more value, which is not a category, stands for all cells that are not categories.
         # Text of a file never holds the character 0.
         other = next(n for n in range(len(known) + 1) if n not in known) if whole else "\0"
         self._texts = pa.array([str(category) for category in known])
         self._dictionary = pa.array([*known, other])
 
     def encode(self, texts: pa.Array) -> pa.DictionaryArray:
-        """Cells as values of the categories' type; an empty one is missing."""
+        """Cells as values of the categories' type; an empty cell is missing."""
         found = pc.index_in(texts, value_set=self._texts).fill_null(len(self._texts))
         empty = pc.equal(pc.binary_length(texts), 0)
         indices = pc.if_else(empty, pa.scalar(None, pa.int32()), found)
@@ -381,13 +381,13 @@ class TextPiece(Piece):
         return cells
 
     def cells(self, name: str) -> pa.Array:
-        """The cells of a column as values of its categories' type, missing, or another one."""
+        """The cells of a column: values of its categories' type, missing, or another value."""
         return self._words[name].encode(self.shown(name))
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The bytes, reports spliced into them: each line a row of the batch, or all in one row."""
+        """The bytes with the reports inserted: each line is a row of the batch, or all are one."""
         names = sorted(reports, key=self._places.__getitem__)
-        # gap, cell, gap, cell, ..., gap: each cell is taken from the words instead.
+        # gap, cell, gap, cell, ..., gap: cells are replaced by words.
         bounds = [edge for name in names for edge in self._grid.column(self._places[name])]
         if self._by_line:
             bounds.insert(0, self._grid.starts)
@@ -407,7 +407,7 @@ class TextPiece(Piece):
 
 
 def _lines(parts: pa.BinaryArray, width: int, schema: pa.Schema) -> pa.RecordBatch:
-    """Each ``width`` parts in a row joined to one; they stand one behind the other already."""
+    """Join each ``width`` consecutive parts to one; their bytes are already contiguous."""
     _, offsets, data = parts.buffers()
     ends = np.frombuffer(offsets, np.int32)[: len(parts) + 1 : width].copy()
     lines = pa.Array.from_buffers(
@@ -424,9 +424,9 @@ def _array(block: bytes, bounds: NDArray[np.int64], type: pa.DataType | None = N
 
 
 def _written(reports: pa.DictionaryArray, *, alone: bool) -> tuple[pa.Array, NDArray[np.int64]]:
-    """The words of a column of reports as they are written, and which stands in each row.
+    """The words to write for a column of reports, and the index of the word of each row.
 
-    alone : in a file of one column an empty line is no row, so a missing report is quoted.
+    alone : in a file with one column an empty line is not a row, so a missing report is quoted.
     """
     words = [_quoted(str(word)).encode() for word in reports.dictionary.to_pylist()]
     codes = reports.indices.cast(pa.int64()).fill_null(len(words))
@@ -435,6 +435,6 @@ def _written(reports: pa.DictionaryArray, *, alone: bool) -> tuple[pa.Array, NDA
 
 
 def _quoted(word: str) -> str:
-    """A word as a cell, quoted where some reader would need it."""
+    """A word as a cell, quoted if a reader may need it."""
     special = any(c in word for c in ',;|\t"\r\n') or word != word.strip()
     return '"' + word.replace('"', '""') + '"' if special else word

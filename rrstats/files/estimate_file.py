@@ -1,7 +1,7 @@
-"""Read files of reports: count, estimate, describe; and look at a source before its release.
+"""Read files of reports: count, estimate, describe; and check a source before its release.
 
-`tally_file`, `estimate_file` and `describe_file` read what was released, `statement_of` writes the
-page that goes out with it, and `check_file` looks at a source before it is released.
+`tally_file`, `estimate_file` and `describe_file` read a released file, `statement_of` writes the
+page to publish with it, and `check_file` checks a source before its release.
 """
 
 from __future__ import annotations
@@ -47,22 +47,23 @@ def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
     column : str
         The column's name.
     mechanism : Mechanism, ColumnRecord, dict or path, optional
-        The mechanism that made the reports, or a document that says it; by default what the file
-        says.
+        The mechanism that made the reports, or a document that describes it; by default the
+        record in the file.
 
     Returns
     -------
     Tally
-        Counts of the reports, which add up over files.
+        Counts of the reports; tallies of several files can be added.
 
     Raises
     ------
     MetadataError
-        The file says otherwise, or reports are missing and by what it says none can be.
+        The file's record contradicts the mechanism, or reports are missing although the record
+        allows none.
     ArgumentTypeError
-        The file says nothing, and no mechanism is given.
+        The file has no record of the column, and no mechanism is given.
     ArgumentValueError
-        Reports outside the categories.
+        There are reports outside the categories.
     """
     return _tallies(open_source(path), [column], _given(mechanism))[column]
 
@@ -74,18 +75,18 @@ def estimate_file(
     *,
     target: str = "population",
 ) -> dict[str, Estimate]:
-    """Estimate the true proportions behind the reports in a file.
+    """Estimate the true proportions from the reports in a file.
 
     Parameters
     ----------
     path : path
         A file of reports, or a directory of Parquet files.
     column : str or iterable of str, optional
-        A name, several, or None for all columns that the document given, or else the file, says
-        are reports.
+        One name, several names, or None for all columns that the given document describes, or
+        without a document all that the file describes.
     mechanism : Mechanism, ColumnRecord, list of ColumnRecord, dict or path, optional
-        The mechanism of one column, or a document as for `tally_file`, such as the one that lay
-        beside a CSV file; by default what the file says.
+        The mechanism of one column, or a document as for `tally_file`, such as the
+        ``.rrstats.json`` of a CSV file; by default the record in the file.
     target : {"population", "rows"}
         As for `rrstats.estimate`.
 
@@ -97,9 +98,9 @@ def estimate_file(
     Raises
     ------
     MetadataError, ArgumentTypeError, ArgumentValueError
-        As `tally_file`.
+        As for `tally_file`.
     NotIdentifiableError
-        As `rrstats.estimate`.
+        As for `rrstats.estimate`.
     """
     source, given = open_source(path), _given(mechanism)
     if column is not None:
@@ -115,7 +116,7 @@ def estimate_file(
             )
     if is_mechanism(given) and len(names) != 1:
         raise ArgumentTypeError(
-            f"mechanism is for one column, found {len(names)} columns; name the one it made"
+            f"mechanism is for one column, found {len(names)} columns; name the column it made"
         )
     counted = _tallies(source, names, given)
     return {name: estimate(counted[name], target=target) for name in names}
@@ -128,7 +129,7 @@ _Given = Mechanism | list[ColumnRecord] | None
 
 
 def _given(mechanism: Any) -> _Given:
-    """The argument as a mechanism, or as what a document says of columns."""
+    """The argument as a mechanism, or as the records of a document."""
     if mechanism is None:
         return None
     return read_document(mechanism) if is_document(mechanism) else as_mechanism(mechanism)
@@ -137,7 +138,7 @@ def _given(mechanism: Any) -> _Given:
 def _made_by(
     source: FileSource, name: str, given: _Given
 ) -> tuple[Mechanism, ColumnRecord | None, str]:
-    """The mechanism that made the reports of a column, the record that says so, and its place."""
+    """The mechanism that made the reports of a column, its record, and where the record is."""
     own = source.record_of(name)
     if isinstance(given, list):
         told = _told(name, given)
@@ -162,8 +163,8 @@ def _told(name: str, records: list[ColumnRecord]) -> ColumnRecord:
     found = next((record for record in records if str(record.name) == name), None)
     if found is None:
         raise MetadataError(
-            f"the document given speaks of {[record.name for record in records]}, not of column "
-            f"{name!r}; was it renamed?"
+            f"the document given describes {[record.name for record in records]}, not column "
+            f"{name!r}; check whether the column was renamed"
         )
     return found
 
@@ -183,13 +184,13 @@ def _tallies(source: FileSource, names: Iterable[str], given: _Given) -> dict[st
                 found[name] += tally(piece.cells(name), mechanism)
     for name, (_, record, where) in made.items():
         counted = found[name]
-        # Where not answering is a category, its reports are no missing ones.
+        # If "no answer" is a category, its reports do not count as missing.
         if counted.n_missing and record is not None and record.missing != "keep":
             raise MetadataError(
                 f"{counted.n_missing:,} of {counted.n + counted.n_missing:,} reports in column "
-                f"{name!r} of {source.path} are missing, and by the document {where} none can be "
+                f"{name!r} of {source.path} are missing, but the document {where} allows none "
                 f"(its missing is {record.missing!r}, not 'keep'): the document {where} does not "
-                "describe these reports; take the file as it was released"
+                "describe these reports; use the file as it was released"
             )
     return found
 
@@ -212,10 +213,10 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns value, status and count, as `rrstats.check`.  At most 1000 distinct values are
-        listed; answers beyond them are counted in a row with the status "not listed".  Last
-        stand columns that determine the answers, as in `df.rr.check`, by the first 100,000 rows
-        or more.  Never release, log or share it: it shows true answers.
+        Columns value, status and count, as in `rrstats.check`.  At most 1000 distinct values are
+        listed; one row with the status "not listed" counts the answers with other values.  The
+        last rows name columns that determine the answers, as in `df.rr.check`, judged by the first
+        100,000 rows or more.  Never release, log or share it: it shows true answers.
     """
     source = open_source(path)
     name = source.check_column(column)
@@ -243,7 +244,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
 
 
 def _first_codes(source: FileSource, domain: Categories) -> pd.DataFrame:
-    """Numbers for the cells of the first rows, the same for equal cells; not of lists."""
+    """Codes of the cells of the first rows, equal for equal cells; without columns of lists."""
     names, rows = list(dict.fromkeys(source.files[0].names)), 0
     parts: dict[str, list[pa.Array]] = {name: [] for name in names}
     spaces = dict.fromkeys(names, domain)
@@ -264,7 +265,7 @@ def _first_codes(source: FileSource, domain: Categories) -> pd.DataFrame:
 
 
 def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[Any, int]], int]:
-    """The unknown values of a piece with their counts, and how many are missing."""
+    """The unknown values of a piece with their counts, and the number of missing ones."""
     cells = piece.cells(name)
     codes = reader(domain, cells)(cells).codes
     missing = int(np.count_nonzero(codes == domain.k + 1))
@@ -282,7 +283,7 @@ def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[An
 
 
 def describe_file(path: Path | str) -> list[ColumnRecord]:
-    """Read how the columns of a file were made, as it says itself.
+    """Read the file's own record of how its columns were made.
 
     Parameters
     ----------
@@ -292,7 +293,7 @@ def describe_file(path: Path | str) -> list[ColumnRecord]:
     Returns
     -------
     list of ColumnRecord
-        One for each privatized column; empty where the file says nothing.
+        One for each privatized column; empty if the file has no record.
 
     Raises
     ------
@@ -319,7 +320,7 @@ def statement_of(
     contact: str | None = None,
     format: str = "markdown",
 ) -> str:
-    """Write the page that accompanies a released file: what was done, promised and not promised.
+    """Write the page to publish with a released file: what was done, promised and not promised.
 
     Parameters
     ----------
@@ -328,7 +329,7 @@ def statement_of(
     title : str, optional
         The page's heading.
     made : str or date, optional
-        The page's date; today unless given.
+        The page's date; by default today.
     questions, contact, format
         As for `rrstats.statement.statement`.
 
@@ -365,7 +366,7 @@ def statement_of(
 
 
 def count_rows(source: FileSource) -> int:
-    """Number of rows; a text file is read for that."""
+    """The number of rows; text files are read to count them."""
     return sum(
         sum(piece.rows for piece in file.pieces({}, only=True)) if file.rows is None else file.rows
         for file in source.files
@@ -373,16 +374,16 @@ def count_rows(source: FileSource) -> int:
 
 
 def document_beside(source: FileSource) -> str | None:
-    """The name of the file that says how the reports were made, where it is a file of its own."""
+    """The name of the file beside the source that describes it; None if the source does."""
     return f"{source.path.name}{SIDECAR}" if source.files[0].document_is_beside else None
 
 
 def silence(source: FileSource) -> str:
-    """The reason why a file of text says nothing, and the next step; empty for other files."""
+    """The reason why a text file has no record, and the next step; empty for other files."""
     beside = document_beside(source)
     if beside is None or source.path.with_name(beside).exists():
         return ""
     return (
         f", because {beside} is not beside it; put it there, or give it (in a terminal: "
-        "--plan, in Python: as the mechanism)"
+        "with --plan, in Python: as mechanism)"
     )

@@ -1,14 +1,14 @@
-"""Key-values of a file or a directory: how its columns were made, and all else that is kept.
+"""Key-values of a file or a directory: how its columns were made, and what else is kept.
 
-The document of `mechanisms.serialization` lies in three places of a Parquet or Arrow file, so that
-every reader finds it: under ``rrstats``, in what pandas keeps of ``df.attrs`` (``PANDAS_ATTRS``),
-and among the ``attributes`` of pyarrow's ``pandas`` description.  That description also says how
-pandas shall read each column.  Of a privatized column it is written anew, because pandas wrote it
-with the answers before it.  All else stays as it is.
+The document of `mechanisms.serialization` stands in three places of a Parquet or Arrow file, so
+that every reader finds it: under ``rrstats``, in pandas' copy of ``df.attrs`` (``PANDAS_ATTRS``),
+and in the ``attributes`` of pyarrow's ``pandas`` description.  That description also defines how
+pandas reads each column.  For a privatized column it is written again, because pandas wrote the
+old one from the true answers.  Everything else stays as it is.
 
-Spark keeps no key-values of its own in a file, only what columns say of themselves: there it is
-read, and kept true.  A directory that an engine wrote has the document in a file of its own,
-``_rrstats.json``, which speaks for all of its files.
+Spark keeps only metadata of columns in a file, so the document is read there, and updated there.
+A directory that an engine wrote has the document in a separate file, ``_rrstats.json``, which
+applies to all files of the directory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rrstats.mechanisms.serialization import (
 from rrstats.privatization.column import ColumnRelease
 
 DOCUMENT = "_rrstats.json"
-"""The file of a directory that says how its columns were made."""
+"""The file of a directory that records how its columns were made."""
 
 Metadata = dict[bytes, bytes]
 
@@ -53,42 +53,42 @@ Records = Sequence[ColumnRecord]
 
 
 def _objects(described: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """The objects in a list of a description; none where something else stands there."""
+    """The objects in a list of a description; none if it is not a list."""
     found = described.get(key)
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
 
 def read_records(metadata: Mapping[bytes, bytes]) -> list[ColumnRecord]:
-    """Records of the columns of a file, wherever it has them.
+    """Records of the columns of a file, from all places where it may hold them.
 
-    Raises MetadataError for a document that cannot be read, and where two places disagree.
+    Raises MetadataError for a document that cannot be read, and if two places disagree.
     """
     found = [read(place) for place in arrow_places(metadata)]
     for field in _objects(parse_object(metadata, SPARK), "fields"):
         said, name = field.get("metadata"), field.get("name")
         if isinstance(said, dict) and isinstance(name, str):
-            # It goes with the column when that gets another name.
+            # The record stays with the column when the column is renamed.
             found.append([replace(record, name=name) for record in read(said)])
     return joined("the file says", *found)
 
 
 def joined(they_say: str, *places: Iterable[ColumnRecord]) -> list[ColumnRecord]:
-    """Records of several places, each column once; MetadataError where two disagree."""
+    """Records of several places, each column once; MetadataError if two disagree."""
     found: dict[str, ColumnRecord] = {}
     for place in places:
         for record in place:
             if found.setdefault(str(record.name), record) != record:
                 raise MetadataError(
-                    f"{they_say} two different things of how column {record.name!r} was made; "
-                    "remove the one that is wrong"
+                    f"{they_say} two different things about how column {record.name!r} was made; "
+                    "remove the wrong one"
                 )
     return list(found.values())
 
 
 def records_in(document: Path) -> list[ColumnRecord]:
-    """Records in a document that is a file of its own; empty without one.
+    """Records in a separate document file; empty if there is no such file.
 
-    Raises FileError and DamagedDocumentError for one that cannot be read.
+    Raises FileError or DamagedDocumentError if it cannot be read.
     """
     if not os.path.lexists(document):
         return []
@@ -101,7 +101,7 @@ def records_in(document: Path) -> list[ColumnRecord]:
 
 
 def merge(old: Iterable[ColumnRecord], new: Iterable[ColumnRecord]) -> list[ColumnRecord]:
-    """The old records, each replaced by the new one of its column, then the other new ones."""
+    """Old records of columns without a new record, then the new records."""
     made = {str(record.name): record for record in new}
     return [*(record for record in old if str(record.name) not in made), *made.values()]
 
@@ -113,11 +113,11 @@ def release_metadata(
     *,
     feather: bool = False,
 ) -> Metadata:
-    """Key-values of a released file: nothing that was said of the private columns but our records.
+    """Key-values of a released file: of the private columns, only our records.
 
     changed : the private columns.  records : of all columns that hold reports.
-    feather : a reader of Feather files knows only pyarrow's description, so one is begun
-        where there is none.
+    feather : readers of Feather files know only pyarrow's description, so it is created if there
+        is none.
     """
     listed, names = list(records), list(changed)
     kept = without(metadata, names)
@@ -141,7 +141,7 @@ def release_metadata(
         if field.get("name") in names:
             said = {}
         if told:
-            # As it was written: Spark takes text here.
+            # As text, which Spark requires here.
             own = write(record for record in listed if str(record.name) == field.get("name"))
             said[KEY] = json.dumps(own)
         field["metadata"] = said
@@ -151,7 +151,7 @@ def release_metadata(
 
 
 def without(metadata: Mapping[bytes, bytes], names: Sequence[str]) -> Metadata:
-    """The key-values of a file that do not speak of some columns, and those written anew here."""
+    """The key-values of a file that do not name some columns, and those that are written again."""
     parsed = {key for key in (PANDAS, ATTRS, SPARK) if parse_object(metadata, key)}
     return {
         key: value
@@ -161,7 +161,7 @@ def without(metadata: Mapping[bytes, bytes], names: Sequence[str]) -> Metadata:
 
 
 def _silent(attributes: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Attributes of a frame that do not speak of some columns."""
+    """Attributes of a frame that do not name some columns."""
     return {
         key: value
         for key, value in (attributes.items() if isinstance(attributes, dict) else ())
@@ -170,7 +170,7 @@ def _silent(attributes: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _names(text: bytes, names: Sequence[str]) -> bool:
-    """True where a column's name is a word of the text, or of a text in JSON however deep."""
+    """True if a column's name is a word of the text, or of any text in it as JSON."""
     words = "|".join(re.escape(name.casefold()) for name in names)
     waiting: list[Any] = [text.decode(errors="replace")] if names else []
     while waiting:
@@ -188,7 +188,7 @@ def _names(text: bytes, names: Sequence[str]) -> bool:
 
 
 def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
-    """True where pandas keeps an index under the column's name, a copy of its answers."""
+    """True if a pandas index has the column's name, and so may be a copy of its answers."""
     described = parse_object(metadata, PANDAS)
     indexes = described.get("index_columns")
     for entry in _objects(described, "columns"):
@@ -204,7 +204,7 @@ def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
 
 
 def _describe_again(described: dict[str, Any], name: str, column: ColumnRelease) -> None:
-    """Write pandas' description of one column anew, as its declarations say."""
+    """Write pandas' description of one column again, from declarations alone."""
     for entry in _objects(described, "columns"):
         if name == entry.get("field_name", entry.get("name")):
             names = {key: entry[key] for key in ("name", "field_name") if key in entry}
@@ -216,8 +216,8 @@ def _describe_again(described: dict[str, Any], name: str, column: ColumnRelease)
 def _description(column: ColumnRelease, said: str) -> dict[str, Any]:
     """Pandas' description of a column, from its type and its categories.
 
-    said : pandas' type before.  Within NumPy's types pandas itself chooses by the answers: one
-    that is missing makes booleans and integers objects.  So its family is all that is looked at.
+    said : pandas' old type.  Only its family is used, because pandas chooses within NumPy's types
+    by the answers: one missing answer turns booleans and integers into objects.
     """
     types, type, facts = pa.types, column.type, None
     is_number = types.is_boolean(type) or types.is_integer(type) or types.is_floating(type)
@@ -227,7 +227,7 @@ def _description(column: ColumnRelease, said: str) -> dict[str, Any]:
         k = sum(label is not None for label in column.mechanism.report_space.categories)
         kind, facts = "categorical", {"num_categories": k, "ordered": bool(type.ordered)}
     if said.endswith("[pyarrow]"):
-        # pandas cannot read the name of the fixed-size type; binary is what it makes of it.
+        # pandas cannot read the name of the fixed-size type, and reads it as binary.
         plain = f"{'binary' if types.is_fixed_size_binary(type) else type}[pyarrow]"
     elif said[:1].isupper() or said in ("boolean", "string"):  # Int8, UInt8, Float64 and so on
         nullable = plain.capitalize().replace("Ui", "UI")

@@ -1,16 +1,15 @@
-"""Files of data, one reader and one writer a format: Parquet, Arrow IPC (Feather), CSV and TSV.
+"""Data files, with a reader and a writer per format: Parquet, Arrow IPC (Feather), CSV and TSV.
 
 A file is privatized into a file of the same format, and a directory of Parquet files into a
-directory with files of the same names; nothing is converted.  Each format is a class of files
-(`DataFile`) that gives its rows in pieces and writes files like it; nobody else asks
-which format a file has.  All classes of files take the same calls, so that a file of text also
-takes arguments that only Arrow's types need.
+directory with files of the same names; nothing is converted.  Each format is a class (`DataFile`)
+that reads rows in pieces and writes files of the same kind; no other code depends on the format.
+All classes take the same arguments, so text files also take some that only Arrow types need.
 
 Types, field ids, key-values and Parquet's codecs and dictionaries stay as they are in the source.
-All else is written as pyarrow does by default, so that nothing of it tells of the true answers: no
-statistics, other encodings, page indexes, Bloom filters or claims of sorting are taken over.  Row
-groups have a constant number of rows, whatever the source's: it follows from the declared types,
-the number of rows and the width of the public columns.
+Everything else is written with pyarrow's defaults, so that it reveals nothing about the true
+answers: statistics, other encodings, page indexes, Bloom filters and sorting information are not
+copied.  Row groups have a constant number of rows, which does not depend on those of the source,
+but on the declared types, the number of rows and the width of the public columns.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ BUFFER_BYTES = 1 << 20 if int(pa.__version__.partition(".")[0]) >= 24 else 0
 class ArrowFile:
     """A file whose columns have Arrow types, as its footer describes it.
 
-    names : of the columns.  rows : how many.  metadata : its key-values.  records : what it says
-    of how its columns were made.
+    names : of the columns.  rows : their number.  metadata : its key-values.  records : how its
+    columns were made.
     """
 
     document_is_beside = False
@@ -86,11 +85,11 @@ class ArrowFile:
         return batches.changed_schema(self.schema.remove_metadata(), changed)
 
     def public_width(self, names: Sequence[str]) -> float:
-        """The bytes of a row of the columns that are not among ``names``, as far as known."""
+        """The bytes of a row without the columns ``names``, as far as known."""
         return 0.0
 
     def bytes_expected(self, changed: Columns) -> int:
-        """About how large all rows are in memory, with reports."""
+        """Approximate bytes of all rows in memory, with reports."""
         plain = [one for one in changed.values() if not pa.types.is_dictionary(one.type)]
         reports = (codec_of(column.mechanism.report_space).report_bytes for column in plain)
         width = row_bytes(self.schema_of(changed)) + sum(reports)
@@ -98,7 +97,7 @@ class ArrowFile:
         return int(self.rows * max(width, wider))
 
     def group_rows(self, changed: Columns, share: int = 1) -> int:
-        """As their declared types and the public columns are wide."""
+        """Rows of a group, from the declared types and the width of the public columns."""
         width = max(1, self.bytes_expected(changed) // max(self.rows, 1))
         rows = min(batches.GROUP_ROWS, batches.GROUP_BYTES // width)
         return max(1, rows // share // batches.EVEN_ROWS) * batches.EVEN_ROWS
@@ -132,7 +131,7 @@ class ParquetFile(ArrowFile):
         )
 
     def pieces(self, spaces: Spaces, *, lines: bool = False, only: bool = False) -> Iterator[Piece]:
-        """Pieces of so many rows that wide ones take a bounded room too."""
+        """Pieces of rows; fewer rows if they are wide, so that memory stays bounded."""
         names = list(spaces) if only else None
         old = [] if only else [name for name in self._old_timestamps if name not in spaces]
         with (
@@ -148,7 +147,7 @@ class ParquetFile(ArrowFile):
             yield from map(Piece, found)
 
     def _width(self, file: pq.ParquetFile, names: Sequence[str]) -> float:
-        """About the bytes of a row of some columns in memory, or in the file if that is more."""
+        """Approximate bytes of a row of some columns, in memory or in the file, the larger."""
         groups = (file.metadata.row_group(g) for g in range(file.num_row_groups))
         place, first = next(((g, c) for g, c in enumerate(groups) if c.num_rows), (0, None))
         if first is None or not names:
@@ -160,14 +159,14 @@ class ParquetFile(ArrowFile):
         return float(max(said / first.num_rows, probed.nbytes / probed.num_rows))
 
     def public_width(self, names: Sequence[str]) -> float:
-        """As the footer and the first rows tell."""
+        """Estimated from the footer and the first rows."""
         with reading(self.path, self.WHAT), self._open() as file:
             return self._width(file, [name for name in self.names if name not in names])
 
     def _checked(
         self, found: Iterator[pa.RecordBatch], coarse: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """The rows, unless a timestamp of 96 bits is beyond what 64 bits of nanoseconds hold.
+        """The rows; raises if a 96-bit timestamp does not fit into 64 bits of nanoseconds.
 
         coarse : the columns of such timestamps in microseconds, which hold the years 1 to 9999.
         """
@@ -208,7 +207,7 @@ class ParquetFile(ArrowFile):
 class FeatherFile(ArrowFile):
     """One Arrow IPC file, which Feather files (version 2) are.
 
-    A dictionary stands in such a file once and may grow, so the reader sees the whole of it.
+    Such a file holds each dictionary once, and it may grow, so the reader reads all of it.
     """
 
     WHAT = "an Arrow IPC file (Feather version 2)"
@@ -218,7 +217,7 @@ class FeatherFile(ArrowFile):
         with reading(path, self.WHAT), pa.OSFile(str(path)) as file:
             reader = pa.ipc.open_file(file)
             self.schema = reader.schema
-            # Of no column is anything read.
+            # No column is read.
             empty = pa.ipc.IpcReadOptions(included_fields=[])
             reader = pa.ipc.open_file(file, options=empty)
             counts = range(reader.num_record_batches)
@@ -228,7 +227,7 @@ class FeatherFile(ArrowFile):
         self.records = file_metadata.read_records(self.metadata)
 
     def pieces(self, spaces: Spaces, *, lines: bool = False, only: bool = False) -> Iterator[Piece]:
-        """The batches of the file; long ones are cut."""
+        """The batches of the file; long batches are cut."""
         with reading(self.path, self.WHAT), pa.OSFile(str(self.path)) as file:
             columns = [self.names.index(name) for name in spaces] if only else None
             options = pa.ipc.IpcReadOptions(included_fields=columns)
@@ -265,7 +264,7 @@ ENDINGS = tuple(ending for endings in FORMATS for ending in endings)
 
 
 def format_of(path: Path, argument: str) -> tuple[str, ...]:
-    """The format that a file's name tells.  Raises ArgumentValueError for any other ending."""
+    """The format by a file's name.  Raises ArgumentValueError for an unknown ending."""
     for endings in FORMATS:
         if path.name.lower().endswith(endings):
             return endings
@@ -277,7 +276,7 @@ def format_of(path: Path, argument: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class FileSource:
-    """A file or directory that was opened: its format and its data files.
+    """An opened file or directory: its format and its data files.
 
     stamp : sizes and times of the files before they were opened.
     """
@@ -290,12 +289,12 @@ class FileSource:
 
     @property
     def rows(self) -> int | None:
-        """Number of rows, where the files tell it before they are read."""
+        """Number of rows, if the files give it before they are read."""
         counts = [file.rows for file in self.files if file.rows is not None]
         return sum(counts) if len(counts) == len(self.files) else None
 
     def record_of(self, name: str) -> ColumnRecord | None:
-        """The record of a column in the files; they must agree, and it must fit."""
+        """The record of a column; the files must agree, and it must fit the column."""
         found = [
             next((record for record in file.records if str(record.name) == name), None)
             for file in self.files
@@ -303,21 +302,21 @@ class FileSource:
         for file, record in zip(self.files, found, strict=True):
             if record != (first := found[0]):
                 raise MetadataError(
-                    f"the files of {self.path} say different things of how column {name!r} was "
-                    f"made: {self.files[0].relative} and {file.relative}; privatize them apart"
+                    f"the files {self.files[0].relative} and {file.relative} of {self.path} have "
+                    f"different records of column {name!r}; privatize them separately"
                 )
         if first is not None:
             self._check_fits(name, first)
         return first
 
     def _check_fits(self, name: str, record: ColumnRecord) -> None:
-        """Raise MetadataError where there is no such column, or none that can hold its reports."""
-        where = f"what {self.path} says of column {name!r}"
+        """Raise MetadataError if there is no such column, or if it cannot hold the reports."""
+        where = f"the record in {self.path} of column {name!r}"
         if (times := self.files[0].names.count(name)) != 1:
             found = f"there are {times} such columns" if times else "there is no such column"
             raise MetadataError(
-                f"{where} does not fit: {found}; was it renamed or dropped? Then its epsilon is "
-                "unknown; ask for other columns by name, or mend what is said"
+                f"{where} does not fit: {found}; if it was renamed or dropped, its epsilon is not "
+                "known; name the other columns that you need, or correct the record"
             )
         try:
             space = record.resolve().report_space
@@ -327,18 +326,18 @@ class FileSource:
             open_reports(self.files[0].no_cells(name, space), space)
         except (ArgumentTypeError, ArgumentValueError) as error:
             raise MetadataError(
-                f"{where} does not fit: {error}; take the file as it was released"
+                f"{where} does not fit: {error}; use the file as it was released"
             ) from None
 
     def check_column(self, name: object) -> str:
-        """The name, if it is a column, once, that can hold answers, and no copy of it is left."""
+        """The name, if it names exactly one column that can hold answers and has no copy."""
         for file in self.files:
             folders = [*self.path.parts, *Path(file.relative).parts[:-1]]
             if any(_tells(folder, str(name)) for folder in folders):
                 raise ArgumentValueError(
-                    f"{self.path} is partitioned by column {name!r}: a folder in its path or below "
-                    f"tells column {name!r} of each row in it; write the data again with the "
-                    "column in the files and the rows mixed, and privatize them with "
+                    f"{self.path} is partitioned by column {name!r}: the name of a folder in its "
+                    f"path or below shows column {name!r} of all its rows; write the data again "
+                    "with the column in the files and the rows mixed, and privatize them with "
                     "shuffle_rows=True"
                 )
             batches.check_column(
@@ -346,28 +345,28 @@ class FileSource:
                 file.names,
                 file.type_of,
                 file.metadata,
-                where=f" of {self.path}",  # without folders below, which may be named by answers
+                where=f" of {self.path}",  # not the folders below, whose names may be answers
                 shown=not file.document_is_beside,
             )
         return str(name)
 
     def check_unchanged(self) -> None:
-        """Raise FileError where a file is not as it was when it was opened."""
+        """Raise FileError if a file has changed since it was opened."""
         try:
             now = _stamp(self.path)
         except FileError:
             now = {}
         if now != self.stamp:
             raise FileError(
-                f"{self.path} was changed while it was read; nothing was published, run it again"
+                f"{self.path} was changed while it was read; nothing was published: run it again"
             )
 
 
 def open_source(path: Path | str) -> FileSource:
-    """Open a file or directory and read what it says of itself; no cell is read.
+    """Open a file or directory and read its metadata; no cell is read.
 
     Raises ArgumentValueError for an unknown ending, FileError for files that cannot be read
-    and for a directory whose files differ in their columns.
+    and for a directory whose files have different columns.
     """
     path = Path(path)
     is_directory = path.is_dir()
@@ -385,7 +384,7 @@ def open_source(path: Path | str) -> FileSource:
 
 
 def check_target(source: FileSource, target: Path | str) -> Path:
-    """The path to write to, if it is of the source's format and apart from the source."""
+    """The path to write to; it must have the source's format and lie apart from the source."""
     path = Path(target)
     if source.is_directory:
         check_directory(path)
@@ -398,23 +397,23 @@ def check_target(source: FileSource, target: Path | str) -> Path:
     nested = source.is_directory and (here in there.parents or there in here.parents)
     if nested or here == there or (path.exists() and path.samefile(source.path)):
         raise ArgumentValueError(
-            "the target must be another path than source, neither inside a source directory nor "
-            f"around it, got {str(target)!r}"
+            "the target must be another path than source, and neither be inside a source directory "
+            f"nor contain it, got {str(target)!r}"
         )
     return path
 
 
 def check_directory(target: Path) -> None:
-    """Refuse the name of a file for a directory."""
+    """Refuse a directory whose name has the ending of a file."""
     if target.name.lower().endswith(ENDINGS):
         raise ArgumentValueError(
-            f"the target must be a directory of one file for each part, got {str(target)!r}; "
-            "name it without the ending of a file"
+            f"the target must be a directory (with one file for each part), got {str(target)!r}; "
+            "give a name without the ending of a file"
         )
 
 
 def _tells(folder: str, name: str) -> bool:
-    """True for a folder of a partition by the column, as any engine writes it."""
+    """True for a folder of a partition by the column, such as ``column=value``."""
     key, equals, _ = folder.partition("=")
     return bool(equals) and unquote(key).casefold() == name.casefold()
 
@@ -425,19 +424,19 @@ def _check_alike(path: Path, first: DataFile, other: DataFile) -> None:
     if unlike:
         raise FileError(
             f"the files of {path} do not have the same columns: {other.relative} differs from "
-            f"{first.relative} from column {unlike[0]!r} on; privatize them apart, or write them "
-            "with one schema"
+            f"{first.relative} from column {unlike[0]!r} on; privatize them separately, or write "
+            "them with one schema"
         )
 
 
 def _data_files(path: Path) -> list[Path]:
-    """The Parquet files of a directory; names that begin with _ or . are no data."""
+    """The Parquet files of a directory, without names that begin with _ or a dot."""
     with reading(path, "a directory"):
         found = [file for file in files_in(path) if not is_ledger_file(file.name)]
     other = [file for file in found if not file.name.lower().endswith(PARQUET)]
     if other or not found:
         raise FileError(
-            f"{other[0] if other else path} is no Parquet file and holds none; a directory may "
+            f"{other[0] if other else path} is not a Parquet file and holds none; a directory may "
             f"hold Parquet files ({' or '.join(PARQUET)}) and names that begin with _ or ."
         )
     return sorted(found, key=lambda file: file.relative_to(path).parts)

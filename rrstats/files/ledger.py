@@ -1,20 +1,20 @@
-"""The private ledger beside a source: which of its columns were released, when and where.
+"""The private ledger beside a source: the releases of its columns, with time and target.
 
     {"v": 2, "source": "survey.parquet", "key": "...", "releases": [
         {"when": "2026-11-21T08:00:00+00:00", "columns": [{...}], "epsilon": {"smoker": 1.0987},
          "target": "out.parquet", "digest": "hmac-sha256:...", "rows": 1000, "rrstats": "0.1.0"}]}
 
-Two releases of one column tell more together than each alone, and many give the true answers
-back: their epsilons add up.  So the second one is refused until somebody says ``again``.  A new
-wave of the same people adds up too, so a source that has changed since is no excuse.  A folder
-and the files in it hold the same answers: what the ledger of one says counts for the other.
-What no ledger beside them tells is not known: a copy of a source, a hard link to it, a source
-that was renamed or moved without its ledger, or whose releases were written elsewhere.
+Two releases of one column reveal more together than each alone, and many releases reveal the true
+answers: their epsilons add up.  So a second release is refused unless ``again`` is given.  Epsilons
+also add up over waves of the same people, so a source that has changed is refused too.  A folder
+and the files in it hold the same answers, so the ledger of one also applies to the other.  A ledger
+does not know releases of a copy of the source, of a hard link to it, of a source that was renamed
+or moved without its ledger, or releases that were recorded elsewhere.
 
-The ledger holds no counts of answers.  Its fingerprint of the source is keyed by random bytes of
-the ledger, so that where it is seen alone it confirms no guess at an answer.  It is private all
-the same (mode 0600), as it tells who got what.  One that is damaged is never passed over and
-never replaced; one of version 1, without a key, gets one with its next entry.
+The ledger holds no counts of answers.  Its fingerprint of the source is keyed by random bytes, so
+that a fingerprint alone cannot confirm a guess at an answer.  The ledger is private nevertheless
+(mode 0600), because it shows all releases.  A damaged ledger is never ignored and never replaced.
+A ledger of version 1, which has no key, gets a key with its next entry.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class _Book:
     releases: list[LedgerEntry] = field(default_factory=list)
 
     def sealed(self, digest: str) -> str:
-        """A fingerprint as the ledger keeps it; as it is where there is no key yet."""
+        """The keyed fingerprint that the ledger stores; without a key the digest itself."""
         if not self.key:
             return digest
         return f"hmac-sha256:{hmac.new(self.key, digest.encode(), 'sha256').hexdigest()}"
 
     def keyed(self) -> _Book:
-        """The same with a key, and all fingerprints under it."""
+        """The same contents with a key, and all fingerprints keyed by it."""
         if self.key:
             return self
         book = replace(self, key=secret_bytes(KEY_BYTES))
@@ -91,9 +91,9 @@ class Ledger:
 
     @classmethod
     def of(cls, source: Path, path: Path | None = None) -> Ledger:
-        """The ledger of a source: beside it, or where ``path`` says.
+        """The ledger of a source: beside it, or at ``path``.
 
-        Links are followed, so that a source has one ledger under all its names.
+        Symbolic links are followed, so that a source has one ledger under all its names.
         """
         real = Path(os.path.realpath(source))
         beside = real.with_name(real.name + LEDGER)
@@ -103,23 +103,23 @@ class Ledger:
     def releases(self) -> list[LedgerEntry]:
         """All releases so far, the oldest first.
 
-        Raises FileError for a ledger that cannot be read, DamagedDocumentError for a damaged one.
+        Raises FileError if the ledger cannot be read, DamagedDocumentError if it is damaged.
         """
         return self._read().releases
 
     @property
     def known(self) -> list[LedgerEntry]:
-        """All releases, and those of the folders around the source and of what is in it."""
+        """All releases, also those of folders around the source and of files in it."""
         return [*self.releases, *(release for _, release in self._related())]
 
     def epsilon(self, column: Hashable) -> float:
-        """Epsilon of all known releases of a column together, rounded up; 0 without any."""
+        """Total epsilon of all known releases of a column, rounded up; 0 without releases."""
         return total_epsilon(spent(self.known, column))
 
     def refuse(self, records: Sequence[ColumnRecord], again: bool) -> None:
-        """Raise SecondReleaseError where a column was released before, unless ``again``.
+        """Raise SecondReleaseError if a column was released before, unless ``again``.
 
-        Also raises, before anything is drawn, where the ledger is damaged or could not be
+        Also raises, before anything is drawn, if the ledger is damaged or cannot be
         written.
         """
         with self._locked():
@@ -137,17 +137,17 @@ class Ledger:
         again: bool,
         release: str = "",
     ) -> Iterator[list[LedgerEntry]]:
-        """Write the release into the ledger, for the block that publishes it.
+        """Write the release into the ledger, around the block that publishes it.
 
-        Locked and checked again, so that of two runs at once the second is refused.  The entry
-        stands before the block publishes, and is taken back where the block fails.  A crash in
-        between leaves an entry without a release: that refuses one release too many, never one
-        too few.  Ctrl-C waits until both are done, or neither.
-        Gives all releases that are known, this one and related ones too.
+        The ledger is locked and checked again, so that of two simultaneous runs the second is
+        refused.  The entry is written before the block publishes, and removed if the block fails.
+        A crash in between leaves an entry without a release, which may refuse one release too many,
+        never one too few.  Ctrl-C is delayed until both are done, or neither.
+        Yields all known releases, including this one and related ones.
         """
         with self._locked():
             book = self._read().keyed()
-            # The same reports, saved once more, spend nothing.
+            # Saving the same reports again spends no epsilon.
             is_saved = release != "" and release in [each.release for each in book.releases]
             new = LedgerEntry(
                 datetime.now(UTC),
@@ -163,8 +163,8 @@ class Ledger:
                 self._refuse(book, records, again, digest)
                 self._write(replace(book, releases=known))
             try:
-                # Once more: of two runs for a folder and a file in it, each with a lock of
-                # its own, one at least sees the entry of the other.
+                # Check again: of two runs for a folder and a file in it, which have separate
+                # locks, at least one sees the entry of the other.
                 self._refuse(book, records, again or is_saved, digest)
                 yield [*known, *(other for _, other in self._related())]
             except BaseException as error:
@@ -177,9 +177,9 @@ class Ledger:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Hold the ledger's lock: a file beside it that goes with the lock.
+        """Hold the ledger's lock, a file beside it that exists as long as the lock.
 
-        Signals wait meanwhile, but not for a lock that another run has.
+        Signals are delayed meanwhile, except while waiting for a lock that another run holds.
         """
         path = self.path.with_name(self.path.name + ".lock")
         with uninterrupted():
@@ -188,8 +188,8 @@ class Ledger:
                 let_through()
                 with named(
                     f"the ledger {self.path} cannot be written",
-                    "; ledger= (--ledger FILE) puts it where it can be, and must then be given for "
-                    "every release of this source",
+                    "; give another place with ledger= (--ledger FILE), the same one for every "
+                    "release of this source",
                 ):
                     descriptor = open_lock(path)
                 if descriptor is None:
@@ -202,11 +202,11 @@ class Ledger:
                 os.close(descriptor)
 
     def _read(self) -> _Book:
-        """Contents of the ledger; empty where there is none yet."""
+        """Contents of the ledger; empty if it does not exist."""
         try:
             with named(f"the ledger {self.path} cannot be read"):
                 if not stat.S_ISREG(self.path.lstat().st_mode):
-                    raise FileError(f"the ledger {self.path} is no regular file; name another")
+                    raise FileError(f"the ledger {self.path} is no regular file; give another")
                 with self.path.open("rb") as file:
                     text = file.read(MOST_BYTES + 1)
         except FileError as error:
@@ -218,7 +218,7 @@ class Ledger:
         except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError) as error:
             why = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:300]
             raise DamagedDocumentError(
-                f"the ledger {self.path} is damaged, so what was released before is not known: "
+                f"the ledger {self.path} is damaged, so earlier releases are not known: "
                 f"{why}; restore it from a backup, or move it away if you know that nothing was "
                 "released"
             ) from None
@@ -233,7 +233,7 @@ class Ledger:
         elif version != VERSION:
             raise ValueError(f"its version is not {VERSION}; a newer rrstats may read it")
         if len(document) != 4 or not isinstance(document["releases"], list):
-            raise ValueError("it must hold v, source, key and a list of releases, no more")
+            raise ValueError("it must hold v, source, key and a list of releases, nothing else")
         if document["source"] != self.source.name:
             raise ValueError(
                 f"it belongs to another source, {document['source'][:200]!r} (if that is the "
@@ -255,7 +255,7 @@ class Ledger:
         replace_private(self.path, text)
 
     def _take_back(self, before: bytes | None, error: BaseException) -> None:
-        """Restore the ledger; where that fails its entry stands, and the error says so."""
+        """Restore the ledger; if that fails, its entry remains and the error says so."""
         try:
             if before is None:
                 self.path.unlink()
@@ -263,7 +263,7 @@ class Ledger:
                 replace_private(self.path, before)
         except Exception:
             error.add_note(
-                f"the ledger {self.path} could not be restored: its last entry stands, although "
+                f"the ledger {self.path} could not be restored: its last entry remains, although "
                 "nothing was published"
             )
 
@@ -272,7 +272,7 @@ class Ledger:
     def _refuse(
         self, book: _Book, records: Sequence[ColumnRecord], again: bool, digest: str | None = None
     ) -> None:
-        related = list(self._related())  # damaged ones are never passed over
+        related = list(self._related())  # raises for damaged ledgers, also with again
         if again:
             return
         columns = {record.name for record in records}
@@ -286,21 +286,21 @@ class Ledger:
         ]
         if others := {str(path): None for path, _ in earlier if path != self.path}:
             found.append(
-                "a folder and the files in it hold the same answers, so what "
-                f"{', '.join(list(others)[:3])} knows counts too"
+                "a folder and the files in it hold the same answers, so the releases in "
+                f"{', '.join(list(others)[:3])} count too"
             )
         if own and book.sealed(digest or digest_of(self.source)) != own[-1].digest:
             found.append(
-                "the source has changed since, and what it tells of the same people adds up all "
-                "the same"
+                "the source has changed since, but releases about the same people add up "
+                "nevertheless"
             )
         if found:
             raise SecondReleaseError(
-                f"{'; '.join(found)}; again=True (--again) releases all the same"
+                f"{'; '.join(found)}; to release it nevertheless, give again=True (--again)"
             )
 
     def _related(self) -> Iterator[tuple[Path, LedgerEntry]]:
-        """Each release of a folder around the source, or of what is in it, with its ledger."""
+        """Releases of folders around the source and of files in it, each with its ledger."""
         ledgers = [
             folder.with_name(folder.name + LEDGER)
             for folder in self.source.parents
@@ -321,25 +321,25 @@ def spent(releases: Iterable[LedgerEntry], column: Hashable) -> list[float]:
 
 
 def _tell(record: ColumnRecord, earlier: list[LedgerEntry]) -> str:
-    """Earlier releases of a column in words, and the sum with one more."""
+    """The earlier releases of a column in words, and the total epsilon with one more."""
     each = spent(earlier, record.name)
     times = "once" if len(each) == 1 else f"{len(each)} times"
     shown = ", ".join(round_up(value) for value in each[:10]) + ", ..." * (len(each) > 10)
     when = max(release.when for release in earlier).astimezone(UTC)
     return (
         f"column {record.name!r} was released {times} before, last on {when:%Y-%m-%d %H:%M} UTC "
-        f"(epsilon {shown}); with this one ({round_up(record.epsilon)}) all sum to epsilon "
-        f"{round_up(total_epsilon([*each, record.epsilon]))}, as the noise averages out"
+        f"(epsilon {shown}); with this one ({round_up(record.epsilon)}) the total is epsilon "
+        f"{round_up(total_epsilon([*each, record.epsilon]))}, because noise averages out"
     )
 
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One release: when, which columns and how, to where, from which state of the source.
+    """One release: its time, columns, target, and the state of the source.
 
-    records : how each column was made.  epsilon : for each column, what one report of it
-    spends.  digest : of the source.  rows : how many records.  rrstats : the version that made it.
-    release : the id of a frame that was saved, by which it is known again.
+    records : how each column was made.  epsilon : for each column, the epsilon of one report.
+    digest : of the source.  rows : the number of records.  rrstats : the version that made it.
+    release : the id of a saved frame, which identifies it when it is saved again.
     """
 
     when: datetime
@@ -368,7 +368,7 @@ class LedgerEntry:
 
     @classmethod
     def from_dict(cls, document: Any) -> LedgerEntry:
-        """The release that `to_dict` described; raises one of several errors for anything else."""
+        """The release from the result of `to_dict`; raises various errors for anything else."""
         said = dict(document)
         when = datetime.fromisoformat(said.pop("when"))
         records = tuple(ColumnRecord.from_dict(item) for item in said.pop("columns"))
@@ -377,7 +377,7 @@ class LedgerEntry:
             raise ValueError("'when' must name its time zone, 'target' and 'digest' must be text")
         if not records or sorted(_key(record.name) for record in records) != sorted(spent):
             raise ValueError("'columns' and 'epsilon' must name the same columns, each once")
-        # What was said then counts too, where it is more than what is computed now.
+        # The larger of the stored epsilon and the one computed now counts.
         epsilon = {record.name: max(record.epsilon, spent[_key(record.name)]) for record in records}
         return cls(when, records, epsilon, **said)
 
@@ -398,8 +398,8 @@ def _number(value: Any) -> float:
 def digest_of(path: Path) -> str:
     """A fingerprint of a file, or of the names and contents of a directory's data files.
 
-    Returns "sha256:...".  Files that readers of data sets pass over, those whose name or folder
-    begins with a dot or an underscore, do not count, nor do ledgers.  Raises FileError where one
+    Returns "sha256:...".  Ledgers do not count, nor do files that readers of data sets ignore:
+    those whose name or folder begins with a dot or an underscore.  Raises FileError if a file
     cannot be read.
     """
     path = Path(path)
@@ -410,7 +410,7 @@ def digest_of(path: Path) -> str:
         found = {file.relative_to(path).as_posix(): file for file in files_in(path)}
         for name, file in sorted(found.items()):
             if not is_ledger_file(file.name):
-                # A name holds no zero byte, so that no two directories give the same text.
+                # Names hold no zero byte, so two different directories never give the same text.
                 whole.update(os.fsencode(name) + b"\0" + _sha256(file).encode() + b"\n")
         return f"sha256:{whole.hexdigest()}"
 
@@ -421,7 +421,7 @@ def _sha256(path: Path) -> str:
 
 
 def files_in(directory: Path) -> Iterator[Path]:
-    """All files of a directory that readers of data sets do not pass over, and links to folders."""
+    """All files of a directory that readers of data sets do not ignore, and links to folders."""
     for folder, folders, files in os.walk(directory, onerror=_give_up):
         folders[:] = [name for name in folders if is_data(Path(name))]
         links = [name for name in folders if Path(folder, name).is_symlink()]
@@ -429,7 +429,7 @@ def files_in(directory: Path) -> Iterator[Path]:
 
 
 def is_data(inside: Path) -> bool:
-    """True where readers of data sets look at a path inside a directory."""
+    """True if readers of data sets do not ignore a path inside a directory."""
     return not any(part[0] in "._" for part in inside.parts)
 
 

@@ -1,7 +1,7 @@
-"""Plans: a file that says how each column is to be privatized, and category words with types.
+"""Plans: files with the design of each column; and category words with types.
 
-A plan is the document of `mechanisms.serialization`, as JSON or TOML.  Written by hand it may hold
-bare category words, ``epsilon`` instead of ``prob``, and leave the policies out:
+A plan is the document of `mechanisms.serialization`, as JSON or TOML.  A plan written by hand may
+hold plain category words and ``epsilon`` instead of ``prob``, and may omit the policies:
 
     v = 1
 
@@ -10,11 +10,11 @@ bare category words, ``epsilon`` instead of ``prob``, and leave the policies out
     mechanism = { type = "KRR", categories = ["never", "once", "often"], epsilon = 1.5 }
     unknown = "raise"
 
-The same document says of reports how they were made, in a file beside them or on the page that
-accompanies them; there it may also say that noise was simulated.
+The same document records how reports were made, in a file beside them or on their statement; there
+it may also record that noise was simulated.
 
-What a command line says as words is cast to the type of the column by `cast_words`, exactly:
-a word that the type cannot hold as it is written is refused, never rounded or trimmed.
+`cast_words` casts words of a command line to the type of the column, exactly: a word that the type
+cannot hold as it is written is refused, never rounded or trimmed.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 
 
 def check_one_sample(column: Hashable, mechanism: Mechanism) -> None:
-    """Raise ArgumentValueError for a mechanism whose rows must say which sample they are in."""
+    """Raise ArgumentValueError for a mechanism of several samples."""
     if mechanism.groups is not None:
         raise ArgumentValueError(
             f"the mechanism of column {column!r} has the samples {list(mechanism.groups)}, which "
-            "files do not tell apart yet; read the columns into a DataFrame and use group= there"
+            "files do not support yet; read the columns into a DataFrame and use group= there"
         )
 
 
@@ -58,7 +58,7 @@ def check_one_sample(column: Hashable, mechanism: Mechanism) -> None:
 
 @dataclass(frozen=True)
 class ColumnRequest:
-    """One column that is to be privatized, and how."""
+    """A column to privatize, with its mechanism and policies."""
 
     name: Any
     mechanism: Mechanism
@@ -66,13 +66,13 @@ class ColumnRequest:
     missing: str
 
     def open(self, like: Any, record: ColumnRecord | None = None, **options: Any) -> ColumnRelease:
-        """The column's release, all declarations checked; as `ColumnRelease`."""
+        """The column's `ColumnRelease`, with all declarations checked."""
         options |= {"unknown": self.unknown, "missing": self.missing, "record": record}
         return ColumnRelease(like, self.mechanism, **options)
 
 
 def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnRequest]:
-    """The columns that a mapping or a plan asks for, or that were made of one already."""
+    """The requests in a mapping or a plan; a list of requests is returned as it is."""
     if isinstance(columns, list) and columns and isinstance(columns[0], ColumnRequest):
         return columns
     if isinstance(columns, Mapping) and set(columns) != {"v", "columns"}:
@@ -81,12 +81,12 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
         ]
     elif not is_document(columns):
         raise ArgumentTypeError(
-            "columns must be a mapping from column to mechanism, or a plan (its path, document or "
+            "columns must be a mapping from column to mechanism, or a plan (a path, a document or "
             f"records), found {type(columns).__name__}"
         )
     elif (unknown, missing) != ("warn", "unknown"):
         raise ArgumentTypeError(
-            "a plan says for each column what unknown and missing mean; leave them out"
+            "unknown and missing must not be given with a plan, which sets them for each column"
         )
     else:
         found = [
@@ -96,7 +96,7 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
     names = [wanted.name for wanted in found]
     if not names or any(names.count(name) > 1 for name in names):
         raise ArgumentValueError(
-            f"columns must name at least one column, and each one once, found {names}"
+            f"columns must name at least one column, and each column once, found {names}"
         )
     for wanted in found:
         check_one_sample(wanted.name, wanted.mechanism)
@@ -114,11 +114,11 @@ def is_document(given: object) -> bool:
 
 
 def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
-    """The columns that a plan file describes, each with its mechanism written out in full.
+    """The columns that a plan file describes, each with its complete mechanism.
 
-    path : a .json or .toml file.  policies : for columns that do not say their own.
+    path : a .json or .toml file.  policies : for columns without their own.
     Raises ArgumentValueError for another ending, FileError for a file that cannot be read, and
-    MetadataError, which names file, column and key, for a plan that cannot be followed.
+    MetadataError, which names file, column and key, for a plan that cannot be used.
     """
     with _reading(path):
         return [
@@ -128,10 +128,10 @@ def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> li
 
 
 def read_document(given: Any) -> list[ColumnRecord]:
-    """Read how reports were made, in any form in which that can be said.
+    """Read how reports were made, from a document in any form.
 
-    given : a ColumnRecord, a list of them, a document (a dict), or a path of .json or .toml.
-    Raises as `read_plan`.
+    given : a ColumnRecord, a list of them, a document (a dict), or a .json or .toml path.
+    Raises the errors of `read_plan`.
     """
     if isinstance(given, ColumnRecord | list):
         return [given] if isinstance(given, ColumnRecord) else given
@@ -143,7 +143,7 @@ def read_document(given: Any) -> list[ColumnRecord]:
 
 @contextmanager
 def _reading(path: Path | str) -> Iterator[None]:
-    """Errors name the file."""
+    """Add the file's name to errors."""
     try:
         yield
     except MetadataError as error:
@@ -168,9 +168,9 @@ def _parsed(path: Path) -> Any:
 
 
 def _described(document: Any, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
-    """The columns of a document, at least one, with policies that are known."""
+    """The columns of a document; raises if there is none, or for an unknown policy."""
     if isinstance(document, Mapping) and "v" not in document:
-        raise MetadataError('it does not say its version; write v = 1 first, in JSON "v": 1')
+        raise MetadataError('it has no version; add v = 1 at the beginning (in JSON "v": 1)')
     if policies and isinstance(document, Mapping) and isinstance(document.get("columns"), list):
         columns = [{**policies, **c} if isinstance(c, Mapping) else c for c in document["columns"]]
         document = {**document, "columns": columns}
@@ -188,7 +188,7 @@ def _described(document: Any, policies: Mapping[str, str] | None = None) -> list
 
 
 def _tagged(value: Any) -> Any:
-    """TOML's dates as the document writes them."""
+    """Replace TOML's dates by the document's form of dates."""
     if isinstance(value, dict):
         return {key: _tagged(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -197,11 +197,11 @@ def _tagged(value: Any) -> Any:
 
 
 def _followed(record: ColumnRecord) -> ColumnRecord:
-    """The record, if a plan can ask for it."""
+    """The record; raises if it records how noise was drawn, which a plan cannot choose."""
     if record.simulated or record.keyed:
         raise MetadataError(
             f"{'simulated' if record.simulated else 'keyed'!r} of column {record.name!r} is true, "
-            "which no plan can ask for: it says how noise was drawn; leave it out"
+            "which a plan cannot set, because it records how noise was drawn; leave it out"
         )
     return record
 
@@ -212,14 +212,14 @@ def _followed(record: ColumnRecord) -> ColumnRecord:
 def cast_words(
     words: Sequence[str | None], type: pa.DataType, column: str | None = None
 ) -> list[Hashable]:
-    """Category words as values of a column's type; None, for not answering, stays.
+    """Category words as values of a column's type; None, for a missing answer, stays.
 
-    words : as typed by whoever declares the categories.  type : the column's Arrow type; of a
-        dictionary, the type of its values counts.  column : named in errors.
+    words : the categories as typed.  type : the column's Arrow type; for a dictionary, the type
+        of its values counts.  column : its name, for errors.
     Text stays as it is; whole numbers are plain decimals such as -5; decimals take the value
     that the column would hold; booleans are true and false; dates are YYYY-MM-DD.
-    Raises ArgumentValueError for a word that is no value of the type, ArgumentTypeError for
-    a type that words cannot say.
+    Raises ArgumentValueError for a word that is not a value of the type, ArgumentTypeError for
+    a type whose values cannot be written as words.
 
     >>> cast_words(["1", "5", None], pa.int8())
     [1, 5, None]
@@ -231,14 +231,14 @@ def cast_words(
     if rule is None:
         raise ArgumentTypeError(
             f"column {column!r} has the type {type}, whose categories cannot be given as words; "
-            "words can say text, whole numbers, decimals, true and false, and dates"
+            "words can be text, whole numbers, decimals, true and false, and dates"
         )
     found: list[Hashable] = []
     for word in words:
         value = None if word is None else _cast(word, values)
         if word is not None and value is None:
             raise ArgumentValueError(
-                f"the category {word!r} is no value of column {column!r}, which has the type "
+                f"the category {word!r} is not a value of column {column!r}, which has the type "
                 f"{type}: it must be {rule}"
             )
         found.append(value)
@@ -246,9 +246,9 @@ def cast_words(
 
 
 def whole_words(words: Sequence[str | None]) -> list[Hashable]:
-    """Words for a column of text without a type, as in CSV: whole numbers if all of them are.
+    """Words for a text column without a type, as in CSV; if all are whole numbers, as numbers.
 
-    Every reader of CSV takes a column of whole numbers for numbers, so the categories are
+    Readers of CSV read a column of whole numbers as numbers, so the categories are
     recorded as numbers too.
 
     >>> whole_words(["1", "2", None]), whole_words(["1", "02"])
@@ -274,7 +274,7 @@ _RULES: list[tuple[Callable[[pa.DataType], bool], str]] = [
 
 
 def _cast(word: str, type: pa.DataType) -> Hashable:
-    """The value that a word is in a type; None where it cannot hold the word as it is written."""
+    """The value of a word in a type; None if the type cannot hold it as it is written."""
     if _is_text(type):
         return word
     try:
@@ -284,7 +284,7 @@ def _cast(word: str, type: pa.DataType) -> Hashable:
     if pa.types.is_boolean(type):
         exact = word.lower() in ("true", "false")
     elif pa.types.is_floating(type) and math.isfinite(value):
-        # A whole number that the type would round, 16777217 as float for one, is another category.
+        # A whole number that the type would round, such as 16777217 as float, is refused.
         exact = bool(NUMBER.fullmatch(word)) and not (WHOLE.fullmatch(word) and int(word) != value)
     elif pa.types.is_floating(type):
         exact = word in ("inf", "-inf")

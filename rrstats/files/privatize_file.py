@@ -1,8 +1,8 @@
-"""Privatize whole files, and save released frames: bounded memory, and all or nothing.
+"""Privatize whole files, and save released frames, in bounded memory and completely or not at all.
 
-Everything is checked first: columns, types, policies, what the source says of itself, and what
-the ledger knows of earlier releases.  Then pieces of the file are read, privatized and written
-beside the target, which appears when all of it is there and the ledger says so.
+Everything is checked first: columns, types, policies, the source's own records, and the earlier
+releases in the ledger.  Then pieces of the file are read, privatized and written beside the
+target, which appears when it is complete and entered in the ledger.
 """
 
 from __future__ import annotations
@@ -71,22 +71,22 @@ class Receipt:
     Attributes
     ----------
     rows : int
-        Of the target.
+        The number of rows of the target.
     records : list of ColumnRecord
         How each column was made.
     target : path
         The file or directory that was written.
     seconds : float
-        The time it took.
+        The duration of the release.
     epsilon_per_row : float
-        Of all columns of the target that say they hold reports, earlier ones too.
+        The total epsilon of all columns of the target that are recorded to hold reports.
     account : dict
-        For each column how often it was released from this source, as the ledger knows it, this
-        time included, and the epsilon of all these releases together.
+        For each column the number of its releases from this source according to the ledger, this
+        one included, and their total epsilon.
     private : dict
-        For each column how many answers were unknown and missing; for the curator only.
+        For each column the numbers of unknown and missing answers; for the data curator only.
     ledger : Path or None
-        The ledger in which the release was entered; None where it was entered nowhere.
+        The ledger in which the release was entered; None if it was not entered.
     """
 
     rows: int
@@ -99,12 +99,12 @@ class Receipt:
     ledger: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain JSON that may be printed and kept: nothing private.
+        """Return the public part as plain JSON, which may be published.
 
         Returns
         -------
         dict
-            Target, rows, columns with their records and epsilons, and the epsilon of a row.
+            Target, rows, columns with their records and epsilons, and the epsilon of one row.
         """
         columns = []
         for record in self.records:
@@ -163,20 +163,20 @@ def privatize_file(
         A mapping from column to mechanism; or a plan: a list of records, a document, or the path
         of a .json or .toml file.
     unknown, missing : str
-        As for `rrstats.privatize`, for all columns; a plan says them itself.
+        As for `rrstats.privatize`, for all columns; with a plan, the plan sets them.
     again : bool
-        Release although the source says that a column holds reports (recorded as both rounds),
-        or although the ledger knows an earlier release (epsilons add up).
+        Release a column although the source records that it holds reports (both rounds are
+        recorded), or although the ledger has an earlier release (epsilons add up).
     overwrite : bool
         Replace an existing target.
     shuffle_rows : bool
-        Write the rows of each file in a uniformly random order, where their order tells
-        something.  Row groups of a Parquet file and batches of an Arrow file have a constant
-        number of rows, whatever the source's.
+        Write the rows of each file in a uniformly random order, if their order may reveal answers.
+        Row groups of a Parquet file and batches of an Arrow file have a constant number of rows,
+        which does not depend on those of the source.
     ledger : path, optional
         The private record of releases; by default beside the source.
     progress : callable, optional
-        Called with the rows done so far and, where it is known, their number.
+        Called with the rows done so far and, if known, the total number.
     rng
         As for `rrstats.privatize`.
 
@@ -192,17 +192,17 @@ def privatize_file(
     SecondReleaseError
         A column was released before, and ``again`` is False.
     UnknownAnswersError
-        As asked by ``unknown`` or ``missing``, before anything is drawn.
+        ``unknown`` or ``missing`` refuses an answer; raised before anything is drawn.
     ArgumentValueError, ArgumentTypeError
-        Bad arguments.
+        An argument is wrong.
 
     Notes
     -----
-    After any error nothing is published, and no message quotes an answer.  The target says how its
-    columns were made, so that estimating needs no parameters.  Of a private column nothing else is
-    kept: no field metadata, and no key of the file that names it.  All else stays: other columns,
-    keys and descriptions, and what pandas keeps as an index, which the promise does not cover, be
-    it a copy of the answers.
+    After any error nothing is published, and no message quotes an answer.  The target records how
+    its columns were made, so that estimating needs no parameters.  No other metadata of a private
+    column is kept: no field metadata, and no key of the file that names the column.  Everything
+    else stays: other columns, keys and descriptions, and pandas' index.  The promise does not cover
+    these, even if they are a copy of the answers.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def preview_file(
     overwrite: bool = False,
     ledger: Path | None = None,
 ) -> dict[str, Any]:
-    """The report of a release that is not made; answers are looked at only to refuse them."""
+    """The summary of a release without making it; reads answers only to refuse them."""
     origin = open_source(source)
     place = check_target(origin, target)
     check_overwrite(place, overwrite, origin.is_directory)
@@ -260,12 +260,12 @@ def privatize_by_tasks(
     progress: Progress | None = None,
     **options: Any,
 ) -> Receipt:
-    """As `privatize_file`, but each Parquet file is written by a task of an engine, at once.
+    """As `privatize_file`, but a task of an engine writes each Parquet file, in parallel.
 
-    source : a Parquet file or a directory of them, as the engine's machines see it.
+    source : a Parquet file or a directory of them, with the path that the engine's machines use.
     target : a directory; it also gets the document of how it was made, and ``_SUCCESS``.
-    run : how the engine runs tasks, see `Run`.  Every task draws fresh keys.
-    The other arguments, what is returned and what is raised are those of `privatize_file`.
+    run : the function that runs tasks, see `Run`.  Every task draws fresh keys.
+    The other arguments, the result and the errors are those of `privatize_file`.
     options : again, overwrite and ledger.
     """
     origin = open_source(Path(source).absolute())
@@ -291,10 +291,10 @@ def privatize_batches(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> Receipt:
-    """Let tasks of an engine write the parts of data that lie in no file: a directory of Parquet.
+    """Write data that are not in files to a directory of Parquet, each part by an engine's task.
 
-    release : the columns as the tasks will release them, for checks, records and counts.
-    No ledger is kept, because nothing tells whether two frames hold the same answers.
+    release : the columns as the tasks release them, for checks, records and counts.
+    There is no ledger, because it is not known whether two frames hold the same answers.
     """
     began, place = time.monotonic(), Path(target).absolute()
     check_directory(place)
@@ -307,13 +307,13 @@ def privatize_batches(
 
 
 def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: float) -> Receipt:
-    """The receipt of data that lie in no file, after the named warnings; no ledger knows them."""
+    """The receipt of data that are not in files, after the warnings; it has no ledger."""
     per_row = total_epsilon(record.epsilon for record in release.records)
     account = {str(record.name): (1, total_epsilon([record.epsilon])) for record in release.made}
     return _receipt(release, rows, place, began, epsilon_per_row=per_row, account=account)
 
 
-# -- what is to be done --------------------------------------------------------------------
+# -- checks --------------------------------------------------------------------------------
 
 
 def _prepare(
@@ -323,17 +323,17 @@ def _prepare(
     found, first = {}, origin.files[0]
     for place, asked in enumerate(wanted):
         name, mechanism = origin.check_column(asked.name), asked.mechanism
-        first.no_cells(name, mechanism.report_space)  # raises where it cannot hold them
+        first.no_cells(name, mechanism.report_space)  # raises if it cannot hold the reports
         like, said = first.no_cells(name, mechanism.domain), origin.record_of(name)
         found[name] = asked.open(like, said, again=again, rng=rng, column=place)
     return ReleasedColumns(found)
 
 
-# -- doing it ------------------------------------------------------------------------------
+# -- release -------------------------------------------------------------------------------
 
 
 def _refuse(work: _Files | TaskOutputs) -> None:
-    """Look at all answers first, where some may be refused; nothing is drawn."""
+    """Check all answers first, if the policies may refuse some; nothing is drawn."""
     if work.columns.may_refuse:
         work.look()
         work.columns.refuse()
@@ -342,7 +342,7 @@ def _refuse(work: _Files | TaskOutputs) -> None:
 def _receipt(
     columns: ReleasedColumns, rows: int, place: Path | str, began: float, **said: Any
 ) -> Receipt:
-    """The receipt of a release, after the named warnings."""
+    """The receipt of a release, after the warnings of its columns."""
     columns.warn()
     counts = {
         name: {"unknown": column.unknown, "missing": column.missing}
@@ -353,7 +353,7 @@ def _receipt(
 
 
 def _epsilon_per_row(origin: FileSource, columns: ReleasedColumns) -> float:
-    """Epsilon of all columns of the target that say they hold reports, earlier ones too."""
+    """The total epsilon of all columns of the target that are recorded to hold reports."""
     return max(
         total_epsilon(record.epsilon for record in file_metadata.merge(file.records, columns.made))
         for file in origin.files
@@ -369,7 +369,7 @@ def _release(
     overwrite: bool = False,
     ledger: Path | str | None = None,
 ) -> Receipt:
-    """Write and publish a source that lies in files: refused or entered in its ledger."""
+    """Write and publish a source that is in files, and enter the release in its ledger."""
     began, records = time.monotonic(), work.columns.made
     per_row = _epsilon_per_row(origin, work.columns)
     book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
@@ -377,7 +377,7 @@ def _release(
     directory = not place.name.lower().endswith(ENDINGS)
     with Publication(place, overwrite=overwrite, directory=directory) as publication:
         _refuse(work)
-        origin.check_unchanged()  # what was looked at is what is privatized
+        origin.check_unchanged()  # the answers that were checked are those that are privatized
         rows = work.write(publication)
         digest = digest_of(origin.path)
         origin.check_unchanged()
@@ -389,7 +389,7 @@ def _release(
 def _published(
     publication: Publication, book: Ledger, records: Sequence[ColumnRecord], rows: int, **facts: Any
 ) -> dict[str, tuple[int, float]]:
-    """Publish, entered in a ledger; how often each column was released, and epsilon together."""
+    """Publish and enter in a ledger; return each column's releases and total epsilon."""
     with book.entry(records, target=publication.target, rows=rows, **facts) as known:
         publication.publish()
     account = {}
@@ -401,7 +401,7 @@ def _published(
 
 @dataclass(frozen=True)
 class _Files:
-    """All files of a source, written in this process with one key a column for all of them."""
+    """All files of a source, written in this process with one key per column for all files."""
 
     origin: FileSource
     columns: ReleasedColumns
@@ -413,7 +413,7 @@ class _Files:
         look(self.origin.files, self.columns)
 
     def write(self, publication: Publication) -> int:
-        """Write all; how many rows."""
+        """Write all files; return the number of rows."""
         rows, origin = 0, self.origin
 
         def tell(count: int) -> None:
@@ -433,12 +433,12 @@ class _Files:
 
 
 def as_document(records: Iterable[ColumnRecord]) -> bytes:
-    """The text of a document that is a file of its own."""
+    """The text of a document in a separate file."""
     return json.dumps(write(records), indent=1).encode() + b"\n"
 
 
 def look(files: Iterable[DataFile], columns: ReleasedColumns) -> None:
-    """Count the answers that may be refused; nothing is drawn."""
+    """Count the answers that the policies may refuse; nothing is drawn."""
     careful = {name: one for name, one in columns.columns.items() if one.may_refuse}
     domains = {name: column.mechanism.domain for name, column in careful.items()}
     for piece in (piece for file in files for piece in file.pieces(domains, only=True)):
@@ -458,8 +458,8 @@ def rewrite(
 ) -> None:
     """Write a part with reports to ``sink``, which stays open.
 
-    records : what the new file shall say.  folder : where rows wait that are to be shuffled.
-    tell : called with the number of rows of each piece that is done.
+    records : for the new file.  folder : the place to spill rows that are shuffled, or None.
+    tell : called with the number of rows of each finished piece.
     """
     schema = file.schema_of(changed := columns.columns)
 
@@ -473,7 +473,7 @@ def rewrite(
     def shuffled(folder: Path) -> Iterator[pa.RecordBatch]:
         expected = file.bytes_expected(changed)
         with Shuffle(folder, schema, expected, declared=changed, rng=rng) as shuffle:
-            # Which word moves a row must not follow from where pieces of long answers ended.
+            # The random words of a row must not depend on where pieces of long answers ended.
             for group in grouped(privatized(), schema, file.group_rows(changed, share=8)):
                 for batch in group.to_batches():
                     shuffle.add(batch)
@@ -486,17 +486,17 @@ SUCCESS = "_SUCCESS"
 
 
 OutputTask = Any
-"""One part to be written; it can be pickled, and holds neither answers nor a key.
+"""One part to write; it can be pickled, and holds neither answers nor a key.
 
-relative : the name of the part in the target.  rows : how many it must have, if known.
-look(*data) : counts what may be refused; draws nothing.  write(sink, folder, *data) : writes the
-part, under fresh keys; ``folder`` may hold what does not fit in memory.  Both give what was Seen.
+relative : the name of the part in the target.  rows : the number it must have, if known.
+look(*data) : counts answers that may be refused; draws nothing.  write(sink, folder, *data) :
+writes the part with fresh keys, and may spill to ``folder``.  Both return a `Seen`.
 """
 
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """The outcome of a task: counts, the file it wrote, or why it could not."""
+    """The outcome of a task: counts, the file it wrote, or its error."""
 
     seen: Seen = field(default_factory=Seen)
     file: str = ""
@@ -506,16 +506,16 @@ class TaskOutcome:
 Call = Callable[..., TaskOutcome]
 
 Run = Callable[[Sequence[Call]], Generator[tuple[int, TaskOutcome]]]
-"""An engine that runs calls, one for each file, anywhere: each one's place and outcome.
+"""An engine that runs calls, one for each file, anywhere, and yields their places and outcomes.
 
-It may give a call the data of its file.  Outcomes are taken as they come; the first of a place
-counts.  Closed before its end, it must give up what is still to be run.
+It may pass a call the data of its file.  Outcomes may come in any order; the first of each place
+counts.  If it is closed before its end, it must cancel the remaining calls.
 """
 
 
 @dataclass(frozen=True)
 class FileTask:
-    """One Parquet file of a source; the task opens it by itself."""
+    """One Parquet file of a source, which the task opens."""
 
     path: Path
     relative: str
@@ -525,7 +525,7 @@ class FileTask:
     shuffle_rows: bool = False
 
     def look(self) -> Seen:
-        """Count what may be refused."""
+        """Count the answers that may be refused."""
         file, columns = self._opened()
         look([file], columns)
         return columns.seen()
@@ -540,13 +540,13 @@ class FileTask:
         file, columns = ParquetFile(self.path, self.relative), {}
         for place, asked in enumerate(self.wanted):
             like = file.no_cells(asked.name, asked.mechanism.domain)
-            # The engine shares out the cores.
+            # The engine assigns the cores.
             columns[str(asked.name)] = asked.open(like, column=place, threads=1)
         return file, ReleasedColumns(columns)
 
 
 def attempt(task: OutputTask, folder: Path | None, *data: Any) -> TaskOutcome:
-    """Look (without a folder) or write; never raises, so that nothing is told of the data."""
+    """Look (without a folder) or write; returns errors instead, so that no data leave in them."""
     try:
         if folder is None:
             return TaskOutcome(task.look(*data))
@@ -560,15 +560,15 @@ def attempt(task: OutputTask, folder: Path | None, *data: Any) -> TaskOutcome:
         return TaskOutcome(error=anew(error, f"the task of {task.relative}"))
 
 
-# -- where it is published -----------------------------------------------------------------
+# -- tasks of an engine --------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class TaskOutputs:
-    """All tasks of a release, and how the engine runs them.
+    """All tasks of a release, and the function that runs them.
 
-    records : what the target says of its columns.  columns : count what the tasks saw.
-    progress : called with the rows done so far and, where it is known, their number.
+    records : of the columns of the target.  columns : add up the counts of the tasks.
+    progress : called with the rows done so far and, if known, the total number.
     """
 
     tasks: Sequence[OutputTask]
@@ -578,12 +578,12 @@ class TaskOutputs:
     progress: Callable[[int, int | None], object] | None = None
 
     def look(self) -> None:
-        """Let every task count what may be refused; nothing is drawn."""
+        """Let every task count the answers that may be refused; nothing is drawn."""
         for _ in self._outcomes(None):
             pass
 
     def write(self, publication: Publication) -> int:
-        """Let every task write its part; how many rows they have."""
+        """Let every task write its part; return the number of rows."""
         folder = publication.attempts()
         counts, rows = [task.rows for task in self.tasks], 0
         total = None if None in counts else sum(counts)
@@ -595,8 +595,8 @@ class TaskOutputs:
                 if found != outcome.seen.rows or task.rows not in (None, found):
                     expected = outcome.seen.rows if task.rows is None else task.rows
                     raise FileError(
-                        f"{task.relative} has {found} rows, and {expected} were to be written; "
-                        "nothing was published"
+                        f"{task.relative} has {found} rows instead of {expected}; nothing was "
+                        "published"
                     )
                 publication.accept(path, task.relative)
                 rows += found
@@ -608,7 +608,7 @@ class TaskOutputs:
         return rows
 
     def _outcomes(self, folder: Path | None) -> Generator[tuple[OutputTask, TaskOutcome]]:
-        """The first outcome of each task; raises where one failed, or where one is missing."""
+        """The first outcome of each task; raises if a task failed, or has no outcome."""
         waiting, failed = dict(enumerate(self.tasks)), None
         calls = [partial(attempt, task, folder) for task in self.tasks]
         try:
@@ -620,12 +620,12 @@ class TaskOutputs:
                         raise outcome.error
                     self.columns.add(outcome.seen)
                     yield waiting.pop(place), outcome
-        except Exception as error:  # of the engine, or of the data's own tasks: may quote cells
+        except Exception as error:  # of the engine or of tasks behind the data: may quote cells
             failed = anew(error, "a task of the engine")
         if failed is None and waiting:
             lost = next(iter(waiting.values())).relative
             failed = FileError(
-                f"{len(waiting)} of {len(self.tasks)} parts were not written, {lost} for one; "
+                f"{len(waiting)} of {len(self.tasks)} parts were not written, for example {lost}; "
                 "nothing was published"
             )
         if failed is not None:
@@ -637,8 +637,8 @@ class TaskOutputs:
 RELEASE = "rrstats_release"
 """Attr of a frame with the id of its release and a fingerprint of document and reports.
 
-The ledger knows the id again, so saving one release twice is one spending; another column or
-other reports are another release, and get another id.
+The ledger recognizes the id, so saving one release twice spends its epsilon once.  Another column
+or other reports are another release, and get another id.
 """
 
 
@@ -653,45 +653,45 @@ def save_frame(
     overwrite: bool = False,
     **options: Any,
 ) -> Receipt:
-    """Write a released frame to a Parquet, CSV or TSV file, at once.
+    """Write a released frame to a Parquet, CSV or TSV file, which appears when complete.
 
     Parameters
     ----------
     frame : DataFrame
-        Its columns' names must be text.
+        The names of its columns must be text.
     records : list of ColumnRecord
         How its privatized columns were made.
     path : path
-        Ends in .parquet, .pq, .csv, .tsv, .csv.gz or .tsv.gz.
+        Must end in .parquet, .pq, .csv, .tsv, .csv.gz or .tsv.gz.
     source : path, optional
         The file that the true answers were read from; the release is entered in its ledger.
     ledger : path, optional
-        The ledger, if it is not the one beside the source.  Without either nothing is entered.
+        The ledger, if it is not beside the source.  Without source and ledger nothing is entered.
     again, overwrite
         As for `privatize_file`.
     **options
-        ``mechanisms`` maps each column of more than 100 categories, of which the frame has only a
-        fingerprint, to its mechanism.  All others are for `DataFrame.to_csv`, or for
+        ``mechanisms`` maps columns of more than 100 categories to their mechanisms, because the
+        frame holds only a fingerprint of these.  All others are for `DataFrame.to_csv`, or for
         `pyarrow.parquet.write_table`; the index is left out unless ``index=True``.
 
     Returns
     -------
     Receipt
-        Its ``ledger`` is None where nothing was entered.
+        Its ``ledger`` is None if nothing was entered.
 
     Raises
     ------
     SecondReleaseError
-        Another release of a column is in the ledger, and ``again`` is False.
+        The ledger has another release of a column, and ``again`` is False.
     FileError
-        The file cannot be written; then nothing is published or entered.
+        The file cannot be written; nothing is published or entered.
     """
     began, place = time.monotonic(), Path(path)
     is_table = format_of(place, "path") == PARQUET
     if not (is_table or place.name.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz"))):
         raise ArgumentValueError(f"path must be of a Parquet, CSV or TSV file, got {str(path)!r}")
     if not all(isinstance(name, str) for name in frame.columns):
-        raise ArgumentTypeError("the columns of a frame must be named by text to be saved")
+        raise ArgumentTypeError("the names of the columns of a frame must be text to save it")
     known = options.pop("mechanisms", None) or {}
     for record in records:
         space = record.resolve(known.get(record.name)).report_space
@@ -715,18 +715,18 @@ def save_frame(
 
 
 def _check_reports(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace) -> None:
-    """Raise where a column holds what none of its reports is."""
+    """Raise if a column holds values that cannot be its reports."""
     column, read = open_reports(column_of(frame, record.name), space)
     found = read(column.cells)
     if other := len(found.outside) - (len(found.absent) if record.missing == "keep" else 0):
         raise MetadataError(
             f"{other} of {len(frame)} values in column {record.name!r} are none of its reports; "
-            "was it overwritten with answers? Put the reports back, or privatize it again"
+            "it may hold true answers again: restore the reports, or privatize it again"
         )
 
 
 def _ledger(source: Path | str | None, ledger: Path | str | None) -> Ledger | None:
-    """The ledger of a source, or one that is named alone and says by its name whose it is."""
+    """The ledger of a source, or a ledger without a source, whose name tells its source."""
     path = None if ledger is None else Path(ledger)
     if source is not None:
         return Ledger.of(Path(source), path)
@@ -736,7 +736,7 @@ def _ledger(source: Path | str | None, ledger: Path | str | None) -> Ledger | No
 
 
 def _release_of(frame: pd.DataFrame, records: list[ColumnRecord]) -> str:
-    """The id of the release that a frame holds; a new one where document or reports are others."""
+    """The id of the release in a frame; a new id if its document or reports have changed."""
     made = hashlib.sha256(json.dumps(write(records)).encode())
     for record in records:  # reports are public; their order counts, too
         reports = column_of(frame, record.name).map(str)
@@ -761,7 +761,7 @@ def _write_frame(
             frame.to_csv(file, **{**plain, "mode": "wb", "compression": packed, **options})
             return
         table = pa.Table.from_pandas(frame, preserve_index=index)
-        # Without what JSON does not know.
+        # Without values that JSON cannot hold.
         attrs = json.dumps(frame.attrs, skipkeys=True, default=lambda _: None).encode()
         told = {**table.schema.metadata, file_metadata.ATTRS: attrs}
         metadata = file_metadata.release_metadata(told, {}, records)

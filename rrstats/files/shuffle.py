@@ -1,15 +1,15 @@
 """All rows of a stream in a uniformly random order, in bounded memory.
 
-Row by row, each goes to one of B buckets, uniformly and independently; then each bucket is
-permuted uniformly in memory, and the buckets follow one another.  That is a uniform permutation
-of all rows (Rao 1961; Sandelius 1962).  B is such that a bucket is about 32 MiB, as far as the
-size of all rows is known; beyond 32 GiB buckets grow.
+Each row goes to one of B buckets, uniformly and independently.  Then each bucket is permuted
+uniformly in memory, and the buckets are written one after another.  The result is a uniform
+permutation of all rows (Rao 1961; Sandelius 1962).  B is chosen so that a bucket is about 32 MiB,
+as far as the size of all rows is known; beyond 32 GiB the buckets are larger.
 
-The words come from `randomness` and know nothing of the rows.  What is spilled lies in a nameless
-file in the target's folder, so that nothing of it remains, however the process ends.
-Dictionary columns stay so, with one dictionary for all rows, whose values are sorted: in the order
-in which they were first seen they would tell how the rows stood.  Declared dictionaries keep their
-order: those of reports, and ordered ones.
+The random words come from `randomness` and do not depend on the rows.  Spilled rows are kept in an
+unnamed file in the target's folder, so that nothing of them remains, however the process ends.
+Dictionary columns stay dictionary columns, with one dictionary for all rows.  Its values are
+sorted, because their order of appearance would reveal the order of the rows.  Declared
+dictionaries keep their order: those of reports, and ordered ones.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from rrstats.randomness.sources import BLOCK_ROWS, open_source
 
 BUCKET_BYTES = 32 << 20
 MOST_BUCKETS = 1024
-"""Each takes part of every 32 MiB that are spilled, so that more of them would be slow."""
+"""Each spill of 32 MiB writes to every bucket, so more buckets would be slow."""
 
 ORDER_BYTES = 24
-"""Memory to order one row, whatever is in it."""
+"""Memory to order one row, besides its contents."""
 
 BUCKET_STREAM = 0xFFF0
 ORDER_STREAM = 0xFFF1
 
 
 class Shuffle:
-    """Take batches by `add`, then give all rows in random order by `batches`, once.
+    """Take batches by `add`, then return all rows in random order by `batches`, once.
 
-    folder : where to spill, the folder of the target.  schema : of all batches.
-    bytes_expected : about how large all rows are in memory; buckets follow from it.
-    declared : the columns whose dictionaries were declared, and keep their order.
-    rng : as in `privatize`.
-    Raises FileError where spilling fails, or where a column's type cannot be moved by rows.
+    folder : the place to spill, the folder of the target.  schema : of all batches.
+    bytes_expected : approximate size of all rows in memory, which sets the number of buckets.
+    declared : the columns whose dictionaries were declared and keep their order.
+    rng : as for `privatize`.
+    Raises FileError if spilling fails, or if rows of a column's type cannot be moved.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Shuffle:
             if _holds_dictionary(field.type):
                 raise FileError(
                     f"column {field.name!r} cannot be shuffled: a dictionary inside {field.type} "
-                    "keeps the order of the rows; write it without the dictionary"
+                    "would show the order of the rows; write it without the dictionary"
                 )
         self._dictionaries = {
             place: _Dictionary(field)
@@ -82,13 +82,13 @@ class Shuffle:
             self._plain = self._plain.set(place, schema.field(place).with_type(pa.int32()))
         grown = (row_bytes(self._plain) + ORDER_BYTES) / max(row_bytes(schema), 1)
         wished = math.ceil(bytes_expected * grown / BUCKET_BYTES)
-        # Of each bucket's rows the place and size of messages of Arrow's in the file.
+        # For each bucket, the places and sizes of its Arrow messages in the file.
         self._buckets: list[list[tuple[int, int]]] = [
             [] for _ in range(min(MOST_BUCKETS, max(1, wished)))
         ]
         self._waiting: list[pa.RecordBatch] = []
         self._weight = 0
-        self._blocks = itertools.count()  # each draw of words has a block of its own
+        self._blocks = itertools.count()  # each draw of words has its own block
         self._file: Any = None
 
     def __enter__(self) -> Shuffle:
@@ -116,7 +116,7 @@ class Shuffle:
         with self._naming():
             for dictionary in self._dictionaries.values():
                 dictionary.close(self._declared)
-            if self._file is None:  # small enough to be one bucket, whatever was expected
+            if self._file is None:  # small enough for one bucket, whatever was expected
                 yield from self._ordered(self._waiting)
                 return
             self._spill()
@@ -126,7 +126,7 @@ class Shuffle:
     def _spill(self) -> None:
         """Send each waiting row to its bucket.
 
-        Many rows at once, so that what goes to one bucket is worth a write.
+        Many rows are sent at once, so that each bucket gets enough rows for one write.
         """
         rows, number = pa.Table.from_batches(self._waiting, self._plain), len(self._buckets)
         self._waiting, self._weight = [], 0
@@ -156,7 +156,7 @@ class Shuffle:
         yield from map(self._restored, rows.take(pa.array(order)).combine_chunks().to_batches())
 
     def _restored(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch as it is given out, with dictionaries and metadata again."""
+        """A batch of the output, with dictionaries and metadata restored."""
         columns = [
             self._dictionaries[place].array(column) if place in self._dictionaries else column
             for place, column in enumerate(batch.columns)
@@ -165,21 +165,21 @@ class Shuffle:
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
-        """Errors of Arrow and of the system become a FileError; Arrow's may quote a cell."""
-        room = f" in {self._folder}, which must have room for all of them twice"
+        """Turn errors of the system and of Arrow, which may quote a cell, into a FileError."""
+        room = f" in {self._folder}, which must have space for twice their size"
         try:
             with named("cannot shuffle the rows", room):
                 yield
         except pa.ArrowException:
             types = ", ".join(sorted({str(field.type) for field in self.schema}))
             raise FileError(
-                f"these rows cannot be shuffled: pyarrow {pa.__version__} does not move rows of "
+                f"these rows cannot be shuffled: pyarrow {pa.__version__} cannot move rows of "
                 f"one of their types ({types})"
             ) from None
 
 
 def _holds_dictionary(type: pa.DataType) -> bool:
-    """True where there is a dictionary below the top of a type."""
+    """True if a type contains a dictionary below its top level."""
     inside = [type.field(place).type for place in range(type.num_fields)]
     if isinstance(type, pa.BaseExtensionType):
         inside.append(type.storage_type)
@@ -189,7 +189,7 @@ def _holds_dictionary(type: pa.DataType) -> bool:
 
 
 class _Dictionary:
-    """The values of one dictionary column, as they come; rows are spilled as their codes."""
+    """The values of one dictionary column so far; rows are spilled as codes."""
 
     def __init__(self, field: pa.Field) -> None:
         self._name, self._type = field.name, field.type
@@ -197,25 +197,25 @@ class _Dictionary:
         self._places: pa.Array | None = None  # of each value in the sorted dictionary
 
     def codes(self, column: pa.DictionaryArray) -> pa.Array:
-        """The column's cells as places in all values so far; null stays null."""
+        """The column's cells as indices into all values so far; null stays null."""
         values, indices = column.dictionary, column.indices.cast(pa.int32())
         if not len(self._values):
             self._values = values
         if values.equals(self._values):
             return indices
-        # A value that is there already keeps its place; the others follow.
+        # Known values keep their places; new values are appended.
         new = values.filter(pc.is_null(pc.index_in(values, value_set=self._values)))
         if len(new):
             self._values = pa.concat_arrays([self._values, new])
         return pc.index_in(values, value_set=self._values).take(indices)
 
     def close(self, declared: Collection[str]) -> None:
-        """Sort the values, once all rows are there, unless their order was declared."""
+        """Sort the values after all rows were added, unless their order was declared."""
         if len(self._values) - 1 > np.iinfo(self._type.index_type.to_pandas_dtype()).max:
             raise FileError(
-                f"column {self._name!r} cannot be shuffled: its parts have more than one "
-                f"dictionary, and together they have more values than {self._type.index_type} can "
-                "number; write it with wider indices"
+                f"column {self._name!r} cannot be shuffled: its parts have several dictionaries, "
+                f"which together have more values than {self._type.index_type} can index; write "
+                "it with wider indices"
             )
         if self._name not in declared and not self._type.ordered:
             order = pc.array_sort_indices(self._values)
@@ -223,7 +223,7 @@ class _Dictionary:
             self._places = pa.array(np.argsort(order), pa.int32())
 
     def array(self, codes: pa.Array) -> pa.DictionaryArray:
-        """Cells with these codes, as the column was."""
+        """The cells with these codes, with the column's type."""
         indices = (codes if self._places is None else self._places.take(codes)).cast(
             self._type.index_type
         )
