@@ -499,11 +499,8 @@ def test_keyed_reports_are_the_same_however_they_are_computed(in_turn):
         "filter before": keyed(source[source.id % 7 == 0]),
         "partition": lazy.partitions[1],
         "partition before": keyed(source.partitions[1]),
-        "several": lazy.partitions[[3, 0]],
         "loc": lazy.loc[100:250],
-        "columns": lazy[["answer", "id"]],
         "columns before": keyed(source[["answer", "id"]]),
-        "repartition": lazy.repartition(npartitions=7),
         "repartition before": keyed(source.repartition(npartitions=2)),
         "shuffled": keyed(source.shuffle("age", npartitions=3)),
     }

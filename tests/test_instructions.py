@@ -10,6 +10,7 @@ from math import prod
 from pathlib import Path
 
 import pytest
+from catalogue import NUMBERS
 from public import entries
 
 import rrstats as rr
@@ -26,30 +27,15 @@ DESIGNS = {
     ),
     "two_coin": surveys.two_coin(["no", "yes"], **NAMED),
     "warner": surveys.warner(["no", "yes"], 0.7, **NAMED),
-    "disguised_response": surveys.disguised_response(
-        ["no", "yes"], 0.8, reports=["black", "red"], **NAMED
-    ),
     "crosswise": surveys.crosswise(["yes", "no"], 0.25, reports=["same", "different"], **NAMED),
     "triangular": surveys.triangular(["no", "yes"], 0.25, reports=["circle", "triangle"], **NAMED),
-    "unrelated_question": surveys.unrelated_question(["no", "yes"], 0.7, 1 / 12, **NAMED),
-    "soberanis_cruz": surveys.soberanis_cruz(["no", "yes"], 0.7, 0.5, **NAMED),
-    "mangat": surveys.mangat(["no", "yes"], 0.7, **NAMED),
-    "devore": surveys.devore(["no", "yes"], 0.75, **NAMED),
-    "mangat_singh": surveys.mangat_singh(["no", "yes"], 0.55, 0.7, **NAMED),
-    "mangat_unrelated_question": surveys.mangat_unrelated_question(
-        ["no", "yes"], 0.3, 0.7, 0.25, **NAMED
-    ),
-    "mangat_singh_singh": surveys.mangat_singh_singh(["no", "yes"], 0.6, 0.5, **NAMED),
-    "singh_joarder": surveys.singh_joarder(["no", "yes"], 2 / 3, **NAMED),
+    "unrelated_question, by month": surveys.unrelated_question(["no", "yes"], 0.7, 1 / 12, **NAMED),
+    **{
+        name: getattr(surveys, name)(["not", "has"], *numbers, yes="has")
+        for name, numbers in NUMBERS.items()
+    },
     "kuk": surveys.kuk(["no", "yes"], 0.7, 0.3, draws=2, **NAMED),
     "kuk, one card": surveys.kuk(["no", "yes"], 0.7, 0.3, reports=["black", "red"], **NAMED),
-    "christofides": surveys.christofides(["no", "yes"], [0.1, 0.2, 0.3, 0.2, 0.2], **NAMED),
-    "unrelated_question_two_answers": surveys.unrelated_question_two_answers(
-        ["no", "yes"], [0.6, 0.7], prob_truth=0.25, **NAMED
-    ),
-    "mangat_singh_singh_two_answers": surveys.mangat_singh_singh_two_answers(
-        ["yes", "no"], [0.6, 0.8], **NAMED
-    ),
     "crosswise_with_anchor": surveys.crosswise_with_anchor(["no", "yes"], 0.15, 1 / 6, **NAMED),
     "unrelated_question_two_samples": surveys.unrelated_question_two_samples(
         ["no", "yes"], {"A": 0.7, "B": 0.3}, **NAMED

@@ -341,8 +341,6 @@ def test_round_up():
         2.0: "2",
         0.99999: "1",
         9.9991: "10",
-        123456.0: "123,500",
-        1e-9: "1e-9",
         3.0000000000000004: "3",
         0.0: "0",
         math.inf: "inf",
@@ -366,7 +364,6 @@ WRONG = [
     (check_prob, (1, 3), "no privacy"),
     *((epsilon_from_prob, (0.75, k), WHOLE) for k in (1, 0, -3, 2.0, True, "3", None, math.nan)),
     (prob_from_epsilon, (0.5, 1), WHOLE),
-    (largest_epsilon, (1,), WHOLE),
     *((prob_from_epsilon, (e, 3), "epsilon must be a finite number of at least 0")
       for e in (-1e-9, -1, math.nan, math.inf, -math.inf)),
     (prob_from_epsilon, ("1", 3), f"epsilon {NUMBER} str"),
@@ -559,25 +556,19 @@ def test_every_mechanism_composes(name):
 
 
 @pytest.mark.parametrize(
-    ("release", "epsilon", "delta"),
+    ("found", "expected"),
     [
-        ((krr(10, 2.0), 1), 1.0, 0.28499348847651834),
-        ((krr(2, 0.5), 10), 2.0, 0.145466446441117),
-        ((krr(10, 0.5), 10), 2.0, 0.0029963422723485074),
+        (compose([krr(10, 2.0)]).delta(1.0), 0.28499348847651834),
+        (compose([(krr(2, 0.5), 10)]).delta(2.0), 0.145466446441117),
+        (compose([(krr(10, 0.5), 10)]).delta(2.0), 0.0029963422723485074),
+        (compose([(krr(2, 0.5), 10)]).epsilon_at(1e-6), 4.9998854711099865),
+        (compose([(krr(10, 0.5), 10)]).epsilon_at(1e-6), 3.8976083366796024),
+        (compose([(krr(100, 0.5), 10)]).epsilon_at(1e-6), 1.9289732451599109),
     ],
 )
-def test_golden_delta(release, epsilon, delta):
-    """Cases krr-delta (p - e^t q), krr-compose-k2 and -k10."""
-    assert compose([release]).delta(epsilon) == pytest.approx(delta, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("k", "expected"),
-    [(2, 4.9998854711099865), (10, 3.8976083366796024), (100, 1.9289732451599109)],
-)
-def test_golden_epsilon_of_ten(k, expected):
-    """Case krr-compose-eps: ten columns of epsilon 0.5 at delta 1e-6."""
-    assert compose([(krr(k, 0.5), 10)]).epsilon_at(1e-6) == pytest.approx(expected, rel=1e-12)
+def test_golden_curve(found, expected):
+    """Cases krr-delta (p - e^t q), krr-compose-k2, -k10 and -eps."""
+    assert found == pytest.approx(expected, rel=1e-12)
 
 
 # dp-accounting 0.6.0, privacy_loss_distribution.from_randomized_response(noise_parameter=
@@ -865,21 +856,14 @@ def test_words_of_a_composition():
     [
         (lambda: compose([]), ArgumentValueError, "at least one"),
         (lambda: compose("KRR"), ArgumentTypeError, "found str"),
-        (lambda: compose(3), ArgumentTypeError, "found int"),
-        (lambda: compose([0.5]), ArgumentTypeError, "found float"),
         (lambda: compose([rr.KRR]), ArgumentTypeError, "must be mechanisms"),
         (lambda: compose((COIN, 2)), ArgumentTypeError, r"\(mechanism, times\), .* found int"),
         (lambda: compose([(COIN, 0)]), ArgumentValueError, "times must be at least 1, got 0"),
         (lambda: compose([(COIN, 1.5)]), ArgumentTypeError, "times must be a whole number"),
-        (lambda: compose([(COIN, True)]), ArgumentTypeError, "found bool"),
         (lambda: compose([COIN], max_rows_per_person=0), ArgumentValueError, "declared"),
-        (lambda: compose([COIN], max_rows_per_person=None), ArgumentTypeError, "found None"),
         (lambda: compose([(COIN, 10**6)]), ArgumentValueError, "at most 100,000 reports"),
-        (lambda: compose([COIN]).delta(-0.1), ArgumentValueError, "at least 0"),
         (lambda: compose([COIN]).delta(math.nan), ArgumentValueError, "at least 0"),
-        (lambda: compose([COIN]).delta("1"), ArgumentTypeError, "must be a number"),
         (lambda: compose([COIN]).epsilon_at(1.5), ArgumentValueError, r"in \[0, 1\]"),
-        (lambda: compose([COIN]).epsilon_at(math.nan), ArgumentValueError, r"in \[0, 1\]"),
         (lambda: compose([COIN]).to_frame("1e-6"), ArgumentTypeError, "must be numbers"),
         (lambda: compose([COIN]).to_frame([2.0]), ArgumentValueError, r"in \[0, 1\]"),
     ],
