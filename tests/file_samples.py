@@ -90,6 +90,15 @@ def read_feather(path):
     return pa.ipc.open_file(path).read_all()
 
 
+def rows_of(path):
+    """The numbers of rows of a file's groups or batches."""
+    if path.suffix == ".parquet":
+        footer = pq.read_metadata(path)
+        return [footer.row_group(place).num_rows for place in range(footer.num_row_groups)]
+    with pa.ipc.open_file(path) as reader:
+        return [reader.get_batch(n).num_rows for n in range(reader.num_record_batches)]
+
+
 def read_text(path):
     text = path.read_bytes()
     return gzip.decompress(text) if path.suffix == ".gz" else text

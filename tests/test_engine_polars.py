@@ -15,6 +15,7 @@ pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq  # after importorskip
+from file_samples import rows_of  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats.engines import polars as rrp  # after importorskip
@@ -52,12 +53,6 @@ def test_the_sink_writes_each_row_once_in_its_order(tmp_path):
     assert n == rr.files.tally_file(tmp_path / "out.parquet", "answer").n
     assert ["out.parquet"] == [path.name for path in tmp_path.iterdir()]
     assert set(WORDS) == set(pd.read_parquet(tmp_path / "out.parquet")["answer"])
-
-
-def rows_of(path):
-    """The numbers of rows of a file's groups."""
-    footer = pq.read_metadata(path)
-    return [footer.row_group(place).num_rows for place in range(footer.num_row_groups)]
 
 
 def heights_of(lazy):
