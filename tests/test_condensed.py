@@ -245,7 +245,7 @@ def test_a_path_is_no_frame():
     """The path of a file is refused, and so are lists and what nobody knows; text is an answer."""
     for call in (tally, rr.estimate):
         for given in (Path("once"), ["once"]):
-            found = f"reports in a {type(given).__name__}; give the frame"
+            found = f"found a {type(given).__name__}; give a frame"
             with pytest.raises(ArgumentTypeError, match=found):
                 call(given, M, columns="answer")
         with pytest.raises(ArgumentTypeError, match="values must be a list"):

@@ -237,7 +237,7 @@ ERRORS = {
     "weights in words": (tallied("answer", weights="region"), "weights must be numbers"),
     "strata with holes": (
         tallied("answer", design=rr.SampleDesign(strata="region")),
-        "strata must be known of every row, found 73 of 360 missing",
+        "strata must be known for every row, found 73 of 360 missing",
     ),
     "missing in a table": (crossed("region", "flag", missing="raise"), "have something missing"),
 }

@@ -207,7 +207,7 @@ def test_samples_that_need_one_another_give_means_together():
     """Neither about just these rows, nor with a sample of nobody."""
     design = surveys.stochastic_lie_detector(["no", "yes"], [1 / 6, 5 / 6], yes="yes")
     y, told, group = [1.0, 2.0, 3.0, 4.0], ["no", "yes"] * 2, list(design.groups) * 2
-    with pytest.raises(ArgumentValueError, match="need one another"):
+    with pytest.raises(ArgumentValueError, match="identify the groups only together"):
         means(y, told, design, group=group, target="rows")
     with pytest.raises(NotIdentifiableError):
         means(y, told, design, group=group[:1] * 4)
@@ -220,12 +220,12 @@ def test_a_group_within_noise_of_nobody_has_no_interval():
     """Where the group may be empty, the ends are infinite, and the warning says so."""
     y = np.arange(40.0)
     told = ["no"] * 29 + ["yes"] * 11
-    with pytest.warns(LowPrecisionWarning, match=r"1 of 2 groups \(yes\).*known people"):
+    with pytest.warns(LowPrecisionWarning, match=r"1 of 2 groups \(yes\).*effective sample size"):
         found = means(y, told, COIN)
     low, high = found.interval()
     assert (-np.inf, np.inf) == (low[1], high[1])
     assert np.isfinite([low[0], high[0]]).all()
-    assert found.interpret("yes").startswith("nothing can be said of the mean of yes")
+    assert found.interpret("yes").startswith("the mean of yes cannot be estimated")
     assert "of the population behind these rows" in found.interpret("no")
     assert "1 of 2 groups" in repr(found)
     assert (-np.inf, np.inf) == found.difference("yes", "no")[2:4]
@@ -260,7 +260,7 @@ def test_one_row_says_nothing_of_a_population(mechanism):
     assert np.isnan(found.covariance).all()
     assert [-np.inf] * 2 == found.interval().low.tolist()
     assert [np.inf] * 2 == found.interval().high.tolist()
-    assert found.interpret("no") == "nothing can be said of no: there is only one row"
+    assert found.interpret("no") == "the mean of no cannot be estimated: there is only one row"
     apart = found.difference("yes", "no")
     assert np.isnan([apart.std_error, apart.p_value]).all()
     assert (-np.inf, np.inf) == (apart.low, apart.high)

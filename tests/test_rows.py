@@ -95,8 +95,8 @@ OUTSIDE = "found 1 of 2 missing, negative or beyond"
         ("weights", [1.0, np.nan], OUTSIDE),
         ("weights", [1.0, np.inf], OUTSIDE),
         ("weights", [1.0], "one number for each of the 2 rows"),
-        ("weights", [1.0, 1e160], "multiplied by a constant"),
-        ("weights", [1e-170, 1e-170], "multiplied by a constant"),
+        ("weights", [1.0, 1e160], "rescale weights by a constant"),
+        ("weights", [1e-170, 1e-170], "rescale weights by a constant"),
         ("weights", ["heavy", "light"], "must be numbers"),
         ("probabilities", [0.5, 0.0], "found 1 of 2 outside or missing"),
         ("probabilities", [1.5, np.nan], "found 2 of 2 outside or missing"),
@@ -120,12 +120,12 @@ def test_rows_belong_together_by_index_and_length():
         rr.tally(["no", "yes"], M, by=by, weights=pd.Series([1.0, 2.0]))
     with pytest.raises(ArgumentValueError, match="found 1 of 2 missing"):  # under the mask
         rr.tally(["no", "yes"], M, weights=np.ma.array([1.0, 1e6], mask=[False, True]))
-    with pytest.raises(ArgumentValueError, match="strata must be known of every row, found 1 of 2"):
+    with pytest.raises(ArgumentValueError, match="must be known for every row, found 1 of 2"):
         rr.tally(reports, M, design=rr.SampleDesign(strata=["a", None]))
 
 
 def test_too_many_groups_and_clusters_are_refused_before_memory_runs_out():
     """A million cells for each of a thousand groups are not counted at once."""
     n = 6000
-    with pytest.raises(ArgumentValueError, match="too many to count at once"):
+    with pytest.raises(ArgumentValueError, match="too many to count together"):
         rr.tally(["no"] * n, M, by=list(range(n)), design=rr.SampleDesign(clusters=list(range(n))))

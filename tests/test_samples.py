@@ -357,8 +357,8 @@ def test_a_posterior_reads():
     head, *rows = repr(found).splitlines()[1:]
     assert ["P(answer", "|", "report)", *map(str, found.categories)] == head.split()
     assert ["yes", "no", "(missing)"] == [row.split()[0] for row in rows]
-    assert "after the report yes the true answer is" in found.interpret()
-    assert "42.86%, before it 20%" in found.interpret()
+    assert "given the report yes, the true answer is" in found.interpret()
+    assert "42.86%; the prior was 20%" in found.interpret()
     assert "(missing)" in found._repr_html_()
     assert "there is no report" == rr.posterior([], warner(0.75), prior).interpret()
     pytest.importorskip("matplotlib")

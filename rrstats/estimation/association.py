@@ -1,14 +1,14 @@
-"""Association of two columns of a table, and correlations of several columns, noise taken out.
+"""Association of two columns of a table, and correlations of several columns, corrected for noise.
 
-Each is computed from unbiased proportions or moments, so that the noise of privatized columns does
-not pull it towards "no association"; the price is that an estimate may leave its range, and then it
-says so instead of being cut.  Standard errors are by the delta method, with the covariance of the
-table.  Intervals hold the values that the data do not refuse (Fieller), inside the range.
-A report has an unbiased score for x, the sum of its categories' scores times their numbers, and
-one for each power of x.  With noise drawn apart, products of scores of different columns are
-unbiased for products of truths, so the covariance of two columns is that of their scores; the
-variance of one is that of its truths, mean(score for x^2) - mean(score for x)^2, not that of
-its scores.  Not for a pair that was privatized together as one answer.
+Each is computed from unbiased proportions or moments, so the noise of privatized columns does not
+bias it towards "no association".  An estimate may therefore lie outside its range; it is not cut,
+and a note says so.  Standard errors are by the delta method, with the covariance of the table.
+Intervals hold the values that are not rejected (Fieller), inside the range.
+A report has an unbiased score for x, the sum of its categories' scores times their numbers, and one
+for each power of x.  With independent noise, products of scores of different columns are unbiased
+for products of true answers, so the covariance of two columns is that of their scores; the variance
+of one column is mean(score for x^2) - mean(score for x)^2, not the variance of its scores.  These
+functions are not for a pair that was privatized together as one answer.
 Sources: Fox and Tracy (1984) for correlations through noise; Fieller (1954); Bergsma (2013) for
 the bias of Cramer's V; Patnaik (1949) for the distribution of a noncentral sum of squares.
 """
@@ -37,7 +37,7 @@ from rrstats.inference.contrasts import Interval, fieller, ratio_variance, stude
 from rrstats.mechanisms.channel import check_target, fixed
 
 _POWERS = np.arange(5)
-"""Powers of x that the variance of a correlation needs among just these rows."""
+"""Powers of x that the variance of a correlation needs for target "rows"."""
 
 _X, _Y = np.array([[1, 1, 0, 2, 0], [1, 0, 1, 0, 2]])
 """The moments of a pair, as powers of x and of y: xy, x, y, x^2 and y^2."""
@@ -50,19 +50,19 @@ class Association:
     Attributes
     ----------
     measure : str
-        Its name.
+        The name of the measure.
     columns : tuple of two hashables
-        Their names.
+        The names of the columns.
     value : float
-        As estimated; it may lie outside its range, and is NaN where it is not defined.
+        The estimate; it may lie outside the range of the measure, and is NaN if not defined.
     std_error : float
-        By the delta method.
+        The standard error by the delta method.
     low, high : float
         The interval, inside the range.
     level : float
-        Its confidence level.
+        The confidence level of the interval.
     note : str
-        A sentence that a reader must know; empty where there is none.
+        A sentence that a reader must know, or an empty text.
     """
 
     measure: str
@@ -101,8 +101,8 @@ def _indicators(table: Crosstab, categories: Any) -> list[Floats]:
         chosen = [place_of(one, axis.categories, f"column {axis.name!r}") for one, axis in pairs]
     elif wide := [axis for axis in axes if axis.k > 2]:
         raise ArgumentValueError(
-            f"column {wide[0].name!r} has {wide[0].k} categories; say by categories=(...) which "
-            "one to set against all others"
+            f"categories must name one category of each column with more than two, found "
+            f"{wide[0].k} categories in column {wide[0].name!r}"
         )
     both = zip(axes, chosen, strict=True)
     return [(np.arange(axis.k) == place).astype(np.float64) for axis, place in both]
@@ -112,7 +112,7 @@ def _indicators(table: Crosstab, categories: Any) -> list[Floats]:
 
 
 def _given_values(values: Any, names: Sequence[Hashable]) -> dict[Any, Any]:
-    """The numbers that are given for some of the columns, by column."""
+    """The given numbers of categories, by column."""
     rule = "a mapping from column to the numbers of its categories"
     given = dict(check_instance({} if values is None else values, "values", Mapping, rule))
     check_asked(given, list(names), "values")
@@ -122,7 +122,7 @@ def _given_values(values: Any, names: Sequence[Hashable]) -> dict[Any, Any]:
 def _numbers(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Floats:
     """(k,) the numbers that categories stand for: given, their own, or 0 and 1 for two words.
 
-    From -1 to 1, which correlate alike and round better.
+    They are scaled to -1 to 1, which gives the same correlation with smaller rounding errors.
     """
     k = len(categories)
     if given is None:
@@ -134,7 +134,7 @@ def _numbers(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Fl
         given = None
     try:
         found = np.array([float(one) for one in given])
-    except (TypeError, ValueError):  # which quote what they found, and it may be a cell
+    except (TypeError, ValueError):  # their messages quote the value, which may be an answer
         found = np.full(k, np.nan)
     if len(found) != k or not np.isfinite(found).all():
         raise ArgumentValueError(
@@ -155,10 +155,10 @@ def _product_moment(
     """A correlation, from the moments of a pair of columns and their covariance.
 
     pair : (5,) of xy, x, y, x^2 and y^2, and (5, 5) of their estimates.
-    The interval holds all r in [-1, 1] for which C - r S is within its standard errors of 0, with C
-    the covariance and S the product of the standard deviations of x and y; where the estimate
-    lies outside, distances are taken from the nearest end, so that it is never empty.
-    NaN, with the interval [-1, 1], where a variance is not estimated to be positive.
+    The interval holds all r in [-1, 1] for which C - r S does not differ significantly from 0, with
+    C the covariance and S the product of the standard deviations of x and y.  If the estimate lies
+    outside, distances are measured from the nearest end, so that the interval is never empty.
+    The result is NaN, with the interval [-1, 1], if an estimated variance is not positive.
     """
     (xy, x, y, xx, yy), covariance = pair
     of_x, of_y = xx - x * x, yy - y * y
@@ -175,7 +175,7 @@ def _product_moment(
     if near != found:
         limit += (top - near * bottom) ** 2 / max(ratio_variance(near, of_ratio), 1e-300)
     low, high = np.clip(fieller(top, bottom, of_ratio, limit), -1, 1).tolist()
-    outside = "outside -1 to 1, which is noise around a strong association"
+    outside = "outside -1 to 1 because of noise around a strong association"
     note = outside * (abs(found) > 1 + 1e-12)
     return Association(measure, columns, found, error, low, high, level, note)
 
@@ -189,7 +189,7 @@ def _ratio_moments(slopes: Floats, covariance: Floats) -> tuple[float, float, fl
 def _correlated(
     table: Crosstab, numbers_of: list[Floats], measure: str, level: float
 ) -> Association:
-    """The correlation of the (k,) numbers x of both columns, from the means of 1, x and x^2."""
+    """The correlation of the (k,) numbers x of both columns, from means of 1, x and x^2."""
     constant = np.array([[1.0, 0.0, 0.0]])
     functions = [np.vstack([constant, np.stack([0 * x, x, x**2], axis=1)]) for x in numbers_of]
     means, covariance = table.moments(functions)
@@ -204,17 +204,17 @@ def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> 
     Parameters
     ----------
     table : Crosstab
-        Of two columns.
+        A table of two columns.
     values : mapping, optional
-        From column to the numbers that its categories stand for (a mapping or a list); by default
-        the categories themselves, and 0 and 1 where there are two words.
+        From column to the numbers of its categories (a mapping or a list); by default the
+        categories themselves, or 0 and 1 for two words.
     level : float
         Confidence level of the interval.
 
     Returns
     -------
     Association
-        As estimated: noise can carry it beyond -1 and 1, where RRreg cuts it.
+        The estimate, which noise can move outside [-1, 1]; RRreg cuts it there.
 
     References
     ----------
@@ -240,16 +240,16 @@ def phi(table: Crosstab, *, categories: Any = None, level: float = 0.95) -> Asso
     Parameters
     ----------
     table : Crosstab
-        Of two columns.
+        A table of two columns.
     categories : (hashable, hashable), optional
-        One of each column; by default the last, where there are two.
+        One category of each column; by default the last of two.
     level : float
         Confidence level of the interval.
 
     Returns
     -------
     Association
-        As estimated; it may leave [-1, 1].
+        The estimate, which may lie outside [-1, 1].
 
     Examples
     --------
@@ -268,14 +268,14 @@ def phi(table: Crosstab, *, categories: Any = None, level: float = 0.95) -> Asso
 
 
 def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) -> Association:
-    """The odds of one column's category among people of the other's, over those among the rest.
+    """Estimate the odds ratio of a category of one column and a category of the other.
 
     Parameters
     ----------
     table : Crosstab
-        Of two columns.
+        A table of two columns.
     categories : (hashable, hashable), optional
-        One of each column; by default the last, where there are two.
+        One category of each column; by default the last of two.
     level : float
         Confidence level of the interval.
 
@@ -283,8 +283,8 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
     -------
     Association
         The interval is the hull of all ratios r for which f11 f00 - r f10 f01 may be 0, and of
-        Wald's on the scale of logarithms, which alone covers as little as 45% beside a rare
-        category.  It reaches infinity where the lower product may be 0.
+        Wald's interval of the logarithm, which alone has a coverage of only 45% with a rare
+        category.  It is unbounded above if the denominator may be 0.
 
     Examples
     --------
@@ -304,11 +304,11 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
     of_ratio = _ratio_moments(slopes, covariance)
     known, note, value, error = bool(np.isfinite(of_ratio).all()), "", np.nan, np.nan
     if not known or (f <= 0).sum() > 1 or products[1] <= 0:
-        note = "not defined: a cell of the table is not estimated to be above 0"
+        note = "not defined: the estimate of a cell of the table is not above 0"
     else:
         value = float(products[0] / products[1])
         error = float(np.sqrt(max(ratio_variance(value, of_ratio), 0.0)) / products[1])
-        note = "below 0, which is noise around an empty cell" if value < 0 else ""
+        note = "below 0 because of noise around an empty cell" if value < 0 else ""
     low, high = _positive_ratios(products, of_ratio, limit) if known else (0.0, np.inf)
     if known and (f > 0).all():
         with np.errstate(over="ignore"):
@@ -320,9 +320,9 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
 def _positive_ratios(
     products: Floats, of_ratio: tuple[float, float, float], limit: float
 ) -> tuple[float, float]:
-    """The hull of the ratios in [0, infinity) that are accepted, these two among them.
+    """The hull of the ratios in [0, infinity) that are not rejected.
 
-    Where a product is estimated below 0, distances are taken from the nearest end.
+    If the estimate of a product is below 0, distances are measured from the nearest end.
     """
     if not products.any():
         return 0.0, np.inf
@@ -334,7 +334,7 @@ def _positive_ratios(
     if inside < 0 or (rest <= 0 and square <= 0):
         return 0.0, np.inf
     root = np.sqrt(inside)
-    if square <= 0:  # infinity is accepted
+    if square <= 0:  # infinity is not rejected
         return (float(rest / (half_b + root)) if half_b > 0 else 0.0), np.inf
     return (float((half_b - root) / square) if rest > 0 else 0.0), float((half_b + root) / square)
 
@@ -343,21 +343,21 @@ def _positive_ratios(
 
 
 def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
-    """Cramer's V: the distance of two columns from independence, from 0 to 1.
+    """Estimate Cramer's V: the distance of two columns from independence, from 0 to 1.
 
     Parameters
     ----------
     table : Crosstab
-        Of two columns.
+        A table of two columns.
     level : float
         Confidence level of the interval.
 
     Returns
     -------
     Association
-        The plain V of a noisy table is mostly noise; here the noise that is expected of the sum of
-        squares is taken off first, and V is 0 where no more than that is seen.  The interval holds
-        the V for which the sum of squares is not unusual.
+        The ordinary V of a noisy table is mostly noise.  Here the expected noise is first
+        subtracted from the sum of squares, and V is 0 if nothing remains.  The interval holds the
+        values of V that the sum of squares does not reject.
 
     References
     ----------
@@ -379,7 +379,7 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
         return Association(*unknown, note)
     means, covariance = table.moments([np.eye(1 + axis.k) for axis in table.axes])
     if not (np.isfinite(means).all() and (means[1:, 0] > 0).all() and (means[0, 1:] > 0).all()):
-        note = "not defined: a category is not estimated to be above 0; merge or drop it"
+        note = "not defined: the estimate of a category is not above 0; merge or drop it"
         return Association(*unknown, note)
     away, slopes = _residuals(means)
     noise_covariance = slopes @ covariance @ slopes.T
@@ -389,20 +389,20 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     value = float(np.sqrt(max(seen - noise, 0.0) / scale))
     spread = float(np.sqrt(2 * central + 4 * along * seen))
     error = spread / (2 * scale * value) if value else np.nan
-    # Less than the noise that is expected is no sign of less than no association.
+    # A sum below the expected noise is treated as the expected noise.
     ends = [
         _true_distance(sum_seen, tail, noise=noise, central=central, along=along)
         for sum_seen, tail in ((seen, (1 + level) / 2), (max(seen, noise), (1 - level) / 2))
     ]
     low, high = np.clip(np.sqrt(np.array(ends) / scale), 0, 1).tolist()
-    note = "no more than the noise explains" if value == 0 else ""
+    note = "noise alone explains the association" if value == 0 else ""
     if value > 1 + 1e-12:
-        note = "above 1, which is noise around a strong association"
+        note = "above 1 because of noise around a strong association"
     return Association("Cramer's V", table.names, value, error, low, high, level, note)
 
 
 def _residuals(means: Floats) -> tuple[Floats, Floats]:
-    """(r c,) residuals (f_ij - f_i f_j) / sqrt(f_i f_j), and their slopes in all means."""
+    """(r c,) residuals (f_ij - f_i f_j) / sqrt(f_i f_j), and their derivatives by all means."""
     rows, columns, inner = means[1:, 0], means[0, 1:], means[1:, 1:]
     size = np.sqrt(np.outer(rows, columns))
     away = (inner - size**2) / size
@@ -420,10 +420,10 @@ def _residuals(means: Floats) -> tuple[Floats, Floats]:
 def _true_distance(
     seen: float, tail: float, *, noise: float, central: float, along: float
 ) -> float:
-    """The sum of squares of true residuals under which that seen has this probability below it.
+    """The true sum of squares for which the observed one is at this quantile.
 
-    Its mean is the true sum plus noise, its variance 2 central + 4 along times the true sum;
-    the distribution is that of a multiple of chi-squared with this mean and variance.
+    The observed sum has mean true + noise and variance 2 central + 4 along times the true sum;
+    its distribution is taken as a multiple of chi-squared with this mean and variance.
     """
 
     def below(true: float) -> float:
@@ -453,15 +453,15 @@ class Correlations(Result):
     names : tuple of p hashables
         The columns.
     private : tuple of hashables
-        Those that were taken as privatized.
+        The columns that are treated as privatized.
     moments : mapping
-        For each pair of places its five moments and their covariance.
+        For each pair of columns its five moments and their covariance.
     n : int
-        Rows in which nothing is missing.
-    missing : int
-        The others.
+        Rows without missing values.
+    n_missing : int
+        Rows with missing values.
     target : {"population", "rows"}
-        Whom the correlations are about.
+        Correlations are about the population, or about these rows alone.
     """
 
     formats: ClassVar[Any] = {**FORMATS, "correlation": "{:.4f}".format}
@@ -493,7 +493,7 @@ class Correlations(Result):
 
     @property
     def values(self) -> Floats:
-        """(p, p) correlations; beyond -1 and 1 by noise, NaN where a variance is not above 0."""
+        """(p, p) correlations; noise may move them outside [-1, 1], NaN if not defined."""
         return np.asarray(self._at(0.95)[0])
 
     @property
@@ -507,7 +507,7 @@ class Correlations(Result):
         Parameters
         ----------
         level : float
-            Confidence level of each.
+            Confidence level of each interval.
 
         Returns
         -------
@@ -517,12 +517,12 @@ class Correlations(Result):
         return Interval(*self._at(level)[2:])
 
     def table(self, values: str = "values") -> pd.DataFrame:
-        """The matrix of one number.
+        """A matrix of correlations, standard errors or ends of intervals.
 
         Parameters
         ----------
         values : {"values", "std_error", "low", "high"}
-            The last two of 95% intervals.
+            The last two are ends of 95% intervals.
 
         Returns
         -------
@@ -535,7 +535,7 @@ class Correlations(Result):
         return pd.DataFrame(self._at(0.95)[place], index=labels, columns=labels, copy=True)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """A tidy frame, one row a pair.
+        """A tidy frame, one row for each pair.
 
         Parameters
         ----------
@@ -559,18 +559,18 @@ class Correlations(Result):
         Returns
         -------
         str
-            With its interval.
+            The correlation with its interval.
         """
         pairs = self._pairs(0.95)
         known = [one for one in pairs if np.isfinite(one.value)]
         if not known:
-            return "nothing can be said of any correlation"
+            return "no correlation can be estimated"
         largest = max(known, key=lambda one: abs(one.value))
         return f"the largest of {len(pairs)} correlations is the {largest.interpret()}"
 
     @property
     def header(self) -> list[tuple[str, str]]:
-        """The rows, and which columns were taken as privatized."""
+        """The rows and the privatized columns."""
         found = [("target", self.target), ("n", f"{self.n:,}")]
         found += [("missing", f"{self.n_missing:,}")] if self.n_missing else []
         return found + ([("privatized", ", ".join(map(label, self.private)))] * bool(self.private))
@@ -584,23 +584,23 @@ def correlations(
     values: Mapping[Any, Any] | None = None,
     target: str = "population",
 ) -> Correlations:
-    """Correlations of columns that were privatized apart, and of ordinary ones.
+    """Estimate correlations of columns, privatized separately or ordinary.
 
     Parameters
     ----------
     data : DataFrame
-        Rows in which something is missing are left out.
+        The rows; rows with missing values are left out.
     *columns, mechanisms, group, target
         As for `rrstats.crosstab`.
     values : mapping, optional
-        From column to the numbers its categories stand for (a mapping from category to number, or
-        a list); by default the categories themselves, and 0 and 1 for two words.
+        From column to the numbers of its categories (a mapping from category to number, or a
+        list); by default the categories themselves, or 0 and 1 for two words.
 
     Returns
     -------
     Correlations
-        As estimated, without a cap, with standard errors by the delta method and intervals inside
-        [-1, 1].
+        Estimates, which may lie outside [-1, 1], standard errors by the delta method, and intervals
+        inside [-1, 1].
 
     Examples
     --------
@@ -611,7 +611,7 @@ def correlations(
     >>> round(float(found.values[0, 1]), 3)
     0.644
 
-    Of the reports alone it is 0.19: the noise hides most of it.
+    The correlation of the reports is 0.19, because of their noise.
     """
     check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas")
     check_columns(columns, mechanisms)
@@ -625,7 +625,7 @@ def correlations(
 
 
 def _powers(data: pd.DataFrame, column: Variable, given: Any) -> Callable[[slice], Floats]:
-    """Of some rows (n, 5) unbiased values of 1, x, ..., x^4, scaled; NaN where x is missing."""
+    """(n, 5) unbiased values of 1, x, ..., x^4 of some rows, scaled; NaN if x is missing."""
     cells = column_of(data, column.name)
     if column.private or given is not None or not pd.api.types.is_numeric_dtype(cells.dtype):
         table = _numbers(column.categories, given, column.name)[:, None] ** _POWERS
@@ -646,7 +646,7 @@ def _powers(data: pd.DataFrame, column: Variable, given: Any) -> Callable[[slice
 def _moments(
     sources: Sequence[Callable[[slice], Floats]], rows: int, target: str
 ) -> tuple[dict[tuple[int, int], tuple[Floats, Floats]], int]:
-    """By pair its five moments and their covariance, and the number of complete rows."""
+    """Five moments and their covariance for each pair, and the number of complete rows."""
     pairs, n = list(combinations(range(len(sources)), 2)), 0
     first, second = np.zeros((len(pairs), 5)), np.zeros((len(pairs), 5, 5))
     for part in blocks(rows):
@@ -657,10 +657,10 @@ def _moments(
             each = powers[i][:, _X] * powers[j][:, _Y]
             first[at] += each.sum(axis=0)
             second[at] += each.T @ each
-            if target == "rows":  # less what is unbiased for the products of the truths
+            if target == "rows":  # minus unbiased values of the products of true answers
                 whole = powers[i].T @ powers[j]
                 second[at] -= whole[_X[:, None] + _X, _Y[:, None] + _Y]
-    size = n if n > 1 else np.nan  # of one row nothing varies
+    size = n if n > 1 else np.nan  # one row has no variance
     mean = first / size
     if target == "population":
         second -= size * mean[:, :, None] * mean[:, None, :]

@@ -1,11 +1,9 @@
 """Several estimates: a mapping from group, or from column, to estimate, and their common table.
 
-Groups are taken from ordinary columns, so that everybody knows who is in which; each group is a
-sample by itself, of the size it has.  Where weights, strata or clusters are given a group is a
-domain of the survey instead, whose own size is estimated too.
-The answers of small groups are not less protected: the noise is the same, and so the intervals
-grow until they say nothing.  Proportions of many groups are many statements: at 95% one interval in
-twenty misses.
+Groups come from ordinary columns, so they are public; each group is treated as a sample of its own.
+With weights, strata or clusters a group is a domain of the survey instead, whose size is estimated
+too.  Answers in small groups have the same protection: the noise is the same, and intervals are
+wider.  With many groups, about one in twenty of the 95% intervals does not contain the true value.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _FEW = 5
-"""Groups of fewer reports are named in the table: nothing can be said of them."""
+"""A note names groups with fewer reports."""
 
 
 class _Several(Result, Mapping[Any, Any]):
@@ -44,7 +42,8 @@ class _Several(Result, Mapping[Any, Any]):
     def __getitem__(self, name: Any) -> Any:
         if name not in self.estimates:
             raise KeyError(
-                f"no such {self.kind} among the {len(self)}; list({self.kind}s) names them"
+                f"the {self.kind} must be one of the {len(self)} {self.kind}s of this result; "
+                "list(result) gives them"
             )
         return self.estimates[name]
 
@@ -59,7 +58,7 @@ class _Several(Result, Mapping[Any, Any]):
 
     @property
     def by(self) -> str:
-        """The names of the columns whose labels tell the estimates apart."""
+        """The names of the columns whose labels identify the estimates."""
         return self.kind
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
@@ -70,12 +69,12 @@ class _Several(Result, Mapping[Any, Any]):
         category : hashable
             By default the last one.
         level : float
-            Confidence.
+            Confidence level of the intervals.
 
         Returns
         -------
         str
-            Lines.
+            One line for each.
         """
         each = self.items()
         return "\n".join(
@@ -109,7 +108,7 @@ class _Several(Result, Mapping[Any, Any]):
         Returns
         -------
         Axes
-            The area of a dot grows with the number of reports.
+            The area of a dot increases with the number of reports.
         """
         ones = list(self.values())
         first, code = ones[0], ones[0].code_of(category)
@@ -135,9 +134,9 @@ class GroupEstimates(_Several):
     names : tuple of hashables
         The columns that make the groups.
     estimates : mapping
-        From label, a tuple where there are several columns, to Estimate.
+        From label (a tuple for several columns) to Estimate.
     left_out : int
-        Reports in no group, as their label is missing.
+        Reports in no group, because their label is missing.
 
     Examples
     --------
@@ -171,26 +170,26 @@ class GroupEstimates(_Several):
 
     @property
     def n_labels(self) -> int:
-        """The columns of the groups and that of the category."""
+        """The columns of the groups and the column of the category."""
         return len(self.names) + 1
 
     def to_frame(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
     ) -> pd.DataFrame:
-        """A tidy frame: the groups' columns, then those of the estimates, one row a category.
+        """A tidy frame, one row for each group and category.
 
         Parameters
         ----------
         level, method : float, str
-            Of the intervals.
+            As for `Estimate.interval`.
         simultaneous : bool
-            Whether all categories of one group hold together.
+            Whether the level holds for all categories of one group together.
 
         Returns
         -------
         DataFrame
-            Columns after the groups': those of `Estimate.to_frame`, but for intervals of counts,
-            which are those of one group: ``groups[label].to_frame()``.
+            The columns of the groups, then those of `Estimate.to_frame` without intervals of
+            counts; ``groups[label].to_frame()`` has these.
         """
         if not self.estimates:
             return pd.DataFrame(columns=[*self.names, "category", "n", "proportion"])
@@ -207,7 +206,7 @@ class GroupEstimates(_Several):
     def _ends(
         ones: list[Any], level: float, method: str | None, simultaneous: bool
     ) -> list[Interval]:
-        """The intervals of each group; at once where they follow from counts alone."""
+        """The intervals of each group; computed together if they depend on counts alone."""
         first = ones[0]
         rates = first.mechanism.channel.binomial_rates
         apart = method is not None or first.target != "population"
@@ -221,7 +220,7 @@ class GroupEstimates(_Several):
         return [Interval(*pair) for pair in zip(*found, strict=True)]
 
     def _labelled(self, table: pd.DataFrame) -> pd.DataFrame:
-        """A table with as many rows for each group, with the groups' columns before the others."""
+        """A table with equally many rows for each group, after adding the groups' columns."""
         k = len(table) // len(self)
         labels = [name if len(self.names) > 1 else (name,) for name in self]
         for place, name in enumerate(self.names):
@@ -231,7 +230,7 @@ class GroupEstimates(_Several):
         return table
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
-        """The proportions among the people of some categories, by default who answered.
+        """The proportions among the people of some categories, by default those who answered.
 
         Parameters
         ----------
@@ -269,7 +268,7 @@ class GroupEstimates(_Several):
         if self.left_out:
             lost = f"{self.left_out:,} report{' is' if self.left_out == 1 else 's are'}"
             notes.append(f"{lost} in no group: the label is missing.")
-        few = f"fewer than {_FEW} reports, of which nothing can be said"
+        few = f"fewer than {_FEW} reports, too few for a useful estimate"
         for found, one, many, what in (
             (self.small, "has", "have", few),
             (blind, "lacks", "lack", "a sample that the design needs"),
@@ -335,7 +334,7 @@ class Estimates(_Several):
         Parameters
         ----------
         level, method, simultaneous
-            Of the intervals, as for `Estimate.to_frame`.
+            As for `Estimate.to_frame`.
 
         Returns
         -------
@@ -350,5 +349,5 @@ class Estimates(_Several):
 
 
 def label_text(name: object) -> str:
-    """A label as people read it; of several columns all of them."""
+    """A label, or the labels of several columns, as text."""
     return ", ".join(map(str, name)) if isinstance(name, tuple) else label(name)

@@ -1,8 +1,8 @@
 """Means of a number in the true groups, estimated from privatized groups.
 
-Rows add up to a few sums of scores times values for each group, over report cells or row by row.
+The estimate needs a few sums of scores times values for each group, over report cells or rows.
 A mean is a ratio of two such sums: M^-T S / M^-T C, with S and C the sums of values and the counts
-by reported group; its interval is Fieller's and may have no ends.
+by reported group.  Its interval is Fieller's and may be unbounded.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_PAIRED = 256
-"""Up to so many groups the covariance of their means is kept."""
+"""Maximum number of groups for which the covariance of their means is kept."""
 
 
 # -- sums over rows --------------------------------------------------------------------------
 
 
 class GroupSums(NamedTuple):
-    """Sums over the rows; g samples that need one another, k groups, values less their mean.
+    """Sums over the rows; g samples that identify groups only together, k groups, centred values.
 
-    rows : (g,) how many.
+    rows : (g,) the number of rows.
     first : (2, g, k) sums of w s and of w s y.
     own : (3, k) sums of w^2 s, w^2 s y and w^2 s y^2.
     second : (3, k) the same of w^2 s^2.  fourth : (k,) sum of w^4 s^4.
-    pairs : (3, k, k) the same as ``second`` for pairs of groups; None where there are too many.
+    pairs : (3, k, k) the same as ``second`` for pairs of groups; None if there are too many.
     """
 
     rows: Floats
@@ -67,7 +67,7 @@ class GroupSums(NamedTuple):
 def sums_of(
     grouped: Variable, y: Floats, w: Floats | None, out: Booleans
 ) -> tuple[GroupSums, Floats]:
-    """Sums over the rows that are not out, and naive means: by cell, or else by row."""
+    """Sums over the rows that are not left out, and naive means."""
     parts: Any
     naive = np.full(grouped.k, np.nan)
     if grouped.is_multinomial:
@@ -123,7 +123,7 @@ def _by_cell(
 
 
 def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> Iterator[Any]:
-    """The same of rows, whose reports name several groups, in blocks."""
+    """The same by row, in blocks, for reports that name several groups."""
     rows = max(min(BLOCK_ROWS, (1 << 22) // grouped.k), 1)
     for part in blocks(max(grouped.rows, 1), rows):
         scores = grouped.scores(part)
@@ -134,20 +134,20 @@ def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> It
 
 
 def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, NDArray[np.intp]]:
-    """(m, k) the score of each cell, and (m,) its sample where samples need one another.
+    """(m, k) the score of each cell, and (m,) its sample if samples identify groups only together.
 
-    Then a sample's proportion of the estimate is spread over the people in it.
+    The weight of a sample in the estimate is then divided among its rows.
     """
     everyone = np.zeros(grouped.m, dtype=np.intp)
     if grouped.mechanism is None:
         return grouped.score_table, everyone
     channel, n = grouped.mechanism.channel, round(float(counts.sum()))
-    found = arrays.debias(channel, counts, n)  # raises where reports are impossible
+    found = arrays.debias(channel, counts, n)  # raises for impossible reports
     if arrays.has_scores(channel):
         return grouped.score_table, everyone
     if n and np.isnan(found).any():
         raise NotIdentifiableError(
-            "a sample without reports is needed: the others alone do not identify the groups"
+            "the groups are not identifiable: a sample that they need has no reports"
         )
     sizes = np.bincount(channel.samples, weight)[channel.samples]
     expansion = np.where(sizes > 0, _over(weight.sum(), sizes), 0.0)
@@ -158,7 +158,7 @@ def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, 
 
 
 class MeanDifference(NamedTuple):
-    """The mean of one group less that of another, in units of the values."""
+    """The mean of one group minus that of another, in units of the values."""
 
     difference: float
     std_error: float
@@ -180,9 +180,9 @@ class Means(Result):
     n_missing : int
         Rows left out because the value, the report or the weight was missing.
     target : {"population", "rows"}
-        Whom the means are about.
+        Means are about the population, or about these rows alone.
     naive : ndarray of shape (k,)
-        Means by reported group, which are drawn together; NaN where no report names one.
+        Means by reported group, biased towards each other; NaN if no report names a group.
     """
 
     formats: ClassVar[Any] = {
@@ -220,7 +220,7 @@ class Means(Result):
 
     @property
     def proportions(self) -> Floats:
-        """(k,) the estimated proportion of each group among these rows, weighted; unbiased."""
+        """(k,) the unbiased (weighted) proportion of each group among these rows."""
         total = self._sizes.sum()
         return np.asarray(self._sizes / total if total else np.full(self.k, np.nan))
 
@@ -228,25 +228,25 @@ class Means(Result):
     def effective_n(self) -> Floats:
         """(k,) effective sample sizes: people of known group that give the same variance.
 
-        If values vary alike in all groups: (sum w s)^2 / sum (w s)^2; 0 where the estimated size
-        is not positive.
+        It is (sum w s)^2 / sum (w s)^2, for equal variances in all groups; 0 where the estimated
+        size is not positive.
         """
         return fixed(np.where(self._sizes > 0, _over(self._sizes**2, self._sums.second[0]), 0.0))
 
     @cached_property
     def std_error(self) -> Floats:
-        """(k,) linearized standard errors; little more than a word where `effective_n` is small.
+        """(k,) linearized standard errors; inaccurate where `effective_n` is small.
 
-        For the population NaN where there is one row only, of which nothing can vary.
+        For the population they are NaN with only one row.
         """
         variance = np.maximum(ratio_variance(self._centred, self._moments), 0.0)
         return fixed(_over(np.sqrt(variance), np.abs(self._sizes)))
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
-        """(k,) each: variance of sum w s y, covariance with sum w s, variance of that.
+        """(k,) each: variance of sum w s y, covariance with sum w s, variance of sum w s.
 
-        For just these rows only the randomization varies: E[s^2 - s | truth] is its variance.
+        For target "rows" only the randomization varies: E[s^2 - s | truth] is its variance.
         """
         if self.target == "rows":
             size, both, top = self._sums.second - self._sums.own
@@ -259,18 +259,18 @@ class Means(Result):
 
     @property
     def _per_row(self) -> Floats:
-        """(g, 1) one over the rows of each sample; 0 where there are none."""
+        """(g, 1) one over the rows of each sample; 0 without rows."""
         rows = self._sums.rows[:, None]
         return np.divide(1.0, rows, out=np.zeros_like(rows), where=rows > 0)
 
     @property
     def _widening(self) -> float:
-        """N / (n - g), for g samples of n rows; NaN where no row can vary."""
+        """The factor n / (n - g), for g samples with n rows in all; NaN if n is at most g."""
         n, g = float(self._sums.rows.sum()), len(self._sums.rows)
         return n / (n - g) if n > g else np.nan
 
     @property
-    @np.errstate(invalid="ignore")  # of groups of nobody
+    @np.errstate(invalid="ignore")  # for empty groups
     def covariance(self) -> Floats:
         """The linearized covariance of the means.
 
@@ -286,7 +286,7 @@ class Means(Result):
         """
         if self._sums.pairs is None:
             raise ArgumentValueError(
-                f"the covariance of means is kept for up to {_MOST_PAIRED} groups, found {self.k}"
+                f"the covariance of means is for at most {_MOST_PAIRED} groups, found {self.k}"
             )
         m = self._centred
         size, both, top = self._sums.pairs
@@ -299,12 +299,12 @@ class Means(Result):
         return _over(found, np.outer(self._sizes, self._sizes))
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Fieller's intervals; without ends (infinite) where a group's size may be 0.
+        """Fieller's intervals; unbounded where a group's size may be 0.
 
         Parameters
         ----------
         level : float
-            Confidence level of each.
+            Confidence level of each interval.
 
         Returns
         -------
@@ -314,9 +314,9 @@ class Means(Result):
         Notes
         -----
         The critical value is Student's, with the degrees of freedom of the squared scores
-        (Satterthwaite).  Lowest coverage at 95% of what was simulated with 10 effective people or
-        more: 93.4% (log-normal values), 94% or more elsewhere; values that are nearly always the
-        same number need more.  One row alone has no ends for the population.
+        (Satterthwaite).  Lowest coverage at 95% in simulations with an effective sample size of at
+        least 10: 93.4% (log-normal values), 94% or more elsewhere; values that are nearly always
+        the same number need more.  With one row, intervals for the population are unbounded.
         """
         level = check_level(level)
         df = _over(self._sums.second[0] ** 2, self._sums.fourth)
@@ -326,7 +326,7 @@ class Means(Result):
         return Interval(low + self._centre, high + self._centre)
 
     def difference(self, first: Hashable, second: Hashable, level: float = 0.95) -> MeanDifference:
-        """The mean of one group less that of another.
+        """Estimate the mean of one group minus that of another.
 
         Parameters
         ----------
@@ -339,7 +339,7 @@ class Means(Result):
         -------
         MeanDifference
             The interval is MOVER's, from Fieller's intervals and the correlation; the p-value is
-            that of the estimate over its standard error.
+            from the ratio of the estimate to its standard error.
 
         References
         ----------
@@ -356,7 +356,7 @@ class Means(Result):
         """
         places = [place_of(one, self.categories, "these means") for one in (first, second)]
         value = float(self._centred[places] @ [1, -1])
-        if not np.isfinite(value):  # a group of nobody
+        if not np.isfinite(value):  # an empty group
             return MeanDifference(value, np.nan, -np.inf, np.inf, np.nan)
         (one, both), (_, other) = self.covariance[np.ix_(places, places)]
         error = float(np.sqrt(np.maximum(one + other - 2 * both, 0.0)))
@@ -368,7 +368,7 @@ class Means(Result):
         return MeanDifference(value, error, low, high, p_value)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
-        """A tidy frame, one row a group.
+        """A tidy frame, one row for each group.
 
         Parameters
         ----------
@@ -412,13 +412,13 @@ class Means(Result):
         place, group = place_of(asked, self.categories, "these means"), label(asked)
         if not self.n or (self.n == 1 and self.target == "population"):
             rows = "is only one row" if self.n else "are no rows"
-            return f"nothing can be said of {group}: there {rows}"
+            return f"the mean of {group} cannot be estimated: there {rows}"
         low, high = (float(end[place]) for end in self.interval(level))
         known = f"effective sample size {self.effective_n[place]:,.1f}"
         if not np.isfinite(high - low):
             return (
-                f"nothing can be said of the mean of {group}: the size of the group, estimated as "
-                f"{self.proportions[place]:.1%} of {self.n:,} rows, is within noise of 0 ({known})"
+                f"the mean of {group} cannot be estimated: the size of the group, estimated as "
+                f"{self.proportions[place]:.1%} of {self.n:,} rows, may be 0 ({known})"
             )
         whom = "the population behind these rows" if self.target == "population" else "these rows"
         return (
@@ -451,22 +451,21 @@ class Means(Result):
 
     @property
     def header(self) -> list[tuple[str, str]]:
-        """Target of the means, and the rows."""
+        """The target of the means, and the rows."""
         found = [("target", self.target), ("n", f"{self.n:,}")]
         return found + [("missing", f"{self.n_missing:,}")] * bool(self.n_missing)
 
     @property
     def notes(self) -> list[str]:
-        """Groups that are so small that nothing is known of their means."""
+        """A sentence about groups whose means cannot be estimated."""
         lost = np.flatnonzero(~np.isfinite(np.subtract(*self.interval()[::-1])))
         if not self.n or not lost.size:
             return []
         names = ", ".join(label(self.categories[code]) for code in lost[:5])
         return [
-            f"{len(lost)} of {self.k} groups ({names}{', ...' * (len(lost) > 5)}) have an "
-            "estimated size within noise of 0 (as good as "
-            f"{self.effective_n[lost].max():.1f} known people at most): their means may be "
-            "anything; merge groups, or ask more people"
+            f"the means of {len(lost)} of {self.k} groups ({names}{', ...' * (len(lost) > 5)}) "
+            "cannot be estimated, because the size of each may be 0 (effective sample size at most "
+            f"{self.effective_n[lost].max():.1f}); merge groups, or ask more people"
         ]
 
 
@@ -485,7 +484,7 @@ def means(
     target: str = "population",
     missing: str = "drop",
 ) -> Means:
-    """Means of a number in the true groups, from privatized groups.
+    """Estimate means of a number in the true groups, from privatized groups.
 
     Parameters
     ----------
@@ -498,28 +497,28 @@ def means(
     weights : array-like of shape (n,), optional
         Sampling weights, not negative.
     target : {"population", "rows"}
-        The population these people were drawn from, or just these rows: the means of the true
-        groups among them, where only the randomization is uncertain.
+        Means are about the population that these people were drawn from, or about the true groups
+        among just these rows, where only the randomization is uncertain.
     missing : {"drop", "raise"}
-        "drop" leaves rows out whose value, report or weight is missing, and counts them; that is
-        right where missingness does not depend on the value.
+        "drop" leaves out rows with a missing value, report or weight, and counts them; this is
+        valid if missingness does not depend on the value.
 
     Returns
     -------
     Means
-        The true groups' means, with those by reported group beside them.
+        Means of the true groups, and naive means by reported group.
 
     Raises
     ------
     ArgumentValueError
-        Infinite values and negative weights.
+        Values are infinite, or weights are negative.
     NotIdentifiableError
-        Reports that carry no information.
+        The reports carry no information.
 
     Warns
     -----
     LowPrecisionWarning
-        Where a group's size is within noise of 0.
+        The size of a group may be 0.
 
     Examples
     --------
@@ -539,7 +538,7 @@ def means(
         check_aligned(values, reports, "reports")
         grouped = variable(reports, mechanism, prob, epsilon=epsilon, group=group)
     check_aligned(values, weights, "weights")
-    refuse_reports(values, "values", "crosstab both columns, and take conditional proportions")
+    refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
     y, w, out = _usable(values, weights, grouped.rows)
     centre = 0.0 if out.all() else float(y[~out].mean() if out.any() else y.mean())
     y = np.where(out, 0.0, y - centre) if out.any() else y - centre
@@ -548,7 +547,7 @@ def means(
     refuse_missing(missing, absent, grouped.rows, "lack a value, a report or a weight")
     if len(sums.rows) > 1 and target == "rows":
         raise ArgumentValueError(
-            "target must be 'population' for a mechanism whose samples need one another"
+            "target must be 'population' because these samples identify the groups only together"
         )
     naive = fixed(naive + centre)
     found = Means(grouped.categories, n, absent, target, naive, centre, sums)

@@ -1,7 +1,7 @@
-"""The chance of each true answer given a report, P(true answer | report), for a prior.
+"""Posterior probabilities of true answers, P(true answer | report), for a given prior.
 
-Also what a data curator tells respondents: the chance at which a reader of the report holds an
-answer for true, who held it for true at the prior chance before.
+A data curator can tell them to respondents: they are what a reader of the report can infer about an
+answer, whose belief before was the prior.
 Source: Bayes; van den Hout and Klugkist (2009) for general designs.
 """
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorProbabilities(Result):
-    """The chance of each true answer given each report.
+    """The probability of each true answer given each report.
 
     Attributes
     ----------
     probabilities : ndarray of shape (n, classes)
-        A row for each report; ``np.asarray`` of the result gives it, too.
+        One row for each report; ``np.asarray`` of the result is this array.
     categories : tuple of hashables
         The true answers.
     prior : ndarray of shape (classes,)
-        What was believed before.
+        The prior probabilities.
     reports : Index of n labels
-        The reports; of bits, and of answers that several samples give, the places of the rows.
+        The reports; row numbers for reports of bits and for mechanisms with several samples.
     """
 
     title: ClassVar[str] = "Posterior probabilities"
@@ -72,18 +72,18 @@ class PosteriorProbabilities(Result):
         Parameters
         ----------
         level : float
-            Of no effect: there are no intervals.
+            Not used: there are no intervals.
 
         Returns
         -------
         DataFrame
-            The reports are its index.
+            Probabilities, with the reports as index.
         """
         columns = pd.Index(self.categories, name="true answer", tupleize_cols=False)
         return pd.DataFrame(self.probabilities, index=self.reports, columns=columns)
 
     def _distinct(self) -> pd.DataFrame:
-        """One row for each different report, with labels as people read them."""
+        """One row for each distinct report, with labels as text."""
         frame = self.to_frame()
         return frame[~self.reports.duplicated()].rename(index=label, columns=label)
 
@@ -100,13 +100,13 @@ class PosteriorProbabilities(Result):
         gain = self.probabilities - self.prior
         row, answer = divmod(int(gain.argmax()), len(self.prior))
         return (
-            f"after the report {label(self.reports[row])} the true answer is "
-            f"{label(self.categories[answer])} with a probability of "
-            f"{chance(self.probabilities[row, answer])}, before it {chance(self.prior[answer])}"
+            f"given the report {label(self.reports[row])}, the true answer is "
+            f"{label(self.categories[answer])} with probability "
+            f"{chance(self.probabilities[row, answer])}; the prior was {chance(self.prior[answer])}"
         )
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
-        """Draw the probabilities as a heat map, a row for each different report.
+        """Draw the probabilities as a heat map, one row for each distinct report.
 
         Parameters
         ----------
@@ -126,29 +126,29 @@ class PosteriorProbabilities(Result):
 def posterior(
     reports: Any, mechanism: Any, prior: Any, *, group: Any = None
 ) -> PosteriorProbabilities:
-    """Calculate P(true answer | report), from what was believed before.
+    """Calculate P(true answer | report) from a prior.
 
     Parameters
     ----------
     reports : array-like of shape (n,)
     mechanism : Mechanism
-        What made the reports.
+        The mechanism of the reports.
     prior : sequence of floats or mapping
-        (classes,) proportions of the true answers, in their order, which sum to 1; or from answer
-        to proportion.
+        Prior proportions of the true answers, which sum to 1: (classes,) in their order, or from
+        answer to proportion.
     group : array-like of shape (n,), optional
-        The sample of each report, where the mechanism has several.
+        The sample of each report, for mechanisms with several samples.
 
     Returns
     -------
     PosteriorProbabilities
         A table of (n, classes) probabilities; ``probabilities`` is the array.  A missing report
-        leaves the prior as it is.
+        has the prior probabilities.
 
     Raises
     ------
     ArgumentValueError
-        For reports that are none, and for those that the prior rules out.
+        Reports are not those of the mechanism, or are impossible under the prior.
 
     Notes
     -----
@@ -178,7 +178,7 @@ def posterior(
 
 
 def _labels(column: Variable) -> pd.Index:
-    """The reports, where the probabilities follow from their labels alone."""
+    """The reports if the probabilities depend on their labels alone, else row numbers."""
     made: Any = column.mechanism
     codec = codec_of(made.report_space)
     if not codec.is_label or column.samples is not None:
@@ -190,7 +190,7 @@ def _labels(column: Variable) -> pd.Index:
 
 
 def proportions_of(given: Any, space: Categories, name: str) -> Floats:
-    """(k,) proportions that sum to 1, in the categories' order; by category, others are 0."""
+    """(k,) proportions that sum to 1, in the categories' order; 0 if not in the mapping."""
     if isinstance(given, Mapping | pd.Series):
         by_code = {space.code(label): share for label, share in given.items()}
         if space.k in by_code:

@@ -1,9 +1,9 @@
-"""Sample designs: groups, strata, clusters and weights of the rows beside the reports.
+"""Sample designs: groups, strata, clusters and weights of the rows.
 
-A `SampleDesign` names them, or holds them.  A `Rows` gives each row a number for its group and one
-for its (stratum, cluster), and its weight, by which tallies count.  Labels come from the rows
-themselves: they are public.  A row may stand for several alike, as those that an engine groups do:
-then it says how many.
+A `SampleDesign` holds names of columns, or columns.  `Rows` holds for each row the code of its
+group, the code of its (stratum, cluster), and its weight, which tallies need.  Labels come from the
+rows: they are public.  A row may stand for several equal rows of the data that an engine grouped;
+``times`` is then their number.
 """
 
 from __future__ import annotations
@@ -25,58 +25,59 @@ from rrstats.mechanisms.samples import check_aligned
 Codes = NDArray[np.intp]
 
 EVERYONE: tuple[Hashable, Hashable] = (None, None)
-"""The one (stratum, cluster) of a survey without strata and clusters."""
+"""The only (stratum, cluster) of a survey without strata and clusters."""
 
 LIMITS = {"weights": (1e-100, 1e100), "probabilities": (1e-100, 1.0)}
-"""The least and the greatest of numbers whose squares are added; a weight may be 0 as well."""
+"""Smallest and largest values, so that sums of squares stay finite; a weight may also be 0."""
 
 _RULES = {
     "weights": (
         "0 or between 1e-100 and 1e+100",
-        "missing, negative or beyond; a row that counts for nobody has weight 0, and all may be "
-        "multiplied by a constant",
+        "missing, negative or beyond; give weight 0 to a row that represents nobody, and rescale "
+        "weights by a constant if needed",
     ),
     "probabilities": (
-        "in (0, 1], the chance of each row to be in the sample",
-        "outside or missing; numbers of another kind are weights",
+        "in (0, 1], the inclusion probability of each row",
+        "outside or missing; give other numbers as weights",
     ),
 }
-"""What they must be, and what others are."""
+"""The rules for these columns, and the texts for other values."""
 
 _COMBINED = 1 << 22
-"""Up to so many combinations of labels are numbered without asking which of them occur."""
+"""Maximum combinations of labels that are numbered without checking which of them occur."""
 
 
 LONELY_PSU = ("raise", "adjust", "certainty")
-"""Strata with one cluster: refused, centred at the grand mean, or sure to be in the sample."""
+"""Strata with one cluster: an error, centred at the grand mean, or sampled with certainty."""
 
 
 @dataclass(frozen=True, eq=False)
 class SampleDesign:
-    """The design of a survey: names of a frame's columns, or columns.
+    """The design of a survey, as names of columns of a frame, or as columns.
 
-    A cluster belongs to its stratum: one label in two strata is two clusters.
+    Clusters are within strata: the same label in two strata means two clusters.
 
     Parameters
     ----------
     weights : hashable or array-like of shape (n,), optional
-        How many people each row stands for; numbers of at least 0.
+        The number of people that each row represents; numbers of at least 0.
     strata, clusters : hashable or array-like of shape (n,), optional
-        Labels, known of every row.
+        Labels; no row may be missing.
     probabilities : hashable or array-like of shape (n,), optional
-        Chances in (0, 1] with which rows came into the sample, without replacement; instead of
+        Inclusion probabilities of the rows in (0, 1], for sampling without replacement; instead of
         weights.  All 1 is a census.  For a tally that was counted with them: True.
     population : int or mapping, optional
-        How many clusters (rows, where there are none) the population has, or each stratum of it;
-        by default far more than the sample.  A sample without weights gets those that it gives.
+        The number of clusters (or rows, without clusters) in the population, or in each stratum;
+        by default the population is much larger than the sample.  It gives weights to a sample
+        without weights.
     lonely_psu : {"raise", "adjust", "certainty"}
-        A stratum of one cluster is refused, or centred at the grand mean, or was sure to be in the
-        sample, so that only its coins are random.
+        A stratum with one cluster is an error, or is centred at the grand mean, or was sampled with
+        certainty, so that only its randomization is random.
 
     Raises
     ------
     ArgumentTypeError
-        For probabilities with weights or with a population.
+        Probabilities are given with weights or a population.
 
     Examples
     --------
@@ -103,40 +104,40 @@ class SampleDesign:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Columns that are given, by argument."""
+        """The given columns, by argument."""
         names = ("weights", "strata", "clusters", "probabilities")
         return {name: column for name in names if (column := getattr(self, name)) is not None}
 
     @property
     def finite(self) -> bool:
-        """True where it says how much of the population is in the sample."""
+        """True if it has the size of the population, or probabilities."""
         return self.population is not None or self.probabilities is not None
 
     def without_rows(self) -> SampleDesign:
-        """The design of a sample whose rows are counted."""
+        """The design of a sample that is already counted."""
         chances = self.probabilities is not None or None
         return replace(self, weights=None, strata=None, clusters=None, probabilities=chances)
 
 
 SIMPLE = SampleDesign()
-"""A simple random sample of far more people."""
+"""A simple random sample of a much larger population."""
 
 
 def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
-    """The design that two arguments say; weights alone are one."""
+    """The design from two arguments; weights alone make a design."""
     if design is None:
         return SIMPLE if weights is None else SampleDesign(weights=weights)
     found: SampleDesign = check_instance(design, "design", SampleDesign, "a rr.SampleDesign")
     if weights is not None:
-        raise ArgumentTypeError("give weights in the design, found them also beside it")
+        raise ArgumentTypeError("give weights in the design, or alone; found both arguments")
     return found
 
 
 class Numbered(NamedTuple):
-    """Rows by a label.
+    """Codes and labels of rows.
 
-    codes : (rows,) the number of each row's label; -1 where it is missing.
-    labels : what the numbers stand for.
+    codes : (rows,) the code of each row's label; -1 if it is missing.
+    labels : the label of each code.
     """
 
     codes: Codes
@@ -146,9 +147,9 @@ class Numbered(NamedTuple):
 class Rows(NamedTuple):
     """Groups, cells and weights of the rows of a survey.
 
-    groups : the group of each row, or None.  cells : its (stratum, cluster), or None where there
-    is one stratum and every row is a cluster by itself.
-    weights : (rows,); None where nothing is weighted.
+    groups : the group of each row, or None.  cells : its (stratum, cluster), or None if there is
+    one stratum and every row is a cluster.
+    weights : (rows,); None without weights.
     """
 
     groups: Numbered | None = None
@@ -157,7 +158,7 @@ class Rows(NamedTuple):
 
     @property
     def sampled(self) -> bool:
-        """True where something is said of how the rows were sampled."""
+        """True with weights, strata or clusters."""
         return self.cells is not None or self.weights is not None
 
 
@@ -170,15 +171,15 @@ def rows_of(
     observed: bool = True,
     times: Counts | None = None,
 ) -> Rows:
-    """Groups, strata, clusters and weights, each checked against the reports they belong to.
+    """Groups, strata, clusters and weights, each checked against the reports.
 
-    times : (rows,) how many rows of the data each stands for; None where that is 1.
+    times : (rows,) the number of rows of the data that each row stands for; None for 1.
     """
     design = design or SIMPLE
     if by is None and design is SIMPLE:
         return Rows()
     labels = [] if by is None else columns_of(by)
-    # One labelled column is enough to tell which rows belong together.
+    # A Series has an index, which other columns must match.
     given = [reports, *labels, *design.columns.values()]
     reports = next((one for one in given if isinstance(one, pd.Series)), reports)
     groups = cells = weights = None
@@ -197,7 +198,7 @@ def rows_of(
 
 
 def columns_of(by: Any) -> list[Any]:
-    """One column, or several given as a list of them or a frame."""
+    """A list of columns, from one column, a list of columns or a frame."""
     kinds = (list, Variable, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
     if isinstance(by, pd.DataFrame):
         return [by.iloc[:, place] for place in range(by.shape[1])]
@@ -207,7 +208,7 @@ def columns_of(by: Any) -> list[Any]:
 
 
 def group_names(by: Any) -> tuple[Hashable, ...]:
-    """Names of the columns that make groups; those without a name are numbered."""
+    """Names of the columns of groups; columns without a name get a number."""
     columns = columns_of(by)
     named = [getattr(column, "name", None) for column in columns]
     free = [f"group_{place}" if len(columns) > 1 else "group" for place in range(len(columns))]
@@ -215,9 +216,9 @@ def group_names(by: Any) -> tuple[Hashable, ...]:
 
 
 def _aligned(reports: Any, rows: int, column: Any, name: str) -> Variable:
-    """Labels beside reports."""
+    """A column of labels, checked against the reports."""
     check_aligned(reports, column, name)
-    refuse_reports(column, name, "crosstab both columns, and take conditional shares")
+    refuse_reports(column, name, "crosstab both columns, and use conditional proportions")
     read = ordinary(column)
     if read.rows != rows:
         raise ArgumentValueError(
@@ -227,10 +228,10 @@ def _aligned(reports: Any, rows: int, column: Any, name: str) -> Variable:
 
 
 def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
-    """Rows by the labels of one ordinary column, or by the tuples of several.
+    """Codes of rows, from the labels of one ordinary column or the tuples of several.
 
-    observed : whether only labels that occur are numbered; False keeps all declared ones, but for
-        millions of combinations.
+    observed : whether only labels that occur get a code; False keeps all declared labels, except
+        for millions of combinations.
     """
     codes: Codes = np.zeros(1, dtype=np.intp)
     labels: list[tuple[Any, ...]] = [()]
@@ -254,7 +255,7 @@ def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
 
 
 def _cells(reports: Any, rows: int, design: SampleDesign, times: Counts | None) -> Numbered:
-    """The (stratum, cluster) of each row; a cluster belongs to its stratum."""
+    """The (stratum, cluster) of each row."""
     given = {
         name: design.columns[name] for name in ("strata", "clusters") if name in design.columns
     }
@@ -263,7 +264,7 @@ def _cells(reports: Any, rows: int, design: SampleDesign, times: Counts | None) 
     for name, column in columns.items():
         if lost := int(often[column.missing()].sum()):
             raise ArgumentValueError(
-                f"{name} must be known of every row, found {lost} of {often.sum()} missing"
+                f"{name} must be known for every row, found {lost} of {often.sum()} missing"
             )
     codes, labels = numbered(list(columns.values()))
     if len(columns) == 1:
@@ -285,7 +286,7 @@ def check_weights(
     array([2., 1., 4.])
     """
     check_aligned(reports, given, name)
-    refuse_reports(given, name, "weigh by what is known of everybody")
+    refuse_reports(given, name, "use weights from ordinary columns")
     found, (least, most) = numbers(given, name, rows, finite=False), LIMITS[name]
     good = (found >= least) & (found <= most) | (found == 0) & (name == "weights")
     often = np.ones(rows, dtype=np.int64) if times is None else times
@@ -294,15 +295,15 @@ def check_weights(
 
 
 def refuse_missing(missing: str, absent: int, rows: int, lack: str) -> None:
-    """Raise for rows that lack something, where missing is "raise"."""
+    """Raise for rows with missing values if missing is "raise"."""
     if missing == "raise" and absent:
         raise ArgumentValueError(f"{absent} of {rows} rows {lack}; missing='drop' leaves them out")
 
 
 def refuse_weights(name: str, rows: int, refused: int, total: float) -> None:
-    """Raise ArgumentValueError for weights, or probabilities, that are outside their limits.
+    """Raise ArgumentValueError for weights or probabilities outside their limits.
 
-    refused : how many of the rows have such a one.  total : the sum of the weights.
+    refused : the number of rows with such values.  total : the sum of the weights.
     """
     if refused:
         rule, found = _RULES[name]

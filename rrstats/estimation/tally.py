@@ -1,8 +1,8 @@
-"""Tallies: counts of reports that add, and all that estimation needs of the data.
+"""Tallies: counts of reports that can be added, and contain all data that estimates need.
 
-A tally keeps, for every stratum and cluster and each of the m report cells, how many reports
-there were (n), the sum of their weights and of the squared weights.  Parts counted
-anywhere merge to the whole, exactly for integers.  Missing reports stand apart, outside n.
+A tally keeps, for every stratum and cluster and each of the m report cells, the number of reports,
+the sum of their weights and the sum of the squared weights.  Tallies of parts add up to the tally
+of the whole, exactly for integers.  Missing reports are counted separately and are not in n.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ class Tally:
     Attributes
     ----------
     mechanism : Mechanism
-        What made the reports.
+        The mechanism of the reports.
     cells : mapping
-        Counts by (stratum, cluster); a survey without them has the one key (None, None).
+        Counts by (stratum, cluster); without strata and clusters the only key is (None, None).
     n_missing : int
         Reports that are missing, not in n.
 
@@ -71,7 +71,7 @@ class Tally:
 
     @property
     def reported(self) -> Counts:
-        """(m,) how often each report cell occurs, over all strata and clusters."""
+        """(m,) the count of each report cell, over all strata and clusters."""
         total = np.zeros(len(self.mechanism.channel.samples), dtype=np.int64)
         for cell in self.cells.values():
             total += cell.reported
@@ -101,21 +101,21 @@ class Tally:
         n: int | None = None,
         n_missing: int = 0,
     ) -> Tally:
-        """Make a tally of reports that were counted elsewhere.
+        """Make a tally from counts of reports.
 
         Parameters
         ----------
         counts : mapping, Series or sequence of k ints
-            From category to number of reports, or numbers in the categories' order; categories
-            left out have none, and a missing label counts missing reports, unless it is a
-            category.  Of a mechanism with several samples a mapping from sample to that.
+            From category to number of reports, or numbers in the categories' order.  Categories
+            left out have count 0, and a missing label counts missing reports, unless it is a
+            category.  For a mechanism with several samples, a mapping from sample to counts.
         mechanism, prob, epsilon
             A mechanism, or categories with prob or epsilon.
         n : int, optional
-            The number of reports; needed where a report supports several categories, as counts
+            The number of reports; needed if a report supports several categories, because counts
             then do not sum to it.
         n_missing : int
-            The number of missing reports, besides those of a missing label.
+            The number of missing reports, in addition to those under a missing label.
 
         Returns
         -------
@@ -124,7 +124,7 @@ class Tally:
         Raises
         ------
         ArgumentValueError
-            For counts that are negative or not whole, and for reports outside the categories.
+            Counts are negative or not whole, or reports are outside the categories.
 
         Examples
         --------
@@ -154,7 +154,7 @@ class Tally:
             return NotImplemented
         if self.mechanism != other.mechanism:
             raise ArgumentValueError(
-                "tallies of different mechanisms cannot be added, found "
+                "tallies to be added must have the same mechanism, found "
                 f"{self.mechanism!r} and {other.mechanism!r}"
             )
         cells = dict(self.cells)
@@ -175,7 +175,7 @@ class Tally:
         )
 
     def _filled(self) -> dict[tuple[Hashable, Hashable], Cell]:
-        """The cells that have reports: an empty part changes nothing."""
+        """The cells that have rows; empty cells do not matter for equality."""
         return {key: cell for key, cell in self.cells.items() if cell.rows or cell.others}
 
     def __repr__(self) -> str:
@@ -183,7 +183,7 @@ class Tally:
 
 
 def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:
-    """(cells,) counts in the labels' order, and how many reports are missing."""
+    """(cells,) counts in the labels' order, and the number of missing reports."""
     if isinstance(counts, Mapping | pd.Series):
         pairs = [(space.code(label), number) for label, number in counts.items()]
         outside = sum(code == space.k for code, _ in pairs)
@@ -207,13 +207,13 @@ def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:
 
 
 def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool) -> int:
-    """The number of reports behind some counts; raises for counts that no reports have."""
+    """The number of reports of some counts; raises for impossible counts."""
     total, largest, (fewest, most) = int(reported.sum()), int(reported.max(initial=0)), (1, 1)
     if not is_label:
         fewest, most = cast(SupportChannel, mechanism.channel).support_sizes
         if n is None:
             raise ArgumentTypeError(
-                "n, the number of reports, is needed where each supports several categories"
+                "n, the number of reports, is needed because each supports several categories"
             )
     size = total if n is None else check_count(n, "n")
     if largest > size or not size * fewest <= total <= size * most:
@@ -243,26 +243,26 @@ def tally(
     Parameters
     ----------
     reports : array-like of shape (n,), Series or frame
-        Reports in any container that `privatize` gives back; or a frame of pandas or of an engine
-        (Polars, pyarrow, DuckDB, Dask, PySpark, Ibis and whatever else narwhals knows), which
-        groups its rows, once for each column of reports: only counts come back.
+        Reports in any container that `privatize` returns; or a frame of pandas or of an engine
+        (Polars, pyarrow, DuckDB, Dask, PySpark, Ibis and others that narwhals supports), which
+        groups its rows, once for each column of reports, and returns only counts.
     mechanism, prob, epsilon
-        A mechanism, or categories with prob or epsilon; a Series that says how it was made needs
-        none, and one that says otherwise is refused.  Where rows were made by different mechanisms:
-        a column of n mechanisms, or a mapping from group to mechanism.
+        A mechanism, or categories with prob or epsilon.  A Series with a record of its mechanism
+        needs none; a contradiction is an error.  Where rows were made by different mechanisms: a
+        column of n mechanisms, or a mapping from group to mechanism.
     columns : hashable or list, optional
-        Of a frame, the name of the column of reports, by default the only one that the frame or a
-        mapping speaks of.  Or a list of names: each is counted by itself, with one mechanism for
-        all or a mapping from column to mechanism; where the mechanism's reports are tuples, the
-        columns hold their parts.
+        For a frame, the name of the column of reports; by default the only column with a record or
+        with a mechanism in a mapping.  A list of names counts each column separately, with one
+        mechanism for all or a mapping from column to mechanism; if the mechanism's reports are
+        tuples, the columns hold their parts.
     group : hashable or array-like of shape (n,), optional
-        The sample of each report, where the mechanism has several.
+        The sample of each report, for mechanisms with several samples.
     by : hashable, array-like of shape (n,), list of either, or DataFrame, optional
-        Labels to count apart; rows whose label is missing are left out.
+        Labels of groups to count separately; rows with a missing label are left out.
     observed : bool
         Whether only labels that occur are counted; False keeps all categories of a Categorical.
     weights : hashable or array-like of shape (n,), optional
-        Numbers of at least 0: a design that says no more.
+        Sampling weights of at least 0; the same as a design with weights alone.
     design : SampleDesign, optional
         Weights, strata and clusters of the sample.  With a frame, group, by, weights and the
         columns of a design are names of its columns.
@@ -270,16 +270,16 @@ def tally(
     Returns
     -------
     Tally
-        Or with ``by`` a dict from label (a tuple where there are several columns) to Tally; of a
-        list of columns a dict from name to that.  Missing reports are counted apart.
+        With ``by``: a dict from label (a tuple for several columns) to Tally.  For a list of
+        columns: a dict from column name to either.  Missing reports are counted separately.
 
     Raises
     ------
     ArgumentValueError
-        For reports outside the categories, as many as there are: either the categories are not
-        those of the reports, or the answers were never privatized.
+        Reports are outside the categories: either the categories are not those of the reports, or
+        the answers were never privatized.
     MissingPackageError
-        For an engine's frame without narwhals.
+        A frame of an engine needs narwhals.
 
     Examples
     --------
@@ -307,19 +307,19 @@ def count_reports(
     design: SampleDesign,
     observed: bool,
 ) -> tuple[dict[Any, Any], tuple[Hashable, ...] | None, bool, int]:
-    """The reports of a column, or of columns of a frame, whose others are given by their names.
+    """Count the reports of a column, or of columns of a frame.
 
     made : mechanism, prob and epsilon.
-    From column to Tally, or to a dict of the tallies of groups; the names of the columns of groups,
-    or None; whether one column was asked for, and no list; the number of rows of the data.
+    Returns a dict from column to Tally (or to a dict of tallies of groups); the names of the
+    columns of groups, or None; whether a single column was given; the number of rows.
     """
     mechanism, prob, epsilon = made
     plain = isinstance(reports, list | tuple | np.ndarray | pd.Series)
     if plain or not frames.is_frame(reports):
         if columns is not None:
             raise ArgumentTypeError(
-                f"columns are names of a frame's, found reports in a {type(reports).__name__}; "
-                "give the frame, as pandas.read_parquet opens it, or leave columns out"
+                f"columns needs reports in a frame, found a {type(reports).__name__}; give a "
+                "frame, for example from pandas.read_parquet, or leave columns out"
             )
         own: Any = {"group": group, "by": by, "design": design, "observed": observed}
         found, rows = _tallied(reports, *made, **own)
@@ -331,7 +331,7 @@ def count_reports(
     beside, tallies, rows = [*frames.listed(by), *frames.listed(group)], {}, 0
     for names, given in asked:
         own, most = (given, prob, epsilon), frames.MOST
-        if not isinstance(frame, pd.DataFrame):  # asked for its mechanism before it computes
+        if not isinstance(frame, pd.DataFrame):  # checks the mechanism before it computes
             own = mechanism_of(frames.reports_in(header, names), *own), None, None
             most = frames.MOST if beside or design.columns else frames.most_of(own[0])
         table, sample, times = frames.grouped_rows(frame, names, beside, design=design, most=most)
@@ -346,23 +346,23 @@ def count_reports(
 def _tallied(
     reports: Any, *made: Any, group: Any, times: Counts | None = None, **beside: Any
 ) -> tuple[Any, int]:
-    """A tally of one column, or a dict with one for each group; and the rows of the data."""
+    """A tally of one column, or a dict of tallies of groups; and the number of rows."""
     column = variable(reports, *made, group=group, times=times)
     placed = rows_of(reports, column.rows, times=times, **beside)
     return counted_parts(column, placed), column.rows if times is None else int(times.sum())
 
 
 def counted_parts(column: Variable, rows: Rows) -> Any:
-    """A tally, or a dict with one for each group."""
+    """A tally, or a dict of tallies of groups."""
     labels = [None] if rows.groups is None else rows.groups.labels
     keys = [EVERYONE] if rows.cells is None else rows.cells.labels
     mechanism = cast(Mechanism, column.mechanism)
     if len(labels) * len(keys) * column.m > _MOST_SUMS:
         raise ArgumentValueError(
             f"{len(labels):,} groups times {len(keys):,} strata and clusters are too many to count "
-            "at once; give fewer groups, or tally each by itself"
+            "together; give fewer groups, or count each group separately"
         )
-    shape = len(labels) + 1, len(keys)  # first come the rows of no group, of which little is kept
+    shape = len(labels) + 1, len(keys)  # index 0 is for rows in no group
     there, missing, reported, weights, powers = _sums(column, rows, shape)
     others = (there + missing).sum(axis=0) - there if rows.sampled else np.zeros_like(there)
     tallies = {}
@@ -379,10 +379,10 @@ def counted_parts(column: Variable, rows: Rows) -> Any:
 
 
 def _sums(column: Variable, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[Any], ...]:
-    """Reports and missing ones by group and (stratum, cluster), and reports by report cell.
+    """Reports and missing reports by group and (stratum, cluster), and reports by report cell.
 
-    Then (2, ...) sums of weights and of their squares by report cell, too; and (4, ...) sums of
-    powers of the weights.
+    Also (2, ...) sums of weights and of their squares by report cell, and (4, ...) sums of powers
+    of the weights.
     """
     m, mechanism = column.m, cast(Mechanism, column.mechanism)
     there, missing = np.zeros((2, *shape), dtype=np.int64)
@@ -423,7 +423,7 @@ def _sums(column: Variable, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray
 
 
 def _add(sums: NDArray[Any], places: Codes, values: Any) -> None:
-    """Add values at places of all axes together; doubles hold counts up to 2**53."""
+    """Add values at flat indices; doubles hold counts up to 2**53."""
     added = np.bincount(places, values, minlength=sums.size).astype(sums.dtype, copy=False)
     sums += added.reshape(sums.shape)
 
@@ -432,13 +432,13 @@ def _add(sums: NDArray[Any], places: Codes, values: Any) -> None:
 class Cell:
     """Counts in one stratum and cluster.
 
-    rows : number of reports.  reported : (m,) how often each report cell occurs; their sum is
-    ``rows`` where each report falls into one cell.
+    rows : number of reports.  reported : (m,) the count of each report cell; the sum is ``rows``
+    if each report falls into one cell.
     weights : (2, m) sums of weights and of their squares by report cell.
     powers : (4,) sums over the rows of w, w^2, 1/w and 1/w^2.
-    Both are None where every weight is 1.
-    others : sampled rows of the same stratum and cluster that do not count here, because they
-    are outside the group or gave no report: they are units of the sample with nothing to add.
+    Both are None if every weight is 1.
+    others : sampled rows of the same stratum and cluster that are outside the group or have no
+    report: they are units of the sample that add 0 to the sums.
     """
 
     rows: int
@@ -449,13 +449,13 @@ class Cell:
 
     @property
     def sums(self) -> Floats:
-        """(2, m) `weights`; counts where all are 1."""
+        """(2, m) `weights`; counts if all weights are 1."""
         counts = self.reported.astype(np.float64)
         return np.stack([counts, counts]) if self.weights is None else self.weights
 
     @property
     def totals(self) -> Floats:
-        """(4,) `powers`; the number of rows where all weights are 1."""
+        """(4,) `powers`; the number of rows if all weights are 1."""
         return np.full(4, float(self.rows)) if self.powers is None else self.powers
 
     def __add__(self, other: Cell) -> Cell:
