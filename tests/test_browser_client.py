@@ -6,6 +6,7 @@ import http.server
 import json
 import re
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -138,7 +139,7 @@ def test_reports_of_the_form_are_estimated():
 @needs_chromium
 @pytest.mark.slow
 def test_the_form_by_keyboard_on_a_small_screen():
-    """Keys answer it; a report that is refused is sent again, the same one; nothing overflows."""
+    """Keys answer it; a refused report is sent again, the same one; no answer is kept or lost."""
     with Collector(refused=1) as collector, Browser() as browser:
         browser.open(f"{collector.address}/form.html", width=390)
 
@@ -166,6 +167,22 @@ def test_the_form_by_keyboard_on_a_small_screen():
         assert browser.evaluate("document.documentElement.scrollWidth") <= 390
         unlabelled = "[...document.querySelectorAll('input')].filter((one) => !one.labels.length)"
         assert 0 == browser.evaluate(f"{unlabelled}.length")
+        browser.evaluate("document.getElementById('form').requestSubmit()")  # sends no third one
+        browser.open(f"{collector.address}/form.html")
+        press("Tab")
+        press("ArrowDown")
+        browser.open(f"{collector.address}/")
+        browser.evaluate("history.back()")
+        shown = "document.querySelectorAll('input%s').length"
+        while browser.evaluate(shown % "") != 3:
+            time.sleep(0.01)
+        assert 0 == browser.evaluate(shown % ":checked")  # an answer that was not sent is forgotten
+        browser.evaluate("crypto.getRandomValues = null")
+        browser.evaluate(
+            "document.querySelector('input').click(); document.forms.form.requestSubmit()"
+        )
+        assert "Nothing was sent" in browser.evaluate("document.body.innerText")
+        assert 0 == browser.evaluate(shown % ":checked")
     first, second = (body for method, _, body, _ in collector.requests if method == "POST")
     assert first == second
     assert rr.client.decode_report(MECHANISM, first) in MECHANISM.categories

@@ -5,18 +5,20 @@ import { encode, privatize, readDesign } from "./rrstats.mjs";
 const part = (id) => document.getElementById(id);
 const { question, collector = null } = JSON.parse(part("design").textContent);
 const design = readDesign(part("design").textContent);
-const names = design.categories.map(({ label, missing, ...tagged }) =>
-  label ?? (missing ? "no answer" : String(Object.values(tagged)[0])),
-);
+const nameOf = ({ label, ...tagged }) => {
+  const [[tag, value]] = Object.entries(tagged);
+  return label ?? (tag === "missing" ? "no answer" : tag === "tuple" ? value.map(nameOf).join(", ") : String(value));
+};
+const names = design.categories.map(nameOf);
 
 /** The two sentences about this design: what happens, and what a report proves. */
 function promise({ k, prob: [numerator, denominator] }) {
   const p = Number(numerator) / Number(denominator);
-  const percent = (share) => `${Number((100 * share).toFixed(1))}%`;
+  const percent = p < 0.9995 ? `${Number((100 * p).toFixed(1))}%` : "more than 99.9%";
   const ratio = Math.ceil((100 * p * (k - 1)) / (1 - p) - 1e-9) / 100; // rounded up: no promise is overstated
   const others = k === 2 ? "the other answer" : `one of the other ${k - 1}, each equally likely`;
   return (
-    `This page draws a random report before anything is sent: with probability ${percent(p)} your answer, ` +
+    `This page draws a random report before anything is sent: with probability ${percent} your answer, ` +
     `otherwise ${others}. No report proves an answer: ` +
     `each is at most ${ratio} times as likely with one answer as with another.`
   );
@@ -53,6 +55,11 @@ async function deliver(text) {
   again.hidden = sent;
 }
 
+/** The true answer stays nowhere, also not in a page that the browser keeps for its Back button. */
+function forget() {
+  part("form").reset();
+}
+
 function open() {
   part("fields").disabled = false;
   part("result").hidden = true;
@@ -61,19 +68,22 @@ function open() {
 part("form").addEventListener("submit", (event) => {
   event.preventDefault();
   const [chosen] = new FormData(event.target).getAll("answer");
-  const report = privatize(design.categories[chosen], design);
-  event.target.reset(); // the true answer stays nowhere
+  if (chosen === undefined) return; // a closed form that a program submits: no second report
+  forget();
   part("fields").disabled = true;
+  part("outcome").textContent = "Nothing was sent"; // and stays, if no random numbers can be drawn
+  part("result").hidden = false;
+  const report = privatize(design.categories[chosen], design);
   const text = encode(report, design);
   part("report").textContent = text;
   const fate = collector === null ? "This form has no collector, so nothing left the page." : "Nothing else is sent.";
   part("meaning").textContent = `It says “${names[report]}”, which may or may not be your answer. ${fate}`;
   part("outcome").textContent = "Sending";
-  part("result").hidden = false;
   part("result").focus();
   deliver(text);
 });
 
+addEventListener("pagehide", forget);
 part("promise").textContent = promise(design);
 part("question").textContent = question;
 part("answers").append(...names.map(choice));
