@@ -157,8 +157,9 @@ def test_what_no_deck_has_is_left_to_a_device():
 def test_arguments():
     """A birthday in the place of a draw, the sample, and what is refused."""
     page = instructions(DESIGNS["crosswise"], QUESTION, unrelated="Were you born in spring?")
-    assert "Were you born in spring?" in page.draws[0].step
+    assert page.draws[0].step.endswith('tell it to nobody: "Were you born in spring?"')
     assert "25%" in page.draws[0].prepare
+    assert "nobody who sees a report knows that answer" in page.draws[0].prepare
     for wrong in (
         {"question": 3},
         {"mechanism": "warner"},
