@@ -106,6 +106,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "rrstats"
 html_static_path = ["_static"]
 html_css_files = ["rrstats.css"]
+html_search_scorer = str(DOCS / "_static" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
