@@ -512,6 +512,8 @@ def test_results_say_what_they_say():
     against = goodness_of_fit(counted([100, 500], COIN), [0.5, 0.5])
     assert " is rejected (p" in against.interpret()
     assert "p < 0.0001" in against.interpret()
+    assert goodness_of_fit(counted([450, 150], COIN), [1, 0]).effective_n is None  # it said 0.0
+    assert "proportions of the samples" in homogeneity(FIVE, counted([0, 0], COIN)).interpret()
 
 
 FIVE, ROWS = counted([5, 5], COIN), Estimate(counted([5, 5], COIN), "rows")

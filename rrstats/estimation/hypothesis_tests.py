@@ -453,10 +453,10 @@ def effective_n(one: Estimate, proportions: Floats) -> float:
     """
     near = project_to_simplex(proportions)
     form = information(one, near)
-    if form is None:
+    if form is None or (near > 0).sum() < 2:  # one direct answer may disprove a proportion of 0
         return float("nan")
     spread = np.diag(near) - np.outer(near, near)
-    return float(one.n * np.sum(form * spread) / max(int((near > 0).sum()) - 1, 1))
+    return float(one.n * np.sum(form * spread) / ((near > 0).sum() - 1))
 
 
 # -- homogeneity -----------------------------------------------------------------------------
@@ -517,7 +517,8 @@ def homogeneity(
     n, few, null = (
         sum(sizes),
         min(sizes),
-        f"equality of the proportions of {len(given)} samples",
+        "equality of the proportions of "
+        + (f"{len(given)} samples" if len(given) > 1 else "the samples"),
     )
     if len(given) < 2:
         return result_of(null, n, untested(0, "fewer than two samples have reports"), notes=notes)
