@@ -299,7 +299,7 @@ def test_frames_that_cannot_be_released_are_refused(tmp_path, in_turn):
             columns={}).map_partitions(lambda d: d.rename_axis("answer")), out, PLAN)  # fmt: skip
     with pytest.raises(ArgumentValueError, match="'anwser' is not there; did you mean 'answer'"):
         rrd.privatize_parquet(lazy, out, {"anwser": KRR})
-    with pytest.raises(ArgumentTypeError, match="ledger is for src as a path"):
+    with pytest.raises(ArgumentTypeError, match="ledger needs src as a path"):
         rrd.privatize_parquet(lazy, out, PLAN, ledger=tmp_path / "x")
     reports = dd.from_pandas(frame().rr.privatize("answer", KRR), npartitions=2)
     with pytest.raises(MetadataError, match="again=True"):

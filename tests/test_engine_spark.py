@@ -124,10 +124,10 @@ def test_what_is_there_is_not_overwritten_unless_asked(spark, rrs, tmp_path):
     assert before != sorted(path.name for path in out.iterdir())
     assert ["out"] == [path.name for path in tmp_path.iterdir()]
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(rr.errors.FileError, match="no directory of Parquet files"):
+    with pytest.raises(rr.errors.FileError, match="holds more than Parquet files"):
         rrs.privatize_parquet(frame, out, {"answer": M}, overwrite=True)
     (tmp_path / "file").write_text("mine")
-    with pytest.raises(rr.errors.FileError, match="no directory of Parquet files"):
+    with pytest.raises(rr.errors.FileError, match="holds more than Parquet files"):
         rrs.privatize_parquet(frame, tmp_path / "file", {"answer": M}, overwrite=True)
     with pytest.raises(rr.errors.FileError, match="is not there"):
         rrs.privatize_parquet(frame, tmp_path / "no" / "out", {"answer": M})

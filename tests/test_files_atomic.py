@@ -322,7 +322,7 @@ def test_a_target_made_meanwhile_is_left_alone(tmp_path, directory):
         publication.open("a.parquet" if directory else None).write(b"mine")
         theirs.parent.mkdir(exist_ok=True)
         theirs.write_bytes(b"theirs")
-        with pytest.raises(FileError, match="meanwhile"):
+        with pytest.raises(FileError, match="in the meantime"):
             publication.publish()
     assert {theirs.relative_to(tmp_path).as_posix(): b"theirs"} == tree(tmp_path)
 

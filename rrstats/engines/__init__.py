@@ -1,10 +1,10 @@
-"""Engines for more data than one process takes; each is imported by itself.
+"""Engines for data that are too large for one process; each is imported separately.
 
     import rrstats.engines.dask     privatize_parquet, and ddf.rr on Dask frames
     import rrstats.engines.spark    privatize_parquet, and functions of Spark frames
     import rrstats.engines.polars   sink_privatized, and df.rr, lf.rr and s.rr on Polars
 
-Privatizing is an effect: a lazy engine that computes it again makes a second release, and many of
-them give the answers back.  So it is a sink, which writes once.  A lazy result exists only in the
-keyed form, which is the same however often it is computed.  Counting is the public functions'.
+A lazy engine that privatizes again makes a second release, and many releases reveal the answers.
+So privatizing is a sink, which writes once.  A lazy result exists only as keyed reports, which are
+the same however often they are computed.  The public functions of rrstats count the reports.
 """

@@ -1,23 +1,23 @@
-"""Dask: privatize Parquet by the tasks of a cluster, once; and ``ddf.rr`` on Dask frames.
+"""Dask: privatize Parquet with the tasks of a cluster, once; and ``ddf.rr`` on Dask frames.
 
     import rrstats.engines.dask as rrd
 
     rrd.privatize_parquet("/shared/in", "/shared/out", {"answer": m}, client=client)   a sink
-    ddf.rr.privatize("answer", m, key=key, id="id")            lazy, and only in the keyed form
+    ddf.rr.privatize("answer", m, key=key, id="id")            lazy, only with keyed reports
     ddf.rr.estimate("answer", m)                               counted by Dask
 
-A Dask frame is computed anew whenever something is asked of it, and again when a worker is lost.
-With fresh noise each time would be another release of the same answers, and their mean the truth;
-so what is privatized afresh is written, once, and read from there.
-Distribution: that of `rr.privatize`; nothing is drawn and nothing is counted in this module.
+A Dask frame is computed again whenever its result is used, and when a worker is lost.  With fresh
+noise each computation would be another release of the same answers, and their mean would reveal
+the true answers.  So fresh reports are written once, and read from the files.
+The distribution is that of `rr.privatize`; this module neither draws nor counts.
 
-The partitions of a frame become the parts of the release, and which rows are in one part is
-published.  So no partition may follow the private column: not by the folders it was read from
-(``answer=yes/``), nor by a shuffle, a sort or a merge on it.  The frame's `expr` tells; nothing is
-computed.  Not seen: cuts by the user's own functions or a groupby, and a column that was computed
-from, or renamed after, the one that rows follow (of folders, renamed categories are known again).
-Errors of the cluster are told by their kind and with the next step, never by their text, which may
-quote a cell.
+The partitions of a frame become the parts of the release, which shows which rows are in one part.
+So no partition may depend on the private column: not through the folders it was read from
+(``answer=yes/``), nor through a shuffle, a sort or a merge on it.  This is checked in the frame's
+`expr`, without computing.  Not detected: partitions by the user's own functions or a groupby, and a
+column that was computed or renamed from the one that rows depend on (for folders, renamed
+categories are detected).  For errors of the cluster the message names only their type and the next
+step, because their text may quote a cell.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ __all__ = ["DaskAccessor", "privatize_parquet"]
 
 
 ABSENT = (
-    "a worker or the scheduler cannot import a module that the tasks need; all of them need the "
-    "packages that are here, in the same versions"
+    "a worker or the scheduler cannot import a module that the tasks need; install the packages "
+    "of this process on all of them, in the same versions"
 )
-LOST = "the client lost its cluster; make a new dask.distributed.Client"
+LOST = "the client lost its cluster; create a new dask.distributed.Client"
 
 FAULTS = {
     "ModuleNotFoundError": ABSENT,
@@ -87,14 +87,14 @@ FAULTS = {
     "ClosedClientError": LOST,
     "CommClosedError": LOST,
     "FutureCancelledError": LOST,
-    "KilledWorker": "several workers died while they ran one task, most often for want of memory; "
-    "give workers more of it, or smaller files or partitions",
+    "KilledWorker": "several workers died while they ran one task, usually because memory was "
+    "short; give workers more memory, or use smaller files or partitions",
 }
-"""Faults of a cluster with the next step, by the kind of an error: its text may quote a cell."""
+"""Faults of a cluster with the next step, by the type of the error: its text may quote a cell."""
 
 
 def client_of(client: Any) -> Any:
-    """The client to run tasks by; None for the scheduler that Dask itself would take."""
+    """The client that runs tasks; None for Dask's own scheduler."""
     if client is not None:
         if not hasattr(client, "compute") or getattr(client, "asynchronous", True):
             raise ArgumentTypeError(
@@ -111,7 +111,7 @@ def client_of(client: Any) -> Any:
 
 
 def run_by(client: Any, partitions: Sequence[Any] | None = None) -> Run:
-    """A function that runs calls by Dask, each with its partition where there are any."""
+    """A function that runs calls with Dask, each with its partition if there are partitions."""
 
     def run(calls: Sequence[Call]) -> Generator[tuple[int, TaskOutcome]]:
         name = f"rrstats-part-{secret_bytes(16).hex()}"
@@ -132,14 +132,14 @@ def run_by(client: Any, partitions: Sequence[Any] | None = None) -> Run:
 
 
 def _run(client: Any, tasks: list[Any]) -> Generator[tuple[int, TaskOutcome]]:
-    """The outcomes of a cluster as they come; what is still to be run is given up in the end."""
+    """Yield the outcomes of a cluster as they come; cancel the remaining tasks at the end."""
     from distributed import as_completed
 
     futures = {future: place for place, future in enumerate(client.compute(tasks))}
     try:
         for future, outcome in as_completed(list(futures), loop=client.loop, with_results=True):
             place = futures.pop(future)
-            future.release()  # nobody needs it again, whatever becomes of its worker
+            future.release()  # it is not needed again, even if its worker is lost
             yield place, outcome
     finally:
         if futures:
@@ -160,15 +160,15 @@ def _of_the_cluster(error: BaseException | None) -> str | None:
 
 FOLLOWED = ("partitioning_index", "by", "_other", "left_on", "right_on")
 
-"""Operands that name the columns that rows are moved by."""
+"""Operands that name the columns by which rows are moved."""
 
 SHOWN = ("FromPandas", "FromPandasDivisions", "FromArray", "FromMapProjectable")
 
-"""Beginnings that cut no rows by folders: data in memory, and text read by `read_csv`."""
+"""Sources without partitions by folders: data in memory, and text read by `read_csv`."""
 
 
 def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
-    """Raise ArgumentValueError where the partitions follow a private column, by declaration."""
+    """Raise ArgumentValueError if the partitions depend on a private column, by declaration."""
     folders: dict[str, Any] = {}
     hidden, moved = False, dict[str, str]()
     for step in frame.expr.walk():
@@ -182,8 +182,8 @@ def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
         known = _known_categories(frame._meta, name)
         if name in moved:
             why = (
-                f"the frame's rows were moved by column {name!r} ({moved[name]}), and which rows a "
-                "part holds would tell of the answers"
+                f"the frame's rows were moved by column {name!r} ({moved[name]}), so the rows of a "
+                "part would reveal something about the answers"
             )
         elif name.casefold() in folders or (known and known in folders.values()):
             why = (
@@ -192,10 +192,10 @@ def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
             )
         elif hidden and known is not None:
             raise ArgumentValueError(
-                f"column {name!r} has known categories, as one that is told by folders, and the "
-                "frame does not show where its rows are from (persist, optimize, from_delayed and "
-                "from_map hide it); give the frame as it was before; or, if no partition follows "
-                f"this column, ddf.astype({{{name!r}: 'string[pyarrow]'}})"
+                f"column {name!r} has known categories, as a column from folder names has, and the "
+                "frame does not show its source (persist, optimize, from_delayed and from_map hide "
+                "it); give the frame as it was before, or, if no partition depends on this column, "
+                f"ddf.astype({{{name!r}: 'string[pyarrow]'}})"
             )
         else:
             continue
@@ -207,16 +207,16 @@ def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
 
 
 def _followed(step: Any) -> Iterator[str]:
-    """The columns that a step of the frame moves rows by."""
+    """The columns by which a step of the frame moves rows."""
     for operand in FOLLOWED:
-        with suppress(ValueError):  # it has none of this name
+        with suppress(ValueError):  # it has no such operand
             given = step.operand(operand)
             for one in given if isinstance(given, list | tuple) else [given]:
                 yield from map(str, getattr(one, "columns", [one]))
 
 
 def _folders(read: Any) -> dict[str, Any] | None:
-    """The columns that folders tell, each with its categories; None where Dask hides them."""
+    """The columns in folder names, each with its categories; None if Dask hides the folders."""
     try:
         info = read._dataset_info
         files = info["ds"].files if "ds" in info else [file.path for file in read.fragments]
@@ -228,7 +228,7 @@ def _folders(read: Any) -> dict[str, Any] | None:
 
 
 def _known_categories(meta: pd.DataFrame, name: str) -> Any:
-    """The categories of a column where Dask knows them, as it does for folders; or None."""
+    """The categories of a column if Dask knows them, as it does for folder names; or None."""
     if name not in meta.columns or not isinstance(meta.dtypes[name], pd.CategoricalDtype):
         return None
     categories = meta.dtypes[name].categories
@@ -239,10 +239,10 @@ def _known_categories(meta: pd.DataFrame, name: str) -> Any:
 
 
 def schema_of(frame: dd.DataFrame) -> tuple[pa.Schema, bool]:
-    """The Arrow schema that all partitions get, from declarations alone; whether with the index."""
+    """The Arrow schema of all partitions, from declarations alone; True if it has the index."""
     meta = frame._meta
     keeps_index = meta.index.name is not None
-    # Rows made up: without cells a column of objects has no type; nearly all hold text.
+    # With made-up rows, because an empty column of objects has no type; nearly all hold text.
     sample = meta_nonempty(meta)
     sample.attrs = {}
     for place, dtype in enumerate(sample.dtypes):
@@ -251,12 +251,12 @@ def schema_of(frame: dd.DataFrame) -> tuple[pa.Schema, bool]:
     schema = pa.Schema.from_pandas(sample, preserve_index=keeps_index)
     for place, field in enumerate(schema):
         if pa.types.is_dictionary(field.type):
-            # Unknown categories may be many; they are text, unless it is said that they are not.
+            # There may be many unknown categories; they count as text unless declared otherwise.
             declared = field.type.value_type
             values = pa.string() if pa.types.is_null(declared) else declared
             wide = pa.dictionary(pa.int32(), values, field.type.ordered)
             schema = schema.set(place, field.with_type(wide))
-    attrs = json.dumps(meta.attrs, default=lambda _: None, skipkeys=True)  # without odd ones
+    attrs = json.dumps(meta.attrs, default=lambda _: None, skipkeys=True)  # only JSON values
     return schema.with_metadata({**schema.metadata, b"PANDAS_ATTRS": attrs}), keeps_index
 
 
@@ -283,23 +283,23 @@ def privatize_parquet(
     ----------
     src : path, or Dask frame
         A Parquet file or a directory of them, on a disk that all workers see under the same path:
-        each file is a task and becomes a file of the same name.  Or a Dask frame, each partition
-        of which is a task and becomes ``part-0.parquet`` and so on: its index is kept where it
-        has a name, and there is no ledger, as a frame does not tell where its answers are from.
+        each file is a task and becomes a file of the same name.  Or a Dask frame: each partition
+        is a task and becomes ``part-0.parquet`` and so on.  The index of a frame is kept if it has
+        a name, and there is no ledger, because the source of a frame's answers is not known.
     dst : path
-        A directory on a disk of that kind.  It appears when all parts are there, with the
-        document of how it was made (``_rrstats.json``, and in each part) and ``_SUCCESS``.
+        A directory on such a disk.  It appears when all parts are complete, with the document of
+        how it was made (``_rrstats.json``, and in each part) and ``_SUCCESS``.
     plan : mapping
         From column to mechanism, or a plan as for `rrstats.files.privatize_file`.
     client : dask.distributed.Client, optional
-        By default the current one, or else Dask's own scheduler.
+        By default the current client, or else Dask's own scheduler.
     shuffle_rows : bool
-        Write the rows of each file, or of each partition, in random order.  They stay in their
-        part: it does not help where a part holds the rows of one answer.
+        Write the rows of each file, or of each partition, in random order.  Rows stay in their
+        part, so this does not help if a part holds the rows of one answer.
     progress : callable, optional
-        Called with the rows of the parts that are done and, if it is known, of all.
+        Called with the rows of the finished parts and, if known, the total number.
     unknown, missing, again, overwrite, ledger
-        As for `rrstats.files.privatize_file`, and so is what is returned and raised.
+        As for `rrstats.files.privatize_file`, which also describes the errors.
 
     Returns
     -------
@@ -307,15 +307,15 @@ def privatize_parquet(
 
     Notes
     -----
-    Which rows a partition holds, and their order, are published: a frame that was read from
+    The release shows which rows are in a partition, and their order.  A frame that was read from
     folders of the private column (``answer=yes/``), or shuffled, sorted or merged by it, is refused
-    as far as Dask tells; what your own functions cut must not follow it either.
+    as far as Dask shows it; partitions of your own functions must not depend on it either.
     ``dask.dataframe.read_csv`` cuts by bytes of text, and so by the lengths of answers: read
     Parquet, or write it after ``ddf.shuffle("id")``, and give the path with ``shuffle_rows=True``.
 
-    Every attempt of a task draws keys of its own where it runs; of each part one attempt is
-    published, however many there were.  A task whose worker is lost runs again elsewhere; one
-    that fails ends the release.  A large file is one task: write several where it takes too long.
+    Every attempt of a task draws its own keys where it runs.  One attempt of each part is
+    published, however many there were.  If a worker is lost, its task runs again elsewhere; if a
+    task fails, the release fails.  Each file is one task: write several files if it takes too long.
 
     Examples
     --------
@@ -343,7 +343,7 @@ def privatize_parquet(
         )
     if ledger is not None:
         raise ArgumentTypeError(
-            "ledger is for src as a path; write the frame to Parquet, and give its path"
+            "ledger needs src as a path; write the frame to Parquet, and give its path"
         )
     wanted = wanted_columns(plan, unknown, missing)
     schema, keeps_index = schema_of(src)
@@ -388,7 +388,7 @@ class _PartitionTask:
                 while reports:
                     shuffle.add(reports.pop())
                 reports = list(shuffle.batches())
-        # In one piece: where pieces of long answers ended must not show.
+        # One contiguous table, so that it does not show where pieces of long answers ended.
         table = pa.Table.from_batches(reports, release.schema).combine_chunks()
         pq.write_table(table.unify_dictionaries(), sink)
         return release.seen()
@@ -397,31 +397,30 @@ class _PartitionTask:
         return BatchRelease(self.schema, list(self.wanted), again=self.again)
 
     def _batches(self, frame: pd.DataFrame) -> Iterator[pa.RecordBatch]:
-        """The partition as its frame declares it."""
+        """The partition as batches of the declared schema."""
         index = list(frame.index.names) if self.keeps_index else []
         if [*frame.columns, *index] != self.schema.names:
             raise FileError(
                 f"a partition has other columns than its frame declares ({self.relative}); call "
-                "map_partitions with the meta of what it gives"
+                "map_partitions with the meta of its result"
             )
         odd = (
-            f"a partition has cells that are not of the types that its frame declares "
-            f"({self.relative}; a column of objects counts as text); convert its columns with "
-            "astype first"
+            f"a partition has cells of other types than its frame declares ({self.relative}; a "
+            "column of objects counts as text); convert its columns with astype first"
         )
         with suppress(pa.ArrowException, TypeError, ValueError, OverflowError):
             table = pa.Table.from_pandas(
                 frame, self.schema, preserve_index=self.keeps_index, nthreads=1
             )
             return iter(table.combine_chunks().to_batches())
-        raise FileError(odd)  # out here, because what Arrow says would quote a cell
+        raise FileError(odd)  # outside the block, because Arrow's error would quote a cell
 
 
 # -- ddf.rr --------------------------------------------------------------------------------
 
 
 class _Keyed:
-    """`df.rr.privatize` of one partition.  Neither its name nor its repr tells of the key."""
+    """`df.rr.privatize` of one partition.  Its name and its repr do not show the key."""
 
     def __init__(self, mechanisms: Mapping[Hashable, Any], options: dict[str, Any]) -> None:
         self._mechanisms, self._options = mechanisms, options
@@ -445,13 +444,13 @@ class _Keyed:
 
 @register_dataframe_accessor("rr")
 class DaskAccessor:
-    """Randomized response on a Dask frame: keyed reports, and counting.
+    """Randomized response on a Dask frame: keyed reports and counts.
 
     ddf.rr.privatize("answer", categories, 0.75, key=key, id="id")    lazy
     ddf.rr.estimate("answer", m), ddf.rr.tally("answer", m)           counted by Dask
     ddf.rr.crosstab("answer", "region", mechanisms={"answer": m})
 
-    For fresh noise, the stronger promise, write once: `privatize_parquet`.
+    Fresh noise has the stronger promise: write it once with `privatize_parquet`.
     """
 
     def __init__(self, data: dd.DataFrame) -> None:
@@ -468,18 +467,18 @@ class DaskAccessor:
         id: Any = None,
         **options: Any,
     ) -> dd.DataFrame:
-        """A lazy frame of keyed reports: the same whenever, and in whatever parts, it is computed.
+        """A lazy frame of keyed reports, which are the same in every computation.
 
         Parameters
         ----------
         column, categories, prob, epsilon, **options
             As for ``df.rr.privatize`` of pandas.
         key : bytes
-            Of `rrstats.new_key`; it goes to the workers with the tasks.
+            A key of `rrstats.new_key`; it is sent to the workers with the tasks.
         id : column name, or list of column names
-            Tells whose answer it is.  It must name one person in all that is released under the
-            key: of two people with one id (a household's number) the same answers have the same
-            reports, and where their reports differ, so do their answers.
+            Identifies the respondent.  An id must belong to one person in all releases under the
+            key.  If two people have one id (a household's number), their equal answers have equal
+            reports, so different reports reveal different answers.
 
         Returns
         -------
@@ -489,13 +488,13 @@ class DaskAccessor:
         Raises
         ------
         ArgumentTypeError
-            Without key and id: computed again, a lazy frame would release again.
+            key or id is missing: a lazy frame that is computed again would be a second release.
 
         Notes
         -----
-        The price of the keyed form: it hides a value, not whether or when it changed; epsilon
-        counts for every distinct value of a person; rows with the same id and value share their
-        noise; whoever has the key has nearly everything.  See `rrstats.new_key`.
+        Limits of keyed reports: they hide a value, but not whether or when it changed; epsilon
+        counts for every distinct value of a person; rows with the same id and value have the same
+        noise; the key reveals nearly every answer.  See `rrstats.new_key`.
         """
         check_lazy(key, id, "dask.privatize_parquet(ddf, path, plan)")
         made = column_mechanisms(column, categories, prob, epsilon)
@@ -505,15 +504,15 @@ class DaskAccessor:
         return lazy
 
     def estimate(self, column: Hashable, *design: Any, **options: Any) -> Any:
-        """`rrstats.estimate` of a column of reports, counted by Dask; options as there."""
+        """`rrstats.estimate` of a column of reports, counted by Dask, with its options."""
         return estimate(self._data, *design, columns=column, **options)
 
     def tally(self, column: Hashable, *design: Any, **options: Any) -> Any:
-        """`rrstats.tally` of a column of reports, counted by Dask; options as there."""
+        """`rrstats.tally` of a column of reports, counted by Dask, with its options."""
         return tally(self._data, *design, columns=column, **options)
 
     def crosstab(self, *columns: Hashable, **options: Any) -> Any:
-        """`rrstats.crosstab` of columns, counted by Dask; options as there."""
+        """`rrstats.crosstab` of columns, counted by Dask, with its options."""
         return crosstab(self._data, *columns, **options)
 
     def __repr__(self) -> str:

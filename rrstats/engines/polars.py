@@ -1,16 +1,16 @@
-"""Polars: privatize a lazy frame of any size into a file, or frames that are in memory.
+"""Polars: privatize a lazy frame of any size into a file, or frames in memory.
 
     import rrstats.engines.polars as rrp              # brings df.rr, lf.rr and s.rr
     rrp.sink_privatized(pl.scan_parquet("answers.parquet"), "reports.parquet", {"answer": m})
     df.rr.privatize("answer", m)                      # a DataFrame, at once, as in pandas
-    lf.rr.privatize("answer", m, key=key, id="id")    # a LazyFrame, only in keyed form
+    lf.rr.privatize("answer", m, key=key, id="id")    # a LazyFrame, only with keyed reports
     lf.rr.estimate("answer", m)                       # counted by Polars
 
-Polars computes a lazy frame anew each time it is collected, so a fresh draw would be another
+Polars computes a lazy frame again each time it is collected, so fresh noise would make another
 release each time.  `sink_privatized` therefore streams it into a file, once, and the file appears
-when all of it is there.  A lazy result exists only in keyed form: the same key and ids give the
-same reports whenever they are computed.
-Eager frames are `rrstats.privatize`'s.
+when it is complete.  A lazy result exists only with keyed reports: the same key and ids give the
+same reports in every computation.
+`rrstats.privatize` handles eager frames.
 Sources: `Expr.map_batches` and `LazyFrame.sink_parquet` of Polars; `files.batches`.
 """
 
@@ -60,7 +60,7 @@ __all__ = ["FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatize
 def open_release(
     schema: Mapping[str, Any], wanted: list[ColumnRequest], **options: Any
 ) -> BatchRelease:
-    """The release of some columns, of the others only the ids and the names count."""
+    """The release of some columns; other columns are needed as ids, or by name only."""
     ids = options.get("id") or []
     needed = {str(asked.name) for asked in wanted} | set(ids if isinstance(ids, list) else [ids])
     fields = []
@@ -71,7 +71,7 @@ def open_release(
 
 
 def report_types(release: BatchRelease) -> dict[str, Any]:
-    """For each private column the type of its reports in Polars, from the declaration alone."""
+    """The Polars type of the reports of each private column, from declarations alone."""
     types: dict[str, Any] = {}
     for name, column in release.columns.items():
         if pa.types.is_dictionary(column.type):
@@ -83,10 +83,10 @@ def report_types(release: BatchRelease) -> dict[str, Any]:
 
 
 def stream(frame: pl.LazyFrame, work: Callable[[pl.DataFrame], pl.DataFrame], schema: Any) -> Any:
-    """The frame, in batches, as the work makes it.
+    """The frame with the work applied to its batches.
 
-    Not as expressions: of a column that is the same in all rows, such as the key of a partition,
-    Polars shows these one cell and repeats the report.  Nothing is moved through the work.
+    The work is not an expression: Polars would pass it one cell of a constant column, such as the
+    key of a partition, and repeat the report.  Polars moves no other step across the work.
     """
     return frame.map_batches(
         work,
@@ -99,7 +99,7 @@ def stream(frame: pl.LazyFrame, work: Callable[[pl.DataFrame], pl.DataFrame], sc
 
 
 def drawn(release: BatchRelease, types: Mapping[str, Any], batch: pl.DataFrame) -> pl.DataFrame:
-    """A batch with reports in the place of answers."""
+    """A batch with reports instead of answers."""
     ids = [batch[name].to_arrow() for name in release.id]
     reports = [
         as_series(name, release.column_reports(name, batch[name].to_arrow(), *ids), kind)
@@ -109,12 +109,12 @@ def drawn(release: BatchRelease, types: Mapping[str, Any], batch: pl.DataFrame) 
 
 
 def as_series(name: str, reports: pa.Array, kind: Any) -> pl.Series:
-    """Reports as Polars has them, in the type declared for them."""
+    """Reports as a Polars Series of the declared type."""
     return pl.Series(name, pl.from_arrow(reports)).cast(kind)
 
 
 def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
-    """Look at all answers first, where some may be refused; nothing is drawn."""
+    """Check all answers first, if the policies may refuse some; nothing is drawn."""
     if not release.may_refuse:
         return
     names = [name for name, column in release.columns.items() if column.may_refuse]
@@ -133,7 +133,7 @@ def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
 # -- privatize ------------------------------------------------------------------------------
 
 
-# Given, because Polars would cut groups where pieces of the source end: by the bytes of answers.
+# Set here, because Polars' own groups would depend on the bytes of the answers in the source.
 GROUP_ROWS = 1 << 18
 
 
@@ -153,9 +153,9 @@ def sink_privatized(
     Parameters
     ----------
     lazyframe : LazyFrame or DataFrame
-        Computed once (twice where answers may be refused).
+        It is computed once (twice if answers may be refused).
     path : path
-        Of the file, which says how its columns were made and is there when it is whole.
+        The file to write.  It records how its columns were made, and appears when it is complete.
     plan : mapping
         From column to mechanism, or a plan as for `rr.files.privatize_file`.
     unknown, missing
@@ -163,31 +163,31 @@ def sink_privatized(
     overwrite : bool
         Replace an existing file.
     key, id
-        For keyed reports, see `rr.privatize`; id is a column's name or a list of names.  An id
-        names one person in all that is released under a key; that of a household does not: two
-        persons with the same id and answer have the same noise, so where their reports differ
-        their answers do, for certain.
+        For keyed reports, see `rr.privatize`; id is a column's name or a list of names.  An id must
+        belong to one person in all releases under a key, so a household's number is no id: two
+        persons with the same id and answer have the same report, so different reports reveal
+        different answers.
 
     Returns
     -------
     Receipt
-        No ledger is kept, since a frame need not come from a file, and a frame does not say
-        whether its columns hold reports already: for files use `rr.files.privatize_file`.
+        There is no ledger, because a frame need not come from a file, and a frame does not record
+        whether its columns already hold reports: for files use `rr.files.privatize_file`.
 
     Raises
     ------
     FileError
         The frame cannot be computed or written; nothing is published.
     UnknownAnswersError
-        As asked, before anything is drawn.
+        ``unknown`` or ``missing`` refuses an answer; raised before anything is drawn.
     ArgumentValueError, ArgumentTypeError
-        For bad arguments.  No message quotes an answer.
+        An argument is wrong.  No message quotes an answer.
 
     Notes
     -----
-    Rows keep their order: where that tells the answers (sorted by them, folders named by them),
-    bring them into another one first.  Row groups have 262,144 rows, whatever the source's.
-    Columns of categories become an Enum of the declared ones.
+    Rows keep their order.  If the order reveals answers (rows sorted by them, folders named by
+    them), change it first.  Row groups have 262,144 rows, whatever those of the source.
+    Columns of categories become an Enum of the declared categories.
     """
     began = time.monotonic()
     place = Path(path)
@@ -210,7 +210,7 @@ def sink_privatized(
 
 
 def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication) -> int:
-    """Stream the reports into the file of a publication; how many rows it has."""
+    """Stream the reports into the file of a publication; return its number of rows."""
     types, ours = report_types(release), list[RRStatsError]()
 
     def draw(batch: pl.DataFrame) -> pl.DataFrame:
@@ -230,7 +230,7 @@ def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication)
     try:
         careful(partial(reports.sink_parquet, file, **options))
     except FileError:
-        if ours:  # Polars wraps them in its own
+        if ours:  # Polars wraps them in its own errors
             raise type(ours[0])(*ours[0].args) from None
         raise
     file.flush()
@@ -238,31 +238,31 @@ def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication)
         return int(pq.read_metadata(written).num_rows)
 
 
-# -- at home in Polars ---------------------------------------------------------------------
+# -- namespaces of Polars ------------------------------------------------------------------
 
 
 class _Counting:
-    """Methods of frames and of lazy frames that return counts alone."""
+    """Methods of frames and lazy frames that only count."""
 
     def __init__(self, data: Any) -> None:
         self._data = data
 
     def estimate(self, column: Any, *design: Any, **options: Any) -> Any:
-        """`rrstats.estimate` of a column of reports; options as there, by name of column."""
+        """`rrstats.estimate` of a column of reports, with its options as column names."""
         return estimate(self._data, *design, columns=column, **options)
 
     def tally(self, column: Any, *design: Any, **options: Any) -> Any:
-        """`rrstats.tally` of a column of reports; options as there, by name of column."""
+        """`rrstats.tally` of a column of reports, with its options as column names."""
         return tally(self._data, *design, columns=column, **options)
 
     def crosstab(self, *columns: Any, **options: Any) -> Any:
-        """`rrstats.crosstab` of columns of reports and ordinary ones; options as there."""
+        """`rrstats.crosstab` of columns of reports and ordinary columns, with its options."""
         return crosstab(self._data, *columns, **options)
 
 
 @pl.api.register_dataframe_namespace("rr")
 class FrameNamespace(_Counting):
-    """Randomized response on a DataFrame of Polars: privatize columns, count and estimate."""
+    """Randomized response on a Polars DataFrame: privatize columns, count and estimate."""
 
     def privatize(
         self,
@@ -273,7 +273,7 @@ class FrameNamespace(_Counting):
         epsilon: float | None = None,
         **options: Any,
     ) -> pl.DataFrame:
-        """A new frame in which some columns hold reports, each call another release.
+        """A new frame in which some columns hold reports; each call is another release.
 
         Parameters
         ----------
@@ -286,7 +286,7 @@ class FrameNamespace(_Counting):
         Returns
         -------
         polars.DataFrame
-            It does not say how it was made: keep the mechanism.
+            It does not record how it was made: keep the mechanism.
 
         Examples
         --------
@@ -316,16 +316,16 @@ class LazyNamespace(_Counting):
         key: Any = None,
         id: Any = None,
     ) -> pl.LazyFrame:
-        """A lazy frame in which some columns hold keyed reports, the same whenever computed.
+        """A lazy frame in which some columns hold keyed reports, the same in every computation.
 
         Parameters
         ----------
         column, categories, prob, epsilon, missing
             As for a DataFrame.
         unknown : {"warn", "uniform", "raise"}
-            "warn" is silent here, because nothing is known before Polars computes.
+            "warn" does not warn here, because nothing is known before Polars computes.
         key, id
-            Needed.  An id names one person, never a household, see `sink_privatized`.
+            Required.  An id belongs to one person, not to a household, see `sink_privatized`.
 
         Returns
         -------
@@ -334,13 +334,13 @@ class LazyNamespace(_Counting):
         Raises
         ------
         ArgumentTypeError
-            Without key and id; it names the sink.
+            key or id is missing; the message names the sink.
 
         Notes
         -----
-        The price: it hides values, not whether or when one changed; epsilon counts for every
-        distinct value of a person; rows of one person have dependent noise; whoever has the key
-        has nearly everything.
+        Limits of keyed reports: they hide values, but not whether or when one changed; epsilon
+        counts for every distinct value of a person; rows of one person have dependent noise; the
+        key reveals nearly every answer.
         """
         check_lazy(key, id, "polars.sink_privatized(lf, path, ...)")
         plan = column_mechanisms(column, categories, prob, epsilon)
@@ -355,7 +355,7 @@ class LazyNamespace(_Counting):
 
 def _keyed(release: BatchRelease, name: str, kind: Any) -> pl.Expr:
     """The expression of a column's keyed reports."""
-    # By place, because Polars takes ^...$ for a pattern here too.
+    # By place, because Polars reads ^...$ as a pattern here too.
     ids: dict[str, Any] = {f"id {at}": cs.by_name(one) for at, one in enumerate(release.id)}
 
     def reports(rows: pl.Series) -> pl.Series:
@@ -371,22 +371,22 @@ def _keyed(release: BatchRelease, name: str, kind: Any) -> pl.Expr:
 
 @pl.api.register_series_namespace("rr")
 class SeriesNamespace:
-    """Randomized response on a Series of Polars: privatize it, or estimate from its reports."""
+    """Randomized response on a Polars Series: privatize it, or estimate from its reports."""
 
     def __init__(self, data: pl.Series) -> None:
         self._data = data
 
     def privatize(self, categories: Any, prob: float | None = None, **options: Any) -> pl.Series:
-        """A Series of reports; options as for `rrstats.privatize`, ids as a Series."""
+        """A Series of reports, with the options of `rrstats.privatize`; ids are a Series."""
         reports: pl.Series = privatize(self._data, categories, prob, **options)
         return reports
 
     def estimate(self, *design: Any, **options: Any) -> Any:
-        """`rrstats.estimate` from this column of reports; options as there."""
+        """`rrstats.estimate` from this column of reports, with its options."""
         return estimate(self._data, *design, **options)
 
     def tally(self, *design: Any, **options: Any) -> Any:
-        """`rrstats.tally` of this column of reports; options as there."""
+        """`rrstats.tally` of this column of reports, with its options."""
         return tally(self._data, *design, **options)
 
 

@@ -1,24 +1,24 @@
-"""Spark: privatize on a cluster, once and for all, or lazily under a key.
+"""Spark: privatize on a cluster, once, or lazily with keyed reports.
 
     import rrstats.engines.spark as rrs
     rrs.privatize_parquet("hdfs://cluster/answers", "hdfs://cluster/reports", {"answer": m})
     rr.estimate(spark.read.parquet("hdfs://cluster/reports"), columns="answer")
 
-Spark computes a lazy frame anew each time it is used, so a fresh draw would be another release
-each time, and averaging them would undo the noise.  `privatize_parquet` therefore writes: each
-attempt of a task takes keys of its own from the operating system, Spark's commit protocol keeps
-one attempt of each task, and the directory appears when all of it is there.  `privatize` is lazy,
-and only in keyed form: the same key and ids give the same reports whenever they are computed.
+Spark computes a lazy frame again each time it is used, so fresh noise would make another release
+each time, and averaging them would remove the noise.  `privatize_parquet` therefore writes: each
+attempt of a task takes its own keys from the operating system, Spark's commit protocol keeps one
+attempt of each task, and the directory appears when it is complete.  `privatize` is lazy, and only
+for keyed reports: the same key and ids give the same reports in every computation.
 Executors need rrstats and pyarrow.  Sources: `Dataset.mapInArrow` of Spark; `files.batches`.
 
-What is written lies in ``.TARGET.<random>.part/data`` beside the target, closed to others, until
-one rename gives it its name.  Spark's committer alone cannot promise that: a task that Spark has
-given up may write on, into the target.  So what counts is moved, file by file, into a folder that
-no task knows, and what such a task makes later is removed in the end.
-A rename is one step on HDFS, on disks and on Azure's.  On S3 and other stores of objects it is a
-copy of each file, in no certain order: read a target there when the call has returned.
-After a kill a ``.part`` may remain, and so may one that a task makes after the end (open to
-others, as far as the file system's mask lets).  Remove it: it may hold a second draw.
+Files are written to ``.TARGET.<random>.part/data`` beside the target, closed to others, until one
+rename gives the directory its name.  Spark's committer alone cannot ensure this: a task that Spark
+has abandoned may still write into the target.  So the committed files are moved, one by one, into a
+folder that no task knows, and files that such a task writes later are removed at the end.
+A rename is one step on HDFS, on local disks and on Azure.  On S3 and other object stores it copies
+each file, in no certain order: read the target there after the call has returned.
+After a kill a ``.part`` may remain, and so may one that a task makes after the end (readable for
+others as far as the file system's mask allows).  Remove it: it may hold a second draw.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ Result = TypeVar("Result")
 
 
 def retold(text: str, work: Callable[[], Result]) -> Result:
-    """The result of the work; an error of Spark or Java as FileError, by its kind alone.
+    """The result of the work; errors of Spark or Java become a FileError with their type alone.
 
-    Their messages may quote cells, and so may the errors that they carry along.
+    Their messages may quote cells, and so may the errors that caused them.
     """
     try:
         return work()
@@ -79,15 +79,15 @@ def retold(text: str, work: Callable[[], Result]) -> Result:
         raise
     except Exception as error:
         kind, step = _kind(error)
-    # Raised out here, so that it does not carry the other one along.
+    # Raised outside the except block, so that it does not carry the original error.
     raise FileError(
-        f"{text}: {kind}, whose message may quote an answer and is not told (Spark's own log has "
-        f"it){step}; nothing was published"
+        f"{text}: {kind}; its message is not shown because it may quote an answer (Spark's own log "
+        f"has it){step}; nothing was published"
     )
 
 
 def _kind(error: Any) -> tuple[str, str]:
-    """The kind of an error, and help against the commonest, by words that no cell can bring in."""
+    """The type of an error, and the next step for the commonest; neither can contain a cell."""
     kind, step = type(error).__name__, ""
     with suppress(Exception):
         kind = str(error.java_exception.getClass().getSimpleName())
@@ -103,14 +103,14 @@ def _kind(error: Any) -> tuple[str, str]:
 
 
 def _location(path: Path | str) -> str:
-    """A path as Spark takes it: text is Spark's own, a `Path` is of this machine."""
+    """A path for Spark: text is a path of Spark, a `Path` is a local file."""
     if isinstance(path, str):
         return path
     return f"file://{Path(path).absolute().as_posix()}"
 
 
 def _opened(spark: Any, place: str) -> tuple[Any, Any]:
-    """A path in full, and its file system."""
+    """The full path, and its file system."""
     path = spark._jvm.org.apache.hadoop.fs.Path(place)
     system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
     return system.makeQualified(path), system
@@ -121,15 +121,15 @@ def _opened(spark: Any, place: str) -> tuple[Any, Any]:
 
 DOCUMENT = "_rrstats.json"
 
-# More than any file has.  Opening one "costs" as much, so that a task has no room for a second.
+# More than the bytes of any file, and the "cost" of opening one: so a task gets one whole file.
 WHOLE_BYTES = 1 << 42
 
 
 def read_source(spark: Any, path: str) -> tuple[Any, list[str], dict[bytes, bytes]]:
-    """A data set, each file one task, the files with rows, and what document and footer say.
+    """A data set with one task per file, the files with rows, and the metadata with records.
 
-    The frame has a session of its own, in which Spark does not cut files; that of the user
-    stays as it is.
+    The frame has its own session, in which Spark does not cut files; the user's session stays as
+    it is.
     """
     frame = _uncutting(spark).read.parquet(path)
     files, beside = files_of(frame), None
@@ -142,13 +142,13 @@ def read_source(spark: Any, path: str) -> tuple[Any, list[str], dict[bytes, byte
     footers = {file: _footer(spark, file) for file in files}
     columns, footer, _ = footers[files[0]] if files else ({}, {}, 0)
     here, there = file_metadata.read_records(footer), read({KEY: beside})
-    # Spark takes the columns of one file, and fills what others lack with nothing.
+    # Spark uses the columns of one file, and fills columns that others lack with null.
     for file, (others, told, _) in footers.items():
         if (others, file_metadata.read_records(told)) != (columns, here):
             raise FileError(
-                f"the files of {path} do not have the same columns, or say different things of "
-                f"how those were made: {files[0]} and {file}; privatize them apart, or write them "
-                "with one schema"
+                f"the files {files[0]} and {file} of {path} have different columns, or different "
+                "records of how these were made; privatize them separately, or write them with one "
+                "schema"
             )
     filled = [file for file, (*_, rows) in footers.items() if rows] or files
     return frame, filled, {**footer, KEY.encode(): one_document([here, there])}
@@ -160,13 +160,13 @@ def _uncutting(spark: Any) -> Any:
     for name in ("maxPartitionBytes", "openCostInBytes"):
         session.conf.set(f"spark.sql.files.{name}", str(WHOLE_BYTES))
     session.conf.unset("spark.sql.files.maxPartitionNum")
-    # The newer reader does not tell which files its tasks read.
+    # The newer reader does not show which files its tasks read.
     session.conf.set("spark.sql.sources.useV1SourceList", "parquet")
     return session
 
 
 def files_of(frame: Any) -> list[str]:
-    """The files that a frame is read from, as far as Spark tells: also where it is cached."""
+    """The files that a frame is read from, as far as Spark shows them; also if it is cached."""
     if frame.isStreaming:
         return []
     files = set(frame.inputFiles())
@@ -181,7 +181,7 @@ def files_of(frame: Any) -> list[str]:
 
 
 def refuse_by(frame: Any, wanted: list[ColumnRequest]) -> list[str]:
-    """The files that a frame is read from; refused where their folders are named by an answer."""
+    """The files that a frame is read from; raises if folders are named by a private column."""
     files = retold("cannot list the files of the source", lambda: files_of(frame))
     for name in (str(asked.name) for asked in wanted):
         for folder in {folder for file in files for folder in file.split("/")}:
@@ -189,18 +189,18 @@ def refuse_by(frame: Any, wanted: list[ColumnRequest]) -> list[str]:
             if equals and unquote(key).casefold() == name.casefold():
                 raise ArgumentValueError(
                     f"the source is partitioned by column {name!r}, so rows with the same answer "
-                    "lie together and their places would tell it; write the answers once more "
-                    "without partitionBy and in an order that tells nothing, such as "
-                    "df.orderBy(F.rand()).write.parquet(...), and privatize that"
+                    "are together and their places would reveal it; write the answers again "
+                    "without partitionBy and in an order that does not depend on them, such as "
+                    "df.orderBy(F.rand()).write.parquet(...), and privatize the result"
                 )
     return files
 
 
 def _check_apart(files: list[str], source: str | None, target: str) -> None:
-    """Raise where the target is what the frame is read from, or lies inside or around it."""
+    """Raise if the target is the source, is inside it, or contains it."""
 
     def plain(place: str) -> str:
-        # Java writes that of a local file with one slash or with three.
+        # Java writes the URI of a local file with one slash or with three.
         return f"{unquote(place).replace(':///', ':/').rstrip('/')}/"
 
     around = any(plain(file).startswith(plain(target)) for file in files)
@@ -227,7 +227,7 @@ def _footer(spark: Any, file: str) -> tuple[dict[str, str], dict[bytes, bytes], 
 
 
 def one_document(places: Iterable[list[ColumnRecord]]) -> bytes:
-    """The document of several places, which must agree."""
+    """One document from the records of several places, which must agree."""
     return json.dumps(write(file_metadata.joined("the data say", *places))).encode()
 
 
@@ -235,9 +235,9 @@ def one_document(places: Iterable[list[ColumnRecord]]) -> bytes:
 
 
 def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.Schema:
-    """The declarations as Arrow has them, and what they say of how columns were made.
+    """The declarations as an Arrow schema, with the records of how columns were made.
 
-    Of the other columns nothing but the name counts.
+    Of the other columns only the names are used.
     """
     failed = "Spark cannot give the columns as Arrow"
     fields = retold(failed, lambda: list(frame.limit(0).toArrow().schema))
@@ -245,15 +245,16 @@ def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.
     for place, field in enumerate(frame.schema.fields):
         kind = fields[place].type if field.name in private else pa.null()
         fields[place] = pa.field(field.name, kind)
-        # It stays with the column when that gets another name.
+        # The record stays with the column when the column is renamed.
         said.append([replace(record, name=field.name) for record in read(field.metadata or {})])
     return pa.schema(fields, metadata={**told, KEY.encode(): one_document(said)})
 
 
 def reports_schema(schema: Any, release: BatchRelease) -> Any:
-    """Spark's schema of the reports; the metadata of a private column say how it was made.
+    """Spark's schema of the reports; the metadata of a private column record how it was made.
 
-    What else they say of it, such as the labels of an indexer by frequency, came from answers.
+    Its other metadata, such as the labels of an indexer by frequency, are dropped: they depend on
+    the answers.
     """
     fields = []
     records = {str(record.name): record for record in release.records}
@@ -274,22 +275,22 @@ Batches = Iterator[pa.RecordBatch]
 
 
 class Adding(AccumulatorParam[Any]):
-    """Sum over finished tasks of what has a plus; each task of a job counts once."""
+    """Sum of values over finished tasks; each task of a job counts once."""
 
     def zero(self, value: Any) -> Any:
-        """Nothing."""
+        """The empty value."""
         return type(value)()
 
     def addInPlace(self, value1: Any, value2: Any) -> Any:
-        """Those of two tasks."""
+        """The sum of two tasks' values."""
         return value1 + value2
 
 
 @dataclass(frozen=True)
 class Task:
-    """Work of an attempt on the batches of one partition, on any machine, under keys of its own.
+    """The work of one attempt on the batches of a partition, on any machine, with its own keys.
 
-    names : of the columns, by place.  seen : where to add what was seen, if anywhere.
+    names : of the columns, by place.  seen : the accumulator of counts, or None.
     """
 
     names: list[str]
@@ -298,7 +299,7 @@ class Task:
     seen: Any = None
 
     def reports(self, batches: Batches) -> Batches:
-        """The batches with reports in the place of answers; what Spark lacks is bytes there."""
+        """The batches with reports instead of answers; fixed-size binary becomes binary."""
         fixed = pa.types.is_fixed_size_binary
         for release, batch in self._opened(batches):
             made = careful(release.reports, batch)
@@ -306,7 +307,7 @@ class Task:
             yield pa.RecordBatch.from_arrays(arrays, names=made.schema.names)
 
     def look(self, batches: Batches) -> Batches:
-        """Nothing; the answers are counted."""
+        """Count the answers; yields nothing."""
         for release, batch in self._opened(batches):
             careful(release.look, batch)
         yield from ()
@@ -324,26 +325,26 @@ class Task:
 
 
 def file_places(reports: Any, files: list[str]) -> dict[int, int]:
-    """For the task of each of these files, as Spark planned them, the place of the file.
+    """The place of the file of each task, as Spark planned the tasks.
 
-    Raises FileError where a task is not one file from its first row to its last.
+    Raises FileError if a task is not one complete file.
     """
     tasks: dict[str, int] = {}
     for task in reports._jdf.queryExecution().toRdd().partitions():
         file, *others = task.files()
         if others or file.length() < file.fileSize():
             raise FileError(
-                "this Spark cuts files and packs the pieces by their bytes, which follow from "
-                "answers; nothing was published; give a DataFrame in an order that tells nothing, "
-                "such as spark.read.parquet(...).orderBy(F.rand())"
+                "this Spark cuts files and combines the pieces by their bytes, which depend on the "
+                "answers; nothing was published; give a DataFrame in an order that does not depend "
+                "on them, such as spark.read.parquet(...).orderBy(F.rand())"
             )
         tasks[str(file.urlEncodedPath())] = task.index()
     return {tasks[file]: place for place, file in enumerate(files)}
 
 
 def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
-    """The lazy frame of what the work makes of each partition."""
-    # By place, because Spark takes a dot in a name for a field of a structure.
+    """The lazy frame with the work applied to each partition."""
+    # By place, because Spark reads a dot in a name as a field of a structure.
     placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
     return placed.mapInArrow(lambda batches: work(batches), schema)
 
@@ -351,7 +352,7 @@ def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
 def prepare(
     frame: Any, wanted: list[ColumnRequest], told: dict[bytes, bytes], again: bool, **options: Any
 ) -> tuple[BatchRelease, Task, Any]:
-    """A release that checks and counts, and draws nothing; the task; Spark's schema of reports."""
+    """A release that only checks and counts; the task; Spark's schema of the reports."""
     names = list(frame.columns)
     schema = arrow_schema(frame, {str(asked.name) for asked in wanted}, told)
     release = BatchRelease(schema, wanted, again=again, **options)
@@ -362,7 +363,7 @@ def prepare(
 
 
 WRITING = {
-    # A task's files become part of the directory with the job, so never two attempts of one.
+    # Files join the directory when the job commits, so never from two attempts of a task.
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
 }
@@ -379,31 +380,31 @@ def privatize_parquet(
     again: bool = False,
     overwrite: bool = False,
 ) -> Receipt:
-    """Privatize columns of a data set by Spark into a new directory of Parquet files.
+    """Privatize columns of a data set with Spark into a new directory of Parquet files.
 
     Parameters
     ----------
     src : path, or Spark DataFrame
-        A path that Spark reads as Parquet (text as Spark takes it, a `Path` of this machine), or a
-        DataFrame, which is computed once (twice where answers may be refused).
+        A path that Spark reads as Parquet (text is a path of Spark, a `Path` is a local file), or a
+        DataFrame, which is computed once (twice if answers may be refused).
     dst : path
         The directory; any Hadoop file system.  Each file of a path is one task and one part, in
-        the order of their names and with its rows in their order (without rows it has none);
-        each partition of a DataFrame is one part, as it stands.
+        the order of their names and with its rows in their order (a file without rows has no
+        part); each partition of a DataFrame is one part, with its rows in their order.
     plan : mapping
         From column to mechanism, or a plan as for `rr.files.privatize_file`.
     spark : SparkSession, optional
-        For a path; by default the active one.
+        For a path; by default the active session.
     unknown, missing, again
-        As for `rr.files.privatize_file`; again=True privatizes reports once more.
+        As for `rr.files.privatize_file`; again=True privatizes reports a second time.
     overwrite : bool
         Replace an existing directory of Parquet files.
 
     Returns
     -------
     Receipt
-        The directory holds ``_SUCCESS`` and ``_rrstats.json``, which says how the columns were
-        made, and so does the metadata of each column
+        The directory holds ``_SUCCESS`` and ``_rrstats.json``, which records how the columns were
+        made.  The metadata of each column also record it
         (``spark.read.parquet(dst).schema["answer"].metadata["rrstats"]``).
 
     Raises
@@ -411,22 +412,23 @@ def privatize_parquet(
     FileError
         The job failed; nothing is published.
     UnknownAnswersError
-        As asked, before anything is drawn.
+        ``unknown`` or ``missing`` refuses an answer; raised before anything is drawn.
     ArgumentValueError, ArgumentTypeError, MetadataError
-        For bad arguments.  No message quotes an answer.  Spark's own logs and pages may quote
-        what the code behind ``src`` says when it fails; nothing of rrstats does.
+        An argument is wrong.  No message quotes an answer.  Spark's own logs and pages may quote
+        errors of the code behind ``src``; rrstats adds none.
 
     Notes
     -----
-    What a DataFrame's order tells, its parts tell.  Spark itself cuts and packs the files it reads
-    by their bytes, which follow from the answers: give the path, or an order that tells nothing,
-    ``df.orderBy(F.rand())`` or ``df.repartition(n, "id").sortWithinPartitions("id")``; never one
-    that was grouped, sorted or bucketed by an answer.  Where folders of files are named by a
-    private column (``answer=yes``) both are refused; of a column that was renamed, or of data
-    that passed through RDDs or a checkpoint, Spark does not tell it.
+    The parts show the order of a DataFrame's rows.  Spark itself cuts and combines the files it
+    reads by their bytes, which depend on the answers.  So give the path, or an order that does not
+    depend on the answers, such as ``df.orderBy(F.rand())`` or
+    ``df.repartition(n, "id").sortWithinPartitions("id")``; never a frame that was grouped, sorted
+    or bucketed by an answer.  Paths and frames whose folders are named by a private column
+    (``answer=yes``) are refused; Spark does not show this for a renamed column, or after an RDD or
+    a checkpoint.
 
-    No ledger is kept, since sources of Spark need not be files: note yourself what was released,
-    for each further release of the same answers adds its epsilon.
+    There is no ledger, because sources of Spark need not be files: record releases yourself, as
+    each further release of the same answers adds its epsilon.
     """
     began = time.monotonic()
     place = _location(dst)
@@ -447,7 +449,7 @@ def privatize_parquet(
         with Staging(spark, place, overwrite=overwrite) as staging:
             _check_apart(files, source, staging.target)
             if release.may_refuse:
-                # Collected, not counted: then tasks that were tried again count once.
+                # With collect, not count, so that tasks that ran again count once.
                 with _counted(spark, release) as seen:
                     mapped(frame, replace(task, seen=seen).look, "looked long").collect()
                 release.refuse()
@@ -462,7 +464,7 @@ def privatize_parquet(
 
 @contextmanager
 def _counted(spark: Any, release: BatchRelease) -> Iterator[Any]:
-    """An accumulator of what tasks saw; in the end the release has counted it."""
+    """An accumulator of the tasks' counts, which are added to the release at the end."""
     total = spark.sparkContext.accumulator(Seen(), Adding())
     yield total
     release.add(total.value)
@@ -477,7 +479,7 @@ def _write(
     schema: Any,
     files: list[str] | None,
 ) -> int:
-    """Write all reports; how many rows there are.  files : those whose tasks make the parts."""
+    """Write all reports; return the number of rows.  files : those whose tasks make the parts."""
     spark = frame.sparkSession
     with _counted(spark, release) as seen:
         reports = mapped(frame, replace(task, seen=seen).reports, schema)
@@ -509,34 +511,34 @@ def privatize(
     columns : mapping
         From column to mechanism, or a plan.
     key : bytes
-        32 secret bytes of ``rr.new_key()``; it travels to the executors with each job.
+        32 secret bytes of ``rr.new_key()``; it is sent to the executors with each job.
     id : column name, or list of column names
-        Tells whose answer it is; missing ids are refused.
+        Identifies the respondent; missing ids are refused.
     unknown, missing, again
-        As for `rr.privatize`, but that nothing can be said of unknown answers before Spark
-        computes: "warn" is silent here, "raise" fails then.
+        As for `rr.privatize`, but unknown answers are not known before Spark computes: "warn" does
+        not warn here, and "raise" fails in the computation.
 
     Returns
     -------
     DataFrame
-        Whenever, wherever and in whatever order it is computed, a row with the same id and answer
-        has the same report, and the same as by `rr.privatize` under that key.
+        In every computation a row with the same id and answer has the same report, which is also
+        that of `rr.privatize` with this key.
 
     Raises
     ------
     ArgumentTypeError
-        Without key and id.
+        key or id is missing.
 
     Notes
     -----
-    The price: it hides values, not whether or when one changed; epsilon counts for every distinct
-    value of a person; rows of one person have dependent noise; whoever has the key has nearly
-    everything.  An id names one person in all that is released under a key; that of a household
-    does not: two persons with the same id and answer have the same noise, so where their reports
-    differ their answers do, for certain.
+    Limits of keyed reports: they hide values, but not whether or when one changed; epsilon counts
+    for every distinct value of a person; rows of one person have dependent noise; the key reveals
+    nearly every answer.  An id must belong to one person in all releases under a key, so a
+    household's number is no id: two persons with the same id and answer have the same report, so
+    different reports reveal different answers.
 
-    Rows stay where they are: what their order tells, what is written tells.  Where folders are
-    named by a private column, it is refused.
+    Rows keep their order, which the written files show.  Folders that are named by a private
+    column are refused.
     """
     if not isinstance(df, DataFrame):
         raise ArgumentTypeError(f"df must be a Spark DataFrame, found {type(df).__name__}")
@@ -553,18 +555,18 @@ def _session(spark: Any) -> Any:
     except Exception as error:
         raise MissingPackageError(
             f"Spark could not be started ({type(error).__name__}); it needs Java 17 or newer: "
-            "is JAVA_HOME set?"
+            "check JAVA_HOME"
         ) from None
     if not hasattr(found, "_jsparkSession"):
         raise ArgumentTypeError(
             "spark must be a SparkSession with Spark's own Java process, found "
-            f"{type(found).__module__}.{type(found).__name__}; a remote one (Spark Connect) cannot "
-            "write, run it where the driver runs"
+            f"{type(found).__module__}.{type(found).__name__}; a remote session (Spark Connect) "
+            "cannot write: run this where the driver runs"
         )
     return found
 
 
-# -- the directory that appears whole -------------------------------------------------------
+# -- atomic publication of a directory ------------------------------------------------------
 
 
 REMOVALS, PAUSE_SECONDS = 10, 0.1
@@ -575,9 +577,9 @@ MADE = re.compile(r"part-(\d+)(\D.*)", re.DOTALL)
 class Staging:
     """A directory that is being written, and appears when `publish` is called in its block.
 
-    target : where it is to appear, as `_location` gives it.  overwrite : replace what is there.
-    data : where Spark writes its files, and from `close` on where they are.
-    Leaving the block in any other way removes it.  Raises FileError, before anything has appeared.
+    target : its final path, from `_location`.  overwrite : replace an existing directory.
+    data : the path where Spark writes its files; after `close`, the path of the closed files.
+    If the block ends in any other way, it is removed.  Raises FileError before it is published.
     """
 
     def __init__(self, spark: Any, target: str, *, overwrite: bool = False) -> None:
@@ -600,13 +602,13 @@ class Staging:
     def __enter__(self) -> Staging:
         self._check()
         permission = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission
-        # While tasks are tried again, two draws of the same rows lie here.
+        # While tasks run again, two draws of the same rows may be here.
         if not self._system.mkdirs(self._part, permission("700")):
             raise self._failed("its folder cannot be written to")
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        # A task that was given up may still be making its file, and the folder with it.
+        # An abandoned task may still create its file, and the folder with it.
         for _again in range(REMOVALS):
             with suppress(Exception):
                 self._system.delete(self._part, True)
@@ -616,9 +618,9 @@ class Staging:
                     break
 
     def close(self, places: Mapping[int, int] | None = None) -> None:
-        """Take the parts that the job wrote, and nothing else, to where no task writes.
+        """Move the parts that the job committed, and nothing else, to a folder unknown to tasks.
 
-        places : for each task the number that its part is to have; others' are dropped.
+        places : the number of the part of each task; parts of other tasks are dropped.
         """
         self._system.mkdirs(self._closed)
         for entry in self._system.listStatus(_opened(self._spark, self.data)[0]):
@@ -633,12 +635,12 @@ class Staging:
         self.data = str(self._closed)
 
     def write(self, name: str, data: bytes) -> None:
-        """A small file in the directory."""
+        """Write a small file in the directory."""
         with closing(self._system.create(self._path(self._closed, name), False)) as stream:
             stream.write(bytearray(data))
 
     def publish(self) -> None:
-        """Give the directory, which is closed, its name."""
+        """Rename the closed directory to the target."""
         replaced = self._check()
         if replaced:
             self._rename(self._target, self._old)
@@ -654,27 +656,27 @@ class Staging:
     def _rename(self, one: Any, other: Any) -> None:
         if not self._system.rename(one, other):
             raise self._failed("renaming failed")
-        # Where somebody made a directory of that name meanwhile, Hadoop moves into it.
+        # If a directory of that name was made in the meantime, Hadoop moves into it.
         inside = self._path(other, one.getName())
         if self._system.exists(inside):
             self._system.delete(inside, True)
-            raise self._failed("it was made by somebody meanwhile")
+            raise self._failed("another program made it in the meantime")
 
     def _check(self) -> bool:
-        """True where there is something to be replaced; FileError where nothing may be."""
+        """True if there is a directory to replace; FileError if it must not be replaced."""
         if not self._system.exists(self._target.getParent()):
             raise self._failed(f"the folder {self._target.getParent()} is not there")
         if not self._system.exists(self._target):
             return False
         if not self._overwrite:
-            raise self._failed("it exists; choose another name, or overwrite=True replaces it")
+            raise self._failed("it exists; choose another name, or give overwrite=True")
         folder = self._system.getFileStatus(self._target).isDirectory()
         names = [entry.getPath().getName() for entry in self._system.listStatus(self._target)]
         ours = all(name.startswith(("_", ".")) or name.endswith(".parquet") for name in names)
         if not (folder and ours):
             raise self._failed(
-                "it is no directory of Parquet files alone, and overwriting would remove all of "
-                "it; choose another name, or remove it yourself"
+                "it holds more than Parquet files, and overwriting would remove everything; "
+                "choose another name, or remove the directory yourself"
             )
         return True
 
