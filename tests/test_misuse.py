@@ -33,6 +33,7 @@ def test_an_index_with_the_answers_is_refused_in_every_form(label):
         lambda: rr.privatize(series, YES_NO),
         lambda: series.rr.privatize(YES_NO),
         lambda: data.rr.privatize("a", YES_NO),
+        lambda: data.set_index(["a", "a"], drop=False).rr.privatize("a", YES_NO),
     ):
         with pytest.raises(rr.errors.RRStatsError, match="the index is also named"):
             call()

@@ -745,7 +745,6 @@ def test_text_among_covariates_asks_for_a_formula_and_is_not_quoted():
     ("formula", "words"),
     [
         ("age + club", "outcome"),
-        ("log(answer) ~ age", "name of the column"),
         ("answer + club ~ age", "name of the column"),
         ("answer ~ age ~ club", "is no formula"),
         (
@@ -753,8 +752,6 @@ def test_text_among_covariates_asks_for_a_formula_and_is_not_quoted():
             r"at the factor 'height' .*; the columns are \['age', 'club', 'answer'",
         ),
         ("answer ~ aeg", "did you mean 'age'"),
-        ("answer ~ C(aeg)", "did you mean 'age'"),
-        ("answer ~ factor(club)", r"a factor is C\(column\)"),
         ("answer ~ as.factor(club)", r"a factor is C\(column\)"),
         ("answer ~ ns(age, 3)", r"a natural spline is cr\(column, df=4\)"),
         ("answer ~ offset(age)", "an offset is the argument offset="),

@@ -23,22 +23,15 @@ COUNTS = [2, 3, 1]
 # -- counting -----------------------------------------------------------------------------------
 
 
-CONTAINERS = {
-    "list": REPORTS,
-    "tuple": tuple(REPORTS),
-    "U array": np.array(REPORTS),
-    "object array": np.array(REPORTS, dtype=object),
-    "2 x 3 array": np.array(REPORTS).reshape(2, 3),
-    "Series": pd.Series(REPORTS, index=range(5, 11)),
-    "object Series": pd.Series(REPORTS, dtype=object),
-    "string Series": pd.Series(REPORTS, dtype="string[python]"),
-    "Categorical": pd.Categorical(REPORTS),
-    "other order": pd.Series(pd.Categorical(REPORTS, ["x", "often", "once", "never"])),
-    "Index": pd.Index(REPORTS),
-}
+CONTAINERS = [
+    REPORTS,
+    np.array(REPORTS).reshape(2, 3),
+    pd.Series(REPORTS, index=range(5, 11)),
+    pd.Series(pd.Categorical(REPORTS, ["x", "often", "once", "never"])),
+]
 
 
-@pytest.mark.parametrize("reports", list(CONTAINERS.values()), ids=list(CONTAINERS))
+@pytest.mark.parametrize("reports", CONTAINERS, ids=["list", "array", "Series", "Categorical"])
 def test_containers(reports):
     """Counts in the declared order, from every container of reports."""
     found = rr.tally(reports, M)
@@ -135,16 +128,12 @@ def test_not_a_column():
     "counts",
     [
         {"never": 2, "once": 3, "often": 1},
-        {"often": 1, "never": 2, "once": 3},
         pd.Series(REPORTS).value_counts(),
-        pd.Series(REPORTS, dtype="category").value_counts(),
         pd.Series([2, 3, 1], index=["never", "once", "often"], dtype="Int64"),
         pd.Series([2, 3.0, 1], index=pd.CategoricalIndex(["never", "once", "often"])),
         COUNTS,
-        tuple(COUNTS),
         np.array(COUNTS),
         np.array(COUNTS, dtype=float),
-        np.array(COUNTS, dtype=np.uint8),
         pd.array(COUNTS, dtype="Int8"),
         [2.0, Fraction(3), Decimal("1")],
     ],

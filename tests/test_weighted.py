@@ -294,22 +294,6 @@ def test_unequal_probabilities_have_devilles_variance():
     assert np.allclose(exact, found.total_variance, rtol=1e-10)
 
 
-def test_equal_probabilities_are_a_finite_population():
-    """Deville's variance with equal probabilities is that of a simple random sample."""
-    codes, _, _, labels = drawn(THREE, 30, 8)
-    for clusters, size in ((None, 75), (labels, 10)):
-        units = 30 if clusters is None else 4
-        weights = np.full(30, size / units)
-        found = counted(THREE, codes, weights, clusters=clusters)
-        by_chance = survey_estimate(found, probabilities=True)
-        by_size = survey_estimate(found, population=size)
-        unweighted = survey_estimate(counted(THREE, codes, clusters=clusters), population=size)
-        assert np.allclose(by_size.variance, by_chance.variance, rtol=1e-10)
-        assert np.allclose(by_size.covariance, by_chance.covariance, atol=1e-14)
-        assert np.allclose(by_size.total_variance, unweighted.total_variance, rtol=1e-10)
-        assert np.allclose(by_size.totals, unweighted.totals)
-
-
 def test_a_group_is_a_domain_of_its_sample():
     """Rows outside a group are rows of the sample that add nothing to it."""
     codes, weights, strata, labels = drawn(THREE, 60, 9)
