@@ -1,16 +1,17 @@
-"""Audit of any function that privatizes: a lower bound on its epsilon, by a guessing game.
+"""Audit of any function that privatizes: a lower confidence bound on its epsilon.
 
-The function is a black box from records to a release.  It is run on inputs that differ in one
-record, a fair coin says which, and the coin is guessed from the release: from its reports, their
-type and dtype, length, order, places and missingness, or from the exception.
+The function is a black box from records to a release.  The audit plays a guessing game: it runs the
+function on inputs that differ in one record, chosen by a fair coin, and guesses the coin from the
+release: its reports, their type and dtype, length, order, places and missingness, or the exception.
 
-Of guesses between two inputs at most a share e^epsilon / (1 + e^epsilon) is right, whatever the
-outcome of all other trials: of N guesses no more, in distribution, than Bin(N, that share).  So
-the lower end of Clopper and Pearson's interval for the share, through the logit, bounds epsilon
-from below, even where trials share one call or one generator.  Some trials choose what to guess,
-the others judge; the error is split evenly over all events (Bonferroni).
-Not for: proof.  No number of trials finds a fault of one part in a million, a weak generator, or
-what depends on time, on other processes, or on lengths that were not tried.
+A guess between two inputs is right with probability at most e^epsilon / (1 + e^epsilon), whatever
+the outcome of all other trials, so the number of right guesses among N is stochastically at most
+Bin(N, that probability).  The lower end of Clopper and Pearson's interval for this probability,
+through the logit, therefore bounds epsilon from below, even if trials share one call or one
+generator.  Some trials choose the guesses, the others test them; the error is split evenly over
+all events (Bonferroni).
+An audit is not a proof.  No number of trials finds a fault of one part in a million, a weak
+generator, or faults that depend on time, on other processes, or on lengths that were not tried.
 Sources: Clopper and Pearson (1934); Ding et al. (2018) and Bichsel et al. (2021) for choosing on
 other trials; Steinke, Nasr and Jagielski (2023), theorem 5.2, for many records in a call.
 """
@@ -47,16 +48,16 @@ LONG_EVENT = "report"
 _FEWEST_TRIALS, _FEWEST_CALLS, _USUAL_CALLS = 1000, 100, 5000
 _ROWS = 3
 _CALL_ROWS = 1 << 17
-"""Records of a short call; and of a long one at most."""
+"""The number of records of a short call, and the largest number of a long call."""
 
 _ALL_PAIRS, _MOST_PAIRS = 8, 400
-"""Up to so many categories all their pairs are tried; and so many pairs at most."""
+"""The largest number of categories of which all pairs are tried, and the most pairs."""
 
 _DOUBT = 2
-"""Right and wrong guesses that each cell is thought to have seen: so few real ones prove little."""
+"""Right and wrong guesses added to each cell as a prior, because few real guesses prove little."""
 
 _ENOUGH = 20
-"""Choosing trials after which a cell's share is more than a rumour."""
+"""The number of choosing trials from which a cell's proportion is reliable."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,19 +69,19 @@ class AuditResult:
     claimed : float
         The claimed epsilon.
     level : float
-        Confidence of the bound, over all events together.
+        Confidence level of the bound, over all events together.
     epsilon_low : float
-        With that confidence the function's epsilon is at least this (nats).
+        The lower confidence bound on the function's epsilon (nats).
     worst : str
         The event that gave the bound, in words.
     tried : DataFrame
-        A row for each event: event, trials, guesses (of the trials that judge and in which
-        something was to be said), right, epsilon_low.
+        One row for each event, with the columns event, trials, guesses (made in the trials that
+        test), right and epsilon_low.
     blind_below : float
-        A fault in all single reports that adds less than about this to epsilon is missed half
-        the time or more; infinite where there were too few trials for any.
+        The audit misses a fault of all reports that adds less than about this to epsilon half the
+        time or more; infinite if there were too few trials for any fault.
     notes : tuple of str
-        What could not be tried, in sentences.
+        Sentences on parts that could not be tried.
     """
 
     claimed: float
@@ -93,24 +94,24 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """True where nothing refutes the claim."""
+        """True if no event refutes the claim."""
         return self.epsilon_low <= self.claimed
 
     def __repr__(self) -> str:
         verdict = "Not refuted" if self.passed else "Refuted"
-        blind = f"adds less than about {self.blind_below:.2g} to epsilon"
+        blind = f"that adds less than about {self.blind_below:.2g} to epsilon"
         if math.isinf(self.blind_below):
-            blind = f"is of any size, as so few trials cannot refute epsilon {self.claimed:.4g}"
+            blind = f"of any size (so few trials cannot refute epsilon {self.claimed:.4g})"
         calls, least = self.tried["trials"].min(), math.floor(self.epsilon_low * 1e4) / 1e4
         return "\n".join(
             [
                 f"{verdict}: epsilon {self.claimed:.4g}",
                 f"With confidence {self.level:.10g} epsilon is at least {least:.4g}.",
-                f"- Most telling: {self.worst}.",
-                f"- Tried: {self.tried['trials'].max():,} records, {calls:,} in calls of their "
-                f"own. {' '.join(self.notes)}".rstrip(),
-                f"- No proof: a fault of all reports is missed where it {blind}, and so are faults "
-                "of few rows, of other lengths, of time, memory, processes and the generator.",
+                f"- Strongest evidence: {self.worst}.",
+                f"- Tried: {self.tried['trials'].max():,} records, {calls:,} in separate calls. "
+                f"{' '.join(self.notes)}".rstrip(),
+                f"- No proof: the audit can miss a fault of all reports {blind}, and faults of "
+                "few rows, of other lengths, of time, memory, processes and the generator.",
             ]
         )
 
@@ -126,45 +127,45 @@ def audit(
     unknown: bool = True,
     missing: bool = True,
 ) -> AuditResult:
-    """Bound the epsilon of a function that privatizes from below, by running it many times.
+    """Compute a lower bound on the epsilon of a function that privatizes, from many runs.
 
     Parameters
     ----------
     fn : callable
-        Takes a list of records and gives back a release: a report for each in a list, array,
-        Series, Arrow array or frame.  For a function of a single answer give
-        ``lambda records: [f(record) for record in records]``; for one of a Series give the
-        Series a dtype of its own, which must not follow from the records.
+        Takes a list of records and returns a release: one report for each record, in a list,
+        array, Series, Arrow array or frame.  For a function of a single answer give
+        ``lambda records: [f(record) for record in records]``; for a function of a Series create
+        the Series with a fixed dtype, which must not follow from the records.
     categories : sequence of k hashables, or Mechanism
-        The declared answers, or a mechanism, which also says its epsilon.
+        The declared answers, or a mechanism, which also has the claimed epsilon.
     epsilon : float, optional
-        The claim in nats, for replacing one record's value by any other.
+        The claimed epsilon in nats, for replacing one record's value by any other.
     trials : int, default 100,000
-        Records in long calls.  A fault of all reports that adds d to an epsilon near 1 needs
-        about 130 / d**2 of them for 2 categories, and more for more.
+        The number of records in long calls.  A fault of all reports that adds d to an epsilon near
+        1 needs about 130 / d**2 of them for 2 categories, and more for more categories.
     calls : int, optional
-        Short calls of three records; a 20th of trials by default, 5,000 at most.
+        The number of short calls of three records; by default a 20th of trials, at most 5,000.
     level : float, default 0.99
-        Confidence of the bound, over all events together; in a test suite 1 - 1e-6.
+        Confidence level of the bound, over all events together; use 1 - 1e-6 in a test suite.
     unknown, missing : bool, default True
-        Whether records may also hold a value that is no category, and a missing one; say False
-        for what the function documents to refuse or to leave in place.
+        Whether records may also hold an unknown value and a missing value.  Give False for values
+        that the function, as documented, refuses or leaves in place.
 
     Returns
     -------
     AuditResult
-        ``passed`` is False where the claim is refuted, which for a right function happens at
-        most with probability 1 - level.
+        ``passed`` is False if the claim is refuted.  For a correct function this happens with
+        probability at most 1 - level.
 
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        Where fn always raises, or gives no reports.
+        If fn always raises, or returns no reports.
 
     Notes
     -----
-    A function that answers the same person alike for ever (keyed reports) needs new identities in
-    each call; under the same ones it is rightly refuted.
+    A function that always gives the same person the same report (keyed reports) needs new ids in
+    each call; with the same ids the audit refutes it, and rightly.
 
     Examples
     --------
@@ -193,7 +194,7 @@ def audit(
     notes = []
     if broken:
         named = ", ".join(inputs.names[value] for value in sorted(broken))
-        notes.append(f"Long calls leave out {named}, for which fn raised or gave another length.")
+        notes.append(f"Long calls omit {named}, as fn raised or gave another length there.")
     alone = _long_calls(fn, inputs.without(broken), rows, error=error, notes=notes)
     judged = [*bounds, *([] if alone is None else [alone])]
     best = max(judged, key=lambda bound: bound.epsilon_low)
@@ -208,7 +209,7 @@ def audit(
 
 
 class _Inputs(NamedTuple):
-    """Values of a record: the k categories, then the others; and the pairs that are compared.
+    """Values of a record (the k categories, then the others) and the pairs to compare.
 
     first, second : (pairs,) places among the values, pairs of two categories before the rest.
     """
@@ -245,13 +246,13 @@ class _Inputs(NamedTuple):
         return cls(values, names, k, first, second)
 
     def without(self, dropped: set[int]) -> _Inputs:
-        """The pairs of other values than these."""
+        """The inputs without the pairs that contain these values."""
         lost = list(dropped)
         kept = ~(np.isin(self.first, lost) | np.isin(self.second, lost))
         return self._replace(first=self.first[kept], second=self.second[kept])
 
     def drawn(self, count: int, others_in: int) -> tuple[Codes, Codes]:
-        """(count,) random pairs, one in ``others_in`` beyond categories, and their coins."""
+        """(count,) random pairs, one in ``others_in`` with a non-category, and their coins."""
         plain = int(((self.first < self.k) & (self.second < self.k)).sum())
         record = _random(count, plain or len(self.first))
         if 0 < plain < len(self.first):
@@ -264,23 +265,23 @@ class _Inputs(NamedTuple):
         return np.where(coins > 0, self.second[record], self.first[record])
 
     def marks(self, report: Hashable, pair: int) -> str:
-        """The values of a pair that a report is equal to, A or B: alike for all pairs."""
+        """The values of a pair that equal a report, as "A" or "B", the same for all pairs."""
         both = ((self.first[pair], "A"), (self.second[pair], "B"))
         return "".join(mark for place, mark in both if _key(self.values[place]) == report)
 
     def alike(self, record: Codes) -> Codes:
-        """(n,) the same for all pairs of categories, and for others as far as they go."""
+        """(n,) a code that is equal for all pairs of categories; others have their own."""
         first, second = (np.maximum(side - self.k + 1, 0) for side in (self.first, self.second))
         return np.asarray((first + second * len(self.values))[record])
 
     def told(self, pair: int, coin: int) -> str:
-        """The value that a record held, and the one it might have held, in words."""
+        """The value that a record held, and the alternative, in words."""
         both = self.names[self.first[pair]], self.names[self.second[pair]]
-        return f"the record held {both[coin]}, rather than {both[not coin]}"
+        return f"the record held {both[coin]}, not {both[not coin]}"
 
 
 def _random(count: int, bound: int) -> Codes:
-    """(count,) integers below a bound from the operating system, which no function can know."""
+    """(count,) random integers below a bound, from the operating system's entropy."""
     source = SecureGenerator().open()
     sizes = [min(BLOCK_ROWS, count - at) for at in range(0, count, BLOCK_ROWS)]
     parts = [below(source, 0, block, size, bound=bound) for block, size in enumerate(sizes)]
@@ -291,7 +292,7 @@ def _random(count: int, bound: int) -> Codes:
 
 
 class _Run(NamedTuple):
-    """One release: its reports, or None where fn raised; and what is seen beside them."""
+    """One release: its reports, or None if fn raised, and its other visible properties."""
 
     reports: list[Any] | None
     kind: str
@@ -300,7 +301,7 @@ class _Run(NamedTuple):
 
 
 def _run(fn: Callable[[list[Any]], Any], records: list[Any]) -> _Run:
-    """One call; what it raises is seen, not raised."""
+    """One call; an exception is recorded, not raised."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -321,7 +322,7 @@ def _run(fn: Callable[[list[Any]], Any], records: list[Any]) -> _Run:
 
 
 def _reports_in(release: Any) -> list[Any] | None:
-    """The reports in a release, as a list; of a frame its rows; None where there are none."""
+    """The reports in a release as a list, for a frame its rows; None if there are none."""
     if isinstance(release, pd.DataFrame):
         return list(release.itertuples(index=False, name=None))
     if isinstance(release, list | tuple) or getattr(release, "ndim", 1) == 2:
@@ -333,17 +334,17 @@ def _reports_in(release: Any) -> list[Any] | None:
 
 
 def _check_runs(fn: Callable[[list[Any]], Any], inputs: _Inputs) -> None:
-    """Raise where no plain input gets through."""
+    """Raise if fn returns reports for no simple input."""
     places = {0, inputs.k // 2, inputs.k - 1}
     runs = [_run(fn, [inputs.values[place]] * _ROWS) for place in sorted(places)]
     if all(run.reports is None for run in runs):
         raise ArgumentValueError(
-            f"fn must give a release of a list of records, found {runs[0].kind[:300]}"
+            f"fn must return a release for a list of records, found {runs[0].kind[:300]}"
         )
 
 
 def _key(value: Any) -> Hashable:
-    """A key that tells reports apart: True is not 1, and all missing values are one."""
+    """A key that distinguishes reports: True is not 1, and all missing values are equal."""
     if is_missing(value):
         return ("missing",)
     if isinstance(value, np.ndarray):
@@ -360,7 +361,7 @@ def _said(report: Any) -> str:
 
 
 def _codes(things: Sequence[Hashable]) -> Codes:
-    """(n,) numbers for things, in the order in which they were first seen."""
+    """(n,) numbers for things, in the order of first occurrence."""
     known: dict[Hashable, int] = {}
     return np.array([known.setdefault(thing, len(known)) for thing in things], dtype=np.intp)
 
@@ -376,9 +377,9 @@ def _crossed(*codes: Codes) -> Codes:
 def _short_calls(
     fn: Callable[[list[Any]], Any], inputs: _Inputs, calls: int, error: float
 ) -> tuple[list[_Bound], set[int]]:
-    """The bounds of calls with one changed record; and the values that break the length."""
+    """The bounds from calls with one changed record, and the values that break the length."""
     last, middle = inputs.k - 1, inputs.k // 2
-    # Constant, then two others in order and out of it.
+    # The other two records: constant, in order, and out of order.
     company = list(dict.fromkeys([(0, 0), (0, last), (last, 0), (0, middle), (middle, 0)]))
     record, coins = inputs.drawn(calls, 2)
     others, place = _random(calls, len(company)), _random(calls, _ROWS)
@@ -435,7 +436,7 @@ def _short_calls(
 def _long_calls(
     fn: Callable[[list[Any]], Any], inputs: _Inputs, trials: int, *, error: float, notes: list[str]
 ) -> _Bound | None:
-    """The bound of single reports, with a coin for each record; None where no call gave all."""
+    """The bound from single reports, with a coin for each record; None if all calls failed."""
     if not len(inputs.first):
         return None
     record, coins = inputs.drawn(trials, 4)
@@ -473,7 +474,7 @@ class _Bound(NamedTuple):
     guesses: int
     right: int
     epsilon_low: float
-    told: str = "nothing told the inputs apart"
+    told: str = "no event distinguished the inputs"
 
 
 def _judge(
@@ -485,9 +486,9 @@ def _judge(
     error: float,
     choosers: int,
 ) -> _Bound:
-    """Choose a view and its guesses on one trial in so many, and judge them on the others.
+    """Choose a view and its guesses on one trial in ``choosers``; test them on the others.
 
-    views : ways to look at the trials, each (n,) the cell that a trial falls into.
+    views : ways to group the trials, each (n,) the cell of a trial.
     """
     choosing = _random(len(coins), choosers) == 0
     best, promised = np.full(len(coins), -1, dtype=np.intp), -1.0
@@ -510,16 +511,16 @@ def _judge(
         guesses,
         right,
         lower_epsilon(right, guesses, error),
-        f"{event}, from which {right:,} of {guesses:,} guesses were right; {say(example)}",
+        f"{event}, with {right:,} of {guesses:,} guesses right; for example {say(example)}",
     )
 
 
 def _guesses(cells: Codes, coins: Codes, choosing: Any, error: float) -> tuple[Codes, float]:
-    """The coin to guess in each cell, -1 for none, and the share that is promised thereby."""
+    """The coin to guess in each cell, -1 for none, and the expected lower bound."""
     count = int(cells.max(initial=0)) + 1
     tails, heads = (np.bincount(cells[choosing & (coins == c)], minlength=count) for c in (0, 1))
     n, k = tails + heads, np.maximum(tails, heads)
-    # A cell seen once looks certain; a prior, and one standard deviation less, know better.
+    # A cell seen once looks certain; a prior and one standard deviation correct for that.
     share = (k + _DOUBT) / (n + 2 * _DOUBT)
     margin = np.sqrt(share * (1 - share) / (n + 2 * _DOUBT + 1))
     order = np.argsort(margin - share, kind="stable")
@@ -529,7 +530,7 @@ def _guesses(cells: Codes, coins: Codes, choosing: Any, error: float) -> tuple[C
     best = int(promises.argmax())
     chosen = np.zeros(count, dtype=np.bool_)
     chosen[order[: best + 1]] = True
-    # The best prefix is flattered: cells that may well be as good come too, if that costs little.
+    # The best prefix is chosen with bias: add cells that may be as good, if that costs little.
     pooled = right[best] / max(guesses[best], 1)
     wider = chosen | ((n >= _ENOUGH) & (share + 2 * margin >= pooled))
     more, sure = n[wider].sum() * scale, (n * share)[wider].sum() * scale
@@ -540,14 +541,14 @@ def _guesses(cells: Codes, coins: Codes, choosing: Any, error: float) -> tuple[C
 
 
 def lower_share(right: Any, guesses: Any, error: float) -> Floats:
-    """The one-sided lower end of Clopper and Pearson's interval; 0 where nothing was right."""
+    """The one-sided lower end of Clopper and Pearson's interval; 0 if no guess was right."""
     sure = np.maximum(right, 1e-300)
     low = scipy.special.betaincinv(sure, guesses - right + 1, error)
     return np.asarray(np.where(right > 0, low, 0.0))
 
 
 def lower_epsilon(right: int, guesses: int, error: float) -> float:
-    """The largest epsilon that so many right guesses refute, wrongly at most at rate ``error``.
+    """The largest epsilon that this number of right guesses refutes, with error rate ``error``.
 
     >>> round(lower_epsilon(800, 1000, 0.01), 4)
     1.2021
@@ -559,11 +560,11 @@ def lower_epsilon(right: int, guesses: int, error: float) -> float:
 
 
 def excess_seen(epsilon: float, guesses: int, error: float) -> float:
-    """The least addition to epsilon that is seen half the time; infinite with too few guesses."""
+    """The smallest excess of epsilon found half the time; infinite with too few guesses."""
     if lower_epsilon(guesses, guesses, error) <= epsilon:
         return math.inf
-    # The fewest right guesses that refute: half of all audits see as many or more where this is
-    # the median, which for a binomial distribution lies within 1 of its mean.
+    # The fewest right guesses that refute: half of all audits have at least as many if this is the
+    # median, which for a binomial distribution lies within 1 of its mean.
     needed = bisect_right(
         range(guesses), epsilon, key=lambda right: lower_epsilon(right, guesses, error)
     )

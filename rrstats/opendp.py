@@ -1,18 +1,18 @@
-"""OpenDP's JSON of randomized response, read and written; OpenDP itself is not needed.
+"""Read and write OpenDP's JSON of randomized response, without OpenDP itself.
 
-OpenDP writes a measurement as the call that makes it (``dp.serialize``, read by
+OpenDP writes a measurement as the call that creates it (``dp.serialize``, read by
 ``dp.deserialize``):
 
     {"__function__": "make_randomized_response", "__module__": "measurements",
      "__kwargs__": {"categories": ["a", "b"], "prob": 0.75, "T": "String"}, "__version__": "0.16.0"}
 
-Both follow the same distribution: the truth with ``prob``, each other category with
-(1 - prob) / (k - 1), and uniform over all k for a value that is none of them.  `to_json` serves
-every mechanism with that distribution, whatever it is called; what OpenDP has no words for is
-refused.  The order of categories, which OpenDP does not mind, is kept.
-The epsilon that OpenDP computes is not below ours, but for the double nearest to 1/k: there it
-says 0, and ours is the tiny one that the double has.
-Format and limits: OpenDP 0.16 (tried); its constructors `make_randomized_response` and
+Both packages have the same distribution: the true category with ``prob``, each other category with
+(1 - prob) / (k - 1), and the uniform distribution over all k for a value outside the categories.
+`to_json` accepts every mechanism with that distribution, whatever its type; mechanisms that OpenDP
+does not have are refused.  The order of the categories is kept; OpenDP ignores it.
+OpenDP's epsilon is at least ours, except for the double nearest to 1/k: there OpenDP gives 0, and
+ours is the tiny exact epsilon of that double.
+Format and limits: OpenDP 0.16 (tested); its constructors `make_randomized_response` and
 `make_randomized_response_bool`.
 """
 
@@ -36,14 +36,14 @@ CATEGORICAL, BOOLEAN = "make_randomized_response", "make_randomized_response_boo
 
 
 def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
-    """A mechanism as the JSON from which OpenDP makes a measurement of the same probabilities.
+    """Write a mechanism as JSON, from which OpenDP creates a measurement with equal probabilities.
 
     Parameters
     ----------
     mechanism : Mechanism
         k-ary randomized response, or any other mechanism with its transition probabilities.
     version : str
-        The version of OpenDP that is to be named; another OpenDP than that warns.
+        The version of OpenDP to write into the JSON; other versions of OpenDP warn.
 
     Returns
     -------
@@ -53,8 +53,8 @@ def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
     Raises
     ------
     ArgumentValueError
-        Where OpenDP has no such measurement: other probabilities, a prob that is no double,
-        categories that are not all text, all whole numbers (64 bits), or True and False.
+        If OpenDP has no such measurement: for other probabilities, for a prob that is not a
+        double, and unless the categories are all text, all whole numbers (64 bits), or booleans.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
     KRR(['never', 'once', 'often'], prob=0.75)  # epsilon 1.792 per report
     """
     alike = _as_krr(check_instance(mechanism, "mechanism", Mechanism, "a mechanism"))
-    codes = alike.domain.categories  # of a codebook, whose labels reports do not have
+    codes = alike.domain.categories  # for a codebook its codes, as in the reports
     kind = _type_of(codes)
     called = {"categories": list(codes), "prob": alike.prob, "T": kind}
     document = {FUNCTION: CATEGORICAL, MODULE: "measurements", KWARGS: called, VERSION: version}
@@ -72,7 +72,7 @@ def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
 
 
 def _as_krr(mechanism: Mechanism) -> KRR:
-    """The k-ary randomized response with the same probabilities; raises where there is none."""
+    """The k-ary randomized response with the same probabilities; raises if there is none."""
     channel, k = mechanism.channel, mechanism.k
     worst = channel.max_likelihood_ratio
     plain = mechanism.groups is None and mechanism.report_space == mechanism.domain
@@ -85,17 +85,17 @@ def _as_krr(mechanism: Mechanism) -> KRR:
             if alike.channel == channel or entries == cast(MultinomialChannel, channel).entries:
                 return alike
     raise ArgumentValueError(
-        "OpenDP's make_randomized_response gives the truth with a prob that is a double, at "
-        "least 1/k and below 1, and each other category equally likely; found a mechanism of "
-        f"other probabilities: {type(mechanism).__name__} over {k} categories"
+        "OpenDP's make_randomized_response needs a prob that is a double, at least 1/k and below "
+        "1, and each other category equally likely; found a mechanism with other "
+        f"probabilities: {type(mechanism).__name__} over {k} categories"
     )
 
 
 def _type_of(categories: Sequence[Any]) -> str:
-    """OpenDP's name of the categories' type: of numbers the first of i64 and u64 with all of them.
+    """OpenDP's name of the categories' type; for numbers the first of i64 and u64 that holds all.
 
-    A type that holds the categories only would be one in which other answers cannot be asked for:
-    OpenDP raises for them, and quotes them, where it should answer at random.
+    A narrower type could not hold other answers: OpenDP would raise for them, and quote them,
+    instead of giving a random report.
     """
     kinds = {type(category) for category in categories}
     if kinds == {bool}:
@@ -110,32 +110,31 @@ def _type_of(categories: Sequence[Any]) -> str:
                 return kind
     found = sorted(kind.__name__ for kind in kinds)
     raise ArgumentValueError(
-        "OpenDP's categories must be all text (valid Unicode without a zero byte, at which it "
-        "cuts), all whole numbers of 64 bits, or True and False, none of them missing; found "
+        "OpenDP's categories must be all text (valid Unicode; OpenDP cuts text at a zero byte), "
+        "all whole numbers of 64 bits, or True and False, and none may be missing; found "
         f"{' and '.join(found)}"
     )
 
 
 def from_json(text: str | bytes) -> KRR:
-    """The mechanism of a measurement that OpenDP wrote with ``dp.serialize``.
+    """Read the mechanism of a measurement that OpenDP wrote with ``dp.serialize``.
 
     Parameters
     ----------
     text : str or bytes
-        JSON of `make_randomized_response` or `make_randomized_response_bool`; nothing is
-        imported and nothing called.
+        JSON of `make_randomized_response` or `make_randomized_response_bool`; no code in it is
+        imported or called.
 
     Returns
     -------
     KRR
-        Of the second function the categories are [False, True].  Whether OpenDP flips its coin
-        in constant time does not matter here.
+        For the second function the categories are [False, True]; its ``constant_time`` is ignored.
 
     Raises
     ------
     ArgumentValueError
-        For anything else, such as a chain of measurements, and where the text describes no k-ary
-        randomized response (a prob of 1, a category twice).
+        For any other text, such as a chain of measurements, and if the text does not describe a
+        k-ary randomized response (a prob of 1, a repeated category).
 
     Examples
     --------
@@ -143,7 +142,7 @@ def from_json(text: str | bytes) -> KRR:
     ...     ' "__kwargs__": {"prob": 0.75, "constant_time": false}, "__version__": "0.16.0"}')
     KRR([False, True], prob=0.75)  # epsilon 1.099 per report
     """
-    check_instance(text, "text", (str, bytes), "what opendp.prelude.serialize(measurement) gives")
+    check_instance(text, "text", (str, bytes), "the JSON of opendp.prelude.serialize(measurement)")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):  # no JSON, or nested too deeply
@@ -160,7 +159,7 @@ def from_json(text: str | bytes) -> KRR:
     if strange or not known or given.get(MODULE) != "measurements":
         raise ArgumentValueError(
             f"text must be the JSON of OpenDP's {CATEGORICAL} or {BOOLEAN}, with the arguments "
-            "that opendp.prelude.serialize writes; of a chain serialize the measurement in it"
+            "that opendp.prelude.serialize writes; for a chain serialize the measurement in it"
         )
     prob = check_number(called.get("prob"), "prob")
     if boolean:

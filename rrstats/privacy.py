@@ -1,18 +1,18 @@
 """Privacy of one person: the meaning of an epsilon, and the sum of several releases.
 
-`explain` says in plain words what an epsilon means, and `instructions` writes the page by which a
-design is carried out by hand, with dice and cards.  `compose` adds up all reports of one person:
-columns, waves and rows.  Its plain sum holds for the worst outcome.  That outcome may be next to
-impossible, so a smaller epsilon holds but for ``delta``: for every set S of outcomes
-P(S | true answers) <= e^epsilon P(S | others) + delta, with the smallest such delta, the sum of
-(P - e^epsilon Q)_+ over all outcomes.  A delta is no second chance for the person: state the plain
-sum first, and keep delta far below one over the number of people.
+`explain` says in plain words what an epsilon means, and `instructions` writes the page for using a
+design by hand, with dice and cards.  `compose` adds up all reports of one person: columns, waves
+and rows.  Its plain sum holds for the worst outcome, which may be very improbable.  A smaller
+epsilon therefore holds with a ``delta``: for every set S of outcomes
+P(S | true answers) <= e^epsilon P(S | others) + delta.  The smallest such delta is the sum of
+(P - e^epsilon Q)_+ over all outcomes.  With probability delta a person may lose all protection:
+state the plain sum first, and keep delta far below one over the number of people.
 
-The privacy loss of a report is ln(P/Q); losses of independent reports add, whatever the true
-answers have to do with one another, and their masses (P, Q) multiply.  While there are few sums
-of losses the curve is exact but for the last double, in decimals rounded outward.  Beyond that
-losses are split between two points of a grid so that P and Q keep their sums, which tells more,
-never less: an upper bound.
+The privacy loss of a report is ln(P/Q).  Losses of independent reports add for any dependence
+between the true answers, and their masses (P, Q) multiply.  With few sums of losses the curve is
+computed in decimals rounded outward and is exact up to the last double.  With more sums, losses
+are split between two points of a grid so that the sums of P and Q stay the same; this never
+understates the loss, so the curve is an upper bound.
 Sources: Evfimievski, Gehrke and Srikant (2003) for `explain`; Kairouz, Oh and Viswanath (2015);
 Murtagh and Vadhan (2016); Zhu, Dong and Wang (2022) for dominating pairs; Doroshenko, Ghazi,
 Kamath, Kumar and Manurangsi (2022) for the grid.
@@ -76,27 +76,27 @@ _BEYOND = 1e12
 _DELTAS = (1e-9, 1e-6, 1e-3)
 
 _MOST_REPORTS = 100_000
-# So many reports of one matrix without three losses are composed with their own losses.
+# Up to so many reports of one matrix with uneven losses are composed with their own losses.
 _MOST_UNEVEN = 1000
 
-# So many sums of losses are kept one by one.
+# Up to so many sums of losses are kept one by one.
 _MOST_POINTS = 1 << 16
 
-# So many reports of pairs of true answers are compared, and so many of those that differ.
+# Limits on the reports of pairs of true answers, all and different ones, that are compared.
 _MOST_PAIRED, _MOST_DIFFERENT = 1_000_000, 20_000
 
 _DIGITS = 70
-# About so many points has the grid of all reports together.
+# The approximate number of points of the grid of all reports together.
 _GRID = 1 << 18
 
-# The mass of a loss that a grid leaves out: as if it proved the truth.
+# Losses with less mass than this are left out of a grid and counted as infinite.
 _NEGLIGIBLE = Decimal("1e-65")
 
-# Eight roundings: what one step of a sum of positive doubles may lose, relatively.
+# Eight roundings: the relative error of one step of a sum of positive doubles.
 _ULPS = 2.0**-50
 
 _NO_WORST_PAIR = (
-    "no pair of its true answers is the worst everywhere; the least distribution above all pairs"
+    "no pair of its true answers is the worst everywhere; a distribution that bounds all pairs"
 )
 _BY_EPSILON = "binary randomized response of its epsilon (Kairouz, Oh and Viswanath 2015)"
 
@@ -137,13 +137,12 @@ def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
     mechanism : Mechanism
         Any mechanism.
     prior : float, default 0.05
-        Somebody's probability, before seeing the report, that this person's true answer is a
-        given one; in (0, 1).
+        The probability of a true answer of this person before the report is seen, in (0, 1).
 
     Returns
     -------
     str
-        One paragraph.  Its numbers are computed exactly and rounded so that none flatters.
+        One paragraph.  Its numbers are computed exactly and never rounded towards more privacy.
 
     References
     ----------
@@ -153,9 +152,9 @@ def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
     --------
     >>> import rrstats as rr
     >>> print(rr.privacy.explain(rr.KRR(["yes", "no"], 0.75), prior=0.01))
-    Epsilon is 1.099 per report. Seeing a report changes the odds of any true answer by a \
-factor of at most 3. Somebody who gave a certain answer a chance of 1% before seeing the \
-report can give it at most 3% afterwards, and at least 0.33%.
+    Epsilon is 1.099 per report. A report changes the odds of any true answer by a factor of at \
+most 3. A true answer that had probability 1% before the report has probability at most 3% \
+afterwards, and at least 0.33%.
     """
     check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
     # The decimal that was typed, not the double behind it: 5% is 1/20.
@@ -170,29 +169,29 @@ report can give it at most 3% afterwards, and at least 0.33%.
     if factor == 1:
         return (
             "Epsilon is 0 per report: every true answer makes every report equally likely, so "
-            f"whoever gave a certain answer a chance of {chance} before seeing the "
-            "report has no reason to change that. Nothing can be estimated from such reports."
+            f"a true answer that had probability {chance} before the report has the same "
+            "probability afterwards. Nothing can be estimated from such reports."
         )
     highest = before * factor / (before * factor + 1 - before)
     lowest = before / (before + factor * (1 - before))
     return (
-        f"Epsilon is {round_up(Fraction(mechanism.epsilon))} per report. Seeing a report changes "
-        f"the odds of any true answer by a factor of at most {_factor(factor)}. Somebody who gave "
-        f"a certain answer a chance of {chance} before seeing the report can give it "
+        f"Epsilon is {round_up(Fraction(mechanism.epsilon))} per report. A report changes the "
+        f"odds of any true answer by a factor of at most {_factor(factor)}. A true answer that "
+        f"had probability {chance} before the report has probability "
         f"at most {_percent(highest, up=True)} afterwards, and at least "
         f"{_percent(lowest, up=False)}."
     )
 
 
 def _factor(factor: Fraction) -> str:
-    """A factor above 1, rounded up: three digits, and two of what it is above 1."""
+    """A factor above 1, rounded up to three digits; near 1, to two digits of its excess over 1."""
     if factor >= 2:
         return round_up(factor, 3)
     return written(rounded(factor, min(6, 1 - magnitude(factor - 1)), up=True))
 
 
 def _percent(share: Fraction, *, up: bool) -> str:
-    """A share in percent, with two digits of itself or of what is missing to 100%."""
+    """A proportion in percent, with two digits of itself or of its distance to 100%."""
     percent = share * 100
     places = 1 - magnitude(min(percent, 100 - percent))
     if percent > 50:
@@ -217,7 +216,7 @@ _RULES: dict[str, Callable[..., Any]] = {
 
 
 class Draw(NamedTuple):
-    """One draw in secret: its marks and their exact chances, what it takes, and what to do."""
+    """One draw in secret: its marks with their probabilities, the material, and the step."""
 
     outcomes: tuple[tuple[str, Fraction], ...]
     times: int
@@ -227,19 +226,20 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Instructions:
-    """A design in the field: text in a terminal, a page in a notebook and as HTML.
+    """Instructions for a design: text in a terminal, a page in a notebook and as HTML.
 
     Attributes
     ----------
     question : str
         The sensitive question.
     draws : tuple of Draw
-        The respondent's draws, with their exact chances; none where a device draws the report.
+        The respondent's draws, with exact probabilities; empty if a device draws the report.
     rule : callable, optional
-        From having the sensitive answer (its code, where a design treats all answers alike), the
-        unrelated trait where its prevalence is unknown, and the marks drawn, to the report.
+        It returns the report.  Its arguments: whether the true answer is the sensitive one (its
+        code, if the design treats all answers alike); the unrelated trait, if its prevalence is
+        unknown; and the marks drawn.
     blocks : tuple
-        The page.
+        The content of the page.
     """
 
     question: str
@@ -267,7 +267,7 @@ class Instructions:
 def instructions(
     mechanism: Mechanism, question: str, *, group: Hashable = None, unrelated: str | None = None
 ) -> Instructions:
-    """Write what the interviewer prepares and reads, and what the respondent does in secret.
+    """Write the interviewer's and the respondent's instructions for a design.
 
     Parameters
     ----------
@@ -277,20 +277,20 @@ def instructions(
     question : str
         The wording of the sensitive question.
     group : hashable, optional
-        The sample that the page is for, where the design has several.
+        The sample for which the page is written, if the design has several.
     unrelated : str, optional
-        The wording of the second question in designs that have one.  By default a draw answers
-        it, which has exactly the design's probability; a birthday has it only nearly.
+        The wording of the second question, in designs that have one.  By default a draw answers
+        it, with exactly the design's probability; a birthday has only nearly that probability.
 
     Returns
     -------
     Instructions
-        ``print`` it, look at it in a notebook, or write ``to_html()`` into a file and print that.
+        ``print`` it, display it in a notebook, or write ``to_html()`` to a file for the printer.
 
     Notes
     -----
-    Coins, dice and at most 100 cards have exactly the probabilities of the design, of which a
-    double stands for the small fraction beside it: 0.7 is 7 of 10 cards.
+    Coins, dice and at most 100 cards have exactly the probabilities of the design.  A double
+    counts as the simple fraction next to it: 0.7 is 7 of 10 cards.
 
     Examples
     --------
@@ -476,7 +476,7 @@ class Composition:
     releases : tuple of Release
         Each mechanism with the number of its reports in one row of data.
     max_rows_per_person : int, default 1
-        The most rows of one person, as declared.
+        The declared largest number of rows of one person.
     """
 
     releases: tuple[Release, ...]
@@ -484,12 +484,12 @@ class Composition:
 
     @property
     def reports(self) -> int:
-        """Largest number of reports of one person."""
+        """The largest number of reports of one person."""
         return sum(map(self._times, self.releases))
 
     @cached_property
     def epsilon(self) -> float:
-        """The plain sum of the epsilons of all reports, rounded up; infinite where one is."""
+        """The plain sum of the epsilons of all reports, rounded up; infinite if one of them is."""
         return self._spent(self.releases)
 
     def delta(self, epsilon: float) -> float:
@@ -498,19 +498,19 @@ class Composition:
         Parameters
         ----------
         epsilon : float
-            Nats, at least 0.  0 gives the total variation: the most by which the outcomes of
-            two people differ.
+            Nats, at least 0.  0 gives the total variation distance between the outcomes of two
+            people.
 
         Returns
         -------
         float
-            Rounded up; where `is_exact`, at most one double above the exact number.
+            Rounded up; if `is_exact`, at most one double above the exact number.
         """
         value = check_number(epsilon, "epsilon", 0.0, math.inf)
         return 0.0 if value >= self.epsilon < math.inf else self._curve.delta(value)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the smallest epsilon that holds but for a delta.
+        """Return the smallest epsilon that holds with a delta.
 
         Parameters
         ----------
@@ -521,7 +521,7 @@ class Composition:
         Returns
         -------
         float
-            Rounded up; infinite where reports prove the truth with a larger chance than delta.
+            Rounded up; infinite if reports prove a true answer with probability above delta.
         """
         value = check_number(delta, "delta", 0.0, 1.0)
         if not value:
@@ -536,17 +536,17 @@ class Composition:
 
     @property
     def is_exact(self) -> bool:
-        """True where the curve is exact, and not only an upper bound; `bounds` gives reasons."""
+        """True if the curve is exact; otherwise it is an upper bound, and `bounds` says why."""
         return not self.bounds
 
     @property
     def bounds(self) -> tuple[str, ...]:
-        """Reasons why the curve is an upper bound, a sentence each; none where it is exact."""
+        """The reasons why the curve is an upper bound, one sentence each; empty if it is exact."""
         found = []
         for place, (release, loss) in enumerate(zip(self.releases, self._losses, strict=True)):
             name = f"release number {place + 1}" if release.name is None else None
             if loss.bound is not None:
-                found.append(f"{name or f'column {release.name!r}'}: {loss.bound} stands for it")
+                found.append(f"{name or f'column {release.name!r}'}: {loss.bound} replaces it")
         return (*found, *self._curve.bounds)
 
     def to_frame(self, deltas: Iterable[float] = _DELTAS) -> pd.DataFrame:
@@ -555,13 +555,13 @@ class Composition:
         Parameters
         ----------
         deltas : iterable of float, default (1e-9, 1e-6, 1e-3)
-            The deltas of the rows behind the first.
+            The deltas of the rows after the first.
 
         Returns
         -------
         DataFrame
-            Columns delta, epsilon, and share: epsilon's part of the plain sum.  The first row
-            has delta 0, the plain sum.
+            Columns delta, epsilon, and share (epsilon divided by the plain sum).  The first row
+            has delta 0 and the plain sum.
 
         Examples
         --------
@@ -579,7 +579,7 @@ class Composition:
         return pd.DataFrame({"delta": chosen, "epsilon": epsilons, "share": shares})
 
     def by_release(self) -> pd.DataFrame:
-        """Return each release's part of the plain sum.
+        """Return each release's contribution to the plain sum.
 
         Returns
         -------
@@ -616,16 +616,16 @@ class Composition:
 
 
 def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
-    """Add up the privacy of all reports of one person.
+    """Compute the total privacy loss of all reports of one person.
 
     Parameters
     ----------
     mechanisms : list of Mechanism, or mapping from column to Mechanism
-        Every report of one row.  ``(mechanism, times)`` in a mechanism's place is that many
-        reports, as from several waves; so is a mechanism that stands there several times.
+        Every report of one row.  Use ``(mechanism, times)`` for several reports, such as waves, or
+        repeat the mechanism.
     max_rows_per_person : int, default 1
-        The most rows that any one person has in the data, as declared by the design of the
-        study and never counted in the data; it multiplies every report.
+        The largest number of rows of any one person, as the study's design declares it and never
+        counted in the data; it multiplies every report.
 
     Returns
     -------
@@ -636,19 +636,19 @@ def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
     Notes
     -----
     Count every privatized column, every wave, every row of one person, and every release of the
-    same source.  Columns add in full however strongly they hang together, as someone who knows
-    that two columns always agree reads both for one.  Answers that are not among the categories,
-    or missing, are covered: their reports mix those of the categories.  Where missing answers
-    were kept (missing="keep"), who did not answer is published, and no epsilon covers it.
+    same source.  Columns add in full even if they are strongly correlated: for a reader who knows
+    that two columns always agree, both are reports of one answer.  Missing answers and answers
+    outside the categories are covered, because their reports are mixtures of the categories'.
+    With missing="keep" the data publish who did not answer, and no epsilon covers that.
 
-    A wave that only randomizes kept reports anew costs nothing: count the mechanism of the first
-    round once for every distinct true answer.  Keyed reports (``key=``, ``id=``) repeat under the
-    same value: count every distinct value that a person ever had, once; that covers what the
-    values are, and not whether two of them differ.  Reports must be drawn independently.
+    A wave that only randomizes kept reports again costs nothing: count the mechanism of the first
+    round once for every distinct true answer.  Keyed reports (``key=``, ``id=``) repeat for the
+    same value: count every distinct value that a person ever had once.  That covers the values,
+    but not whether two of them differ.  Reports must be drawn independently.
 
-    For k-RR the loss of a report is epsilon, 0, -epsilon with chances p, (k-2) q, q, and losses
-    add.  Many different mechanisms are put on a grid, and mechanisms in which no one pair of true
-    answers is the worst are bounded: `Composition.bounds` says so.
+    For k-RR the loss of a report is epsilon, 0, -epsilon with probabilities p, (k-2) q, q, and
+    losses add.  Many different mechanisms are put on a grid; mechanisms without one worst pair of
+    true answers are bounded.  `Composition.bounds` reports both.
 
     References
     ----------
@@ -672,18 +672,18 @@ def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
     if not 0 < found.reports <= _MOST_REPORTS:
         raise ArgumentValueError(
             f"mechanisms must be at least one and at most {_MOST_REPORTS:,} reports of one person, "
-            f"found {found.reports:,}; data that say nothing have an unknown epsilon, not 0"
+            f"found {found.reports:,}; data without records have an unknown epsilon, not 0"
         )
     return found
 
 
 def _check_max_rows(number: object) -> int:
-    hint = "as declared, never counted in the data"
+    hint = "it is declared by the design, never counted in the data"
     return check_whole_number(number, "max_rows_per_person", 1, hint=hint)
 
 
 def _release(name: Hashable, given: Any) -> Release:
-    """One entry: a mechanism, or a mechanism with the number of its reports."""
+    """One release, from a mechanism or a mechanism with its number of reports."""
     mechanism, times = given if isinstance(given, tuple) and len(given) == 2 else (given, 1)
     rule = f"mechanisms, or (mechanism, times), {A_MECHANISM}"
     check_instance(mechanism, "mechanisms", Mechanism, rule)
@@ -691,21 +691,21 @@ def _release(name: Hashable, given: Any) -> Release:
 
 
 def check_rows_per_person(person: Any, max_rows_per_person: int) -> None:
-    """Raise where some person is in more rows than declared.
+    """Raise if a person has more rows than declared.
 
     Parameters
     ----------
     person : array-like
         A label for the person of each row; none may be missing.
     max_rows_per_person : int
-        The declared most, at least 1.
+        The declared largest number, at least 1.
 
     Raises
     ------
     ArgumentValueError
-        For more rows, and where a row does not say whose it is.  How often a person is in the
-        data is private, and so is the largest such number: no message quotes a label or a count.
-        That it raises tells as much, so it is for the data curator alone.
+        For more rows, and for a row without a label.  A person's number of rows is private, and so
+        is the largest one: no message quotes a label or a count.  The error itself reveals that
+        the limit is exceeded, so this check is for the data curator only.
 
     Examples
     --------
@@ -715,13 +715,13 @@ def check_rows_per_person(person: Any, max_rows_per_person: int) -> None:
     codes = pd.factorize(person if isinstance(person, pd.Series) else pd.Series(person))[0]
     if (codes < 0).any():
         raise ArgumentValueError(
-            "person must name somebody in every row, found missing labels: rows of an unknown "
+            "person must identify a person in every row, found missing labels: rows of an unknown "
             "person cannot be counted"
         )
     if len(codes) and int(np.bincount(codes).max()) > most:
         raise ArgumentValueError(
-            f"some person is in more rows than max_rows_per_person={most} declares; declare the "
-            "most that the study's design allows, or take rows out before privatizing"
+            f"a person has more rows than max_rows_per_person={most} declares; declare the largest "
+            "number that the study's design allows, or remove rows before privatizing"
         )
 
 
@@ -732,11 +732,11 @@ def check_rows_per_person(person: Any, max_rows_per_person: int) -> None:
 class PrivacyLoss:
     """The masses (P, Q) of each privacy loss of one report, the largest loss first.
 
-    Of many pairs of true answers, one distribution stands for all if its delta is nowhere below
-    theirs.  The least such has the concave hull of the pairs' curves (Q(S), P(S)), S any set of
-    reports; where one pair has that curve by itself it is exact.  ``bound`` is None there, else
-    what stands for the pairs.  A report of an answer that was replaced by a uniform one mixes
-    those of the true answers, and delta of a mixture is at most the mixed deltas.
+    One distribution bounds all pairs of true answers if its delta is nowhere below theirs.  The
+    smallest such distribution has the concave hull of the pairs' curves (Q(S), P(S)), S any set of
+    reports.  It is exact if one pair has that curve; ``bound`` is then None, otherwise the name of
+    the distribution.  The report of an answer that was replaced by a uniform one is a mixture of
+    the true answers' reports, and the delta of a mixture is at most the mixture of the deltas.
     """
 
     outcomes: tuple[Outcome, ...]
@@ -744,7 +744,7 @@ class PrivacyLoss:
 
     @classmethod
     def three_points(cls, more: Fraction, less: Fraction) -> PrivacyLoss:
-        """Reports with these chances for the one truth and the other; all else is alike."""
+        """Reports with these probabilities under two true answers; all others are equal."""
         more, less = max(more, less), min(more, less)
         even = 1 - more - less
         if more == less:
@@ -754,18 +754,18 @@ class PrivacyLoss:
 
     @classmethod
     def of_ratio(cls, ratio: Fraction | float) -> PrivacyLoss:
-        """Binary randomized response: above every distribution with at most this ratio."""
+        """Binary randomized response, which bounds every distribution with at most this ratio."""
         truth = ratio / (1 + ratio) if isinstance(ratio, Fraction) else Fraction(1)
         return cls(cls.three_points(truth, 1 - truth).outcomes, _BY_EPSILON)
 
     @property
     def finite(self) -> list[Outcome]:
-        """The outcomes of finite loss; what the truth never makes costs nothing."""
+        """The outcomes of finite loss; outcomes with P = 0 cost nothing."""
         return [(p, q) for p, q in self.outcomes if p and q]
 
     @property
     def is_even(self) -> bool:
-        """True where losses are at equal distances, so that sums of them coincide."""
+        """True if the losses are equally spaced, so that their sums coincide."""
         if len(self.finite) != 3:
             return len(self.finite) < 3
         (p0, q0), (p1, q1), (p2, q2) = self.finite
@@ -775,10 +775,10 @@ class PrivacyLoss:
 def privacy_loss(channel: Channel, times: int = 1) -> PrivacyLoss:
     """The masses of the privacy losses of one report, for the worst pair of true answers.
 
-    Of supports every pair is alike: only whether a report supports the one or the other tells.
-    Of a matrix it is the least distribution above all pairs of classes; where they are too many,
-    that of the worst ratio.  Each person is in one of several samples, and that is public.
-    times : the number of such reports; of too many with uneven losses the worst ratio stands too.
+    In a SupportChannel all pairs are alike: only the support of the two categories matters.
+    For a matrix it is the smallest distribution above all pairs of classes, or with too many pairs
+    that of the worst ratio.  In a StackedChannel the sample of each person is public.
+    times : the number of such reports; for too many with uneven losses the worst ratio is used.
     """
     ratio = channel.max_likelihood_ratio
     if isinstance(channel, SupportChannel):
@@ -796,7 +796,7 @@ def privacy_loss(channel: Channel, times: int = 1) -> PrivacyLoss:
 
 
 def _different_pairs(entries: Entries) -> list[tuple[Outcome, ...]]:
-    """The different pairs of columns, whatever the order of the rows; empty if too many."""
+    """The pairs of columns that differ up to the order of the rows; empty if too many."""
     if len(entries) * len(entries[0]) ** 2 > _MOST_PAIRED:
         return []
     pairs = (tuple(zip(a, b, strict=True)) for a, b in combinations(zip(*entries, strict=True), 2))
@@ -805,7 +805,7 @@ def _different_pairs(entries: Entries) -> list[tuple[Outcome, ...]]:
 
 
 def worst_loss(pairs: Sequence[Sequence[Outcome]]) -> PrivacyLoss:
-    """The least distribution above those of several pairs of truths, each in both directions."""
+    """The smallest distribution above those of pairs of true answers, in both directions."""
     curves = [_curve(pair) for pair in pairs]
     points = {point for curve in curves for point in curve}
     hull = _hull(points | {(1 - p, 1 - q) for q, p in points})
@@ -840,7 +840,7 @@ def _hull(points: Iterable[Point]) -> list[Point]:
 
 
 class _Masses(NamedTuple):
-    """Finite losses by their masses, P from above and Q from below, and P of the infinite ones."""
+    """Masses of finite losses, P rounded up and Q rounded down, and P of the infinite losses."""
 
     p: list[Decimal]
     q: list[Decimal]
@@ -848,7 +848,7 @@ class _Masses(NamedTuple):
 
 
 class _Curve(NamedTuple):
-    """Delta at an epsilon; of an upper bound the reasons."""
+    """Delta at an epsilon; for an upper bound also the reasons."""
 
     delta: Callable[[float], float]
     bounds: tuple[str, ...] = ()
@@ -869,7 +869,7 @@ def _privacy_curve(losses: Iterable[tuple[PrivacyLoss, int]]) -> _Curve:
 
 
 def _power(loss: PrivacyLoss, times: int) -> _Masses:
-    """The masses of equal reports: of one with any losses, or of many with even ones."""
+    """The masses of equal reports: one with any losses, or many with equally spaced ones."""
     sides = [[outcome[side] for outcome in loss.finite] for side in (0, 1)]
     infinite = sum((p for p, q in loss.outcomes if not q), Fraction(0))
     with decimal.localcontext(context(_DIGITS, ROUND_FLOOR)):
@@ -926,7 +926,7 @@ def _product(one: _Masses, other: _Masses) -> _Masses:
 
 
 def _exact_curve(pieces: Sequence[_Masses]) -> _Curve:
-    """The curve of losses that are kept one by one: exact but for the last double."""
+    """The curve of losses that are kept one by one: exact up to the last double."""
     p, q, infinite = reduce(_product, pieces)
     with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
         pairs = sorted(zip(p, q, strict=True), key=lambda pair: pair[1] / pair[0])
@@ -970,7 +970,7 @@ def _grid_curve(pieces: Sequence[_Masses]) -> _Curve:
         first, split = _split(losses, masses, step)
         mass, start = _convolved(mass, split), start + first
         steps += int(np.count_nonzero(split)) + 8
-    # What underflowed on the way is less than 1e-300.
+    # The total that underflowed is less than 1e-300.
     mass = mass * (1 + (steps + len(mass)) * _ULPS) + 1e-300
     # Exact, as the step is a power of two.
     places = (np.arange(len(mass)) + start) * step
@@ -992,7 +992,7 @@ def _grid_curve(pieces: Sequence[_Masses]) -> _Curve:
 
 
 def _finite_losses(piece: _Masses) -> tuple[Floats, Floats, Decimal]:
-    """Each loss, its P, and P of the infinite ones, all from above."""
+    """Each loss, its P, and P of the infinite losses, all rounded up."""
     with decimal.localcontext(context(_DIGITS, ROUND_CEILING)):
         kept = [(p / q, p) for p, q in zip(piece.p, piece.q, strict=True) if p > _NEGLIGIBLE]
         lost = sum((p for p in piece.p if p <= _NEGLIGIBLE), piece.infinite)
@@ -1002,7 +1002,7 @@ def _finite_losses(piece: _Masses) -> tuple[Floats, Floats, Decimal]:
 
 
 def _split(losses: Floats, p: Floats, step: float) -> tuple[int, Floats]:
-    """The first point of the grid, and P on all of them, where P and Q keep their sums.
+    """The first point of the grid and P on all points; the sums of P and Q stay the same.
 
     A loss l with P between the points a and b = a + h has P (1 - e^(a-l)) / (1 - e^-h) at b.
     Differences to points are exact, as the step is a power of two.
@@ -1017,7 +1017,7 @@ def _split(losses: Floats, p: Floats, step: float) -> tuple[int, Floats]:
 
 
 def _convolved(mass: Floats, other: Floats) -> Floats:
-    """The convolution, in as many steps as the shorter has points other than 0."""
+    """The convolution, in one step for each nonzero point of the sparser argument."""
     if np.count_nonzero(other) > np.count_nonzero(mass):
         mass, other = other, mass
     found = np.zeros(len(mass) + len(other) - 1)

@@ -319,7 +319,7 @@ def test_the_report_has_verdict_bound_and_three_bullets():
     verdict, bound, *bullets = repr(found).splitlines()
     assert verdict == "Not refuted: epsilon 1"
     assert bound.startswith("With confidence 0.99 epsilon is at least 0.")
-    heads = ["- Most telling: ", "- Tried: 1,000 records, ", "- No proof: "]
+    heads = ["- Strongest evidence: ", "- Tried: 1,000 records, ", "- No proof: "]
     assert all(b.startswith(head) for b, head in zip(bullets, heads, strict=True))
     assert 0 < found.blind_below < math.inf
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -331,13 +331,13 @@ def test_a_refuted_claim_is_told_in_words():
     text = repr(audit(faulty.quoting_error, CATEGORIES, 1.0, trials=1000, calls=1500))
     assert text.startswith("Refuted: epsilon 1\n")
     assert "the record held" in text
-    assert "Long calls leave out an unknown value ('no category')" in text
+    assert "Long calls omit an unknown value ('no category')" in text
 
 
 def test_few_trials_are_owned_up_to():
     """Where no fault could be seen, the text says so."""
     text = repr(audit(faulty.right, CATEGORIES, 6.0, **SMALL, level=SURE))
-    assert "it is of any size, as so few trials cannot refute epsilon 6" in text
+    assert "of any size (so few trials cannot refute epsilon 6)" in text
 
 
 def test_a_function_that_raises_in_long_calls_alone_is_reported():
@@ -377,7 +377,7 @@ def test_one_output_for_all_is_private_and_the_answers_are_not():
         ({"epsilon": -1.0}, ArgumentValueError, "epsilon"),
         ({"trials": 10}, ArgumentValueError, "trials must be at least 1000, got 10"),
         ({"level": 99}, ArgumentValueError, "level must be in"),
-        ({"fn": "privatize"}, ArgumentValueError, "must give a release.*not callable"),
+        ({"fn": "privatize"}, ArgumentValueError, "must return a release.*not callable"),
         ({"categories": ["a", "a"]}, ValueError, "categories"),
         ({"fn": lambda answers: {"a": 1}}, ArgumentValueError, "without reports: dict"),
         ({"fn": lambda answers: {}["nothing"]}, ArgumentValueError, "found KeyError: 'nothing'"),

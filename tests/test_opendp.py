@@ -119,12 +119,12 @@ def test_near_misses_are_refused():
 @pytest.mark.parametrize(
     ("categories", "message"),
     [
-        (["yes", None], "none of them missing"),
+        (["yes", None], "none may be missing"),
         ([1, "1"], "found int and str"),
         ([0.5, 1.5], "found float"),
         ([0, 2**64], "64 bits"),
         ([-1, 2**63], "64 bits"),
-        (["a\0b", "c"], "without a zero byte"),
+        (["a\0b", "c"], "cuts text at a zero byte"),
         (["\ud800", "c"], "valid Unicode"),
     ],
 )
@@ -148,7 +148,7 @@ def test_types_of_numbers():
     ("text", "message"),
     [
         *(
-            (text, "must be the JSON of OpenDP's make_randomized_response .*; of a chain serialize")
+            (text, "must be the JSON of OpenDP's make_randomized_response .*; for a chain")
             for text in (
                 "{",
                 "[" * 100_000,
@@ -164,7 +164,7 @@ def test_types_of_numbers():
                 changed(WORDS, categories=[]),
             )
         ),
-        (object(), r"serialize\(measurement\) gives, found object"),
+        (object(), r"serialize\(measurement\), found object"),
         (changed(WORDS, prob="0.75"), "must be a number"),
         (changed(WORDS, prob=True), "must be a number"),
         (changed(WORDS, prob=1.0), "prob must be in"),

@@ -899,15 +899,15 @@ def test_rows_of_a_person_are_checked_against_what_is_declared(labels):
         with pytest.raises(ArgumentValueError) as caught:
             check_rows_per_person(column, most)
         assert caught.value.__cause__ is None
-        declared = f"some person is in more rows than max_rows_per_person={most} declares; declare"
-        assert str(caught.value).startswith(f"{declared} the most that the study's design allows")
+        declared = f"a person has more rows than max_rows_per_person={most} declares; declare"
+        assert str(caught.value).startswith(f"{declared} the largest number that")
         assert not any(str(label) in str(caught.value) for label in labels)
 
 
 @pytest.mark.parametrize("lost", [None, math.nan, pd.NA, pd.NaT], ids=str)
 def test_rows_of_nobody_are_refused(lost):
     """A missing label is no person, and is not counted as one; lists are no labels."""
-    with pytest.raises(ArgumentValueError, match="must name somebody in every row"):
+    with pytest.raises(ArgumentValueError, match="must identify a person in every row"):
         check_rows_per_person(pd.Series(["ann", lost, "bob"], dtype=object), 5)
     with pytest.raises(TypeError, match="unhashable") as caught:
         check_rows_per_person(pd.Series([["secret"], ["other"]]), 5)
