@@ -170,6 +170,11 @@ def frame(n=500):
     return data
 
 
+def names(folder):
+    """The names of all that lies in a folder."""
+    return sorted(path.name for path in Path(folder).iterdir())
+
+
 def paths_in(folder):
     """All files below a folder, by relative name."""
     found = Path(folder).rglob("*")

@@ -253,8 +253,7 @@ def test_errors_are_those_of_pandas(engine, name):
         assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["text", "secret"])
-def test_raw_text_is_not_fetched(engine, kind, monkeypatch):
+def test_raw_text_is_not_fetched(engine, monkeypatch):
     """A column of more values than reports can have is refused before they are all fetched.
 
     What comes back stays within the bound: the possible reports and few more.

@@ -21,6 +21,7 @@ import dask  # after importorskip
 import dask.dataframe as dd  # after importorskip
 import pyarrow as pa  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
+from file_samples import names, read_directory  # after importorskip
 
 import rrstats as rr  # after importorskip
 import rrstats.engines.dask as rrd  # after importorskip
@@ -84,15 +85,6 @@ def parts(folder, tables):
     return folder
 
 
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
-
-
-def read(folder):
-    """All parts as one table, in the order of their names."""
-    return pa.concat_tables(pq.read_table(path) for path in sorted(folder.glob("*.parquet")))
-
-
 # -- the sink ------------------------------------------------------------------------------
 
 
@@ -151,7 +143,7 @@ def test_a_worker_killed_while_it_writes_changes_nothing(tmp_path, client):
         tmp_path / "out"
     )
     assert {"in", "in.rrstats-ledger.json", "out"} == {path.name for path in tmp_path.iterdir()}
-    found = read(tmp_path / "out")
+    found = read_directory(tmp_path / "out")
     assert np.array_equal(np.arange(4 * n), found.column("id").to_numpy())
     assert np.array_equal(np.tile(np.arange(n) * 7, 4), found.column("more").to_numpy())
     assert 4 * n == receipt.rows
@@ -418,7 +410,7 @@ def test_columns_of_objects_are_text(tmp_path, in_turn):
     assert object == indexed._meta.index.dtype
     for given in (objects, indexed):
         rrd.privatize_parquet(given, tmp_path / "out", PLAN, overwrite=True)
-        found = read(tmp_path / "out")
+        found = read_directory(tmp_path / "out")
         assert list(words.values()) == found.column("more").to_pylist()
         assert set(WORDS) == set(found.column("answer").to_pylist())
     odd = lazy.assign(more=lazy.id.map(lambda id: {id}, meta=("more", object)))

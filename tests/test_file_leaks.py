@@ -72,11 +72,6 @@ def write_parts(data, path):
     write_parquet(data, path / "y.parquet")
 
 
-def write_csv(data, path):
-    text = data.to_pandas().to_csv(index=False).encode()
-    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
-
-
 def write_quoted(data, path):
     path.write_text(data.to_pandas().to_csv(index=False, quoting=1, lineterminator="\r\n"))
 
@@ -91,9 +86,9 @@ WRITERS = {
         ".feather",
         lambda data, path: data.to_pandas().to_feather(path, compression="uncompressed"),
     ),
-    "csv": (".csv", write_csv),
+    "csv": (".csv", samples.write_text),
     "quoted csv": (".csv", write_quoted),
-    "gzipped csv": (".csv.gz", write_csv),
+    "gzipped csv": (".csv.gz", samples.write_text),
 }
 
 
@@ -230,9 +225,9 @@ LAYOUTS = {
     "one batch": (".feather", partial(feather.write_feather, compression="uncompressed")),
     "lz4": (".arrow", partial(samples.write_feather, compression="lz4")),
     "feather of pandas": (".feather", lambda data, path: data.to_pandas().to_feather(path)),
-    "csv": (".csv", write_csv),
+    "csv": (".csv", samples.write_text),
     "quoted csv": (".csv", write_quoted),
-    "gzipped csv": (".csv.gz", write_csv),
+    "gzipped csv": (".csv.gz", samples.write_text),
 }
 
 

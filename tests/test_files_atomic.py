@@ -5,12 +5,11 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
 import pytest
+from cli_calls import run
 
 from rrstats.errors import FileError
 
@@ -18,6 +17,8 @@ from rrstats.errors import FileError
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 atomic = pytest.importorskip("rrstats.files.atomic")
+from file_samples import names  # after importorskip
+
 Publication = atomic.Publication
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, locks and modes of POSIX")
@@ -54,10 +55,6 @@ def tree(folder):
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 def remove(path):
@@ -424,27 +421,17 @@ def test_a_staging_directory_taken_away_before_it_was_locked_is_made_again(
 
 # -- signals, kills and full disks, for real --------------------------------------------------
 
-HEAD = """
-import os, signal, sys, time
+FULL_DISK = """
+import os, resource, sys
 from pathlib import Path
 from rrstats.files.atomic import Publication
 target = Path(sys.argv[1])
-"""
-
-
-def start(code, target):
-    command = [sys.executable, "-c", HEAD + code, str(target)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-FULL_DISK = """
-import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 from rrstats.errors import FileError
 try:
     with Publication(target) as publication:
         file = publication.open()
-        for _ in range(PIECES):
+        for _ in range(int(sys.argv[2])):
             file.write(bytes(50_000))
         print("written", flush=True)
         publication.publish()
@@ -459,10 +446,9 @@ except FileError as error:
 @pytest.mark.parametrize("pieces", [3, 40])
 def test_a_full_disk_names_the_target_and_leaves_nothing(tmp_path, pieces):
     """RLIMIT_FSIZE, noticed while writing or not before the last bytes leave the buffer."""
-    code = FULL_DISK.replace("PIECES", str(pieces))
-    output, errors = start(code, tmp_path / "out").communicate(timeout=20)
-    assert "" == errors
-    lines = output.splitlines()
+    done = run("-c", FULL_DISK, tmp_path / "out", pieces)
+    assert "" == done.stderr
+    lines = done.stdout.splitlines()
     if pieces == 3:
         assert "written" == lines.pop(0)
     assert f"cannot write {tmp_path / 'out'}: file too large; nothing was published" == lines[0]

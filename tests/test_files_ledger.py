@@ -21,6 +21,8 @@ from rrstats.mechanisms.serialization import ColumnRecord
 pytest.importorskip("pyarrow")
 ledgers = pytest.importorskip("rrstats.files.ledger")
 atomic = pytest.importorskip("rrstats.files.atomic")
+from file_samples import names  # after importorskip
+
 Ledger, digest_of = ledgers.Ledger, ledgers.digest_of
 
 posix = pytest.mark.skipif(os.name != "posix", reason="locks and modes of POSIX")
@@ -47,10 +49,6 @@ def release(ledger, *records, again=False, target="out.csv", digest=None):
     digest = digest or digest_of(ledger.source)
     with ledger.entry(records, target=target, digest=digest, rows=1, again=again):
         pass
-
-
-def names(folder):
-    return sorted(path.name for path in folder.iterdir())
 
 
 # -- what it holds ---------------------------------------------------------------------------

@@ -9,11 +9,10 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import EXAMPLES
 from scripted import Counting
 
 import rrstats as rr
-from rrstats import mechanisms, metadata
+from rrstats import metadata
 from rrstats.data.categories import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.mechanisms.serialization import MOST_LEVELS, ColumnRecord, Mechanisms
@@ -35,19 +34,6 @@ def document_of(record, **changes):
     """A valid document with something changed in its one column."""
     column = {"name": "answer", "mechanism": YES_NO.to_dict(), **record}
     return {"v": 1, "columns": [column], **changes}
-
-
-def test_asking_for_a_mechanism_computes_nothing():
-    """It stands where a mechanism is wanted, and asking computes neither epsilon nor channel."""
-    for make in EXAMPLES.values():
-        fresh = make()
-        for name in ("epsilon", "channel"):
-            fresh.__dict__.pop(name, None)
-        assert mechanisms.is_mechanism(fresh)
-        assert {"epsilon", "channel"} & set(fresh.__dict__) == set()
-        assert fresh is mechanisms.as_mechanism(fresh)
-        assert not mechanisms.is_mechanism(type(fresh))
-        assert isinstance(fresh, rr.Mechanism)
 
 
 def test_fingerprints():

@@ -56,47 +56,34 @@ def test_the_files_are_what_the_code_makes():
 # -- the shipped code ------------------------------------------------------------------------------
 
 
-def check_shipped(design, vector):
+def check_shipped(design, *vectors):
     mechanism = mechanisms.from_dict(design["mechanism"])
-    value = object() if vector["answer"] is None else categories_from_json([vector["answer"]])[0]
-    options = {}
-    if "group" in vector:
-        options["group"] = categories_from_json([vector["group"]])[0]
-    source = told(vector)
-    report = rr.client.report(mechanism, value, rng=source, **options)
-    assert categories_from_json([vector["report"]]) == [report]
-    assert vector["words"] == source.asked, "other words are asked for, or in another order"
-    assert vector["text"] == rr.client.encode_report(mechanism, report)
-    assert report == rr.client.decode_report(mechanism, vector["text"])
-
-
-@pytest.mark.parametrize("name", DESIGNS)
-def test_shipped_reports(name):
-    """The shipped code makes each vector's report and text of its answer and words."""
-    design = DESIGNS[name]
-    assert design["fingerprint"] == client.fingerprint(mechanisms.from_dict(design["mechanism"]))
-    for vector in design["vectors"]:
-        check_shipped(design, vector)
+    for vector in vectors:
+        answer = vector["answer"]
+        value = object() if answer is None else categories_from_json([answer])[0]
+        options = {}
+        if "group" in vector:
+            options["group"] = categories_from_json([vector["group"]])[0]
+        source = told(vector)
+        report = rr.client.report(mechanism, value, rng=source, **options)
+        assert categories_from_json([vector["report"]]) == [report]
+        assert vector["words"] == source.asked, "other words are asked for, or in another order"
+        assert vector["text"] == rr.client.encode_report(mechanism, report)
+        assert report == rr.client.decode_report(mechanism, vector["text"])
 
 
 # -- a client in another language ------------------------------------------------------------------
 
 
-def check_plain(design, vector):
-    words = plain_client.Words(vector["words"])
+def check_plain(design, *vectors):
     described = design.get("drawn_as", design["mechanism"])
-    found = plain_client.report(
-        described, design["fingerprint"], vector["answer"], words, vector.get("group")
-    )
-    assert (vector["report"], vector["text"]) == found
-    assert set(vector["words"]) == words.used
-
-
-@pytest.mark.parametrize("name", DESIGNS)
-def test_plain_reports(name):
-    """A client that knows only docs/client.md makes each vector's report and text."""
-    for vector in DESIGNS[name]["vectors"]:
-        check_plain(DESIGNS[name], vector)
+    for vector in vectors:
+        words = plain_client.Words(vector["words"])
+        found = plain_client.report(
+            described, design["fingerprint"], vector["answer"], words, vector.get("group")
+        )
+        assert (vector["report"], vector["text"]) == found
+        assert set(vector["words"]) == words.used
 
 
 PRIMITIVE = {
@@ -192,11 +179,20 @@ def check_module(design, *vectors):
         assert list(vector["words"]) == used
 
 
-@needs_node
-@pytest.mark.parametrize("name", [name for name in DESIGNS if name.startswith("krr: ")])
-def test_module_reports(name):
-    """The module makes each vector's report and text of its answer and words."""
-    check_module(DESIGNS[name], *DESIGNS[name]["vectors"])
+CASES = [(check, name) for name in DESIGNS for check in (check_shipped, check_plain)]
+CASES += [
+    pytest.param(check_module, name, marks=needs_node)
+    for name in DESIGNS
+    if name.startswith("krr: ")
+]
+
+
+@pytest.mark.parametrize(("check", "name"), CASES)
+def test_reports(check, name):
+    """The shipped code, a client from docs/client.md alone, and the module make each vector's."""
+    design = DESIGNS[name]
+    assert design["fingerprint"] == client.fingerprint(mechanisms.from_dict(design["mechanism"]))
+    check(design, *design["vectors"])
 
 
 @needs_node
