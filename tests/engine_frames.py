@@ -9,6 +9,7 @@ Columns are lists of Python values, None for a missing one; Arrow chooses their 
 from __future__ import annotations
 
 import sys
+import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -103,6 +104,11 @@ def _ibis() -> Any:
         warnings.simplefilter("ignore")  # of an option of pandas 3 that it still asks for
         found.memtable({"a": [1]}).count().to_pyarrow()  # loads the rest
     return found
+
+
+def told(error: BaseException) -> str:
+    """All that an error says, with all that it carries along."""
+    return "".join(traceback.format_exception(error)) + repr(error.__context__)
 
 
 def make(

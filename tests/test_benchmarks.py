@@ -350,9 +350,12 @@ def _write(folder, noise, *, first=0):
 @pytest.mark.usefixtures("_small")
 @pytest.mark.parametrize(
     ("fault", "said"),
-    [("none", ""), ("no noise", "follow the law"), ("shared", "two parts share their noise"),
-     ("other ids", "other columns")],
-)  # fmt: skip
+    [
+        ("no noise", "follow the law"),
+        ("shared", "two parts share their noise"),
+        ("other ids", "other columns"),
+    ],
+)
 def test_the_large_run_stops_at_a_wrong_release(tmp_path, fault, said):
     """The truth itself, one noise for two parts, and changed ids do not pass its check."""
     rows = 10_000 if fault == "no noise" else 20_000  # one part, or two
@@ -362,8 +365,5 @@ def test_the_large_run_stops_at_a_wrong_release(tmp_path, fault, said):
     if fault == "shared":
         noise[1] = noise[0]
     _write(tmp_path, noise, first=int(fault == "other ids"))
-    if not said:
-        _phases(tmp_path, rows, ["check every row"])
-        return
     with pytest.raises(SystemExit, match=said):
         _phases(tmp_path, rows, ["check every row"])

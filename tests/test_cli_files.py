@@ -219,11 +219,9 @@ def test_a_dry_run_reads_no_answer_and_writes_nothing(folder, capsys):
     ("target", "options", "code"),
     [
         ("in.parquet", [], 2),
-        ("out.csv", [], 2),
         ("there.parquet", ["--again"], 1),
         ("there.parquet", ["--again", "--overwrite"], 0),
         ("out.parquet", ["--missing", "keep", "--again"], 0),
-        ("out.parquet", ["--unknown", "raise", "--again"], 1),
         ("out.parquet", [], 1),
     ],
 )

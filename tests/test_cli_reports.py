@@ -77,23 +77,6 @@ def test_estimate_takes_what_says_how_reports_were_made(folder, capsys, file, pl
     assert expected == done(capsys, "estimate", file, "--plan", plan, "--column", "answer")
 
 
-def test_a_plan_that_contradicts_the_file_is_refused(folder, capsys):
-    """As any other argument that does."""
-    Path("other.json").write_text(json.dumps(said(rr.KRR(WORDS, 0.8))))
-    for file in ("out.csv", "out.parquet"):
-        assert "contradicts" in refused(capsys, "estimate", file, "--plan", "other.json")
-
-
-def test_a_lost_sidecar_is_named(folder, capsys):
-    """A CSV file without it says its name and that --plan takes it."""
-    assert "bare.csv.rrstats.json is not beside it; put it there, or give it (in a terminal: " in (
-        refused(capsys, "estimate", "bare.csv")
-    )
-    code, _, err = call(capsys, "describe", "bare.csv")
-    assert 1 == code
-    assert "--plan" in err
-
-
 # -- check ---------------------------------------------------------------------------------
 
 

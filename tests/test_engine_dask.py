@@ -31,7 +31,6 @@ from rrstats.errors import (
     ArgumentValueError,
     FileError,
     MetadataError,
-    MissingPackageError,
     RRStatsError,
     UnknownAnswersError,
 )
@@ -447,7 +446,6 @@ def failing(error, cause=None):
     ("error", "cause", "said"),
     [
         (RuntimeError("PRIVATE"), ModuleNotFoundError(name="PRIVATE"), "cannot import a module"),
-        (RuntimeError("PRIVATE"), MissingPackageError("PRIVATE"), "cannot import a module"),
         (distributed.KilledWorker("PRIVATE", None, 3), None, "workers died.*more of it"),
         (distributed.client.FutureCancelledError("PRIVATE", "x"), None, "lost its cluster"),
         (RuntimeError("PRIVATE"), KeyError("PRIVATE"), "RuntimeError; its message is not shown"),

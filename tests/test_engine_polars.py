@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import importlib
 import sys
-import traceback
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq  # after importorskip
+from engine_frames import told  # after importorskip
 from file_samples import rows_of  # after importorskip
 
 import rrstats as rr  # after importorskip
@@ -31,11 +31,6 @@ def frame(n=1000):
     """Ids, answers of which every tenth is unknown, and a column to filter by."""
     words = [WORDS[i % 4] if i % 10 != 9 else "dunno" for i in range(n)]
     return pl.DataFrame({"id": range(n), "answer": words, "age": [i % 90 for i in range(n)]})
-
-
-def told(error):
-    """All that an error says, with all that it carries along."""
-    return "".join(traceback.format_exception(error)) + repr(error.__context__)
 
 
 def test_the_sink_writes_each_row_once_in_its_order(tmp_path):

@@ -8,7 +8,6 @@ import itertools
 import json
 import re
 import time
-import traceback
 from pathlib import Path
 from unittest import mock
 
@@ -21,6 +20,7 @@ from rrstats.mechanisms.serialization import ColumnRecord
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # after importorskip
 import spark_session  # after importorskip
+from engine_frames import told  # after importorskip
 
 import rrstats as rr  # after importorskip
 
@@ -74,11 +74,6 @@ def in_pandas(frame):
 def parts_of(folder):
     """The files of a data set as tables, in their order."""
     return [pq.read_table(file) for file in sorted(folder.glob("part-*.parquet"))]
-
-
-def told(error):
-    """All that an error says, with all that it carries along."""
-    return "".join(traceback.format_exception(error)) + repr(error.__context__)
 
 
 def test_a_failing_first_attempt_releases_every_record_once(spark, rrs, tmp_path):

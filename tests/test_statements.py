@@ -451,7 +451,6 @@ def test_a_chance_is_close_in_odds():
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        ("a b", "a b"),
         ("a\tb\n", "a\\tb\\n"),
         ("\x1b]0;x\x07", "\\x1b]0;x\\x07"),
         ("\u202eabc", "\\u202eabc"),

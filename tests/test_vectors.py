@@ -91,16 +91,19 @@ PRIMITIVE = {
         "heads",
         lambda words, v: samplers.coin(words, 0, 0, 1, prob=Fraction(v["prob"])),
         lambda words, v: plain_client.coin(words, 0, Fraction(v["prob"])),
+        "rr.coin(words, 0, rr.exact(one.prob))",
     ),
     "below": (
         "value",
         lambda words, v: samplers.below(words, 0, 0, 1, bound=v["bound"]),
         lambda words, v: plain_client.below(words, 0, v["bound"]),
+        "rr.below(words, 0, one.bound)",
     ),
     "cells": (
         "cell",
         lambda words, v: samplers.cells(words, 0, 0, 1, cuts=[*map(Fraction, v["cuts"])]),
         lambda words, v: plain_client.cells(words, 0, [*map(Fraction, v["cuts"])]),
+        "rr.cells(words, 0, one.cuts.map(rr.exact))",
     ),
 }
 
@@ -108,7 +111,7 @@ PRIMITIVE = {
 @pytest.mark.parametrize("kind", PRIMITIVE)
 def test_primitives(kind):
     """Both make what the vectors say, of the words that they say, and use all of these."""
-    result, shipped, plain = PRIMITIVE[kind]
+    result, shipped, plain, _ = PRIMITIVE[kind]
     for vector in PRIMITIVES[kind]:
         source, words = told(vector), plain_client.Words(vector["words"])
         assert [vector[result]] == shipped(source, vector).tolist()
@@ -196,19 +199,12 @@ def test_reports(check, name):
 
 
 @needs_node
-@pytest.mark.parametrize(
-    ("kind", "code"),
-    [
-        ("coin", "rr.coin(words, 0, rr.exact(one.prob))"),
-        ("below", "rr.below(words, 0, one.bound)"),
-        ("cells", "rr.cells(words, 0, one.cuts.map(rr.exact))"),
-    ],
-)
-def test_module_primitives(kind, code):
+@pytest.mark.parametrize("kind", PRIMITIVE)
+def test_module_primitives(kind):
     """The module's primitives make what the vectors say, of the words that they say."""
-    vectors = PRIMITIVES[kind]
-    expected = [[vector[PRIMITIVE[kind][0]], list(vector["words"])] for vector in vectors]
-    assert expected == in_node(code, vectors)
+    result, _, _, code = PRIMITIVE[kind]
+    expected = [[vector[result], list(vector["words"])] for vector in PRIMITIVES[kind]]
+    assert expected == in_node(code, PRIMITIVES[kind])
 
 
 @needs_node
