@@ -802,6 +802,9 @@ def test_small_whole_numbers_do_not_overflow_in_formulas(kind):
         logit(formula, frame, mechanism=DICE) for frame in (wide.astype({"age": kind}), wide)
     )
     assert wanted.params.equals(found.params)
+    powers = "answer ~ I(age^-1) + I((age / 10)^2) + I(age^11)"
+    real = logit(powers, wide.astype({"age": float}), mechanism=DICE)
+    assert real.params.equals(logit(powers, wide.astype({"age": kind}), mechanism=DICE).params)
 
 
 def test_without_formulaic_arrays_are_named_as_the_way(monkeypatch):

@@ -115,6 +115,7 @@ class DesignMatrix:
     text, columns : the formula and the columns of its data, for errors.
     plain : columns that the formula uses as they stand.  factors : those used as ``C(column)``
     alone.  jumps : columns in a transform that has no slope, and that transform.
+    powers : columns in a transform with a power, which are real numbers there, as in R.
     matrix : (rows, p) finite numbers, once it is made.  names : of its p columns.
     """
 
@@ -127,6 +128,7 @@ class DesignMatrix:
     plain: frozenset[str] = frozenset()
     factors: frozenset[str] = frozenset()
     jumps: Mapping[str, str] = field(default_factory=dict)
+    powers: frozenset[str] = frozenset()
     names: tuple[str, ...] = ()
     matrix: Floats = field(default_factory=lambda: np.empty((0, 0)))
 
@@ -279,7 +281,8 @@ class DesignMatrix:
         if kind == "decimal":
             return column.astype(np.float64)
         if column.dtype.kind in "iu":  # in int8 60**2 is 16
-            return column.astype(np.int64 if column.max() < 1 << 63 else np.float64)
+            wide = column.name in self.powers or column.max() >= 1 << 63
+            return column.astype(np.float64 if wide else np.int64)
         if isinstance(column.dtype, np.dtype | pd.PeriodDtype | pd.DatetimeTZDtype):
             return column
         values = column.to_numpy(dtype=object, na_value=np.nan)
@@ -385,6 +388,7 @@ def _formula_covariates(formula: str, data: pd.DataFrame, whole: frozenset[str])
         plain=frozenset(name for name, plain, _ in uses if plain),
         factors=frozenset(used) - other,
         jumps={name: text for name, plain, text in uses if not (plain or _is_smooth(text))},
+        powers=frozenset(name for name, _, text in uses if "**" in text),
     )
 
 
