@@ -7,9 +7,9 @@
 - `plot_lines`: one line for each column, such as the power of several designs
 - `plot_bars`: one bar for each row, such as the people that each design takes
 
-Each draws on the Axes given, or on new ones.  The colours are those of Okabe and Ito (2008), which
-colour-blind readers tell apart; markers, dashes and direct labels say the same in grey print.
-Text and rules take their colour from the Axes, so that dark styles work.
+Each function draws on the given Axes, or on new ones.  The colours are those of Okabe and Ito
+(2008), which colour-blind readers can distinguish; markers, dashes and direct labels work in grey.
+Text and lines take their colour from the Axes, so that dark styles work.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 _MARKERS, _DASHES = "os^DvPX", ("-", "--", "-.", ":")
 
 _CAP = 13
-"""Points from end to end of an interval's cap: more than the largest dot, which cannot hide it."""
+"""Length of an interval's cap in points: more than the largest dot, so that it stays visible."""
 
 _TALLEST, _MOST_CELLS = 40.0, 400
-"""Inches of a picture, and cells of a table."""
+"""Maximum height of a picture in inches, and maximum cells of a table."""
 
 _UNSURE = 0.9
-"""An interval of this width says next to nothing."""
+"""Cells with an interval of at least this width are hatched."""
 
 
 class PlotOptions(TypedDict, total=False):
     """Options of pictures with rows.
 
     figsize : width and height of new Axes in inches.
-    title : text above the picture, instead of its own.
+    title : text above the picture, instead of the default.
     sort : whether rows are sorted, the largest number first.
-    top : so many rows only, those with the largest absolute numbers.
+    top : the number of rows to draw, those with the largest absolute numbers.
     """
 
     figsize: tuple[float, float] | None
@@ -61,7 +61,7 @@ class PlotOptions(TypedDict, total=False):
 
 
 def require_matplotlib() -> None:
-    """Raise MissingPackageError where pictures cannot be drawn."""
+    """Raise MissingPackageError without matplotlib."""
     if find_spec("matplotlib") is None:
         raise MissingPackageError("plots need matplotlib: pip install matplotlib")
 
@@ -109,7 +109,7 @@ def plot_intervals(
     Raises
     ------
     ArgumentTypeError
-        `ax` is no matplotlib Axes.
+        `ax` is not a matplotlib Axes.
     ArgumentValueError
         There are no rows.
     """
@@ -255,8 +255,8 @@ def plot_cells(
     Returns
     -------
     Axes
-        Cells in shades of one blue.  A cell is hatched and pale where its interval reaches 0 or
-        says next to nothing: do not read its shade.
+        Cells in shades of one blue.  A cell is hatched and pale if its interval reaches 0 or is
+        very wide: its shade is not reliable.
 
     Raises
     ------

@@ -621,7 +621,7 @@ def test_a_category_that_nobody_holds_is_said_and_not_printed_as_a_number():
     assert np.isnan(fit.params["x[T.yes]"])
     assert np.isnan(fit.bse["x[T.yes]"])
     assert y.mean() == pytest.approx(fit.params["Intercept"], abs=1e-5)
-    with pytest.warns(LowPrecisionWarning, match="within noise of 0"):
+    with pytest.warns(LowPrecisionWarning, match="are not reliable"):
         linear(y, frame, covariates={"x": COIN})
 
 

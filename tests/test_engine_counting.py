@@ -231,7 +231,7 @@ ERRORS = {
         "with a frame, by is the name of one of its columns, found Series",
     ),
     "columns left out": (lambda f: rr.tally(f, M), "give one column as columns='name'"),
-    "no mechanism": (lambda f: rr.tally(f, columns="answer"), "do not say how they were made"),
+    "no mechanism": (lambda f: rr.tally(f, columns="answer"), "no record of their mechanism"),
     "mapping of others": (tallied("answer", {"answer": M, "second": YES}), "found also"),
     "bad weights": (tallied("answer", weights="bad"), "found 3 of 360 missing, negative or beyond"),
     "weights in words": (tallied("answer", weights="region"), "weights must be numbers"),

@@ -382,9 +382,9 @@ BAD = [
     # counts and n
     (lambda: debias_counts([50, -1, 20], 0.7), "reported must be finite numbers of at least 0"),
     (lambda: debias_counts(30, 0.7, k=3), "need n"),
-    (lambda: debias_counts(30, 0.7, k=3, n=20), "counts of n = 20 reports, found 30"),
+    (lambda: debias_counts(30, 0.7, k=3, n=20), "counts of n = 20 reports, found counts up to 30"),
     (lambda: debias_counts(COUNTS, 0.7, n=200), "n = 200 reports, .* up to 100"),
-    (lambda: confidence_interval([50.5, 29.5, 20], 0.7), "whole counts"),
+    (lambda: confidence_interval([50.5, 29.5, 20], 0.7), "whole numbers, because"),
     (lambda: confidence_interval(COUNTS, 0.7, level=95), "level must be in .*write 0.95 for 95%"),
     (lambda: confidence_interval(COUNTS, 0.7, method="normal"), "method must be one of"),
     (lambda: confidence_interval(COUNTS, 0.7, target="sample"), "target must be"),

@@ -133,7 +133,7 @@ def test_true_answers_are_no_reports():
 def test_impossible_reports_are_refused():
     """A report that the design never makes is not explained away."""
     never = rr.MatrixDesign(["a", "b"], [[0.75, 0.25], [0.25, 0.75], [0, 0]])
-    with pytest.raises(ArgumentValueError, match="3 of 103 counts hold reports that this design"):
+    with pytest.raises(ArgumentValueError, match="3 of 103 reports are impossible in this design"):
         rr.estimate(rr.Tally.from_counts([60, 40, 3], never))
     found = rr.estimate(rr.Tally.from_counts([40, 60, 0], never)).mle().proportions
     assert found.tolist() == pytest.approx([0.3, 0.7])

@@ -162,7 +162,8 @@ def test_reports_are_no_groups_and_no_numbers():
     frame = pd.DataFrame({"a": ["no", "yes"] * 20, "b": [0, 1] * 20})
     released = frame.rr.privatize({"a": rr.KRR(["no", "yes"], 0.75), "b": rr.KRR([0, 1], 0.75)})
     with pytest.raises(
-        ArgumentValueError, match="by must be ordinary values, and 'b' holds reports"
+        ArgumentValueError,
+        match="by must be ordinary values, found reports of the privatized column 'b'",
     ):
         released.rr.estimate("a", by="b")
     with pytest.raises(ArgumentValueError, match="values must be ordinary values"):

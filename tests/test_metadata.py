@@ -198,7 +198,7 @@ def test_categories_without_a_json_form():
     with pytest.raises(MetadataError, match="epsilon is unknown"):  # not that of one column
         _ = out.rr.epsilon
     assert out.rr.tally("day", list(days), 0.75).n == 10
-    with pytest.raises(ArgumentTypeError, match="do not say how they were made"):
+    with pytest.raises(ArgumentTypeError, match="no record of their mechanism"):
         out.rr.tally("day")
 
 

@@ -113,7 +113,7 @@ def test_lost(name):
     assert other.rr.mechanisms == {}
     with pytest.raises(MetadataError, match="epsilon is unknown"):
         _ = other.rr.epsilon
-    with pytest.raises(ArgumentTypeError, match=r"do not say how .* Give the mechanism"):
+    with pytest.raises(ArgumentTypeError, match=r"no record of their .* Give the mechanism"):
         other.rr.estimate("answer")
     expected = rr.estimate(list(other["answer"]), YES_NO).to_frame()
     pd.testing.assert_frame_equal(expected, other.rr.estimate("answer", YES_NO).to_frame())
@@ -304,7 +304,7 @@ def test_an_assigned_column_names_the_call_that_helps():
     df["v"] = reports
     for lost in (df, df[["vote"]].assign(v=reports)):
         for use in (lambda lost=lost: lost.rr.estimate("v"), lost["v"].rr.estimate):
-            with pytest.raises(ArgumentTypeError, match="of column 'v' do not say") as caught:
+            with pytest.raises(ArgumentTypeError, match="of column 'v' have no record") as caught:
                 use()
             assert "df = rr.metadata.carry(df, reports, names={old: 'v'})" in str(caught.value)
             assert len(str(caught.value)) < 300

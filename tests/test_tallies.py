@@ -96,7 +96,7 @@ def test_mechanism_by_arguments():
     by_epsilon = rr.KRR(M.categories, epsilon=1.0)
     assert rr.tally(REPORTS, M) == rr.tally(REPORTS, M.categories, 0.75)
     assert rr.tally(REPORTS, by_epsilon) == rr.tally(REPORTS, M.categories, epsilon=1.0)
-    with pytest.raises(ArgumentTypeError, match="do not say how they were made"):
+    with pytest.raises(ArgumentTypeError, match="no record of their mechanism"):
         rr.tally(REPORTS)
 
 

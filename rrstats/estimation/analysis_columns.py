@@ -1,11 +1,11 @@
-"""Columns for analysis: reports of a mechanism beside ordinary values that stand as they are.
+"""Columns for analysis: reports of a mechanism, and ordinary values.
 
-A `Variable` is one column read as the cells that a tally counts.  Of a private one its mechanism's
-channel says what a cell tells of the true answer; an ordinary one is its own truth.  Groups,
-tables, tests and regressions read all their columns here, in blocks, so that they treat both kinds
-alike and hold no more than codes.
-Which columns are private is declared by a mechanism or by what the data say of themselves; whatever
-else stands in a frame is taken as it stands.
+A `Variable` is one column, read as codes of the cells that a tally counts.  The channel of a
+mechanism relates the cells of a private column to the true answer; an ordinary column holds true
+values.  Groups, tables, tests and regressions read all columns here, in blocks, so that they treat
+both kinds alike and hold only codes.
+A column is private if a mechanism is given for it or its data have a record of one; all other
+columns are ordinary.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
 def mechanism_of(
     reports: Any, mechanism: Any, prob: float | None, epsilon: float | None
 ) -> Mechanism:
-    """The mechanism of reports: from the arguments, from what the reports say, or both.
+    """The mechanism of reports: from the arguments, from their record, or both.
 
-    reports : with ``attrs`` and ``name``, where they say something.
-    Raises ArgumentTypeError where there is neither, MetadataError where they disagree.
+    reports : may have ``attrs`` and ``name``.
+    Raises ArgumentTypeError if there is neither, MetadataError if they disagree.
     """
-    silence = "pandas drops that when a column is assigned, merged or read; few engines keep it."
+    silence = "pandas loses it when a column is assigned, merged or read; few engines keep it."
     attrs, name = getattr(reports, "attrs", None) or {}, getattr(reports, "name", None)
     said = any(one is not None for one in (mechanism, prob, epsilon))
     given = as_mechanism(mechanism, prob, epsilon) if said else None
@@ -67,13 +67,14 @@ def mechanism_of(
     if given is None:
         others = [record.name for record in read(attrs)]
         if others:
-            silence = f"the data speak of {others}, not of {name!r}; was it renamed?"
-        whose = "these reports do" if name is None else f"the reports of column {name!r} do"
+            silence = f"the records are of {others}, not of {name!r}; was it renamed?"
+        whose = "these reports" if name is None else f"the reports of column {name!r}"
         old = repr(others[0]) if len(others) == 1 else "old"
         named = "" if name is None else f", names={{{old}: {name!r}}}"
         raise ArgumentTypeError(
-            f"{whose} not say how they were made: {silence}  Give the mechanism, of true answers "
-            f"rr.surveys.direct([...]), or put it back: df = rr.metadata.carry(df, reports{named})"
+            f"{whose} have no record of their mechanism: {silence}  Give the mechanism (for true "
+            "answers rr.surveys.direct([...])), or restore the record: df = "
+            f"rr.metadata.carry(df, reports{named})"
         )
     return given
 
@@ -189,7 +190,7 @@ class Variable(ReportModel):
         """(rows,) the cell of each row, and m where it is missing."""
         if not self.is_multinomial:
             raise ArgumentValueError(
-                "a report that names several categories falls into no single cell; use scores"
+                "a report that names several categories has no single cell; use scores"
             )
         return self._answers(part, self.m, lambda codes: self.flat(codes)[1])
 
@@ -279,8 +280,8 @@ def refuse_reports(column: Any, name: str, way: str) -> None:
     """
     if isinstance(column, pd.Series) and find(column.attrs, column.name) is not None:
         raise ArgumentValueError(
-            f"{name} must be ordinary values, and {column.name!r} holds reports of a privatized "
-            f"column, which are not what people are: {way}; to take the reports as they stand give "
+            f"{name} must be ordinary values, found reports of the privatized column "
+            f"{column.name!r}, which are not true values: {way}; to use the reports as values give "
             f"{name}.to_numpy()"
         )
 
@@ -295,10 +296,10 @@ def refuse_renamed(frame: pd.DataFrame, name: Hashable) -> None:
     levels = ordinary(column_of(frame, name)).categories if gone else ()
     if suspects := [record.name for record in gone if levels and _may_be(record, levels)]:
         raise MetadataError(
-            f"column {name!r} may hold reports: the frame speaks of a privatized column "
-            f"{suspects[0]!r} that is not there (renamed, or merged?), and every value of "
+            f"column {name!r} may hold reports: the frame has a record of a privatized column "
+            f"{suspects[0]!r}, but no such column (renamed, or merged?), and every value of "
             f"{name!r} is one of its reports; give its mechanism, or "
-            "rr.surveys.direct(categories) where it holds true answers"
+            "rr.surveys.direct(categories) if it holds true answers"
         )
 
 
@@ -331,8 +332,8 @@ def ordinary(values: Any, *, name: Hashable = None) -> Variable:
         with suppress(TypeError):
             return _leveled(named, *pd.factorize(column, sort=sort))
     raise ArgumentTypeError(
-        "an ordinary column must hold values that can be told apart (hashable), found others, such "
-        "as lists"
+        "an ordinary column must hold hashable values, such as texts and numbers, found others, "
+        "such as lists"
     )
 
 

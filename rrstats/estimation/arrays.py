@@ -1,12 +1,12 @@
 """Unbiased proportions and counts, their variances and intervals, from arrays.
 
-For k-RR the share of reports of v is s = q + f (p - q), so f = (s - q) / (p - q): unbiased, and
-outside [0, 1] now and then; nothing is clipped silently.  Every variance names its target:
-``"population"`` (s(1-s) / (p-q)^2 over n: the people were sampled) or ``"rows"``
+For k-RR the proportion of reports of v is s = q + f (p - q), so f = (s - q) / (p - q): unbiased and
+sometimes outside [0, 1]; nothing is clipped silently.  Every variance has a target:
+``"population"`` (s(1-s) / (p-q)^2 over n: the people are a sample) or ``"rows"``
 ([f p(1-p) + (1-f) q(1-q)] / (p-q)^2 over n: only the noise is random); they differ by f(1-f)/n.
-Counts are always about the rows.  The public place of the functions of k-RR is
-`rrstats.estimators`; those of any channel stand below them, and take the counts of the m cells that
-a tally has, of n reports, which in several samples say how large each sample is.
+Counts are always about the rows.  `rrstats.estimators` exports the functions of k-RR; the functions
+for any channel come after them.  They take the counts of the m cells of a tally of n reports; with
+several samples these counts also give the size of each sample.
 Sources: Warner (1965); Wang, Blocki, Li and Jha (2017), eq. 2 and 3; OpenDP's user guide.
 """
 
@@ -81,8 +81,8 @@ def _check_sums(naive: Floats) -> None:
     wide = min(0.05, max(0.01, 0.001 * naive.shape[-1])) + 1e-9
     if (np.abs(sums - 1) > wide).any():
         raise ArgumentValueError(
-            "naive shares of all k categories must sum to 1 along the last axis, found "
-            f"{sums.min(initial=1):.6g} to {sums.max(initial=1):.6g}; for some of them give k, "
+            "naive must sum to 1 along the last axis, over all k categories, found "
+            f"{sums.min(initial=1):.6g} to {sums.max(initial=1):.6g}; for some categories give k, "
             "for counts use debias_counts"
         )
 
@@ -99,8 +99,8 @@ def _size(counts: Floats, n: Any, k: int | None) -> Any:
     n, most = check_count(n, "n"), counts.max(initial=0.0)
     if most > n or (k is None and not np.allclose(totals, n, rtol=1e-9, atol=1e-6)):
         raise ArgumentValueError(
-            f"reported must be counts of n = {n} reports, found {most:.6g} at most, in all up to "
-            f"{np.max(totals, initial=0.0):.6g}; for some of the categories give k"
+            f"reported must be counts of n = {n} reports, found counts up to {most:.6g} and sums "
+            f"up to {np.max(totals, initial=0.0):.6g}; for some of the categories give k"
         )
     return n
 
@@ -121,7 +121,7 @@ def debias_proportions(
     Parameters
     ----------
     naive : float or array-like of shape (..., k)
-        Proportions of reports; of one category, or of some, with ``k``.
+        Proportions of reports; for one or some of the categories give ``k``.
     prob : float, optional
         P(report = truth).
     epsilon : float, optional
@@ -138,9 +138,9 @@ def debias_proportions(
     Raises
     ------
     ArgumentValueError
-        For proportions outside [0, 1] or not summing to 1.
+        Proportions are outside [0, 1] or do not sum to 1.
     NotIdentifiableError
-        For prob = 1/k.
+        The prob is 1/k.
 
     References
     ----------
@@ -174,7 +174,7 @@ def debias_counts(
     Parameters
     ----------
     reported : float or array-like of shape (..., k)
-        Counts of reports; of some of the categories with ``k`` and ``n``.
+        Counts of reports; for some of the categories give ``k`` and ``n``.
     prob, epsilon, k
         As for `debias_proportions`.
     n : int, optional
@@ -221,7 +221,7 @@ def debias_reports(
     Raises
     ------
     ArgumentValueError
-        For reports outside the categories.
+        Reports are outside the categories.
 
     References
     ----------
@@ -260,7 +260,7 @@ def proportion_variance(
         "population": s(1-s) / ((p-q)^2 (n - ddof)) with s = q + f(p-q); "rows":
         [f p(1-p) + (1-f) q(1-q)] / ((p-q)^2 n).  The first exceeds the second by f(1-f)/n.
     ddof : int
-        Taken off n for "population".
+        Subtracted from n for "population".
 
     Returns
     -------
@@ -333,14 +333,14 @@ def confidence_interval(
     reported, prob, epsilon, n, k
         As for `debias_counts`; counts must be whole.
     level : float
-        Confidence.
+        Confidence level.
     method : str
-        "clopper-pearson" (never below its level), "wilson", "agresti-coull", "blaker",
-        "likelihood-ratio", or "wald" as R's packages print it.
+        "clopper-pearson" (coverage at least its level), "wilson", "agresti-coull", "blaker",
+        "likelihood-ratio", or "wald" as in R's packages.
     simultaneous : bool
-        All k categories together (Bonferroni; for k = 2 both say the same).
+        Whether the level holds for all k categories together (Bonferroni; not needed for k = 2).
     target : {"population", "rows"}
-        "rows" are just these n, by the exact distribution.
+        "rows" means just these n people; intervals use the exact distribution.
 
     Returns
     -------
@@ -357,10 +357,10 @@ def confidence_interval(
     channel = _channel(counts.shape, prob, epsilon, k)
     if (counts != np.floor(counts)).any():
         raise ArgumentValueError(
-            "reported must be whole counts: intervals rest on how many people answered"
+            "reported must be whole numbers, because intervals need counts of people"
         )
     size = _size(counts, n, k)
-    _ = channel.gap  # raises NotIdentifiableError where nothing can be said
+    _ = channel.gap  # may raise NotIdentifiableError
     low, high = (np.asarray(float(p)) for p in (channel.prob_other, channel.prob_truth))
     one = BinomialRates(low, high, channel.k == 2)
     options: Any = {"level": level, "method": method, "simultaneous": simultaneous}
@@ -417,7 +417,7 @@ def interval_of_counts(
 
 
 def level_of_each(level: float, simultaneous: bool, statements: int) -> float:
-    """The confidence of each of some statements that hold together, or alone (Bonferroni)."""
+    """The confidence level of each of several intervals, jointly (Bonferroni) or separately."""
     level = check_level(level)
     together = check_bool(simultaneous, "simultaneous") and statements > 1
     return 1 - (1 - level) / statements if together else level
@@ -438,8 +438,8 @@ def check_possible(channel: Channel, counts: NDArray[Any]) -> None:
     never = int(np.asarray(counts)[~transition_matrix(channel).any(axis=1)].sum())
     if never:
         raise ArgumentValueError(
-            f"{never} of {int(np.sum(counts))} counts hold reports that this design never "
-            "makes; give the mechanism that made them"
+            f"{never} of {int(np.sum(counts))} reports are impossible in this design; give the "
+            "mechanism that made them"
         )
 
 
@@ -508,9 +508,9 @@ def _split(channel: StackedChannel, counts: NDArray[Any]) -> list[tuple[Channel,
 def _separable_covariance(
     channel: StackedChannel, counts: NDArray[Any], n: int, target: str, *, ddof: int
 ) -> Floats:
-    """Of samples that stand alone: the covariance of all scores over n - ddof.
+    """For samples that each identify the proportions: the covariance of all scores over n - ddof.
 
-    For the population that takes differences between samples for noise.
+    For the population, differences between samples are counted as noise.
     """
     rows = check_target(target) == "rows"
     if not n or (not rows and n <= ddof):
@@ -531,10 +531,10 @@ def _separable_covariance(
 def _joint_covariance(
     channel: StackedChannel, counts: NDArray[Any], n: int, target: str, *, ddof: int
 ) -> Floats:
-    """Of samples that need one another: the sum over samples, each over its size less ddof.
+    """For samples that identify proportions only together: a sum over samples, size - ddof each.
 
-    Among just these rows, where people came into samples by chance, less what sampling the rows
-    themselves would add: Neyman (1923), with the product of proportions less the variance it holds.
+    For target "rows" with people assigned to samples at random, it subtracts the variance of
+    sampling the rows: Neyman (1923), with the product of proportions corrected for its variance.
     """
     rows = check_target(target) == "rows"
     sizes = sample_sizes(channel, counts, n)
@@ -556,14 +556,14 @@ def _joint_covariance(
 
 
 def has_scores(channel: Channel) -> bool:
-    """True where a single report has a score: not where samples need one another."""
+    """True where each report has a score: False if samples identify proportions only together."""
     return not isinstance(channel, StackedChannel) or channel.is_separable
 
 
 def score_variances(channel: Channel, counts: NDArray[Any]) -> Floats | None:
     """(k, classes) variance of the scores of people of one class; None without `has_scores`.
 
-    counts : of which only the sizes of the samples matter.
+    counts : only the sizes of the samples are used.
     """
     if not has_scores(channel):
         return None
@@ -585,7 +585,7 @@ def score_variances(channel: Channel, counts: NDArray[Any]) -> Floats | None:
 def condition_number(channel: Channel) -> float:
     """The factor by which the estimate amplifies noise; 1 / |p - q| for k-RR and supports.
 
-    Of samples that stand alone that of the least informative one.
+    For samples that each identify the proportions, the largest of their condition numbers.
     """
     if isinstance(channel, SupportChannel):
         return 1 / abs(channel.gap)
@@ -596,9 +596,9 @@ def condition_number(channel: Channel) -> float:
 
 
 def implausible(channel: Channel, counts: NDArray[Any], n: int) -> Booleans:
-    """(k,) which counts of n respondents no true proportions explain; false but once in 1e9.
+    """(k,) counts that no true proportions explain, with a false-positive rate of one in 1e9.
 
-    By binomial tails where counts are binomial, in any sample; else all or none by likelihood.
+    It uses binomial tails if counts are binomial, else one test by likelihood for all categories.
     """
     rates = channel.binomial_rates
     if rates is not None:
@@ -613,7 +613,7 @@ def implausible(channel: Channel, counts: NDArray[Any], n: int) -> Booleans:
 
 
 def _rates_of_parts(channel: Channel) -> BinomialRates | None:
-    """(parts, k) rates, where counts are binomial in every sample and samples stand alone."""
+    """(parts, k) rates, if counts are binomial and each sample identifies the proportions."""
     parts = channel.parts if isinstance(channel, StackedChannel) and channel.is_separable else ()
     found = [rates for part in parts if (rates := part.binomial_rates) is not None]
     if not found or len(found) < len(parts):
@@ -625,8 +625,8 @@ def _rates_of_parts(channel: Channel) -> BinomialRates | None:
 def default_method(channel: Channel) -> str:
     """The method of intervals: exact where counts are binomial, else one that is fast enough.
 
-    Of samples that stand alone nothing more is assumed than that their scores are right: the
-    profile likelihood would have all samples from one population.
+    For samples that each identify the proportions, unbiased scores are the only assumption: the
+    profile likelihood would assume one population for all samples.
     """
     if channel.binomial_rates is not None:
         return METHOD
@@ -647,9 +647,9 @@ def profile_interval(found: Any, level: float) -> Interval:
 
 
 def empirical_interval(found: Any, level: float) -> Interval:
-    """(k,) intervals by empirical likelihood: no more is assumed than that scores are unbiased.
+    """(k,) intervals by empirical likelihood: unbiased scores are the only assumption.
 
-    Of samples that stand alone, of the mean of all scores, whatever the sizes of the samples.
+    For samples that each identify the proportions, the interval is that of the mean of all scores.
     """
     channel, counts = found.mechanism.channel, found.reported
     rates = None if found.designed else _rates_of_parts(channel)
@@ -661,7 +661,7 @@ def empirical_interval(found: Any, level: float) -> Interval:
 
 
 def wald_interval(found: Any, level: float) -> Interval:
-    """(k,) t quantiles of standard errors to both sides; [0, 1] where there are none."""
+    """(k,) plus and minus a t quantile of standard errors; [0, 1] where these are NaN."""
     return wald(found.proportions, found.std_error, student_quantile(level, found.df))
 
 
@@ -674,7 +674,7 @@ GENERAL_METHODS: dict[str, Callable[[Any, float], Interval]] = {
 
 
 def _mixed(counts: Floats, sizes: NDArray[Any], rates: BinomialRates, level: float) -> Interval:
-    """(k,) intervals of the mean of everybody's scores, from binomial counts of several samples."""
+    """(k,) intervals of the mean of all scores, from binomial counts of several samples."""
     some = sizes > 0
     base, top = rates.false_positive_rate[some], rates.true_positive_rate[some]
     counts, size, gap = counts[some], sizes[some, None].astype(float), top - base
@@ -688,16 +688,16 @@ def _mixed(counts: Floats, sizes: NDArray[Any], rates: BinomialRates, level: flo
 
 
 def most_likely(channel: Channel, counts: NDArray[Any]) -> Floats:
-    """(classes,) proportions inside the simplex that make the counts likeliest."""
+    """(classes,) maximum likelihood proportions inside the simplex."""
     check_possible(channel, counts)
-    channel.solve(np.zeros(len(channel.samples)))  # raises where reports carry no information
+    channel.solve(np.zeros(len(channel.samples)))  # raises for reports without information
     if isinstance(channel, KRRChannel) and channel.gap > 0:
         return _krr_most_likely(channel, np.asarray(counts, dtype=np.float64))
     return likelihood.most_likely(transition_matrix(channel), counts)
 
 
 def _krr_most_likely(channel: KRRChannel, counts: Floats) -> Floats:
-    """The same in closed form, where the truth is reported more often than another answer.
+    """The same in closed form, if the truth is more likely than any other report.
 
     f_v = max(0, (c_v t - q) / (p - q)) with t = (|A| q + p - q) / (sum of c over A), where A
     is the largest set of the most frequent categories whose proportions are all positive.

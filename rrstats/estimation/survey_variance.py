@@ -155,8 +155,8 @@ def variance_form(cells: SampleCells) -> VarianceForm:
     if lonely == "raise" and single.any():
         raise ArgumentValueError(
             f"strata must have two clusters (or rows) in the sample, found one in {single.sum()} "
-            f"of {len(single)}: join alike strata, or say lonely_psu='adjust' (its distance from "
-            "the grand mean) or 'certainty' (it was sure to be in the sample)"
+            f"of {len(single)}: merge similar strata, or give lonely_psu='adjust' (variance around "
+            "the grand mean) or 'certainty' (the cluster was sampled with certainty)"
         )
     stretch = np.zeros_like(count)
     np.divide(1.0, room, out=stretch, where=open_ & ~single)
@@ -213,13 +213,13 @@ def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
     chance = cells.inverse / rows
     if (chance > 1 + _ALIKE).any():
         raise ArgumentValueError(
-            "weights must be 1 / probability, at least 1, where they stand for probabilities; "
-            "found less"
+            "weights must be 1 / probability, at least 1, in a design with probabilities; found "
+            "less"
         )
     uneven = ~cells.alone & (cells.inverse2 / rows - chance**2 > _ALIKE * chance**2)
     if uneven.any():
         raise ArgumentValueError(
-            f"probabilities must be those of whole clusters, found {int(uneven.sum())} of "
+            f"probabilities must be equal within clusters, found {int(uneven.sum())} of "
             f"{int((~cells.alone).sum())} clusters whose rows differ; give weights instead"
         )
     seen = np.where(cells.alone, cells.rows, np.minimum(cells.rows, 1.0))
@@ -296,8 +296,9 @@ class SurveyMoments:
         self.channel, self.n = tally.mechanism.channel, tally.n
         if not arrays.has_scores(self.channel):
             raise ArgumentValueError(
-                "weights, strata and clusters need a score for each report, and there is none "
-                "where samples need one another; leave them out, or estimate groups apart"
+                "weights, strata and clusters need a score for each report, and the samples of "
+                "this design have none, because they identify the proportions only together; "
+                "leave them out, or estimate groups separately"
             )
         self.cells = cells = SampleCells(tally, design)
         self.form, self.least_form = variance_form(cells), plain_form(cells)
@@ -358,8 +359,8 @@ class SurveyMoments:
         table = self.cells.table
         if self.cells.split and (form.mass.any() or form.within.any()):
             raise ArgumentValueError(
-                "covariances are not known of reports that name several categories, which are "
-                "counted category by category, unless clusters are sampled with replacement"
+                "covariances are not known for reports that name several categories, because each "
+                "category is counted separately, unless clusters are sampled with replacement"
             )
         noise = (table.T * self._fitted(form.within)) @ table - np.diag(form.within @ table)
         return form.between(self.centred, self.centred) + noise / self.size**2

@@ -1,16 +1,16 @@
-"""Linear regression by corrected scores: normal equations that are unbiased whatever the errors.
+"""Linear regression by corrected scores: normal equations that are unbiased for any errors.
 
 With D_x the design row if the privatized covariate were x, and s_x the unbiased score of the report
 for it, E[sum_x s_x g(x) | truth t] = g(t) for any g.  So the equations
 
     sum_i w_i sum_x s_ix D_ix (y_i - D_ix' beta) = 0
 
-have the mean of those with true categories.  Nothing is assumed of the errors, or of how the
-covariate goes with the others.  Standard errors are sandwich ones.
-Where groups lie far apart in the outcome, the outcome itself tells them apart, and the likelihood
-(if errors are normal) is several times as precise; where effects are small both are alike.
-Where noise leaves little, the corrected variation of a covariate comes out near 0 or below it;
-then its effect is anything, and that is said.
+have the same mean as those with true categories.  There is no assumption about the errors, or about
+the dependence between covariates.  Standard errors are sandwich estimates.
+If groups are far apart in the outcome, the outcome identifies them, and the likelihood (if errors
+are normal) is several times as precise; if effects are small both methods are similar.
+If noise is too large, the corrected variation of a covariate is near 0 or below it; then its effect
+cannot be estimated, and a warning says so.
 Sources: Nakamura (1990); for privatized data, van den Hout and Kooiman (2006) on the same moments.
 """
 
@@ -40,7 +40,7 @@ from rrstats.regression.results import (
 )
 
 _FAINT = 2.0
-"""Fewer standard errors of variation are within noise of none."""
+"""A signal below this is not significantly different from 0."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -50,14 +50,14 @@ class ScoreResult(RegressionResult):
     Attributes
     ----------
     sigma2 : float
-        The unbiased estimate of the errors' variance; noise may carry it below 0.
+        The unbiased estimate of the errors' variance; noise may make it negative.
     effective_n : Series
-        For each coefficient of a privatized covariate, from how many known answers it is as good:
-        people times its variance if all were known, over its variance, both whatever the errors;
-        NaN where noise leaves that below 0.
+        Effective sample size of each coefficient of a privatized covariate: people times the ratio
+        of its variance with known answers to its variance, both for any errors; NaN where noise
+        makes this negative.
     signal : Series
-        For each of these the variation of its column beside all others, by its standard error.
-        Below 2 it is within noise of 0, and the effect may be anything.
+        For each of these, the variation of its column given all others, divided by its standard
+        error.  Below 2 it is not significantly different from 0, and the effect is not reliable.
     """
 
     sigma2: float
@@ -67,7 +67,7 @@ class ScoreResult(RegressionResult):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Say of what a fit by likelihood has, and this one has not, where it is."""
+            """Raise with the alternative for attributes that only likelihood fits have."""
             told = f"ScoreResult has no {name}"
             if hasattr(LikelihoodResult, name):
                 told += (
@@ -83,20 +83,21 @@ class ScoreResult(RegressionResult):
 
     @property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
-        """Sentences on what the noise leaves open, and the warnings that they are."""
+        """Texts and classes of the warnings of this fit."""
         thin = self.signal[~(self.signal >= _FAINT)]
         if not len(thin):
             return super().warnings
         text = (
             f"{len(thin)} coefficients of privatized covariates ({', '.join(thin.index[:5])}"
-            f"{', ...' * (len(thin) > 5)}) may be anything: their columns vary by {thin.min():.1f} "
-            "standard errors, within noise of 0; leave covariates out, or ask more people."
+            f"{', ...' * (len(thin) > 5)}) are not reliable: the variation of their columns is "
+            f"only {thin.min():.1f} standard errors from 0; leave covariates out, or ask more "
+            "people."
         )
         return ((text, LowPrecisionWarning), *super().warnings)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences that stand under the table."""
+        """Sentences below the table."""
         note = [self._effective_n_note(self.effective_n)] * bool(len(self.effective_n))
         return (*super().notes, *note)
 
@@ -106,10 +107,10 @@ class ScoreResult(RegressionResult):
         Parameters
         ----------
         data : DataFrame or mapping
-            All covariates; those that were privatized hold *true* categories.  The people of the
-            fit will not do: their categories are not known, and scores have no model of them.
+            All covariates; privatized ones hold *true* categories.  It is required: the categories
+            of the people of the fit are not known, and scores have no model of them.
         level : float
-            Confidence of the intervals.
+            Confidence level of the intervals.
 
         Returns
         -------
@@ -118,8 +119,8 @@ class ScoreResult(RegressionResult):
         """
         if data is None:
             raise ArgumentTypeError(
-                "predict needs data, profiles with the true categories of the privatized "
-                f"covariates {list(self.private.names)}: of the people of the fit scores know none"
+                "predict needs data: profiles with true categories of the privatized covariates "
+                f"{list(self.private.names)}, which are not known for the people of the fit"
             )
         frame, half = table_of(data), student_quantile(confidence(level), self.df)
         known, matrices = self.private.codes(frame), np.stack(self.data.matrices(frame))
