@@ -131,7 +131,8 @@ def add_files(app, _exception=None):
     """Copy what is served as it is, in folders of its own: the client and the printed cards."""
     for folder in ("client", "cards", "vectors"):
         if (DOCS / folder).is_dir() and app.builder.format == "html":
-            shutil.copytree(DOCS / folder, Path(app.outdir) / folder, dirs_exist_ok=True)
+            there, leave = Path(app.outdir) / folder, shutil.ignore_patterns("make_*")
+            shutil.copytree(DOCS / folder, there, ignore=leave, dirs_exist_ok=True)
     if app.builder.format == "html":  # what playground.md runs
         package = Path(rrstats.__file__).parent
         with zipfile.ZipFile(Path(app.outdir, "_static", "rrstats.zip"), "w", 8) as archive:
