@@ -153,7 +153,6 @@ CASES = {
     "by a number": tallied("answer", by="age"),
     "by a date": tallied("answer", by="day"),
     "by two": tallied("answer", by=["region", "flag"]),
-    "by itself": tallied("answer", by="answer"),
     "weights": tallied("answer", weights="weight"),
     "a weight of nobody": tallied("flag", FLAG, weights="cluster"),
     "strata": tallied("answer", design=rr.SampleDesign(strata="stratum")),
@@ -167,16 +166,12 @@ CASES = {
     "k=1000": tallied("wide", WIDE),
     "several categories by": tallied("bits", BITS, by="region", **DESIGN),
     "samples": tallied("second", MIXED, group="sample"),
-    "samples as a mapping": tallied(
-        "second", dict(zip(MIXED.groups, MIXED.parts, strict=True)), group="sample"
-    ),
     "two answers": tallied(["first", "last"], PAIRS),
     "marginals": tallied(["answer", "second", "bits"], {"answer": M, "second": YES, "bits": BITS}),
     "marginals by": tallied(
         ["answer", "wide"], {"answer": M, "wide": WIDE}, by="region", weights="weight"
     ),
     "the one of a mapping": lambda f: rr.tally(f, {"answer": M}),
-    "estimate of rows": lambda f: rr.estimate(f, mechanism=M, columns="answer", target="rows"),
     "estimate marginals": tallied(
         ["answer", "second"], {"answer": M, "second": YES}, call=rr.estimate
     ),

@@ -19,6 +19,7 @@ distributed = pytest.importorskip("distributed")
 import chance  # all that follows needs Dask
 import dask  # after importorskip
 import dask.dataframe as dd  # after importorskip
+import file_samples as files_of  # after importorskip
 import pyarrow as pa  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
 from file_samples import names, read_directory  # after importorskip
@@ -199,14 +200,10 @@ def test_a_frame_of_the_user_that_fails_is_told_without_its_cells(tmp_path, clie
 
 
 def test_plans_and_empty_parts(tmp_path, in_turn):
-    """A plan file says what a mapping says; parts without rows are parts."""
+    """A plan says what a mapping says; parts without rows are parts."""
     empty = pa.Table.from_pandas(frame()).slice(0, 0)
     source = parts(tmp_path / "in", [empty, pa.Table.from_pandas(frame()), empty])
-    plan = tmp_path / "plan.toml"
-    plan.write_text(
-        'v = 1\n[[columns]]\nname = "answer"\nunknown = "raise"\n'
-        'mechanism = { type = "KRR", categories = ["never", "once", "often"], prob = 0.75 }\n'
-    )
+    plan = files_of.document("answer", unknown="raise")
     seen = []
     receipt = rrd.privatize_parquet(
         source, tmp_path / "out", plan, progress=lambda rows, total: seen.append((rows, total))

@@ -248,10 +248,10 @@ def test_a_step_that_fails_takes_all_back(tmp_path, monkeypatch, step, directory
         for path in tmp_path.iterdir():
             remove(path)
         if overwrite:
-            (target / "sub").mkdir(parents=True) if directory else target.write_bytes(b"old")
-            if directory:
-                (target / "sub" / "a.parquet").write_bytes(b"old")
-            (tmp_path / "out.json").write_bytes(b"old")
+            file = target / "sub" / "a.parquet" if directory else target
+            file.parent.mkdir(parents=True, exist_ok=True)
+            for old in (file, tmp_path / "out.json"):
+                old.write_bytes(b"old")
         before = tree(tmp_path)
         calls = []
 

@@ -319,7 +319,6 @@ def test_simulated_noise_is_said():
     ("arguments", "error", "words"),
     [
         ((0.0, 0.25, 0.75), ArgumentValueError, r"f must be in \(0, 1\), got 0.0"),
-        ((math.nan, 0.25, 0.75), ArgumentValueError, "f must be in"),
         ((0.5, 0.75, 0.25), ArgumentValueError, r"q must be in \(0.75, 1\), got 0.25"),
         ((0.5, 0.0, 0.5), ArgumentValueError, r"p must be in \(0, 1\)"),
         ((0.5, True, 0.75), ArgumentTypeError, "p must be a number"),
@@ -335,7 +334,6 @@ def test_rappor_parameters(arguments, error, words):
     ("kept", "error", "words"),
     [
         ([b"\x01", b"\x08", b""], ArgumentValueError, "2 of 3 kept reports are not subsets"),
-        (["a", "b"], ArgumentValueError, "2 of 2 kept reports"),
         (np.array(["a", "b"]), ArgumentTypeError, "reports must be"),
         (np.zeros((2, 4), bool), ArgumentTypeError, "last axis of 3 categories"),
     ],

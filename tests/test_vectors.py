@@ -10,9 +10,7 @@ import subprocess
 from fractions import Fraction
 from pathlib import Path
 
-import chance
 import make_vectors
-import numpy as np
 import plain_client
 import pytest
 from make_vectors import VECTORS, Told
@@ -285,25 +283,6 @@ def test_module_refuses_other_designs(change, message):
         [{"text": changed}],
     )
     assert message in told
-
-
-@needs_node
-def test_module_draws_fresh_words():
-    """The words of the system give the published law for each answer, known or not."""
-    design = DESIGNS["krr: three, thirds rejected"]
-    n = chance.sample_size(gap=0.03, cells=12)
-    asked = [
-        {"text": document(design), "answer": answer} for answer in ("never", "once", "often", "?")
-    ]
-    code = (
-        f"((d) => Array.from({{length: {n}}}, () => rr.privatize(one.answer, d)))"
-        "(rr.readDesign(one.text))"
-    )
-    reports = [found for found, _ in in_node(code, asked)]
-    law = np.vstack([np.full((3, 3), 0.25) + np.eye(3) / 4, np.full((1, 3), 1 / 3)])
-    chance.assert_law([np.bincount(found, minlength=3) for found in reports], law)
-    for found, rates in zip(reports, law, strict=True):
-        chance.assert_spread(chance.batches(found, 50, 3), rates)
 
 
 # -- keyed reports -------------------------------------------------------------------------------
