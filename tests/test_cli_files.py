@@ -558,13 +558,6 @@ def test_help_has_examples_that_work(folder, capsys):
 # -- as a process --------------------------------------------------------------------------
 
 
-class Terminal(io.StringIO):
-    """A text stream that says it is a terminal."""
-
-    def isatty(self):
-        return True
-
-
 def test_progress_is_tqdm_on_a_terminal(folder, capsys, monkeypatch):
     """The bar gets the total and what each step adds; none with --quiet, a pipe, or no tqdm."""
     shown = []
@@ -586,7 +579,9 @@ def test_progress_is_tqdm_on_a_terminal(folder, capsys, monkeypatch):
     command = ["privatize", "in.parquet", "out.parquet", *FREE, "--again", "--overwrite"]
     done(capsys, *command)
     assert [] == shown
-    monkeypatch.setattr(sys, "stderr", Terminal())
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True
+    monkeypatch.setattr(sys, "stderr", terminal)
     assert 0 == cli.main([*command, "--quiet"])
     assert [] == shown
     assert 0 == cli.main(command)

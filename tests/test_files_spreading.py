@@ -53,8 +53,7 @@ def release(source, run=in_turn, columns=None, **options):
 
 def nothing_there(source):
     """Whether a release left nothing: no target, nothing half-written, no entry."""
-    left = {path.name for path in source.parent.iterdir()} - {source.name}
-    return left == set()
+    return samples.names(source.parent) == [source.name]
 
 
 # -- what is published ---------------------------------------------------------------------

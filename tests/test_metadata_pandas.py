@@ -139,7 +139,6 @@ def test_concat_of_different_waves():
 
 GONE = {
     "drop": lambda f: f.drop(columns="often"),
-    "a column as a frame": lambda f: f["answer"].to_frame(),
     "del": lambda f: (f.pop("often"), f)[1],
 }
 

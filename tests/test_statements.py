@@ -413,13 +413,9 @@ def test_markup_at_the_start_of_a_paragraph_is_text(text):
 def test_the_document_on_the_page_reads_back():
     """What stands at the end is the metadata document, complete, in both formats."""
     records = [record(), record(rr.KRR([1, None, 2], epsilon=1), NASTY, missing="unknown")]
-    page = statement(records)
-    (text,) = re.findall(r'^\{"v".*?^\]\}$', page, re.M | re.S)
-    assert records == rr.metadata.read({"rrstats": json.loads(text)})
-    (text,) = re.findall(
-        r'^\{"v".*?^\]\}$', Reader(statement(records, format="html")).text, re.M | re.S
-    )
-    assert records == rr.metadata.read({"rrstats": json.loads(text)})
+    for page in (statement(records), Reader(statement(records, format="html")).text):
+        (text,) = re.findall(r'^\{"v".*?^\]\}$', page, re.M | re.S)
+        assert records == rr.metadata.read({"rrstats": json.loads(text)})
 
 
 # -- words ---------------------------------------------------------------------------------
