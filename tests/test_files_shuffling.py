@@ -84,7 +84,7 @@ def test_few_rows_are_ordered_by_wide_words():
     assert [] == permutation(source, 3, 9, 0).tolist()
     assert [0] == permutation(source, 3, 9, 1).tolist()
     assert [(3, 9, 0, 0, 64, b""), (3, 9, 1, 0, 64, b"")] == [tuple(a) for a in source.log]
-    with pytest.raises(ArgumentTypeError, match="the source of words repeats itself"):
+    with pytest.raises(ArgumentTypeError, match="must not repeat its words"):
         permutation(scripted.Counting(1, bits=1), 0, 0, 3)
 
 

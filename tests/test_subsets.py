@@ -197,7 +197,7 @@ def test_missing_answers_kept():
     scores = rr.estimators.debias_reports(reports, UNARY)
     assert np.isnan(scores).all(axis=1).tolist() == [False, True, False, False]
     for numbers in (np.array([1.0, 2.0]), np.array([1.0, np.nan]), np.array([1, 2])):
-        with pytest.raises(ArgumentTypeError, match="booleans of NumPy"):
+        with pytest.raises(ArgumentTypeError, match="boolean arrays of NumPy"):
             rr.privatize(numbers, UNARY, missing="keep")
 
 

@@ -231,7 +231,7 @@ class Subsets(ReportCodec):
         if found.unknown:
             raise ArgumentValueError(
                 f"{found.unknown} of {len(found.codes)} reports are not {self.describe()}: each "
-                f"has {self.width} bytes, no bit behind the last category"
+                f"has {self.width} bytes, no bit after the last category"
                 + ("" if self.size is None else f", and {self.size} of its bits are 1")
             )
         return found
@@ -352,8 +352,8 @@ class Subsets(ReportCodec):
         if family == "numpy":
             if keep_missing:
                 raise ArgumentTypeError(
-                    "missing='keep' needs a place for missing reports, which booleans of NumPy "
-                    "do not have; use pandas or Arrow, or leave missing= out"
+                    "missing='keep' needs missing reports, which boolean arrays of NumPy cannot "
+                    "hold; use pandas or Arrow, or leave missing= out"
                 )
             return ReportLayout(
                 np.dtype(bool),

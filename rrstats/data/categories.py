@@ -142,7 +142,7 @@ def _as_sequence(categories: object) -> list[Any]:
 
 
 class Categories:
-    """The k declared categories, in their declared order; they never look at data.
+    """The k declared categories, in their declared order; they never depend on data.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ class Categories:
     Raises
     ------
     ArgumentValueError, ArgumentTypeError
-        Anything else.
+        For any other argument.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class Categories:
                 raise ArgumentValueError(
                     f"categories must be distinct, but number {first + 1} "
                     f"({type(plain[first]).__name__}) and number {place + 1} "
-                    f"({type(category).__name__}) are equal or would be taken for one another; "
+                    f"({type(category).__name__}) are equal or would be confused; "
                     "drop or rename one"
                 )
         declared: Any = plain
@@ -202,8 +202,8 @@ class Categories:
                     _collision_key(label), place
                 ):
                     raise ArgumentTypeError(
-                        "categories in a codebook must each have a label of their own, as text, "
-                        "that is no other category: {1: 'never', 2: 'once'}"
+                        "categories in a codebook must each have a different label, as text, "
+                        "that is not another category: {1: 'never', 2: 'once'}"
                     )
             declared = dict(zip(plain, labels, strict=True))
         self.__dict__.update(categories=plain, labels=labels, declared=declared, k=len(plain))
@@ -289,7 +289,7 @@ class Categories:
         return Categories, (self.declared,)
 
     def describe(self, most: int = 8) -> str:
-        """Return the categories in words, shortened where there are more than ``most``."""
+        """Return the categories as text, shortened if there are more than ``most``."""
         if self.k <= most:
             declared = self.declared
             shown = repr(declared if isinstance(declared, dict) else list(declared))
@@ -312,7 +312,7 @@ class Categories:
         Returns
         -------
         int
-            0 .. k-1, k if it is no category, k+1 if it is missing.
+            0 .. k-1 for a category, k for an unknown value, k+1 for a missing one.
         """
         if is_missing(value):
             return self.absent_code

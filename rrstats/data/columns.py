@@ -278,7 +278,7 @@ def _of_numbers(categories: Categories, dtype: np.dtype[Any]) -> Encoder:
     index = pd.Index(values)
     if not index.is_unique:
         raise ArgumentTypeError(
-            f"categories cannot be told apart in answers of type {dtype}; "
+            f"categories cannot be distinguished in answers of type {dtype}; "
             "convert the answers to float64"
         )
     table = np.append(codes_of, categories.k).astype(categories.dtype)
@@ -695,8 +695,8 @@ def _open_arrow(values: Any) -> Column | None:
         cells = plain(cells)
     except Exception:
         raise ArgumentTypeError(
-            f"values of type {type(values).__name__} ({library}) cannot be read as one Arrow "
-            "array, or not be built of one; convert them to an array of pyarrow"
+            f"values of type {type(values).__name__} ({library}) cannot be converted to one Arrow "
+            "array and back; convert them to an array of pyarrow"
         ) from None
     return Column(cells, "arrow", cells.type, (len(cells),), make)
 
@@ -732,7 +732,7 @@ def engine_hint(values: Any) -> str:
         return ""
     return (
         f" of {engine}: a lazy frame is computed again for every use, and fresh noise would be "
-        f"drawn each time, which gives the answers away; {_SINKS[engine]} writes reports once, "
+        f"drawn each time, which reveals the answers; {_SINKS[engine]} writes reports once, "
         "and a lazy frame can have keyed ones (key= and id=; import rrstats.engines."
         f"{'spark' if engine == 'pyspark' else engine}); to count reports, give rr.tally or "
         "rr.estimate the engine's frame and columns="
@@ -856,8 +856,8 @@ class ReportCodec:
         except (ValueError, TypeError, ArithmeticError, NotImplementedError, KeyError):
             pass
         raise ArgumentTypeError(
-            f"categories {categories.describe()} cannot be stored, or not be told apart, as "
-            f"reports of answers of type {column.dtype}; convert the answers to another type"
+            f"categories {categories.describe()} cannot be stored or distinguished as reports "
+            f"of answers of type {column.dtype}; convert the answers to another type"
         )
 
 

@@ -1,4 +1,4 @@
-"""Ids of persons as blocks of 16 bytes, whatever column they stand in.
+"""Ids of persons as blocks of 16 bytes, from any container.
 
 The same id gives the same block from a list, NumPy, pandas or Arrow, so that a keyed report does
 not depend on the engine that computes it:
@@ -77,8 +77,8 @@ def identity(ids: Any, name: str = "id") -> Identity:
         absent = int(cells.dtype.kind != "V" and np.count_nonzero(pd.isna(cells)))
     if absent:
         raise ArgumentValueError(
-            f"{name} must be known of every row, found {absent} of {column.rows} missing: "
-            "without an id a report cannot be given again"
+            f"{name} must not be missing in any row, found {absent} of {column.rows} missing: "
+            "without an id a report cannot be recomputed"
         )
     _read(cells[:0], name)  # raises where the type holds no ids
     return Identity(column.rows, lambda rows: _read(column.cells[rows], name))
@@ -127,7 +127,7 @@ def _of_places(places: NDArray[Any], held: Any, name: str) -> tuple[Blocks, Kind
 def _refused(dtype: Any, name: str) -> ArgumentTypeError:
     why = ""
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
-        why = "; are whole numbers held as floats because some are missing? those must go first"
+        why = "; are whole numbers held as floats because some are missing? drop these rows first"
     if isinstance(dtype, np.dtype) and dtype.kind == "S":
         why = "; NumPy drops zeros at the end of these: give objects, or V16 for 16 bytes each"
     return ArgumentTypeError(f"{name} must hold {_WORDS}, found {dtype}{why}")
@@ -163,8 +163,8 @@ def _of_one(value: Any, name: str) -> tuple[bytes, int]:
         if value != value.strip() or not (value.isascii() or is_normalized("NFC", value)):
             raise ArgumentValueError(
                 f"{name} must hold text without surrounding space, in Unicode's composed form "
-                "(NFC): another spelling of an id would be another person; strip and normalize "
-                "the column"
+                "(NFC): another spelling of an id would count as another person; strip and "
+                "normalize the column"
             )
         return blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16).digest(), _TEXT
     held = value if isinstance(value, bytes) else getattr(value, "bytes", None)  # of a UUID

@@ -1,6 +1,6 @@
-"""Randomness: the only room that draws.
+"""Randomness: the only package that draws random numbers.
 
-`sources` holds addressed words, fresh from the operating system or simulated; `keyed` the words
-that depend on a key, an id and a value; `samplers` makes exact coins, integers, cells, bits,
+`sources` has addressed words, fresh from the operating system or simulated; `keyed` has words that
+depend on a key, an id and a value; `samplers` draws exact coins, integers, cells, bits,
 permutations and reports of a table.  Public: `rr.SecureGenerator`, `rr.Key` and `rr.new_key`.
 """

@@ -1,27 +1,26 @@
-"""Words that depend on a secret key, an id and a value: the same report, whenever it is computed.
+"""Random words that depend on a secret key, an id and a value, so reports can be recomputed.
 
-For lazy frames that are computed many times, for a data curator who must recreate a release, and
-for panel members who give the same answer in every wave.  At (id, value) the word of
+They serve lazy frames that are computed many times, data curators who must recreate a release, and
+panel members who give the same answer in every wave.  At (id, value) the word of
 (stream, round) is a fourth of
 
     AES-256 under K2 of  ( AES-256 under K1 of id   xor   value | round | stream // 4 | kind of id )
 
 where each of the four has 32 bits, little-endian; K1 and K2 come from HMAC-SHA256 of the key over
-this version, the question and the mechanism; a question is a name of what was asked
-(``question=``), by default the column's name.
+this version, the question and the mechanism; the question is a name (``question=``), by default
+the column's name.
 So questions, mechanisms and ids never share words, and neither do two values of one person, whose
 reports would otherwise show by how much the answer changed.
 
-The price.  It hides a value, not whether or when it changed: a person whose report changed has
-changed the answer.  Epsilon counts for every distinct value that a person ever has in a column.
-Two rows with the same id and value have the same report, so an id must name one person in all
-that is released under a key: where two people share one and their reports differ, their answers
-do for certain (a household's number is no id).  Reports that are randomized again under their
-own key need ``again=True``, or the second round would repeat the first one's noise; where data do
-not say how they were made (lists, Polars) take another key for each round.  Whoever has the key
-has nearly everything: it lies apart from the data, and is destroyed when nothing has to be
-recomputed.
-Fresh noise, the default, has none of these prices.
+Keyed noise has these costs.  It hides a value, but not whether or when it changed: if the report of
+a person changed, the answer changed.  Epsilon counts for every distinct value that a person ever
+has in a column.  Two rows with the same id and value have the same report, so an id must name one
+person in all releases under a key.  If two people share an id and their reports differ, their
+answers certainly differ (a household number is not an id).  Reports that are randomized again under
+the same key need ``again=True``; otherwise the second round would repeat the noise of the first.
+For data without a record (lists, Polars) take another key for each round.  The key reveals nearly
+all answers: keep it apart from the data, and destroy it when nothing has to be recomputed.
+Fresh noise, the default, has none of these costs.
 Sources: Erlingsson, Pihur and Korolova (2014), sect. 3, for permanent reports; Bellare, Kilian and
 Rogaway (2000) for the chained blocks of fixed length; RFC 2104 for HMAC.
 """
@@ -49,7 +48,7 @@ WORD_BITS = 32
 MOST_ID_COLUMNS = 4
 
 _FEWEST_BYTES = 10
-"""Random keys have so many different bytes but with a chance below 10**-24."""
+"""A random key has fewer different bytes with probability below 10**-24."""
 
 _WORDS_OF_A_BLOCK = 4
 
@@ -57,9 +56,9 @@ Blocks = NDArray[np.uint64]
 
 
 class Key(bytes):
-    """A secret key: bytes that do not show themselves.
+    """A secret key: bytes that are not shown when printed.
 
-    ``bytes(key)`` is the secret; ``save`` and ``read`` keep it in a file of its own.
+    ``bytes(key)`` is the secret; ``save`` and ``read`` store it in a separate file.
 
     Examples
     --------
@@ -78,7 +77,7 @@ class Key(bytes):
     def save(self, path: Path | str) -> None:
         """Write the key to a new file that only its owner may read.
 
-        Keep it apart from the data, and out of their backups.
+        Keep this file apart from the data, and out of their backups.
 
         Parameters
         ----------
@@ -118,8 +117,8 @@ class Key(bytes):
 def new_key() -> Key:
     """Draw a new secret key of 32 bytes from the operating system, for keyed reports.
 
-    Not to be stored beside the data, in a notebook or in a repository: with it nearly every answer
-    can be read.  ``key.save(path)`` keeps it in a file of its own, `Key.read` gives it back.
+    Do not store it beside the data, in a notebook or in a repository: it reveals nearly every
+    answer.  ``key.save(path)`` writes it to a separate file; `Key.read` reads it.
 
     Returns
     -------
@@ -134,11 +133,11 @@ def new_key() -> Key:
 
 
 def check_key(key: Any) -> Key:
-    """The key, if it can be one; no error quotes it."""
+    """Check that a value can be a key; no error quotes it."""
     if not isinstance(key, bytes | bytearray):
         raise ArgumentTypeError(
             f"key must be 32 secret bytes from rr.new_key(), found {type(key).__name__}; a "
-            "password or a number is no key"
+            "password or a number is not a key"
         )
     if len(key) < KEY_BYTES or len(set(key)) < _FEWEST_BYTES:
         raise ArgumentValueError(
@@ -175,7 +174,7 @@ class KeyedColumn(Unpicklable):
     column, mechanism : dict
         JSON forms of the question, by default the column's name, and of the mechanism.
     before : JSON value, optional
-        Of a second round, the description of the earlier ones: it must not meet their words.
+        For a second round, the description of the earlier ones, so that no words are reused.
     """
 
     def __init__(
@@ -197,9 +196,9 @@ class KeyedColumn(Unpicklable):
         Parameters
         ----------
         ids : sequence of Identity
-            Whose each row is; several columns of ids name a person together.
+            The person of each row; several columns of ids identify a person together.
         rows : slice
-            Which rows.
+            The rows.
         values : ndarray of int of shape (n,)
             The number of each row's value, below 2**32.
 
@@ -224,7 +223,7 @@ class KeyedColumn(Unpicklable):
 
 
 class KeyedWords(Unpicklable):
-    """Words of one block of rows, each row's its own: neither order nor neighbours count."""
+    """Words of one block of rows; those of a row do not depend on order or on other rows."""
 
     bits: int | None = WORD_BITS
     secure = True

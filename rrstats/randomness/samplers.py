@@ -1,8 +1,8 @@
 """Exact random draws from addressed words: coins, integers, cells, bits, tables and permutations.
 
-The sampled probability *is* the rational number asked for.  A coin compares the binary expansion
-of the probability, digit by digit, with random digits; integers come from equal runs of words,
-with rejection; a table cuts [0, 1) at the union of all columns' thresholds.  Tests enumerate
+The sampled probability is exactly the requested rational number.  A coin compares the binary
+expansion of the probability, digit by digit, with random digits; integers come from equal runs of
+words, with rejection; a table cuts [0, 1) at the union of all columns' thresholds.  Tests enumerate
 every stream of tiny words through this code.
 Source: Lemire (2019), "Fast random integer generation in an interval", who compares the ways.
 """
@@ -100,8 +100,8 @@ def below(
     bound : int
         At most 2**32.
     only : ndarray of int, optional
-        Increasing indices of the rows whose integers are wanted.  Words are drawn for all rows
-        all the same, so that they tell nothing of which rows those are.
+        Increasing indices of the rows whose integers are wanted.  Words are drawn for all rows, so
+        that they reveal nothing about these rows.
 
     Returns
     -------
@@ -223,8 +223,8 @@ def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[n
 
     Notes
     -----
-    It is the order of as many words; words that are not all different are all drawn again, as
-    their order would not be uniform.
+    The permutation sorts one word for each row.  If two words are equal, all are drawn again,
+    because the order would not be uniform.
     """
     bits = source.bits or 64
     for turn in range(_MOST_TURNS):
@@ -233,7 +233,7 @@ def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[n
         ordered = words[order]
         if not np.any(ordered[1:] == ordered[:-1]):
             return np.asarray(order)
-    raise ArgumentTypeError("the source of words repeats itself; give another rng")
+    raise ArgumentTypeError("rng must not repeat its words; found a source that does")
 
 
 Words = NDArray[Any]
@@ -367,7 +367,7 @@ _MOST_LOTS = 1 << 22
 
 
 class TableSampler:
-    """Exact sampler of a transition matrix: one lot a row, and the report of each lot and truth.
+    """Exact sampler of a transition matrix: one random cell per row decides the report.
 
     Parameters
     ----------

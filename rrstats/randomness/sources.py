@@ -1,9 +1,9 @@
-"""The one door to entropy: addressed words, fresh or simulated.
+"""The only module that reads entropy: addressed random words, fresh or simulated.
 
-Nothing here sees data.  A *source* answers `words(stream, block, rows, round=, bits=)` with
-uniform words of ``bits`` bits; the address makes the result independent of the order of
-the calls, so blocks may run in any number of threads.  Fresh noise takes one 32-byte key from
-the operating system for each call of `SecureGenerator.open` and never outlives that call.
+It never sees data.  The method `words(stream, block, rows, round=, bits=)` of a *source* returns
+uniform words of ``bits`` bits.  They depend on the address, not on the order of the calls, so
+blocks may run in any number of threads.  Fresh noise takes one 32-byte key from the operating
+system for each call of `SecureGenerator.open`; the key exists only during that call.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from numpy.typing import NDArray
 from rrstats.errors import ArgumentTypeError, MissingPackageError
 
 BLOCK_ROWS = 1 << 18
-"""Rows of one block: what is drawn at once, and a part of every address."""
+"""The number of rows of one block; a block is drawn at once and is part of every address."""
 
 SMALL_CALL_ROWS = 4096
 """Below this many rows a tie of the first digit could be timed, so that digit has 64 bits."""
 
 STREAMS_PER_STAGE = 16
-"""Streams that one mechanism may use; a second stage starts behind them."""
+"""The number of streams of one mechanism; a second stage starts after them."""
 
 STAGES_PER_COLUMN = 1 << 16
-"""Stages that one column may use; the next column's streams start behind them."""
+"""The number of stages of one column; the next column's streams start after them."""
 
 REPLACEMENT_STREAM = 0xFFFF
 """The stream that replaces answers outside the categories, for all mechanisms alike."""
 
 Rows = int | NDArray[np.intp]
-"""A number of rows, all of a block; or the indices of some rows of a block."""
+"""The number of rows of a whole block, or the indices of some rows of a block."""
 
 _WORD_TYPES: dict[int, np.dtype[Any]] = {b: np.dtype(f"uint{b}") for b in (8, 16, 32, 64)}
 
 _FEW_BYTES = 128
-"""Up to here the key stream is made from its counters one by one."""
+"""Up to this size the key stream is computed counter by counter."""
 
 # What the key stream is added to; the largest request of one block, never written to.
 _ZEROS = memoryview(bytes(BLOCK_ROWS * 8))
@@ -94,12 +94,12 @@ def _ciphers() -> Any:
 
 
 def secret_bytes(count: int) -> bytes:
-    """Bytes from the operating system, for a secret that is to be kept."""
+    """Bytes from the operating system, for a secret to store."""
     return os.urandom(count)
 
 
 def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint64]]:
-    """Prepare AES-256 of 16-byte blocks, each by itself.
+    """Prepare AES-256 of separate 16-byte blocks.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint6
     Returns
     -------
     callable
-        From blocks of shape (n, 2) to their ciphers, bytes as they stand.
+        From blocks of shape (n, 2) to their ciphertexts of the same shape.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint6
 
 
 def _encrypted(encryptor: Any, given: Any, size: int) -> NDArray[np.uint8]:
-    """So many bytes, encrypted; raises if there are fewer: what lies behind is no noise."""
+    """``size`` encrypted bytes; raises if the cipher wrote fewer, because the rest is not noise."""
     # update_into asks for one cipher block more than it writes.
     found = np.empty(size + 16, dtype=np.uint8)
     if (count := encryptor.update_into(given, found)) != size:
@@ -140,7 +140,7 @@ def _encrypted(encryptor: Any, given: Any, size: int) -> NDArray[np.uint8]:
 
 
 class Unpicklable:
-    """Base of what may exist only once: two copies would share their noise."""
+    """Base class of objects that may exist only once: two copies would share their noise."""
 
     def __reduce__(self) -> NoReturn:
         raise ArgumentTypeError(
@@ -150,12 +150,12 @@ class Unpicklable:
 
 
 class FreshWords(Unpicklable):
-    """Words of one call: AES-256 in counter mode under a key that nobody else ever has.
+    """Words of one call: AES-256 in counter mode under a key that is used only once.
 
     The counter is (stream, round, block, position), so no two addresses share a word.
-    Without the `cryptography` package, or where nothing is to be stretched, each word comes from
-    `os.urandom`: slower but for a handful of words, equally distributed, and two requests
-    give two answers.
+    Without the `cryptography` package, or with ``stretched=False``, each word comes from
+    `os.urandom`: this is slower except for a few words, has the same distribution, and gives
+    different words when the same address is requested twice.
     """
 
     bits: int | None = None
@@ -166,7 +166,7 @@ class FreshWords(Unpicklable):
         if stretched and (ciphers := _ciphers()) is not None:
             self._cipher, aes, self._modes = ciphers
             self._aes = aes(os.urandom(32))
-            # Counter mode is this on the counters one by one: cheaper where there are few.
+            # Counter mode is ECB of the counters; computed one by one it is cheaper for a few.
             self._one_by_one = self._cipher(self._aes, self._modes.ECB()).encryptor()
             self._alone = threading.Lock()
 
@@ -177,7 +177,7 @@ class FreshWords(Unpicklable):
         size = count * dtype.itemsize
         if self._aes is None:
             return np.frombuffer(os.urandom(size), dtype=dtype)
-        # to_bytes raises where a field is full, so that no address runs into another.
+        # to_bytes raises if a field overflows, so that no two addresses are equal.
         address = stream.to_bytes(2) + round.to_bytes(2) + block.to_bytes(6)
         if size <= _FEW_BYTES:
             counters = b"".join(address + at.to_bytes(6) for at in range(-(-size // 16)))
@@ -191,7 +191,7 @@ class FreshWords(Unpicklable):
 
 
 class SecureGenerator(Unpicklable):
-    """The default source of noise, as an object: keyed afresh by the operating system.
+    """The default source of noise, with a fresh key from the operating system in every call.
 
     It holds no state.  Every call that uses it takes a new 32-byte key, so forked, spawned
     and threaded workers never share noise, and there is nothing to seed, log or recover.
@@ -219,16 +219,16 @@ class SecureGenerator(Unpicklable):
 
 
 class Substream(Unpicklable):
-    """The streams of a later stage, or of some rows: the same source behind an offset.
+    """The streams of a later stage or of some rows: the same source with an offset.
 
     Parameters
     ----------
     source : Source
         The source of all stages.
     stage : int
-        Which stage.
+        The number of the stage.
     mine : ndarray of int, optional
-        Indices of the rows of the block that this is for; all of them by default.
+        Indices of the block's rows that it serves; by default all rows.
     """
 
     def __init__(self, source: Source, stage: int, mine: NDArray[np.intp] | None = None) -> None:
@@ -246,8 +246,8 @@ class Substream(Unpicklable):
 
 
 SIMULATED_TEXT = (
-    "the noise comes from a generator that is not cryptographic: whoever learns its seed or state "
-    "reads the true answers; never release these reports"
+    "the noise comes from a generator that is not cryptographic: a person who learns its seed or "
+    "state can read the true answers; never release these reports"
 )
 
 
@@ -270,7 +270,7 @@ class SimulatedWords(Unpicklable):
 
 
 def seeded(seed: Any) -> np.random.Generator:
-    """NumPy's generator of a seed, an integer of at least 0; for simulation alone."""
+    """NumPy's generator for a seed, an integer of at least 0; for simulation only."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
         raise ArgumentTypeError(f"seed must be an integer, found {type(seed).__name__}")
     return np.random.default_rng(int(seed))
@@ -282,8 +282,8 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
     Parameters
     ----------
     rng : None, SecureGenerator, numpy.random.Generator or Source
-        None and a SecureGenerator take a fresh key.  NumPy's generators are for teaching only and
-        mark what they make.  A source (scripted, keyed) is believed when it says that it is secure.
+        None and a SecureGenerator take a fresh key.  NumPy's generators are for teaching only; the
+        results are marked.  For another source (scripted, keyed) its ``secure`` is trusted.
     column : int, default 0
         The place of the column in the call; columns never share words.
 
@@ -294,8 +294,8 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
     Raises
     ------
     ArgumentTypeError
-        Anything else: a seed above all, and the words of an earlier call, which would give both
-        calls the same noise.
+        For any other object, such as a seed, or the words of an earlier call, which would give
+        both calls the same noise.
     """
     if rng is None:
         return FreshWords()
@@ -303,7 +303,7 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
         return rng.open()
     if isinstance(rng, FreshWords | Substream):
         raise ArgumentTypeError(
-            "rng must not be the words of another call: two columns with the same noise show "
+            "rng must not be the words of another call: two columns with the same noise reveal "
             "their difference; pass rr.SecureGenerator()"
         )
     if isinstance(rng, Source) and not isinstance(rng, type):
