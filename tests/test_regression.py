@@ -823,7 +823,7 @@ def test_all_reports_alike_explain_nothing():
 def test_an_outcome_that_was_answered_directly_names_the_way():
     """Reports without a mechanism may be answers: the message names the design for these."""
     frame = world(n=60)
-    with pytest.raises(ArgumentTypeError, match=r"of true answers rr.surveys.direct"):
+    with pytest.raises(ArgumentTypeError, match=r"for true answers rr.surveys.direct"):
         logit(frame["answer"], frame[["age"]], intercept=True)
     direct = rr.surveys.direct(NO_YES)
     assert 60 == logit(frame["answer"], frame[["age"]], mechanism=direct, intercept=True).nobs
