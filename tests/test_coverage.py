@@ -110,11 +110,6 @@ def test_other_methods_cover_as_documented(method):
     assert LOWEST[method] == pytest.approx(found[0][0], abs=1e-4), found[0]
 
 
-def test_blaker_never_covers_less_than_its_level():
-    """As Clopper-Pearson: at least 95% in every cell."""
-    assert population_coverage("blaker", (50, 200))[0][0] >= 0.95
-
-
 def naive_wald(x, n, level):
     """A fault: the spread of answers that nobody randomized, put around the reported rate."""
     share = np.clip((x / n - 0.25) / 0.5, 0, 1)

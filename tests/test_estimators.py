@@ -121,17 +121,6 @@ def test_rows_variance_is_that_of_multi_freq_ldpy():
 # -- the theory page (own scripts in mpmath and NumPy, each confirmed by a second route) ----
 
 
-def test_debiased_shares_of_the_theory_page():
-    """(c/n - q) / (p - q) for 412, 288, 180, 120 at p = .7, k = 4."""
-    expected = [0.52, 0.31333333333333335, 0.13333333333333333, 0.03333333333333333]
-    assert expected == pytest.approx(
-        debias_proportions([0.412, 0.288, 0.18, 0.12], 0.7).tolist(), rel=1e-12
-    )
-    assert expected == pytest.approx(
-        from_counts([412, 288, 180, 120], 0.7).proportions.tolist(), rel=1e-12
-    )
-
-
 def test_variances_of_the_theory_page():
     """p = .7, q = .1, n = 1000, f = .3: .00035 for the rows, .00056 for the population."""
     rows = proportion_variance(0.3, 1000, 0.7, k=4, target="rows")

@@ -814,12 +814,6 @@ def test_without_formulaic_arrays_are_named_as_the_way(monkeypatch):
         logit("answer ~ age", world(n=50), mechanism=DICE)
 
 
-def test_all_reports_alike_explain_nothing():
-    """A constant outcome is refused before anything is fitted."""
-    with pytest.raises(ArgumentValueError, match="all 20 are equal"):
-        logit(["no"] * 20, np.arange(20.0), mechanism=DICE)
-
-
 def test_an_outcome_that_was_answered_directly_names_the_way():
     """Reports without a mechanism may be answers: the message names the design for these."""
     frame = world(n=60)
@@ -832,8 +826,10 @@ def test_an_outcome_that_was_answered_directly_names_the_way():
     assert "direct(" not in str(caught.value)
 
 
-def test_other_links_are_for_two_categories():
-    """probit of three categories names the way out."""
+def test_outcomes_that_cannot_be_fitted_are_refused():
+    """One that is constant, and three categories by another link than the logit."""
+    with pytest.raises(ArgumentValueError, match="all 20 are equal"):
+        logit(["no"] * 20, np.arange(20.0), mechanism=DICE)
     with pytest.raises(ArgumentValueError, match="probit is for two categories"):
         probit(list("abc"), mechanism=rr.KRR(list("abc"), 0.8))
 

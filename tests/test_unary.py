@@ -255,11 +255,10 @@ def test_parameters_out_of_range(make, numbers, options, words):
     assert "2 categories" not in str(caught.value)  # each bit has two values, whatever k is
 
 
-@pytest.mark.parametrize(("k", "words"), [(1, "at least two"), (40_000, "at most 32768")])
-def test_too_few_or_too_many_categories(k, words):
+def test_too_many_categories():
     """A report has a bit for each."""
-    with pytest.raises(ArgumentValueError, match=words):
-        UnaryEncoding(range(k), 0.7, 0.1)
+    with pytest.raises(ArgumentValueError, match="at most 32768"):
+        UnaryEncoding(range(40_000), 0.7, 0.1)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 30.0, 700.0, 744.0])

@@ -495,6 +495,8 @@ def test_ratios_of_reports_of_several_categories_need_clusters():
     rows = survey_estimate(counted(BITS, codes, weights))
     with pytest.raises(ArgumentValueError, match="name several categories"):
         rows.share_among("a", ["a", "b"])
+    with pytest.raises(ArgumentValueError, match="each category is counted"):
+        _ = rows.covariance
     found = survey_estimate(counted(BITS, codes, weights, strata, labels))
     ratio, mean = found.share_among("a", ["a", "b"]), found.mean({"a": 0, "b": 1})
     assert ratio.std_error > 0
@@ -835,15 +837,6 @@ def test_estimates_can_be_drawn():
     found = survey_estimate(counted(THREE, codes, weights))
     bars = found.plot(matplotlib.Figure().subplots()).patches
     assert found.support[1] == pytest.approx([bar.get_width() for bar in bars])
-
-
-def test_reports_that_name_several_categories_have_variances_alone():
-    """Their covariance is refused, with the reason, unless clusters give it."""
-    codes, weights, _, _ = drawn(BITS, 30, 21)
-    found = survey_estimate(counted(BITS, codes, weights))
-    assert (found.std_error > 0).all()
-    with pytest.raises(ArgumentValueError, match="each category is counted"):
-        _ = found.covariance
 
 
 # -- bad input -------------------------------------------------------------------------------
