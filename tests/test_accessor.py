@@ -311,14 +311,6 @@ def test_estimate_and_tally_take_the_mechanism_from_the_frame():
         out.rr.estimate("smoker")
 
 
-def test_check_is_the_function():
-    """The data curator's list for a column."""
-    frame = pd.DataFrame({"x": ["a", "q", None]})
-    expected = rr.check(["a", "q", None], CATEGORIES)
-    pd.testing.assert_frame_equal(expected, frame.rr.check("x", CATEGORIES))
-    pd.testing.assert_frame_equal(expected, frame["x"].rr.check(M))
-
-
 def test_check_names_columns_that_give_the_answers_away():
     """A copy under other names, and one with 2 slips in 90; no id, constant or independent one."""
     answers = ["a", "b", "c"] * 30

@@ -178,12 +178,6 @@ def test_simultaneous_wilson_of_the_theory_page():
     )
 
 
-def test_critical_value_of_five_simultaneous_intervals():
-    """Bonferroni's z for five 95% intervals is 2.5758293035489004, as in Wald's half width."""
-    low, high = METHODS["wald"](50, 100, 1 - 0.05 / 5)
-    assert 2.5758293035489004 == pytest.approx((high - low) / 2 / 0.05, rel=1e-10)
-
-
 @pytest.mark.parametrize(
     ("method", "coverage"),
     [

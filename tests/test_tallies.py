@@ -51,23 +51,6 @@ def test_arrow_containers():
 
 
 @pytest.mark.parametrize(
-    ("reports", "categories", "counts"),
-    [
-        ([True, False, True], [False, True], [1, 2]),
-        (np.array([True, False, True]), [False, True], [1, 2]),
-        (np.array([3, 1, 3], dtype=np.int8), [1, 2, 3], [1, 0, 2]),
-        (pd.Series([3, 1, 3], dtype="Int16"), [1, 2, 3], [1, 0, 2]),
-        ([b"x", b"y", b"x"], [b"x", b"y"], [2, 1]),
-        ([("a", 1), ("b",), ("a", 1)], [("a", 1), ("b",)], [2, 1]),
-        ("yes", ["no", "yes"], [0, 1]),
-    ],
-)
-def test_types(reports, categories, counts):
-    """Reports of other types than words; one report is a sample of one."""
-    assert rr.tally(reports, categories, 0.75).reported.tolist() == counts
-
-
-@pytest.mark.parametrize(
     "reports",
     [
         [*REPORTS, None, None],
@@ -95,6 +78,7 @@ def test_mechanism_by_arguments():
     """A mechanism, or categories with prob or epsilon: the same tally."""
     by_epsilon = rr.KRR(M.categories, epsilon=1.0)
     assert rr.tally(REPORTS, M) == rr.tally(REPORTS, M.categories, 0.75)
+    assert rr.tally("yes", ["no", "yes"], 0.75).reported.tolist() == [0, 1]
     assert rr.tally(REPORTS, by_epsilon) == rr.tally(REPORTS, M.categories, epsilon=1.0)
     with pytest.raises(ArgumentTypeError, match="no record of their mechanism"):
         rr.tally(REPORTS)
