@@ -269,7 +269,7 @@ def test_partitions_that_are_not_as_declared_are_refused(tmp_path, in_turn):
     meta = frame().iloc[:0]
     for change, why in (
         (lambda data: data.drop(columns="age"), "other columns than its frame declares"),
-        (lambda data: data.assign(age="PRIVATE"), "cells that are not of the types"),
+        (lambda data: data.assign(age="PRIVATE"), "cells of other types"),
     ):
         odd = lazy.map_partitions(change, meta=meta, enforce_metadata=False)
         with pytest.raises(FileError, match=why) as caught:
@@ -282,7 +282,7 @@ def test_frames_that_cannot_be_released_are_refused(tmp_path, in_turn):
     """A copy in the index, reports already, a column that is not there, options of paths."""
     out = tmp_path / "out"
     lazy = dd.from_pandas(frame(), npartitions=2)
-    with pytest.raises(ArgumentValueError, match="has the name 'answer' too"):
+    with pytest.raises(ArgumentValueError, match="also has the name 'answer'"):
         rrd.privatize_parquet(lazy.assign(copy=lazy.answer).set_index("copy").rename(
             columns={}).map_partitions(lambda d: d.rename_axis("answer")), out, PLAN)  # fmt: skip
     with pytest.raises(ArgumentValueError, match="'anwser' is not there; did you mean 'answer'"):
@@ -312,7 +312,7 @@ def by_answer(tmp_path):
 def test_a_frame_from_folders_of_answers_is_refused(tmp_path, in_turn, by_answer):
     """Each part would hold one answer; under another name, or where Dask hides the source, too."""
     lazy, apart = dd.read_parquet(by_answer), "partitioned by column 'answer'"
-    hidden = "does not show where its rows are from"
+    hidden = "does not show its source"
     of_arrow = dd.read_parquet(by_answer, filesystem="arrow")
     renamed = lazy.rename(columns={"answer": "told"})
     fused = lazy.assign(more=1).optimize(fuse=True)
@@ -422,7 +422,7 @@ def test_a_closed_client_is_told_with_the_next_step(tmp_path, client):
     with distributed.Client(client.cluster, set_as_default=False) as other:
         pass
     lazy = dd.from_pandas(frame(), npartitions=2)
-    with pytest.raises(FileError, match="lost its cluster; make a new"):
+    with pytest.raises(FileError, match="lost its cluster; create a new"):
         rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, client=other)
     assert [] == names(tmp_path)
 
@@ -443,7 +443,7 @@ def failing(error, cause=None):
     ("error", "cause", "said"),
     [
         (RuntimeError("PRIVATE"), ModuleNotFoundError(name="PRIVATE"), "cannot import a module"),
-        (distributed.KilledWorker("PRIVATE", None, 3), None, "workers died.*more of it"),
+        (distributed.KilledWorker("PRIVATE", None, 3), None, "workers died.*more memory"),
         (distributed.client.FutureCancelledError("PRIVATE", "x"), None, "lost its cluster"),
         (RuntimeError("PRIVATE"), KeyError("PRIVATE"), "RuntimeError; its message is not shown"),
     ],
