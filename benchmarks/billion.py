@@ -1,4 +1,4 @@
-"""Can one machine privatize a thousand million rows, and does its memory stay flat?
+"""Can one machine privatize a billion rows, and does its memory stay flat?
 
     python -m benchmarks.billion --rows 1_000_000_000 --folder DIR
 
@@ -115,7 +115,7 @@ def privatize(rows: int, source: str, target: str) -> dict[str, Any]:
 
 
 def check(rows: int, source: str, target: str) -> dict[str, Any]:
-    """Every id and age as it was; reports by the law; no part with the noise of the one before."""
+    """Check ids and ages, the distribution of reports, and that parts do not share their noise."""
     table, done = np.zeros((K, K), np.int64), _Progress(rows)
     before: NDArray[Any] | None = None
     for part in range(len(_sizes(rows))):
@@ -131,13 +131,13 @@ def check(rows: int, source: str, target: str) -> dict[str, Any]:
     law = np.where(np.eye(K), PROB, (1 - PROB) / (K - 1))
     allowed = STANDARD_ERRORS * np.sqrt(people * law * (1 - law)) + SKEW
     right = bool((np.abs(table - people * law) <= allowed).all())
-    stop_unless(right, "check", "the reports do not follow the law")
+    stop_unless(right, "check", "the reports do not have the distribution")
     stop_unless(int(people.sum()) == rows, "check", "rows are lost")
     return {"memory": done.memory}
 
 
 def _pairs(one: Path, other: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
-    """Codes of answers and reports; stops where ids or ages are others."""
+    """Codes of answers and reports; stops if ids or ages differ."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -153,7 +153,7 @@ def _pairs(one: Path, other: Path) -> Iterator[tuple[NDArray[Any], NDArray[Any]]
 
 
 def _check_apart(before: NDArray[Any], now: NDArray[Any]) -> None:
-    """Noise of two parts is alike as often as that of strangers is."""
+    """Noise of two parts agrees as often as independent noise does."""
     rows = min(len(before), len(now))
     alike = np.count_nonzero(before[:rows] == now[:rows])
     chance = PROB**2 + (1 - PROB) ** 2 / (K - 1)
@@ -162,7 +162,7 @@ def _check_apart(before: NDArray[Any], now: NDArray[Any]) -> None:
 
 
 def estimate(rows: int, source: str, target: str) -> dict[str, Any]:
-    """Shares of these rows, with their standard errors and intervals."""
+    """Proportions of these rows, with standard errors and confidence intervals."""
     import rrstats.files
 
     found = rrstats.files.estimate_file(target, "answer", target="rows")["answer"]
@@ -182,7 +182,7 @@ PHASES: dict[str, Callable[[int, str, str], dict[str, Any]]] = {
 
 
 def phase(name: str, rows: int, source: str, target: str) -> dict[str, Any]:
-    """One phase in this process: what it found, its seconds, those of its threads, its memory."""
+    """One phase in this process: its result, its seconds, those of its threads, its memory."""
     start, used = time.perf_counter(), time.process_time()
     found = PHASES[name](rows, source, target)
     spent = {"seconds": time.perf_counter() - start, "work": time.process_time() - used}
@@ -219,7 +219,7 @@ def run(rows: int, folder: Path) -> Iterator[str]:
 def _compared(
     counts: Sequence[int], estimated: Sequence[Sequence[float]], rows: int
 ) -> Iterator[str]:
-    """The estimate beside the truth; stops where they are too far apart."""
+    """The estimate beside the true value; stops if they are too far apart."""
     yield f"\n{'':12}{'truth':>10}{'estimate':>10}{'std error':>11}   95% interval"
     for word, count, share, error, low, high in zip(WORDS, counts, *estimated, strict=True):
         truth = count / rows
@@ -237,7 +237,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         for line in run(options.rows, Path(folder)):
             print(line, flush=True)
-    print("\nall checks passed: rows, ids, ages, the law, noise of neighbouring parts, estimates")
+    print(
+        "\nall checks passed: rows, ids, ages, distribution, noise of neighbouring parts, estimates"
+    )
     return 0
 
 

@@ -230,7 +230,7 @@ def read(folder: Path, rows: int) -> NDArray[Any]:
 
 
 def check_release(name: str, truth: NDArray[Any], reports: NDArray[Any]) -> None:
-    """Stop unless reports follow the law, and no two parts have the noise of each other."""
+    """Stop unless reports have the distribution, and no two parts share their noise."""
     check_law(name, truth, reports, len(WORDS))
     noise = ((reports - truth) % len(WORDS)).reshape(PARTS, -1)
     shared = len({part.tobytes() for part in noise}) < PARTS

@@ -122,7 +122,7 @@ def read(path: Path) -> tuple[Any, Any]:
 
 
 def check(name: str, source: Path, target: Path) -> None:
-    """Stop unless the ids are there as they were, and the answers as the law says."""
+    """Stop unless the ids are unchanged and the answers have the distribution."""
     truth, ids = read(source)
     reports, released = read(target)
     stop_unless(np.array_equal(ids, released), name, "the ids are not those of the source")

@@ -96,7 +96,7 @@ def _grouped(counts: NDArray[Any], groups: int) -> NDArray[Any]:
 
 
 def check_law(name: str, truth: NDArray[Any], reports: NDArray[Any], k: int) -> None:
-    """Stop unless reports are as true, and each lie as common, as the law says.
+    """Stop unless true reports and each lie have the designed probabilities.
 
     Compared are the lies by their distance from the truth, of all answers together, and the
     share of true reports, for each truth.  Beyond `GROUPS` cells neighbours are added up.
@@ -116,4 +116,4 @@ def check_law(name: str, truth: NDArray[Any], reports: NDArray[Any], k: int) -> 
     people = _grouped(np.bincount(truth, minlength=k), GROUPS)
     kept = _grouped(np.bincount(truth[lies == 0], minlength=k), GROUPS)
     wrong = wrong_lies or _outside(kept, PROB, people)
-    stop_unless(not wrong, f"{name}, k={k}", "the reports do not follow the law")
+    stop_unless(not wrong, f"{name}, k={k}", "the reports do not have the distribution")

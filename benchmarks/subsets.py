@@ -44,7 +44,7 @@ FAMILIES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
 
 
 def check_bits(name: str, codes: NDArray[Any], bits: NDArray[np.bool_], mechanism: Any) -> None:
-    """Stop unless own and other categories are reported as often as the law says."""
+    """Stop unless own and other categories are reported as often as designed."""
     stop_unless(bits.shape == (len(codes), K), name, f"reports have the shape {bits.shape}")
     channel, rows = mechanism.channel, np.arange(len(codes))
     own = int(bits[rows, codes].sum())
@@ -54,7 +54,9 @@ def check_bits(name: str, codes: NDArray[Any], bits: NDArray[np.bool_], mechanis
         (others, len(codes) * (K - 1), float(channel.prob_other)),
     ):
         allowed = STANDARD_ERRORS * np.sqrt(draws * prob * (1 - prob)) + SKEW
-        stop_unless(abs(found - draws * prob) <= allowed, name, "reports do not follow the law")
+        stop_unless(
+            abs(found - draws * prob) <= allowed, name, "reports do not have the distribution"
+        )
 
 
 def check_shares(name: str, codes: NDArray[Any], shares: Any, mechanism: Any) -> None:

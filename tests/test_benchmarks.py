@@ -101,12 +101,12 @@ WRONG = {
 @pytest.mark.parametrize("k", [4, 100])
 @pytest.mark.parametrize("fault", WRONG)
 def test_a_wrong_law_is_not_timed(fault, k):
-    """A sampler that does not follow the law stops the run."""
+    """A sampler that does not have the distribution stops the run."""
     # A lie that may hit one truth of 100 raises the share of true reports by 0.0025 only.
     rows = 6_000_000 if (fault, k) == ("lies may hit the truth", 100) else 200_000
     truth = inputs.answers(k, rows, np.uint8)
     reports = WRONG[fault](truth, k, np.random.default_rng(1)).astype(np.uint8)
-    with pytest.raises(SystemExit, match="do not follow the law; its time means nothing"):
+    with pytest.raises(SystemExit, match="do not have the distribution; its time means nothing"):
         measuring.check_law("wrong", truth, reports, k)
     with pytest.raises(SystemExit, match="reports are missing"):
         measuring.check_law("wrong", truth, truth[1:], k)
@@ -168,7 +168,7 @@ def test_the_plain_copy_of_a_file_is_one_and_a_wrong_file_is_not_timed(tmp_path)
         files.make(source, 30_000)
         files.plain_copy(source, target)
         files.check("plain pyarrow copy", source, target)
-        with pytest.raises(SystemExit, match="do not follow the law"):
+        with pytest.raises(SystemExit, match="do not have the distribution"):
             files.check("rrstats", source, target)
     source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
     files.privatized(source, tmp_path / "reports.parquet")
@@ -351,7 +351,7 @@ def _write(folder, noise, *, first=0):
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ("no noise", "follow the law"),
+        ("no noise", "have the distribution"),
         ("shared", "two parts share their noise"),
         ("other ids", "other columns"),
     ],
