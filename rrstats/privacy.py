@@ -306,7 +306,7 @@ def instructions(
     check_instance(question, "question", str, "the wording of the question")
     sample = sample_codes(mechanism, None if group is None else [group], 1)
     mechanism = mechanism if sample is None else cast(Any, mechanism).parts[sample[0]]
-    words = _words()["page"]
+    words, said = _words()["page"], explain(mechanism)
     by_hand = _by_hand(mechanism, unrelated) or _by_numbers(mechanism)
     draws, (steps, *tables), rule = by_hand or ([], [words["device"]], None)
     steps = [*(draw.step for draw in draws), *steps]
@@ -319,7 +319,7 @@ def instructions(
         *[("heading", "Prepare"), ("list", [draw.prepare for draw in draws])] * bool(draws),
         ("heading", "Read aloud"),
         *[("text", words["aloud"])] * bool(draws or rule is None),
-        ("text", explain(mechanism)),
+        ("text", said.partition(" per report. ")[2] or said),  # epsilon stands below, unspoken
         ("text", f'The question is: "{question}"'),
         ("heading", "The respondent, in secret"),
         ("steps", steps),
