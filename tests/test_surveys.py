@@ -501,7 +501,7 @@ def test_a_report_of_nobody():
     m = surveys.kuk([False, True], 1, 0.5, draws=2)
     assert m.epsilon == math.inf
     certain = surveys.forced_response(["a", "b", "c"], 0, [0.5, 0.5, 0])
-    with pytest.raises(ArgumentValueError, match="2 of 5 counts hold reports that this design"):
+    with pytest.raises(ArgumentValueError, match="2 of 5 reports are impossible in this design"):
         rr.estimate(["a", "b", "a", "c", "c"], certain)
     with pytest.raises(ArgumentValueError, match="1 of 3 reports are not among"):
         rr.estimate([0, 1, 3], m)
