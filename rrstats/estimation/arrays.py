@@ -432,7 +432,7 @@ def sample_sizes(channel: Channel, counts: NDArray[Any], n: int) -> Floats:
 
 
 def check_possible(channel: Channel, counts: NDArray[Any]) -> None:
-    """Raise ArgumentValueError for counts of reports that the design never makes."""
+    """Raise ArgumentValueError for counts of reports that are impossible in the design."""
     if isinstance(channel, SupportChannel):
         return
     never = int(np.asarray(counts)[~transition_matrix(channel).any(axis=1)].sum())

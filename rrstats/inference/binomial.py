@@ -512,7 +512,7 @@ def implausible_counts(
     *,
     false_alarm: float = 1e-9,
 ) -> Booleans:
-    """Counts that no true proportions explain: further off than noise goes.
+    """Find counts that no true proportions and noise together explain.
 
     A count is Bin(n, rate) with a rate between the two, so its tail beyond what was seen is at
     most that at the nearer end.  False for right reports, but for ``false_alarm`` over all counts

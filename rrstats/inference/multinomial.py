@@ -96,7 +96,7 @@ def most_likely(matrix: Any, counts: Any) -> Floats:
     Raises
     ------
     ArgumentValueError
-        For counts of reports that the design never makes.
+        For counts of reports that are impossible in the design.
 
     Examples
     --------

@@ -134,7 +134,7 @@ class PrivateCovariates:
         rows : how many there are, of which some are kept.
         """
         if scores and not self.has_scores:
-            raise ArgumentValueError("samples need one another here; use method='likelihood'")
+            raise ArgumentValueError("a covariate needs all samples; use method='likelihood'")
         found = np.ones((rows, 1))
         for column in self.columns:
             if column.is_multinomial:
