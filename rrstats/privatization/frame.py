@@ -107,7 +107,8 @@ def column_mechanisms(
                 "a mapping from column to mechanism is the whole design; leave categories, prob "
                 "and epsilon out"
             )
-        found = {name: as_mechanism(given) for name, given in columns.items()}
+        names = list(columns)
+        found = {name: as_mechanism(columns[name]) for name in names}
     else:
         several = isinstance(columns, list | set | pd.Index)
         if not several and not isinstance(columns, Hashable):  # they may hold answers
@@ -115,12 +116,10 @@ def column_mechanisms(
         mechanism = as_mechanism(categories, prob, epsilon)
         names = list(columns) if several else [columns]
         found = dict.fromkeys(names, mechanism)
-        if len(found) < len(names):  # not quoted: they may be answers
-            raise ArgumentValueError(
-                f"columns must name each column once, found {len(names)} names with repetitions"
-            )
-    if not found:
-        raise ArgumentValueError("columns must name at least one column, found none")
+    if not found or len(found) < len(names):  # not quoted: they may be answers
+        raise ArgumentValueError(
+            f"columns must name at least one column, and each once, found {len(names)} names"
+        )
     return found
 
 
