@@ -156,28 +156,32 @@ def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
 most 3. A true answer that had probability 1% before the report has probability at most 3% \
 afterwards, and at least 0.33%.
     """
+    return "".join(_explained(mechanism, prior))
+
+
+def _explained(mechanism: Mechanism, prior: float = 0.05) -> tuple[str, str]:
+    """The number of epsilon, for a finite one above 0, and what it means for one person."""
     check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
     # The decimal that was typed, not the double behind it: 5% is 1/20.
     typed = Decimal(repr(check_probability(prior, "prior", "()")))
     before, chance = Fraction(typed), f"{written(typed.scaleb(2))}%"
     factor = mechanism.channel.max_likelihood_ratio
     if not isinstance(factor, Fraction):
-        return (
+        return "", (
             "Epsilon is infinite: some report proves, or rules out, a true answer. "
             "This is no protection for the person who gives that report."
         )
     if factor == 1:
-        return (
+        return "", (
             "Epsilon is 0 per report: every true answer makes every report equally likely, so "
             f"a true answer that had probability {chance} before the report has the same "
             "probability afterwards. Nothing can be estimated from such reports."
         )
     highest = before * factor / (before * factor + 1 - before)
     lowest = before / (before + factor * (1 - before))
-    return (
-        f"Epsilon is {round_up(Fraction(mechanism.epsilon))} per report. A report changes the "
-        f"odds of any true answer by a factor of at most {_factor(factor)}. A true answer that "
-        f"had probability {chance} before the report has probability "
+    return f"Epsilon is {round_up(Fraction(mechanism.epsilon))} per report. ", (
+        f"A report changes the odds of any true answer by a factor of at most {_factor(factor)}. "
+        f"A true answer that had probability {chance} before the report has probability "
         f"at most {_percent(highest, up=True)} afterwards, and at least "
         f"{_percent(lowest, up=False)}."
     )
@@ -306,7 +310,7 @@ def instructions(
     check_instance(question, "question", str, "the wording of the question")
     sample = sample_codes(mechanism, None if group is None else [group], 1)
     mechanism = mechanism if sample is None else cast(Any, mechanism).parts[sample[0]]
-    words, said = _words()["page"], explain(mechanism)
+    words = _words()["page"]
     by_hand = _by_hand(mechanism, unrelated) or _by_numbers(mechanism)
     draws, (steps, *tables), rule = by_hand or ([], [words["device"]], None)
     steps = [*(draw.step for draw in draws), *steps]
@@ -319,7 +323,7 @@ def instructions(
         *[("heading", "Prepare"), ("list", [draw.prepare for draw in draws])] * bool(draws),
         ("heading", "Read aloud"),
         *[("text", words["aloud"])] * bool(draws or rule is None),
-        ("text", said.partition(" per report. ")[2] or said),  # epsilon stands below, unspoken
+        ("text", _explained(mechanism)[1]),  # the number of epsilon stands below, unspoken
         ("text", f'The question is: "{question}"'),
         ("heading", "The respondent, in secret"),
         ("steps", steps),

@@ -514,12 +514,8 @@ def homogeneity(
     how = Counting(statistic, simulations, seed)
     given, notes = _samples(samples, others)
     sizes = [one.n for one in given]
-    n, few, null = (
-        sum(sizes),
-        min(sizes),
-        "equality of the proportions of "
-        + (f"{len(given)} samples" if len(given) > 1 else "the samples"),
-    )
+    n, few, count = sum(sizes), min(sizes), str(len(given)) if len(given) > 1 else "the"
+    null = f"equality of the proportions of {count} samples"
     if len(given) < 2:
         return result_of(null, n, untested(0, "fewer than two samples have reports"), notes=notes)
     pooled = np.average([one.proportions for one in given], axis=0, weights=sizes)
