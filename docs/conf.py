@@ -21,6 +21,7 @@ import rrstats
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
+# Imported here, because Sphinx does not put the folder of this file on the path.
 import reference_pages  # noqa: E402
 
 NOTEBOOKS = DOCS / "notebooks"

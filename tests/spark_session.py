@@ -73,7 +73,7 @@ def _start() -> Any:
 def get() -> Any:
     """The session; skips the test that asks for it where there is no pyspark or no Java."""
     if reason := _why_not():
-        pytest.skip(reason)
+        pytest.skip(f"Spark cannot run here: {reason}")
     with warnings.catch_warnings():
         # Spark says that it does not fully know pandas 3 yet, and leaves sockets to the collector.
         warnings.simplefilter("ignore")

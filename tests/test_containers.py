@@ -479,7 +479,7 @@ def test_arrow_numbers_follow_the_same_rules(own, categories, expected):
     """Integers widen where a category does not fit, and nothing else changes the type."""
     pa = pytest.importorskip("pyarrow")
     if own == "halffloat" and pa.__version__ < "18":
-        pytest.skip("pyarrow 17 makes half floats of NumPy's own alone")
+        pytest.skip("pyarrow 17 makes half floats only from half floats of NumPy")
     values = np.array([0, 1], dtype={"halffloat": "f2", "bool": "?"}.get(own, "i1"))
     answers = pa.array(values).cast(own) if own != "halffloat" else pa.array(values)
     out = truth(answers, categories, unknown="uniform")
@@ -615,7 +615,7 @@ def test_views_and_run_ends_of_arrow_are_read(kind, chunked):
     """Arrow's newer layouts are read; reports are plain arrays."""
     pa = pytest.importorskip("pyarrow")
     if kind.endswith("view") and pa.__version__ < "18":
-        pytest.skip("pyarrow 17 casts nothing to views")
+        pytest.skip("pyarrow 17 cannot cast to string or binary views")
     values = {"binary_view": [b"a", b"b", None], "run ends of numbers": [1, 2, None]}
     answers = pa.array(values.get(kind, ["a", "b", None]))
     if kind.startswith("run ends"):

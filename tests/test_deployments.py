@@ -11,7 +11,7 @@ import rrstats as rr
 
 FILE = Path(__file__).parents[1] / "docs" / "deployments.md"
 if not FILE.exists():
-    pytest.skip("the documentation is not here", allow_module_level=True)
+    pytest.skip("the tests were copied away from the documents", allow_module_level=True)
 PAGE = FILE.read_text("utf-8")
 
 

@@ -101,7 +101,8 @@ def test_categories_come_from_any_sequence(categories, expected):
 def test_enum_members_that_are_words_or_numbers_become_plain():
     """An Enum of str or int equals its plain value, so that is what is declared and reported."""
 
-    class Word(str, enum.Enum):  # noqa: UP042  # the older form, whose str() is not the value
+    # Users have enums of the older form too, whose str() is not the value.
+    class Word(str, enum.Enum):  # noqa: UP042
         YES = "y"
         NO = "n"
 

@@ -316,7 +316,7 @@ NAMES = ["q1.answer", "q r", "q`s", 'q"t', "a`.`b", "*", "^q.*$", "age", "key0"]
 def test_names_are_names(engine):
     """A name with a dot, a space, quotes, a star or a pattern in it is no more than a name."""
     if engine == "sqlframe":
-        pytest.skip("SQLFrame itself puts quotes into such names")
+        pytest.skip("SQLFrame changes such names itself: it adds quotes")
     # No two columns have the same counts.
     held = {name: _cycle([*M.categories, *["never"] * i]) for i, name in enumerate(NAMES)}
     held["w.w"] = _cycle([0.5, 2.0, 4.0])

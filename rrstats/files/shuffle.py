@@ -131,7 +131,8 @@ class Shuffle:
         rows, number = pa.Table.from_batches(self._waiting, self._plain), len(self._buckets)
         self._waiting, self._weight = [], 0
         if self._file is None:
-            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  # until __exit__
+            # It stays open across calls; __exit__ closes it.
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
         for start in range(0, len(rows), BLOCK_ROWS):
             block = rows.slice(start, BLOCK_ROWS)
             drawn = below(self._source, BUCKET_STREAM, next(self._blocks), len(block), bound=number)
