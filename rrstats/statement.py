@@ -26,7 +26,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.serialization import VERSION, ColumnRecord, write
+from rrstats.mechanisms.serialization import ColumnRecord, write
 
 PROMISE = (
     "For every record, whatever the other records and columns, the privatized cell is "
@@ -481,7 +481,8 @@ def statement(
     name = file or "released.parquet"
     kept = [column.name for column in columns if column.shows_who_answered]
     whole = all(column.labels is not None for column in columns)
-    document = ",\n  ".join(map(json.dumps, write(told)["columns"]))
+    written = write(told)
+    document = ",\n  ".join(map(json.dumps, written["columns"]))
     page = _PAGE.format(
         title=label(title) if title else "How the answers in this file were protected",
         warnings=_warnings(columns),
@@ -494,7 +495,7 @@ def statement(
         use=_use(columns, name),
         where="in the file" if beside is None else f"beside it, in {label(beside)}",
         lost=_LOST if whole else "",
-        document=f'{{"v": {VERSION}, "columns": [\n  {document}\n]}}',
+        document=f'{{"v": {written["v"]}, "columns": [\n  {document}\n]}}',
     )
     return writer(_blocks(page))
 

@@ -98,7 +98,7 @@ def test_footer_against_document(tmp_path):
     [
         ("{", "not JSON"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"v": 2, "columns": []}', "version 2, this rrstats reads 1"),
+        ('{"v": 3, "columns": []}', "version 3, this rrstats reads 1 to 2"),
         ('{"v": 1, "columns": [{}]}', "needs a name and a mechanism"),
     ],
 )

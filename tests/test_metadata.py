@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from fractions import Fraction
@@ -15,7 +16,8 @@ import rrstats as rr
 from rrstats import metadata
 from rrstats.data.categories import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
-from rrstats.mechanisms.serialization import MOST_LEVELS, ColumnRecord, Mechanisms
+from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.serialization import MOST_LEVELS, ColumnRecord, Mechanisms, row_epsilon
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 
@@ -47,6 +49,20 @@ def test_fingerprints():
     )
 
 
+def test_version_two():
+    """Only a plan of the frame, or probabilities by row, need version 2; both come back."""
+    plain = ColumnRecord.of("answer", YES_NO)
+    plan = {"asked": "q", "epsilon": 2.0, "parts": [["answer", ("t", 1)]], "chances": [1]}
+    planned = [dataclasses.replace(plain, name=name, plan=plan) for name in ("answer", ("t", 1))]
+    by_row = dataclasses.replace(plain, name="other", by_row={"prob": ("p", 2)})
+    for records, version in (([plain], 1), (planned, 2), ([*planned, by_row], 2)):
+        document = json.loads(json.dumps(metadata.write(records)))
+        assert document["v"] == version
+        assert metadata.read({"rrstats": document}) == records
+    assert row_epsilon(planned) == 2.0
+    assert row_epsilon([*planned, by_row]) == total_epsilon([2.0, YES_NO.epsilon])
+
+
 def test_by_hand():
     """A plan typed by hand needs no tags, and facts have defaults."""
     text = """{"v": 1, "columns": [{"name": "smoker", "mechanism":
@@ -70,7 +86,7 @@ def test_numpy_names_are_recorded():
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        (document_of({}, v=2), "version 2, this rrstats reads 1; a newer"),
+        (document_of({}, v=3), "version 3, this rrstats reads 1 to 2; a newer"),
         (document_of({}, v=True), "version True"),
         ({"columns": []}, "version None"),
         ({"v": 1, "columns": {}}, "list of 'columns'"),
@@ -78,6 +94,9 @@ def test_numpy_names_are_recorded():
         ([], "must hold 'v'"),
         ("{not json", "not JSON"),
         ({"v": 1, "columns": [3]}, "needs a name and a mechanism"),
+        (document_of({"by_row": {"prob": "p"}}), "need version 2"),
+        (document_of({"by_row": {"p": "p"}}, v=2), "by_row of a column must be"),
+        (document_of({"plan": {"asked": "q"}}, v=2), "the plan of a frame needs"),
         ({"v": 1, "columns": [{"name": "answer"}]}, "needs a name and a mechanism"),
         (document_of({"name": ["answer"]}), "one tag"),
         (document_of({"unknown": 3}), "'unknown' of column 'answer' must be one of .*, found 3"),

@@ -13,7 +13,8 @@ a source that has a column of the same name without a record is such a contradic
 rows are not reports.  It also refuses a recorded column that may have been renamed, because
 leaving it out would understate epsilon.
 
-Version 1 never changes its meaning, so unknown keys are refused, not ignored.
+Version 1 never changes its meaning, so unknown keys are refused, not ignored.  Version 2 adds the
+plan of a frame and probabilities by row, and is written only where a column has one of them.
 No document can cause unbounded recursion or counting.
 """
 
@@ -23,6 +24,7 @@ import contextlib
 import copy
 import inspect
 import json
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
@@ -42,6 +44,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Chain, Mechanism
+from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
 from rrstats.mechanisms.samples import Samples
@@ -49,7 +52,7 @@ from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import Rappor, UnaryEncoding
 
 KEY = "rrstats"
-VERSION = 1
+VERSION = 2
 MOST_CATEGORIES = 100
 
 MOST_LEVELS = 100
@@ -173,6 +176,13 @@ class ColumnRecord:
         True if the noise was not cryptographic.
     keyed : bool
         True if the noise came from a key and an id.
+    plan : dict, optional
+        The plan of the frame, if a public coin chose what each row reports: ``asked``, the public
+        column with that choice; ``epsilon`` of a whole row; ``parts``, the columns of each choice;
+        and their ``chances``.
+    by_row : dict, optional
+        ``{"prob": column}`` or ``{"epsilon": column}``, the public column with the value of each
+        row; the mechanism is then the one with the largest epsilon.
     """
 
     name: Hashable
@@ -181,6 +191,8 @@ class ColumnRecord:
     missing: str = "unknown"
     simulated: bool = False
     keyed: bool = False
+    plan: dict[str, Any] | None = None
+    by_row: dict[str, Any] | None = None
 
     @classmethod
     def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> ColumnRecord:
@@ -267,8 +279,13 @@ class ColumnRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON."""
-        (name,) = categories_to_json([self.name])
-        return asdict(self) | {"name": name}
+        document = asdict(self) | {"name": _label(self.name)}
+        if self.plan is not None:
+            parts = [categories_to_json(part) for part in self.plan["parts"]]
+            document["plan"] |= {"asked": _label(self.plan["asked"]), "parts": parts}
+        if self.by_row is not None:
+            document["by_row"] = {key: _label(name) for key, name in self.by_row.items()}
+        return {key: value for key, value in document.items() if value is not None}
 
     @classmethod
     def from_dict(cls, document: Any) -> ColumnRecord:
@@ -278,6 +295,7 @@ class ColumnRecord:
         if "name" not in found or not isinstance(found.pop("mechanism", None), dict):
             raise MetadataError("each column of an rrstats document needs a name and a mechanism")
         (name,) = categories_from_json([found.pop("name")])
+        plan, by_row = _read_plan(found.pop("plan", None)), _read_by_row(found.pop("by_row", None))
         for key, value in found.items():
             allowed = _FACTS.get(key, ())
             if not any(
@@ -288,7 +306,56 @@ class ColumnRecord:
                     f"{cut(key)} of column {cut(name)} "
                     + (rule if allowed else f"is unknown; known are {', '.join(_FACTS)}")
                 )
-        return cls(**copy.deepcopy(document) | {"name": name})
+        return cls(**copy.deepcopy(document) | {"name": name, "plan": plan, "by_row": by_row})
+
+
+def _label(name: Hashable) -> Any:
+    """A column's label as JSON."""
+    return categories_to_json([name])[0]
+
+
+def _read_plan(document: Any) -> dict[str, Any] | None:
+    """The plan in a record; anything else raises MetadataError."""
+    if document is None:
+        return None
+    keys = {"asked", "epsilon", "parts", "chances"}
+    held = document if isinstance(document, dict) and set(document) == keys else {}
+    lists = [held.get("parts"), held.get("chances")]
+    numbers = [held.get("epsilon"), *(lists[1] if isinstance(lists[1], list) else [None])]
+    proper = all(type(one) in (int, float) and 0 < one < math.inf for one in numbers)
+    if not proper or not isinstance(lists[0], list) or len(lists[0]) != len(numbers) - 1:
+        raise MetadataError(
+            f"the plan of a frame needs {sorted(keys)}, with a list of columns and a positive "
+            "chance for each part"
+        )
+    (asked,) = categories_from_json([held["asked"]])
+    return held | {"asked": asked, "parts": [categories_from_json(part) for part in lists[0]]}
+
+
+def _read_by_row(document: Any) -> dict[str, Any] | None:
+    """The column of probabilities in a record; anything else raises MetadataError."""
+    if document is None:
+        return None
+    if not isinstance(document, dict) or {*document} not in ({"prob"}, {"epsilon"}):
+        raise MetadataError("by_row of a column must be {'prob': column} or {'epsilon': column}")
+    return {key: categories_from_json([name])[0] for key, name in document.items()}
+
+
+def row_epsilon(records: Iterable[ColumnRecord]) -> float:
+    """The privacy loss of one row over all recorded columns; the columns of one plan share one.
+
+    >>> kept = {"name": "a", "mechanism": {}, "plan":
+    ...     {"asked": "rr_asked", "epsilon": 2.0, "parts": [["a"], ["b"]], "chances": [1, 1]}}
+    >>> row_epsilon(ColumnRecord.from_dict(kept | {"name": name}) for name in ("a", "b"))
+    2.0
+    """
+    shared, others = [], []
+    for record in records:
+        if record.plan is None:
+            others.append(record.epsilon)
+        elif record.plan not in shared:
+            shared.append(record.plan)
+    return total_epsilon([*others, *(plan["epsilon"] for plan in shared)])
 
 
 def _check_depth(document: Any) -> None:
@@ -365,16 +432,18 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
         except (ValueError, RecursionError):
             raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
     _check_depth(document)
-    said = document if isinstance(document, Mapping) else {"v": VERSION}
-    if type(said.get("v")) is not int or said["v"] != VERSION:
+    said = document if isinstance(document, Mapping) else {"v": 1}
+    if type(said.get("v")) is not int or said["v"] not in range(1, VERSION + 1):
         raise MetadataError(
             f"the rrstats document has version {cut(said.get('v'))}, this rrstats reads "
-            f"{VERSION}; a newer rrstats may read it"
+            f"1 to {VERSION}; a newer rrstats may read it"
         )
     if set(said) != {"v", "columns"} or not isinstance(said["columns"], list):
         raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
     records = [ColumnRecord.from_dict(item) for item in said["columns"]]
     names = [record.name for record in records]
+    if said["v"] < _version(records):
+        raise MetadataError("plan and by_row of a column need version 2 of the rrstats document")
     for place, name in enumerate(names):
         if name in names[:place]:
             raise MetadataError(f"the rrstats document describes column {cut(name)} twice")
@@ -428,7 +497,13 @@ def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
     -------
     dict
     """
-    return {"v": VERSION, "columns": [record.to_dict() for record in records]}
+    records = list(records)
+    return {"v": _version(records), "columns": [record.to_dict() for record in records]}
+
+
+def _version(records: Iterable[ColumnRecord]) -> int:
+    """The version of the document that these records need."""
+    return 2 if any(record.plan or record.by_row for record in records) else 1
 
 
 def record_columns(
@@ -627,7 +702,8 @@ def _known(records: list[ColumnRecord], columns: list[Hashable]) -> set[Hashable
 
 def _joined(one: ColumnRecord, other: ColumnRecord) -> ColumnRecord:
     """The common record of a column that two sources record; its rows may be from either."""
-    if one.mechanism != other.mechanism or one.missing != other.missing:
+    facts = [(each.mechanism, each.missing, each.plan, each.by_row) for each in (one, other)]
+    if facts[0] != facts[1]:
         raise MetadataError(
             f"the data have two different records of column {one.name!r}; leave the wrong source "
             "out, or give a column of mechanisms when you estimate (mechanism=...)"
