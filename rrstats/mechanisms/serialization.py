@@ -27,13 +27,20 @@ import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from itertools import product
 from typing import Any, TypeVar
 
 import pandas as pd
 
 from rrstats._checks import check_instance, cut, type_name
 from rrstats.data.categories import MOST_CATEGORIES as MOST_DECLARED
-from rrstats.data.categories import categories_digest, categories_from_json, categories_to_json
+from rrstats.data.categories import (
+    Categories,
+    categories_digest,
+    categories_from_json,
+    categories_to_json,
+)
 from rrstats.data.columns import codec_of, column_of, open_reports
 from rrstats.errors import (
     ArgumentTypeError,
@@ -44,7 +51,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Chain, Mechanism
-from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.epsilon import LARGEST_PROB, total_epsilon
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
 from rrstats.mechanisms.samples import Samples
@@ -339,6 +346,59 @@ def _read_by_row(document: Any) -> dict[str, Any] | None:
     if not isinstance(document, dict) or {*document} not in ({"prob"}, {"epsilon"}):
         raise MetadataError("by_row of a column must be {'prob': column} or {'epsilon': column}")
     return {key: categories_from_json([name])[0] for key, name in document.items()}
+
+
+def part_label(part: Sequence[Hashable]) -> str:
+    """The label of a part of a plan in the public column: its column, or both, "a & b".
+
+    >>> part_label(["age"]), part_label(("age", 2020))
+    ('age', 'age & 2020')
+    """
+    return " & ".join(map(str, part))
+
+
+def part_mechanism(domains: Sequence[Categories], epsilon: float) -> KRR:
+    """The mechanism of a part with one column, or of a pair: k-RR over its k1 k2 pairs.
+
+    Pairs are tuples of categories, the last column's category changing fastest.
+
+    >>> part_mechanism([Categories([1, 2]), Categories(["a", "b", "c"])], 1.0).categories[:4]
+    ((1, 'a'), (1, 'b'), (1, 'c'), (2, 'a'))
+    """
+    if len(domains) == 1:
+        return KRR(domains[0].declared, epsilon=epsilon)
+    return KRR(list(product(*(domain.categories for domain in domains))), epsilon=epsilon)
+
+
+def marginal_mechanism(domain: Categories, part: KRR) -> KRR:
+    """The mechanism of one column's reports in a part; `part_mechanism` is that of the part.
+
+    Of k1 k2 pairs, each report of a pair but the true one has probability q = (1 - p) / (k1 k2 -
+    1); k2 - 1 of them have the true category of the first column: k-RR with p + (k2 - 1) q.
+    """
+    others = Fraction(part.domain.k, domain.k) - 1
+    prob = Fraction(part.prob)
+    prob += others * (1 - prob) / (part.domain.k - 1)
+    return KRR(domain.declared, min(float(prob), LARGEST_PROB))
+
+
+def plan_mechanisms(
+    categories: Mapping[Any, Categories], parts: Iterable[Sequence[Hashable]], epsilon: float
+) -> dict[Hashable, Mechanism]:
+    """The marginal mechanism of each column of a plan.
+
+    It is a `KRR` if all parts with that column give the same; otherwise `Samples`, whose groups
+    are the labels of these parts.
+    """
+    found: dict[Hashable, dict[str, Mechanism]] = {name: {} for name in categories}
+    for part in parts:
+        mechanism = part_mechanism([categories[name] for name in part], epsilon)
+        for name in part:
+            found[name][part_label(part)] = marginal_mechanism(categories[name], mechanism)
+    return {
+        name: Samples(by_part) if len({*by_part.values()}) > 1 else next(iter(by_part.values()))
+        for name, by_part in found.items()
+    }
 
 
 def row_epsilon(records: Iterable[ColumnRecord]) -> float:
