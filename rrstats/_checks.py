@@ -11,7 +11,8 @@ from __future__ import annotations
 import datetime
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 
 MOST_CATEGORIES = 2**63
 
@@ -170,10 +171,11 @@ def check_bool(value: object, name: str) -> bool:
     return bool(value)
 
 
-def check_instance(value: Any, name: str, kind: Any, rule: str) -> Any:
+def check_instance(value: Any, name: str, kind: Any, rule: str, *, hint: str = "") -> Any:
     """A value of the given types, as for isinstance; ``rule`` names them with their article."""
     if not isinstance(value, kind):
-        raise ArgumentTypeError(f"{name} must be {rule}, found {type_name(value)}")
+        found = f"{type_name(value)}{hint and f'; {hint}'}"
+        raise ArgumentTypeError(f"{name} must be {rule}, found {found}")
     return value
 
 
@@ -184,6 +186,28 @@ def check_exactly_one(**given: object) -> str:
         found = "neither" if not names else " and ".join(names)
         raise ArgumentTypeError(f"give {' or '.join(given)}, found {found}")
     return names[0]
+
+
+def check_left_out(why: str, **given: object) -> None:
+    """Raise for arguments that are given beside others which say the same, or exclude them."""
+    if names := [name for name, value in given.items() if value is not None]:
+        raise ArgumentTypeError(f"{why}; leave {' and '.join(names)} out")
+
+
+def check_rows(found: object, rows: int, name: str, one: str = "value", each: str = "rows") -> None:
+    """Raise unless there are as many of something as rows."""
+    if found != rows:
+        rule = f"must have one {one} for each of the {rows} {each}"
+        raise ArgumentValueError(f"{name} {rule}, found {found}")
+
+
+@contextmanager
+def needing(rule: str) -> Iterator[None]:
+    """Imports of optional packages; without one the error is the rule, how to install them."""
+    try:
+        yield
+    except ImportError:
+        raise MissingPackageError(rule) from None
 
 
 # -- arrays of numbers that are parameters ---------------------------------------------------

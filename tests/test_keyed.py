@@ -289,7 +289,7 @@ REFUSED = {
     "short": ({"key": b"x" * 31}, "at least 32 random bytes, found 31"),
     "not random": ({"key": b"0" * 32}, "of which 1 differ"),
     "no id": ({"id": None}, "give id="),
-    "no key": ({"key": None}, "give key= too"),
+    "no key": ({"key": None}, "which need key="),
     "no name": ({"question": None}, "question="),
     "missing id": ({"id": [1, None]}, "1 of 2 missing"),
     "floats": ({"id": np.array([1.0, 2.0])}, "held as floats"),

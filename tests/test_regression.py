@@ -720,7 +720,7 @@ def test_missing_rows_are_refused_or_dropped():
         ),
         ({"event": lambda f: "maybe"}, "event must be one of"),
         ({"missing": lambda f: "skip"}, "missing must be one of"),
-        ({"offset": lambda f: [1.0]}, "one value for each of 200 rows"),
+        ({"offset": lambda f: [1.0]}, "one value for each of the 200 rows"),
         ({"weights": lambda f: "club"}, "not there"),
     ],
 )

@@ -100,7 +100,7 @@ def test_the_offset_of_profiles_goes_with_them(people):
     with pytest.raises(ArgumentTypeError, match="offset must be numbers") as caught:
         fit.predict(few, offset=pd.Series([SECRET] * 4))
     assert SECRET not in str(caught.value)
-    with pytest.raises(ArgumentValueError, match="one value for each of 4 rows, got 3"):
+    with pytest.raises(ArgumentValueError, match="one value for each of the 4 rows, found 3"):
         fit.predict(few, offset=[1.0, 2.0, 3.0])
 
 

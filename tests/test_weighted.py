@@ -854,7 +854,7 @@ def some():
         ({"population": 10}, ArgumentTypeError, "mapping from each stratum of the sample"),
         ({"population": {"a": 4, "b": "9"}}, ArgumentTypeError, "found str"),
         ({"population": {"a": 4, "b": -3}}, ArgumentValueError, "a finite number above 0"),
-        ({"population": {"a": 4, "b": 9}, "probabilities": True}, ArgumentTypeError, "found both"),
+        ({"population": {"a": 4}, "probabilities": True}, ArgumentTypeError, "leave population"),
     ],
 )
 def test_bad_designs_are_refused(options, error, words):

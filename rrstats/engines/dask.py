@@ -33,12 +33,8 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 
-from rrstats.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    FileError,
-    MissingPackageError,
-)
+from rrstats._checks import needing
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
@@ -57,17 +53,13 @@ from rrstats.files.shuffle import Shuffle
 from rrstats.privatization.frame import column_mechanisms, privatize
 from rrstats.randomness.sources import secret_bytes
 
-try:
+with needing("rrstats.engines.dask needs Dask and pyarrow; pip install 'dask[dataframe]' pyarrow"):
     import dask
     import dask.dataframe as dd
     import pyarrow as pa
     import pyarrow.parquet as pq
     from dask.dataframe.extensions import register_dataframe_accessor
     from dask.dataframe.utils import meta_nonempty
-except ImportError:
-    raise MissingPackageError(
-        "rrstats.engines.dask needs Dask and pyarrow; pip install 'dask[dataframe]' pyarrow"
-    ) from None
 
 __all__ = ["DaskAccessor", "privatize_parquet"]
 

@@ -24,13 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rrstats.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    FileError,
-    MissingPackageError,
-    RRStatsError,
-)
+from rrstats._checks import check_instance, needing
+from rrstats.errors import ArgumentValueError, FileError, RRStatsError
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
@@ -41,15 +36,11 @@ from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.serialization import KEY, write
 from rrstats.privatization.frame import column_mechanisms, privatize
 
-try:
+with needing("rrstats.engines.polars needs polars and pyarrow; pip install polars pyarrow"):
     import polars as pl
     import polars.selectors as cs
     import pyarrow as pa
     import pyarrow.parquet as pq
-except ImportError:
-    raise MissingPackageError(
-        "rrstats.engines.polars needs polars and pyarrow; pip install polars pyarrow"
-    ) from None
 
 __all__ = ["FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatized"]
 
@@ -193,11 +184,8 @@ def sink_privatized(
     place = Path(path)
     if place.suffix.lower() not in (".parquet", ".pq"):
         raise ArgumentValueError(f"path must end in .parquet or .pq, got {str(path)!r}")
-    if not isinstance(lazyframe, pl.LazyFrame | pl.DataFrame):
-        raise ArgumentTypeError(
-            f"lazyframe must be a LazyFrame or a DataFrame, found {type(lazyframe).__name__}"
-        )
-    frame = lazyframe.lazy()
+    kinds = pl.LazyFrame | pl.DataFrame
+    frame = check_instance(lazyframe, "lazyframe", kinds, "a LazyFrame or a DataFrame").lazy()
     wanted = wanted_columns(plan, unknown, missing)
     schema = careful(frame.collect_schema)
     release = open_release(schema, wanted, key=key, id=id)

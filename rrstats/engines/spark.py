@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
+from rrstats._checks import check_instance, needing
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -48,16 +49,12 @@ from rrstats.mechanisms.serialization import KEY, ColumnRecord, read, write
 from rrstats.randomness.keyed import check_key
 from rrstats.randomness.sources import secret_bytes
 
-try:
+with needing("rrstats.engines.spark needs pyspark; pip install pyspark, and Java 17 or newer"):
     import pyarrow as pa
     from pyspark.accumulators import AccumulatorParam
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql import types as T
     from pyspark.sql.pandas.types import from_arrow_type
-except ImportError:
-    raise MissingPackageError(
-        "rrstats.engines.spark needs pyspark; pip install pyspark, and Java 17 or newer"
-    ) from None
 
 __all__ = ["privatize", "privatize_parquet"]
 
@@ -540,8 +537,7 @@ def privatize(
     Rows keep their order, which the written files show.  Folders that are named by a private
     column are refused.
     """
-    if not isinstance(df, DataFrame):
-        raise ArgumentTypeError(f"df must be a Spark DataFrame, found {type(df).__name__}")
+    check_instance(df, "df", DataFrame, "a Spark DataFrame")
     check_lazy(key, id, "spark.privatize_parquet(df, dst, ...)")
     wanted = wanted_columns(columns, unknown, missing)
     refuse_by(df, wanted)

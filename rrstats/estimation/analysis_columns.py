@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import infer_dtype
 
+from rrstats._checks import check_rows
 from rrstats._typing import Floats
 from rrstats.data.columns import (
     Encoded,
@@ -366,10 +367,7 @@ def _series(values: Any) -> pd.Series[Any]:
 def numbers(values: Any, name: str, rows: int, *, finite: bool = True) -> Floats:
     """(rows,) floats, missing ones NaN; raises for what is no number, or infinite."""
     column = values if isinstance(values, pd.Series) else pd.Series(values)
-    if len(column) != rows:
-        raise ArgumentValueError(
-            f"{name} must have one number for each of the {rows} rows, found {len(column)}"
-        )
+    check_rows(len(column), rows, name, "number")
     kind = column.dtype.kind if column.dtype.kind in "biuf" else infer_dtype(column, skipna=True)
     if kind not in _NUMERIC:
         raise ArgumentTypeError(f"{name} must be numbers, found a column of type {column.dtype}")

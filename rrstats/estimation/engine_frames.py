@@ -11,11 +11,13 @@ import warnings
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from rrstats._checks import needing
 from rrstats._typing import Counts
 from rrstats.data.columns import codec_of, column_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
@@ -81,15 +83,11 @@ def _understood(data: Any) -> Any:
     kind, package = type(data), _package(data)
     if not hasattr(kind, "columns") or isinstance(data, pd.DataFrame | pd.MultiIndex):
         return None
-    try:
+    if package not in _ENGINES and find_spec("narwhals") is None:
+        return None
+    what = f"counting in a {kind.__name__} of {package}"
+    with needing(f"{what} needs narwhals; install it with: pip install narwhals"):
         import narwhals as nw
-    except ImportError:
-        if package not in _ENGINES:
-            return None
-        raise MissingPackageError(
-            f"counting in a {kind.__name__} of {package} needs narwhals; "
-            "install it with: pip install narwhals"
-        ) from None
     if kind.__name__ == "RecordBatch":  # one chunk of a table, as Arrow's readers give them
         import pyarrow as pa
 

@@ -48,7 +48,13 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance, check_numbers, check_one_of, check_probability
+from rrstats._checks import (
+    check_instance,
+    check_left_out,
+    check_numbers,
+    check_one_of,
+    check_probability,
+)
 from rrstats._display import label, percent_range, wrap
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
@@ -367,13 +373,10 @@ def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
 
 def as_estimate(given: Any, **design: Any) -> Estimate:
     """An estimate, from an estimate, a Tally, or reports and their mechanism."""
-    made = {name: value for name, value in design.items() if value is not None}
-    if not isinstance(given, Tally | Estimate):
-        given = tally(given, **made)
-    elif made:
-        raise ArgumentTypeError(
-            f"a tally or an estimate holds its mechanism; leave {', '.join(made)} out"
-        )
+    if isinstance(given, Tally | Estimate):
+        check_left_out("a tally or an estimate holds its mechanism", **design)
+    else:
+        given = tally(given, **design)
     return Estimate(given) if isinstance(given, Tally) else given
 
 
@@ -798,11 +801,11 @@ def independence(
     if mechanisms is None and not isinstance(table, Crosstab):
         found = as_estimate(table, mechanism=mechanism, prob=prob, epsilon=epsilon)
         return _pair_independence(found, pairs, how)
-    if mechanism is not None or prob is not None or epsilon is not None or pairs is not None:
-        raise ArgumentTypeError(
-            "a table of two columns takes mechanisms=(of the rows, of the columns); mechanism, "
-            "prob, epsilon and pairs are for a pair privatized as one answer"
-        )
+    why = (
+        "a table of two columns takes mechanisms=(of the rows, of the columns), and not the design "
+        "of a pair privatized as one answer"
+    )
+    check_left_out(why, mechanism=mechanism, prob=prob, epsilon=epsilon, pairs=pairs)
     crossed = two_way(table, mechanisms)
     if crossed.combined is not None:
         return _pair_independence(crossed.combined, None, how)

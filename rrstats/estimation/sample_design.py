@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance, check_one_of
+from rrstats._checks import check_instance, check_left_out, check_one_of, check_rows
 from rrstats._typing import Counts, Floats
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import Variable, numbers, ordinary, refuse_reports
 from rrstats.mechanisms.samples import check_aligned
 
@@ -99,8 +99,9 @@ class SampleDesign:
 
     def __post_init__(self) -> None:
         check_one_of(self.lonely_psu, "lonely_psu", LONELY_PSU)
-        if self.probabilities is not None and not (self.weights is None is self.population):
-            raise ArgumentTypeError("give probabilities, or weights and population, found both")
+        if self.probabilities is not None:
+            why = "probabilities stand for both weights and population"
+            check_left_out(why, weights=self.weights, population=self.population)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -128,8 +129,7 @@ def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
     if design is None:
         return SIMPLE if weights is None else SampleDesign(weights=weights)
     found: SampleDesign = check_instance(design, "design", SampleDesign, "a rr.SampleDesign")
-    if weights is not None:
-        raise ArgumentTypeError("give weights in the design, or alone; found both arguments")
+    check_left_out("a design holds the weights too", weights=weights)
     return found
 
 
@@ -220,10 +220,7 @@ def _aligned(reports: Any, rows: int, column: Any, name: str) -> Variable:
     check_aligned(reports, column, name)
     refuse_reports(column, name, "crosstab both columns, and use conditional proportions")
     read = ordinary(column)
-    if read.rows != rows:
-        raise ArgumentValueError(
-            f"{name} must have one value for each of the {rows} reports, found {read.rows}"
-        )
+    check_rows(read.rows, rows, name, each="reports")
     return read
 
 

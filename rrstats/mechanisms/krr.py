@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_epsilon, check_exactly_one, check_prob
+from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, check_prob
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Chain, Mechanism, check_codes
 from rrstats.mechanisms.epsilon import LARGEST_PROB, epsilon_from_ratio, krr_prob, last_double
 from rrstats.mechanisms.samples import Samples
@@ -152,11 +152,7 @@ def as_mechanism(
     ):
         categories = Samples(categories)
     if isinstance(categories, Mechanism):
-        if prob is not None or epsilon is not None:
-            raise ArgumentTypeError(
-                "a mechanism already has its prob and epsilon; give either a mechanism, or "
-                "categories with prob or epsilon"
-            )
+        check_left_out("a mechanism already has its prob and epsilon", prob=prob, epsilon=epsilon)
         return categories
     return KRR(categories, prob, epsilon=epsilon)
 

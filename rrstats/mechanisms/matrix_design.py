@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance, quote, quote_list
+from rrstats._checks import check_instance, check_rows, quote, quote_list
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
@@ -250,10 +250,7 @@ def _report_space(domain: Categories, m: int, reports: Any) -> Categories:
     if reports is None:
         return domain if m == domain.k else Categories(range(m))
     space = labels_of(reports, "reports")
-    if space.k != m:
-        raise ArgumentValueError(
-            f"reports must have one label for each of the {m} rows of the matrix, found {space.k}"
-        )
+    check_rows(space.k, m, "reports", "label", "rows of the matrix")
     return space
 
 

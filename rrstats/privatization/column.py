@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_one_of, check_whole_number
+from rrstats._checks import check_left_out, check_one_of, check_rows, check_whole_number
 from rrstats.data.arrow import arrow_type
 from rrstats.data.categories import categories_to_json
 from rrstats.data.columns import Column, Encoded, codec_of, kind_of_type, open_column, reader
@@ -225,8 +225,8 @@ class ColumnRelease(Unpicklable):
             samples = sample_codes(self.mechanism, group, len(column.cells), values)
         if self._keyed is not None:
             found = self._identities(ids, len(column.cells), values)
-        elif ids is not None:
-            raise ArgumentTypeError("ids belong to keyed reports; give key= too")
+        else:
+            check_left_out("id is for keyed reports, which need key=", id=ids)
         return Answers(column, samples, found)
 
     def reports(self, values: Any, group: Any = None, ids: Any = None) -> Any:
@@ -292,10 +292,8 @@ class ColumnRelease(Unpicklable):
         for column in columns:
             check_aligned(values, column, "id")
         found = [identity(column) for column in columns]
-        if unlike := [one.rows for one in found if one.rows != rows]:
-            raise ArgumentValueError(
-                f"id must have one value for each of the {rows} answers, found {unlike[0]}"
-            )
+        for one in found:
+            check_rows(one.rows, rows, "id", each="answers")
         return found
 
     def add(self, rows: int, unknown: int, missing: int) -> None:

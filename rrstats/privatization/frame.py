@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_instance, type_name
+from rrstats._checks import check_instance, check_left_out, type_name
 from rrstats.data.categories import Categories
 from rrstats.data.columns import (
     column_of,
@@ -102,11 +102,8 @@ def column_mechanisms(
             )
         columns, categories = categories, None
     if isinstance(columns, Mapping):
-        if categories is not None or prob is not None or epsilon is not None:
-            raise ArgumentTypeError(
-                "a mapping from column to mechanism is the whole design; leave categories, prob "
-                "and epsilon out"
-            )
+        why = "a mapping from column to mechanism is the whole design"
+        check_left_out(why, categories=categories, prob=prob, epsilon=epsilon)
         names = list(columns)
         found = {name: as_mechanism(columns[name]) for name in names}
     else:

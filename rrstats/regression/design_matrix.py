@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_one_of
+from rrstats._checks import check_left_out, check_one_of, check_rows, needing
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import (
     blocks,
     numbers,
@@ -426,16 +426,17 @@ _UNREADABLE = (
 """Signs of formulas that would be read otherwise than they are meant."""
 
 
+_NO_FORMULAS = (
+    "a formula needs formulaic: pip install formulaic; or give arrays, the reports first and then "
+    "data= with one column for each covariate"
+)
+
+
 def sides(formula: str) -> tuple[str, Any]:
     """The column on the left of a formula, and the terms on its right."""
-    try:
+    with needing(_NO_FORMULAS):
         from formulaic import Formula
         from formulaic.errors import FormulaicError
-    except ImportError:
-        raise MissingPackageError(
-            "a formula needs formulaic: pip install formulaic; or give arrays, the "
-            "reports first and then data= with one column for each covariate"
-        ) from None
     if why := [why for sign, why in _UNREADABLE if re.search(sign, formula)]:
         raise ArgumentValueError(f"'{formula}' {why[0]}")
     try:
@@ -495,15 +496,11 @@ def covariates(
     """
     whole = frozenset(map(str, whole))
     if formula is not None:
-        if intercept:
-            raise ArgumentTypeError("intercept is for arrays; a formula says it itself")
+        check_left_out("a formula says itself whether there is one", intercept=intercept or None)
         return _formula_covariates(formula, data, whole)
     if data is None:
         return DesignMatrix(pd.DataFrame(index=range(rows)), intercept=True)
-    if len(data) != rows:
-        raise ArgumentValueError(
-            f"data must have one row for each of the {rows} reports, found {len(data)}"
-        )
+    check_rows(len(data), rows, "data", "row", "reports")
     frame = data.set_axis([str(name) for name in data.columns], axis=1)
     return DesignMatrix(frame, intercept, whole)
 
@@ -541,8 +538,7 @@ def column_or_values(given: Any, data: Any, rows: int, name: str, *beside: Any) 
         check_aligned(other, given, name)
     refuse_reports(given, name, "give a column that was not privatized")
     found = len(given) if hasattr(given, "__len__") else "something else"
-    if found != rows:
-        raise ArgumentValueError(f"{name} must have one value for each of {rows} rows, got {found}")
+    check_rows(found, rows, name)
     return given
 
 
