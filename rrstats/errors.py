@@ -11,9 +11,7 @@ import sys
 import warnings
 from types import FrameType
 
-__all__ = [
-    "ArgumentTypeError",
-    "ArgumentValueError",
+__all__ = [  # ArgumentTypeError and ArgumentValueError are caught as TypeError and ValueError
     "ConvergenceWarning",
     "ImplausibleReportsWarning",
     "LowPrecisionWarning",

@@ -1,11 +1,12 @@
-"""Metadata of privatized columns: `read` and `find` records, and `carry` them over a merge."""
+"""Metadata of privatized columns: `read` records, and `carry` them over a merge."""
 
-from rrstats.mechanisms.serialization import carry, find, read
+from rrstats.mechanisms.serialization import carry, read
+from rrstats.mechanisms.serialization import find as find  # unlisted: one of those of `read`
 from rrstats.mechanisms.serialization import (
     write as write,  # unlisted: a record is made by privatize
 )
 
-__all__ = ["carry", "find", "read"]
+__all__ = ["carry", "read"]
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from importlib import resources
 
 import pandas as pd
 
-__all__ = ["CATEGORIES", "load_anes96", "load_rand_health"]
+__all__ = ["load_anes96", "load_rand_health"]
 
 CATEGORIES = {
     "health": ["excellent", "good", "fair", "poor"],
