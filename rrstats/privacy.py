@@ -49,7 +49,7 @@ from rrstats._display import Block, as_fragment, as_html, as_text, chance, label
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism, is_mechanism
-from rrstats.mechanisms.channel import Channel, MultinomialChannel
+from rrstats.mechanisms.channel import Channel, Entries, MultinomialChannel, SupportChannel
 from rrstats.mechanisms.epsilon import (
     context,
     double_above,
@@ -61,9 +61,8 @@ from rrstats.mechanisms.epsilon import (
     rounded,
     written,
 )
-from rrstats.mechanisms.matrix_channel import Entries, StackedChannel
+from rrstats.mechanisms.matrix_channel import StackedChannel
 from rrstats.mechanisms.samples import sample_codes
-from rrstats.mechanisms.support_channel import SupportChannel
 
 __all__ = ["compose", "epsilon_from_prob", "explain", "instructions", "prob_from_epsilon"]
 

@@ -78,9 +78,9 @@ from rrstats.estimation import hypothesis_tests as hypotheses
 from rrstats.estimators import debias_counts, debias_proportions, debias_reports
 from rrstats.inference.contrasts import project_to_simplex
 from rrstats.mechanisms import Chain, SurveyDesign, from_dict, serialization
-from rrstats.mechanisms.channel import expected_rates, recode_matrix
+from rrstats.mechanisms.channel import expected_rates, recode_matrix, report_variance
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.support_channel import report_variance
+from rrstats.mechanisms.matrix_channel import chained
 from rrstats.planning.power import fit_distance
 from rrstats.privatization import single as client
 

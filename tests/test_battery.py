@@ -21,7 +21,7 @@ import numpy as np
 import public as rr
 import pytest
 from catalogue import EXAMPLES, FAMILIES, REPORTS_LABELS, SILENT, WITH_MATRIX
-from public import entries, max_likelihood_ratio, most_likely, rates, recode, variance
+from public import chained, entries, max_likelihood_ratio, most_likely, rates, recode, variance
 from scripted import BLOCK_ROWS, Counting, EveryStream, Recorded, Scripted
 
 INFORMATIVE = [name for name in WITH_MATRIX if name not in SILENT]
@@ -230,7 +230,7 @@ def check_fast_equals_plain(mechanism):
     ratios = [x / x.sum(axis=1, keepdims=True) for x in likelihoods]
     assert np.allclose(*ratios, **close)
     if fast.m == fast.k:
-        assert entries(plain.then(plain)) == entries(fast.then(fast))
+        assert entries(chained(plain, plain)) == entries(chained(fast, fast))
 
 
 def test_fast_channel_equals_its_matrix(plain):

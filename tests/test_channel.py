@@ -12,9 +12,8 @@ from catalogue import ASYMMETRIC, channel_of
 import rrstats as rr
 from rrstats.errors import ArgumentValueError, NotIdentifiableError, RRStatsError
 from rrstats.estimation.arrays import most_likely
-from rrstats.mechanisms.channel import check_target, expected_rates
-from rrstats.mechanisms.matrix_channel import MatrixChannel
-from rrstats.mechanisms.support_channel import KRRChannel, report_variance
+from rrstats.mechanisms.channel import KRRChannel, check_target, expected_rates, report_variance
+from rrstats.mechanisms.matrix_channel import MatrixChannel, chained
 
 THETA = np.array([0.5, 0.3, 0.2])
 SQUARE = channel_of([[0.7, 0.2, 0.1], [0.1, 0.6, 0.3], [0.2, 0.2, 0.6]])
@@ -126,7 +125,7 @@ def test_products():
     krr3, krr4 = krr_channel(0.75, 3), krr_channel(0.5, 4)
     pairs = [(ASYMMETRIC, krr4), (krr3, SQUARE), (SQUARE, krr3), (krr3, ASYMMETRIC)]
     for first, second in (*pairs, (SQUARE, ASYMMETRIC), (krr3, krr3)):
-        both = first.then(second)
+        both = chained(first, second)
         assert np.allclose(second.matrix @ first.matrix, both.matrix)
         ratio = MatrixChannel(both.entries).max_likelihood_ratio
         # Post-processing: the ratio of a product is at most that of the first channel.

@@ -124,7 +124,7 @@ def test_prob_or_epsilon():
         rr.KRR(["a", "b"])
     with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found prob and epsilon"):
         rr.KRR(["a", "b"], 0.75, epsilon=1.0)
-    with pytest.raises(ArgumentTypeError, match="either a mechanism, or categories"):
+    with pytest.raises(ArgumentTypeError, match="a mechanism already has its prob"):
         rr.privatize(["a"], rr.KRR(["a", "b"], 0.75), 0.75)
     with pytest.raises(ArgumentTypeError, match="categories must be a list"):
         rr.privatize(["a"], rr.KRR)

@@ -15,7 +15,7 @@ from rrstats.estimation import arrays
 from rrstats.inference import binomial as intervals
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.multinomial import log_likelihood, most_likely, profile_ends
-from rrstats.mechanisms.support_channel import KRRChannel
+from rrstats.mechanisms.channel import KRRChannel
 
 CHI2 = stats.chi2.ppf(0.95, 1)
 

@@ -16,8 +16,8 @@ from subset_laws import reports
 import rrstats as rr
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
+from rrstats.mechanisms.channel import KRRChannel
 from rrstats.mechanisms.subset_selection import SubsetSelection
-from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning import (
     design_effect,

@@ -26,7 +26,7 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.mechanisms import SubsetSelection, UnaryEncoding
-from rrstats.mechanisms.support_channel import SupportChannel
+from rrstats.mechanisms.channel import SupportChannel
 from rrstats.randomness import samplers
 from rrstats.randomness.sources import BLOCK_ROWS, FreshWords
 

@@ -48,9 +48,12 @@ from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.mechanisms.channel import (
     BinomialRates,
     Channel,
+    KRRChannel,
+    SupportChannel,
     check_target,
     has_latent_classes,
     recode_matrix,
+    report_variance,
     transition_matrix,
 )
 from rrstats.mechanisms.epsilon import prob_from_epsilon
@@ -60,7 +63,6 @@ from rrstats.mechanisms.matrix_channel import (
     covariance_within,
     score_covariance,
 )
-from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel, report_variance
 
 
 def _channel(

@@ -32,8 +32,8 @@ from rrstats.estimation.sample_design import (
     rows_of,
 )
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import SupportChannel
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.support_channel import SupportChannel
 
 Codes = NDArray[np.intp]
 

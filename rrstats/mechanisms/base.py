@@ -31,6 +31,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms.channel import Channel, MultinomialChannel
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
+from rrstats.mechanisms.matrix_channel import chained
 from rrstats.randomness.sources import Source, Substream
 
 _AT_ONCE = 1 << 16
@@ -319,8 +320,8 @@ class Chain(Mechanism):
     @cached_property
     def channel(self) -> MultinomialChannel:
         """The product of both channels."""
-        second = cast(MultinomialChannel, self.second.channel)
-        return cast(MultinomialChannel, self.first.channel).then(second)
+        both = (cast(MultinomialChannel, one.channel) for one in (self.first, self.second))
+        return chained(*both)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Randomize one block of true codes; each round has its own words.

@@ -24,9 +24,9 @@ from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, ch
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Chain, Mechanism, check_codes
+from rrstats.mechanisms.channel import KRRChannel
 from rrstats.mechanisms.epsilon import LARGEST_PROB, epsilon_from_ratio, krr_prob, last_double
 from rrstats.mechanisms.samples import Samples
-from rrstats.mechanisms.support_channel import KRRChannel
 from rrstats.randomness.samplers import below, coin
 from rrstats.randomness.sources import Source
 

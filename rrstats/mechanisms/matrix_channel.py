@@ -35,14 +35,14 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import (
     BinomialRates,
+    Entries,
+    KRRChannel,
     MultinomialChannel,
     check_target,
     fixed,
     has_latent_classes,
     recode_matrix,
 )
-
-Entries = tuple[tuple[Fraction, ...], ...]
 
 _MOST_CONDITION = 1e12
 """Above this condition number of the information matrix estimates are only rounding error."""
@@ -147,10 +147,6 @@ class MatrixForm:
         """(n, classes) P(report | truth)."""
         return np.asarray(self.matrix[reports])
 
-    def then(self, second: MultinomialChannel) -> MultinomialChannel:
-        """The product of both matrices."""
-        return ProductChannel(self, second)
-
 
 @dataclass(frozen=True)
 class MatrixChannel(MatrixForm):
@@ -220,6 +216,13 @@ class ProductChannel(MatrixForm):
         """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
         whole, common = self._whole
         return fixed((whole / common[:, None]).astype(np.float64))
+
+
+def chained(first: MultinomialChannel, second: MultinomialChannel) -> MultinomialChannel:
+    """The channel of reports of ``first`` that ``second`` randomizes again."""
+    if isinstance(first, KRRChannel) and isinstance(second, KRRChannel) and first.k == second.k:
+        return first.then(second)
+    return ProductChannel(first, second)
 
 
 def _over_one(
@@ -316,7 +319,6 @@ class StackedChannel(MatrixForm):
     class_of : the category of each class.
     If the sizes of samples are not given, they count as equal.
 
-    >>> from rrstats.mechanisms.support_channel import KRRChannel
     >>> parts = (KRRChannel.of(2, Fraction(3, 4)), KRRChannel.of(2, Fraction(9, 10)))
     >>> StackedChannel(parts, (0, 1)).solve([0.4, 0.6, 0.15, 0.85]).round(3)
     array([0.181, 0.819])

@@ -26,8 +26,8 @@ from rrstats._checks import check_instance, check_rows, quote, quote_list
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
-from rrstats.mechanisms.channel import Number, normalized, numbers, recode_matrix
-from rrstats.mechanisms.matrix_channel import Entries, MatrixChannel
+from rrstats.mechanisms.channel import Entries, Number, normalized, numbers, recode_matrix
+from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.samples import shown_codes
 from rrstats.randomness.samplers import TableSampler
 from rrstats.randomness.sources import Source

@@ -26,8 +26,8 @@ from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError
 from rrstats.mechanisms.base import check_codes
+from rrstats.mechanisms.channel import KRRChannel, SupportChannel
 from rrstats.mechanisms.epsilon import LARGEST_PROB, nearest_to_epsilon
-from rrstats.mechanisms.support_channel import KRRChannel, SupportChannel
 from rrstats.mechanisms.unary import BitReports, bit_domain
 from rrstats.randomness.samplers import coin
 from rrstats.randomness.sources import SMALL_CALL_ROWS, Source

@@ -24,8 +24,8 @@ from rrstats.data.bitsets import Subsets, count_supports
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, check_codes
+from rrstats.mechanisms.channel import SupportChannel
 from rrstats.mechanisms.epsilon import LARGEST_PROB, nearest_to_epsilon
-from rrstats.mechanisms.support_channel import SupportChannel
 from rrstats.randomness.samplers import coin, independent_bits
 from rrstats.randomness.sources import Source, Substream
 

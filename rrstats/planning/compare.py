@@ -49,11 +49,17 @@ from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
-from rrstats.mechanisms.channel import TARGETS, Channel, check_target, expected_rates
+from rrstats.mechanisms.channel import (
+    TARGETS,
+    Channel,
+    SupportChannel,
+    check_target,
+    expected_rates,
+    report_variance,
+)
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.subset_selection import SubsetSelection
-from rrstats.mechanisms.support_channel import SupportChannel, report_variance
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning.precision import (
     MOST_PEOPLE,

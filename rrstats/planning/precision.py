@@ -40,10 +40,14 @@ from rrstats.inference import binomial
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.inference.optimize import first_accepted
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.channel import check_target, expected_rates, has_latent_classes
+from rrstats.mechanisms.channel import (
+    check_target,
+    expected_rates,
+    has_latent_classes,
+    report_variance,
+)
 from rrstats.mechanisms.epsilon import largest_epsilon
 from rrstats.mechanisms.krr import KRR, as_mechanism
-from rrstats.mechanisms.support_channel import report_variance
 
 Plan = TypeVar("Plan")
 
