@@ -27,19 +27,21 @@ import contextlib
 import datetime
 import difflib
 import enum
-import numbers
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import repeat
+from numbers import Number
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import infer_dtype
 
-from rrstats._checks import quote, type_name
+from rrstats._checks import check_rows, quote, type_name
+from rrstats._typing import Floats
 from rrstats.data.arrow import (
     arrow_kind,
     arrow_objects,
@@ -53,6 +55,9 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 Encoder = Callable[[Any], Codes]
 Places = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+
+_NUMERIC = {*"biuf", "integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
+"""Kinds of dtypes that are numbers, and what pandas calls objects that are."""
 
 _SMALL_SPAN = 4096
 """Whole numbers this close together are looked up in a table."""
@@ -591,7 +596,7 @@ _NO_COLUMNS: dict[type, str] = {
     np.ma.MaskedArray: "masked cells would be answers; give values.astype(object).filled(None)",
 }
 
-_SCALARS = (str, bytes, np.generic, numbers.Number, enum.Enum, datetime.date, datetime.timedelta)
+_SCALARS = (str, bytes, np.generic, Number, enum.Enum, datetime.date, datetime.timedelta)
 
 
 def open_column(values: Any) -> Column:
@@ -779,6 +784,22 @@ def column_of(data: Any, name: Hashable) -> pd.Series[Any]:
 
 
 # -- codecs --------------------------------------------------------------------------------
+
+
+def numbers(values: Any, name: str, rows: int, *, finite: bool = True) -> Floats:
+    """(rows,) floats, missing ones NaN; raises for what is no number, or infinite."""
+    column = values if isinstance(values, pd.Series) else pd.Series(values)
+    check_rows(len(column), rows, name, "number")
+    kind = column.dtype.kind if column.dtype.kind in "biuf" else infer_dtype(column, skipna=True)
+    if kind not in _NUMERIC:
+        raise ArgumentTypeError(f"{name} must be numbers, found a column of type {column.dtype}")
+    found = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if finite and (infinite := int(np.isinf(found).sum())):
+        raise ArgumentValueError(
+            f"{name} must be finite, found {infinite} infinite of {rows}; leave them out, or bound "
+            "them"
+        )
+    return found
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import infer_dtype
 
-from rrstats._checks import check_rows
 from rrstats._typing import Floats
 from rrstats.data.columns import (
     Encoded,
@@ -34,15 +32,12 @@ from rrstats.data.columns import (
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.krr import KRR, KRRByRow, as_mechanism, is_by_row, names_column
 from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
 from rrstats.mechanisms.serialization import ColumnRecord, find, read
 from rrstats.randomness.sources import BLOCK_ROWS
 
 ALL = slice(None)
-
-_NUMERIC = {*"biuf", "integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
-"""Kinds of dtypes that are numbers, and what pandas calls objects that are."""
 
 
 def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
@@ -197,6 +192,12 @@ class Variable(ReportModel):
 
     def scores(self, part: slice = ALL) -> Floats:
         """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
+        if isinstance(self.mechanism, KRRByRow):
+            encoded = self.read(part)
+            self.refuse(self.unknown(encoded, part))
+            found = self.mechanism.scores(encoded.codes, part)
+            found[encoded.outside] = np.nan
+            return found
         return self._answers(part, np.nan, lambda codes: self._of_channel(codes, "scores"))
 
     def likelihood(self, part: slice = ALL) -> Floats:
@@ -249,7 +250,10 @@ def variable(
         check_aligned(values, mechanism, "mechanism")
         if (listed := _by_row(mechanism, open_column(values).rows)) is not None:
             mechanism, group = listed
-    made = mechanism_of(values, mechanism, prob, epsilon)
+    if is_by_row(prob) or is_by_row(epsilon):
+        made: Mechanism = _row_mechanism(values, mechanism, prob, epsilon)
+    else:
+        made = mechanism_of(values, mechanism, prob, epsilon)
     column, reader = open_reports(values, made.report_space)
     samples = None
     if group is not None or made.groups is not None:
@@ -257,6 +261,39 @@ def variable(
     name = getattr(values, "name", None) if name is None else name
     held = column.rows, column.cells, reader
     return Variable(name, made.categories, *held, made, samples, times)
+
+
+def _row_mechanism(values: Any, categories: Any, prob: Any, epsilon: Any) -> KRRByRow:
+    """The k-RR of reports whose prob differs by row; their record, if any, may name categories."""
+    attrs, name = getattr(values, "attrs", None) or {}, getattr(values, "name", None)
+    record = find(attrs, name) if attrs else None
+    for argument, column in (("prob", prob), ("epsilon", epsilon)):
+        check_aligned(values, column, argument)
+    if record is not None and categories is None:
+        categories = record.largest().domain.declared
+    made = KRRByRow(categories, prob, epsilon=epsilon, rows=open_column(values).rows)
+    if record is not None and record.by_row is None:
+        record.resolve(made)  # raises
+    elif record is not None:
+        record.largest(KRR(made.domain.declared, record.mechanism.get("prob")))
+    return made
+
+
+def row_rates(
+    frame: pd.DataFrame, name: Hashable, prob: Any = None, epsilon: Any = None
+) -> tuple[Any, Any]:
+    """The prob and epsilon of a column of a frame for `variable`; by row they are columns.
+
+    A name of a column stands for that column; without any, the record of the reports says it.
+    """
+    given = {"prob": prob, "epsilon": epsilon}
+    record = find(frame.attrs, name) if prob is None and epsilon is None else None
+    if record is not None:
+        given |= record.by_row or {}
+    for argument, one in given.items():
+        if names_column(one) or (record is not None and one is not None):
+            given[argument] = column_of(frame, one)
+    return given["prob"], given["epsilon"]
 
 
 def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:
@@ -306,7 +343,7 @@ def refuse_renamed(frame: pd.DataFrame, name: Hashable) -> None:
 
 def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
     try:
-        codec = codec_of(record.resolve().report_space)
+        codec = codec_of(record.largest().report_space)
     except MetadataError:  # only a fingerprint of it was kept
         return False
     if not codec.is_label:
@@ -362,22 +399,6 @@ def _series(values: Any) -> pd.Series[Any]:
         )
     held: Any = values if hasattr(values, "dtype") else list(values)
     return pd.Series(held, dtype=None if len(held) else object)
-
-
-def numbers(values: Any, name: str, rows: int, *, finite: bool = True) -> Floats:
-    """(rows,) floats, missing ones NaN; raises for what is no number, or infinite."""
-    column = values if isinstance(values, pd.Series) else pd.Series(values)
-    check_rows(len(column), rows, name, "number")
-    kind = column.dtype.kind if column.dtype.kind in "biuf" else infer_dtype(column, skipna=True)
-    if kind not in _NUMERIC:
-        raise ArgumentTypeError(f"{name} must be numbers, found a column of type {column.dtype}")
-    found = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    if finite and (infinite := int(np.isinf(found).sum())):
-        raise ArgumentValueError(
-            f"{name} must be finite, found {infinite} infinite of {rows}; leave them out, or bound "
-            "them"
-        )
-    return found
 
 
 def variables(

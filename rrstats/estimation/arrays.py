@@ -57,7 +57,6 @@ from rrstats.mechanisms.channel import (
     transition_matrix,
 )
 from rrstats.mechanisms.epsilon import prob_from_epsilon
-from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.matrix_channel import (
     StackedChannel,
     covariance_within,
@@ -235,7 +234,7 @@ def debias_reports(
     >>> debias_reports([3], range(10), epsilon=math.log(3)).round(2).tolist()
     [[-0.5, -0.5, -0.5, 5.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5]]
     """
-    return variable(reports, as_mechanism(categories, prob, epsilon)).scores()
+    return variable(reports, categories, prob, epsilon).scores()
 
 
 def proportion_variance(

@@ -28,9 +28,9 @@ import scipy
 from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import label
 from rrstats._typing import Floats
-from rrstats.data.columns import column_of
+from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, blocks, check_asked, numbers, variables
+from rrstats.estimation.analysis_columns import Variable, blocks, check_asked, variables
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
 from rrstats.estimation.result import FORMATS, Result, place_of
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile

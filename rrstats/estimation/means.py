@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
 from rrstats._typing import Booleans, Floats
+from rrstats.data.columns import numbers
 from rrstats.errors import (
     ArgumentValueError,
     LowPrecisionWarning,
@@ -27,7 +28,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation import arrays
-from rrstats.estimation.analysis_columns import Variable, blocks, numbers, refuse_reports, variable
+from rrstats.estimation.analysis_columns import Variable, blocks, refuse_reports, variable
 from rrstats.estimation.result import FORMATS, Result, label_column, place_of, proportion_rows
 from rrstats.estimation.sample_design import refuse_missing, refuse_weights
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_left_out, check_one_of, check_rows
 from rrstats._typing import Counts, Floats
+from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, numbers, ordinary, refuse_reports
+from rrstats.estimation.analysis_columns import Variable, ordinary, refuse_reports
 from rrstats.mechanisms.samples import check_aligned
 
 Codes = NDArray[np.intp]

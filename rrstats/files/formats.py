@@ -319,7 +319,7 @@ class FileSource:
                 "known; name the other columns that you need, or correct the record"
             )
         try:
-            space = record.resolve().report_space
+            space = record.largest().report_space
         except MetadataError:  # a fingerprint, or a mechanism of a newer rrstats
             return
         try:

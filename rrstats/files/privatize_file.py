@@ -694,7 +694,7 @@ def save_frame(
         raise ArgumentTypeError("the names of the columns of a frame must be text to save it")
     known = options.pop("mechanisms", None) or {}
     for record in records:
-        space = record.resolve(known.get(record.name)).report_space
+        space = record.largest(known.get(record.name)).report_space
         if not is_table:
             Words(space)
         _check_reports(frame, record, space)

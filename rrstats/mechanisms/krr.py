@@ -11,26 +11,39 @@ make_randomized_response.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
+from numbers import Number
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, check_prob
+from rrstats._typing import Floats
 from rrstats.data.categories import Categories
+from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Chain, Mechanism, check_codes
 from rrstats.mechanisms.channel import KRRChannel
-from rrstats.mechanisms.epsilon import LARGEST_PROB, epsilon_from_ratio, krr_prob, last_double
+from rrstats.mechanisms.epsilon import (
+    LARGEST_PROB,
+    epsilon_from_ratio,
+    krr_prob,
+    largest_epsilon,
+    last_double,
+)
 from rrstats.mechanisms.samples import Samples
-from rrstats.randomness.samplers import below, coin
+from rrstats.randomness.samplers import below, coin, coins
 from rrstats.randomness.sources import Source
 
 COIN_STREAM, LIE_STREAM = 0, 1
+
+_LEAST_EPSILON = 1e-12
+"""The least epsilon of a row whose prob, rounded towards privacy, is not below 1/k."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -93,7 +106,13 @@ class KRR(Mechanism):
         """The transition probabilities: a report supports the true category with prob."""
         return KRRChannel.of(self.k, Fraction(self.prob))
 
-    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+    def randomize(
+        self,
+        codes: NDArray[Any],
+        source: Source,
+        block: int = 0,
+        probs: NDArray[np.float64] | None = None,
+    ) -> NDArray[Any]:
         """Randomize one block of true codes (each below k) into new codes of the same type.
 
         Parameters
@@ -102,6 +121,8 @@ class KRR(Mechanism):
             The dtype is ``domain.dtype``, which holds every sum up to 2k - 2.
         source, block
             As for `Mechanism.randomize`.
+        probs : array of shape (rows,), optional
+            P(report = truth) of each row, where it differs; by default ``prob``.
 
         Returns
         -------
@@ -114,7 +135,10 @@ class KRR(Mechanism):
         """
         check_codes(codes, self.domain)
         rows, k = len(codes), self.domain.k
-        lie = ~coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob))
+        if probs is None:
+            lie = ~coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob))
+        else:
+            lie = ~coins(source, COIN_STREAM, block, probs)
         if k == 2:
             return codes ^ lie.view(np.uint8)
         shift = below(source, LIE_STREAM, block, rows, bound=k - 1).astype(codes.dtype, copy=False)
@@ -155,6 +179,84 @@ def as_mechanism(
         check_left_out("a mechanism already has its prob and epsilon", prob=prob, epsilon=epsilon)
         return categories
     return KRR(categories, prob, epsilon=epsilon)
+
+
+def is_by_row(value: Any) -> bool:
+    """True for a prob or epsilon that is a column of numbers, one for each row."""
+    return isinstance(value, list) or getattr(value, "ndim", int(hasattr(value, "to_pandas"))) == 1
+
+
+def names_column(value: Any) -> bool:
+    """True for a prob or epsilon of a frame that is the name of a column: it is no number."""
+    number = isinstance(value, Number | Decimal) or hasattr(value, "__array__")
+    named = isinstance(value, Hashable) and value is not None and not number
+    return isinstance(value, str) or named
+
+
+@dataclass(frozen=True, init=False, repr=False, eq=False)
+class KRRByRow(KRR):
+    """k-ary randomized response whose prob differs from row to row; it has no single channel.
+
+    categories : as for `KRR`.  prob or epsilon : a column of ``rows`` numbers, which is public.
+    probs : (rows,) P(report = truth).  From an epsilon it is rounded towards privacy by 2**-49,
+        more than all errors of the formula.
+    largest : the k-RR of the largest epsilon; its prob and epsilon are also those of this.
+    """
+
+    probs: Floats
+    largest: KRR
+
+    def __init__(
+        self, categories: object, prob: Any = None, *, epsilon: Any = None, rows: int
+    ) -> None:
+        k = as_mechanism(categories, LARGEST_PROB).domain.k
+        name, ends = check_exactly_one(prob=prob, epsilon=epsilon), (1 / k, LARGEST_PROB)
+        found = numbers(prob if name == "prob" else epsilon, name, rows, finite=False)
+        if name == "epsilon":
+            ends = (_LEAST_EPSILON, largest_epsilon(k))
+        lost = int(np.isnan(found).sum())
+        if wrong := rows - int(((found >= ends[0]) & (found <= ends[1])).sum()):
+            limits = f"[1/{k}, 1)" if name == "prob" else f"[{ends[0]}, {ends[1]:.4g}]"
+            raise ArgumentValueError(
+                f"{name} of each row must be in {limits} for {k} categories, found {lost} of "
+                f"{rows} rows where it is missing, and {wrong - lost} where it is outside"
+            )
+        largest = KRR(categories, **{name: float(found.max(initial=ends[0]))})
+        if name == "epsilon":
+            lies = (k - 1) * np.exp(-found)  # over the truth; two bounds, near p = 0 and near 1
+            low = np.nextafter(1 - (1 + 2.0**-49) * lies / (1 + lies), 0)
+            found = np.maximum((1 - 2.0**-49) / (1 + lies), low)
+        probs = np.minimum(found, largest.prob)
+        vars(self).update(domain=largest.domain, prob=largest.prob, probs=probs, largest=largest)
+
+    @cached_property
+    def channel(self) -> KRRChannel:
+        """There is none: raises with what to do instead."""
+        raise ArgumentValueError(
+            "the prob of these reports differs from row to row, so that no transition matrix is "
+            "common to them; rr.estimate, also in groups (by=), takes such reports, other analyses "
+            "do not: select rows of equal prob for these"
+        )
+
+    @cached_property
+    def epsilon(self) -> float:
+        """The largest epsilon of a row, rounded up."""
+        return self.largest.epsilon
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        return self.largest._arguments
+
+    def scores(self, codes: NDArray[Any], part: slice) -> Floats:
+        """(rows, k) unbiased values of some rows, (1[report] - q) / (p - q); infinite at p = 1/k.
+
+        codes : (rows,) of reports; those outside the categories are meaningless.
+        """
+        prob = self.probs[part, None]
+        other = (1 - prob) / (self.k - 1)
+        with np.errstate(divide="ignore"):
+            scores = ((codes[:, None] == np.arange(self.k)) - other) / (prob - other)
+        return np.asarray(scores)
 
 
 def two_rounds(

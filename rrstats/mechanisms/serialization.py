@@ -233,14 +233,29 @@ class ColumnRecord:
         Raises
         ------
         MetadataError
-            If both disagree, or if the record holds only a fingerprint of the categories and no
-            mechanism was given.
+            If both disagree, if the record holds only a fingerprint of the categories and no
+            mechanism was given, or if the probability differs by row.
+        """
+        if self.by_row is not None:
+            ((name, column),) = self.by_row.items()
+            raise MetadataError(
+                f"the {name} of each row of column {cut(self.name)} stands in column {cut(column)},"
+                " so that no one mechanism made the reports: df.rr.estimate reads both columns, "
+                f"and rr.estimate(reports, {name}=...) takes one number for each row; other "
+                "analyses need rows of equal prob, and their mechanism in data without this record"
+            )
+        return self.largest(given)
+
+    def largest(self, given: Mechanism | None = None) -> Mechanism:
+        """The mechanism of `resolve`; with probabilities by row that of the largest epsilon.
+
+        It has the reports and the epsilon of all rows; it must not be used for estimates.
         """
         if given is not None:
             mine = None
             with contextlib.suppress(ArgumentValueError):  # no JSON form
                 mine = ColumnRecord.of(self.name, given).mechanism
-            if mine != self.mechanism and (self.is_shortened or given != self.resolve()):
+            if mine != self.mechanism and (self.is_shortened or given != self.largest()):
                 raise MetadataError(
                     f"the mechanism given for column {cut(self.name)} contradicts the column's "
                     f"record: {_difference(mine or {}, self.mechanism)}; leave the argument out, "
@@ -619,9 +634,12 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
         return self._said == other._said if isinstance(other, Mechanisms) else super().__eq__(other)
 
     def __repr__(self) -> str:
-        short = "only a fingerprint of its categories is kept"
-        every = self._records.items()
-        return repr({name: short if one.is_shortened else self[name] for name, one in every})
+        short, varied = "only a fingerprint of its categories is kept", "prob differs by row"
+        shown: dict[Hashable, Any] = {
+            name: short if one.is_shortened else varied if one.by_row else self[name]
+            for name, one in self._records.items()
+        }
+        return repr(shown)
 
 
 # -- after a merge ------------------------------------------------------------------------------
@@ -784,7 +802,7 @@ def check_fits(column: pd.Series[Any], record: ColumnRecord) -> None:
     """
     if record.is_shortened:
         return
-    space = record.resolve().report_space
+    space = record.largest().report_space
     codec, found = codec_of(space), ""
     try:
         open_reports(column, space)

@@ -80,6 +80,39 @@ def coin(
     return heads
 
 
+def coins(source: Source, stream: int, block: int, probs: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Draw independent coins, each with a probability of its own.
+
+    Parameters
+    ----------
+    source : Source
+        The words.
+    stream, block : int
+        Their address.
+    probs : ndarray of shape (rows,)
+        The probabilities of True; each double is used as an exact rational number.
+
+    Returns
+    -------
+    ndarray of bool of shape (rows,)
+
+    Notes
+    -----
+    As for `coin`: multiplying by a power of two and splitting off the fraction are exact.
+    """
+    bits, turn, rest = source.bits or 64, 0, probs
+    heads, pending = np.zeros(len(probs), dtype=np.bool_), np.arange(len(probs))
+    while pending.size:
+        rest, digits = np.modf(rest * 2.0**bits)
+        asked: Rows = pending if turn else len(probs)
+        drawn = source.words(stream, block, asked, round=turn, bits=bits)
+        limits = digits.astype(drawn.dtype)
+        heads[pending] = drawn < limits
+        tied = (drawn == limits) & (rest > 0)
+        pending, rest, turn = pending[tied], rest[tied], turn + 1
+    return heads
+
+
 def below(
     source: Source,
     stream: int,

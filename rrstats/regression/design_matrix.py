@@ -25,11 +25,10 @@ import pandas as pd
 
 from rrstats._checks import check_left_out, check_one_of, check_rows, needing
 from rrstats._typing import Booleans, Floats
-from rrstats.data.columns import column_of
+from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.analysis_columns import (
     blocks,
-    numbers,
     refuse_renamed,
     refuse_reports,
 )

@@ -33,8 +33,9 @@ import pandas as pd
 
 from rrstats._checks import check_one_of
 from rrstats._typing import Floats
+from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation.analysis_columns import Variable, numbers, ordinary, variable
+from rrstats.estimation.analysis_columns import Variable, ordinary, variable
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
 from rrstats.regression.likelihood import (

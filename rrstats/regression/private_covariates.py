@@ -24,11 +24,10 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats
-from rrstats.data.columns import column_of
+from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import (
     Variable,
-    numbers,
     variable,
     variables,
 )
