@@ -17,6 +17,7 @@ import pandas as pd
 
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, MetadataError
+from rrstats.estimation.analysis_columns import as_pairs, sample_column, variables
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimate import estimate
@@ -269,12 +270,20 @@ class FrameAccessor:
         >>> df.rr.means("age", "vote", rrstats.KRR(["yes", "no"], 0.9)).n
         100
         """
+        names = by if isinstance(by, list) else [by]
+        made, data = self._mechanisms_of(mechanism), self._data
+        if len(names) == 1:
+            group = sample_column(data.attrs, names[0], group)
+        elif made is None:  # the reports of a plan's pair are tuples
+            pairs = as_pairs(variables(data, names, group=group, pairs=True))
+            if pairs[0].pair is not None:
+                made, data = pairs[0].pair[1], data.dropna(subset=names)  # rows that were asked
         return means(
-            column_of(self._data, values),
-            reports_in(self._data, by if isinstance(by, list) else [by]),
-            self._mechanisms_of(mechanism),
-            group=None if group is None else column_of(self._data, group),
-            weights=None if weights is None else column_of(self._data, weights),
+            column_of(data, values),
+            reports_in(data, names),
+            made,
+            group=None if group is None else column_of(data, group),
+            weights=None if weights is None else column_of(data, weights),
             target=target,
             missing=missing,
         )

@@ -10,10 +10,11 @@ columns are ordinary.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from typing import Any, cast
 
 import numpy as np
@@ -34,7 +35,13 @@ from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
 from rrstats.mechanisms.krr import KRR, KRRByRow, as_mechanism, is_by_row, names_column
 from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
-from rrstats.mechanisms.serialization import ColumnRecord, find, read
+from rrstats.mechanisms.serialization import (
+    ColumnRecord,
+    find,
+    marginal_mechanism,
+    part_mechanism,
+    read,
+)
 from rrstats.randomness.sources import BLOCK_ROWS
 
 ALL = slice(None)
@@ -43,6 +50,12 @@ ALL = slice(None)
 def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
     """All rows, in blocks that stay in cache."""
     return [slice(start, start + size) for start in range(0, rows, size)]
+
+
+def record_of(reports: Any) -> ColumnRecord | None:
+    """The record of a column, if its attrs have one."""
+    attrs = getattr(reports, "attrs", None)
+    return find(attrs, getattr(reports, "name", None)) if attrs else None
 
 
 def mechanism_of(
@@ -57,7 +70,7 @@ def mechanism_of(
     attrs, name = getattr(reports, "attrs", None) or {}, getattr(reports, "name", None)
     said = any(one is not None for one in (mechanism, prob, epsilon))
     given = as_mechanism(mechanism, prob, epsilon) if said else None
-    record = find(attrs, name) if attrs else None
+    record = record_of(reports)
     if record is not None:
         return record.resolve(given)
     if given is None:
@@ -127,6 +140,8 @@ class Variable(ReportModel):
     mechanism : what made its reports; None for an ordinary column.
     samples : (rows,) the sample of each report; None where there is one.
     times : (rows,) how many rows of the data each stands for; None where that is 1.
+    plan : of the frame, as in its record: rows without a report were not asked.
+    pair : the names of two columns that a plan asked together, and their joint mechanism.
     """
 
     name: Hashable
@@ -137,6 +152,8 @@ class Variable(ReportModel):
     mechanism: Mechanism | None = None
     samples: NDArray[np.intp] | None = None
     times: NDArray[np.int64] | None = None
+    plan: Mapping[str, Any] | None = None
+    pair: tuple[tuple[Hashable, ...], KRR] | None = None
 
     @property
     def private(self) -> bool:
@@ -255,12 +272,15 @@ def variable(
     else:
         made = mechanism_of(values, mechanism, prob, epsilon)
     column, reader = open_reports(values, made.report_space)
-    samples = None
-    if group is not None or made.groups is not None:
-        samples = sample_codes(made, group, column.rows, values)
-    name = getattr(values, "name", None) if name is None else name
+    record = record_of(values)
+    plan = None if record is None else record.plan
+    called = getattr(values, "name", None) if name is None else name
     held = column.rows, column.cells, reader
-    return Variable(name, made.categories, *held, made, samples, times)
+    found = Variable(called, made.categories, *held, made, times=times, plan=plan)
+    if group is None and made.groups is None:
+        return found
+    samples = sample_codes(made, group, column.rows, values, absent=found.missing)
+    return replace(found, samples=samples)
 
 
 def _row_mechanism(values: Any, categories: Any, prob: Any, epsilon: Any) -> KRRByRow:
@@ -408,14 +428,16 @@ def variables(
     *,
     group: Hashable = None,
     times: NDArray[np.int64] | None = None,
+    pairs: bool = False,
 ) -> list[Variable]:
     """Columns of a frame, private where a mechanism is given or the frame says so.
 
     mechanisms : mapping from column to mechanism.  group : the column that says which sample a
-        row is in, for mechanisms with several.  times : (rows,) how many rows of the data each row
-        stands for, where they were counted already; the caller counts them so often.
-    Raises ArgumentValueError for columns that are not there just once, and for a mechanism of a
-    column that is not asked for.
+        row is in, for mechanisms with several; by default that of a plan.  times : (rows,) how many
+        rows of the data each row stands for, where they were counted already; the caller counts
+        them so often.  pairs : whether two columns may be a pair of one plan.
+    Raises ArgumentValueError for columns that are not there just once, for a mechanism of a
+    column that is not asked for, and for columns of one plan that cannot be used together.
     """
     named, given = list(columns), dict(mechanisms or {})
     check_asked(given, named)
@@ -426,11 +448,66 @@ def variables(
             refuse_renamed(frame, name)
             found.append(ordinary(column, name=name))
             continue
-        if group is not None and _by_row(made, len(column)) is None:
+        beside = sample_column(frame.attrs, name, group)
+        if beside is not None and _by_row(made, len(column)) is None:
             sampled = mechanism_of(column, made, None, None).groups is not None
-            labels = column_of(frame, group) if sampled else None
+            labels = column_of(frame, beside) if sampled else None
         found.append(variable(column, made, name=name, group=labels, times=times))
+    check_together(found, pairs=pairs)
     return found
+
+
+def sample_column(attrs: Mapping[Any, Any], name: Hashable, group: Any) -> Any:
+    """The column of the samples of rows: what is given, or the public column of a plan."""
+    record = find(attrs, name) if group is None and attrs else None
+    if record is None or record.plan is None or record.mechanism.get("type") != "Samples":
+        return group
+    return record.plan["asked"]
+
+
+def check_together(columns: Iterable[Variable], *, pairs: bool = False) -> None:
+    """Raise for several columns of one plan: few rows or none have them all, with joint noise.
+
+    pairs : whether the two columns of a pair may be together.
+    """
+    planned = [column for column in columns if column.plan is not None]
+    for column in planned:
+        alike = [one.name for one in planned if one.plan == column.plan]
+        parts = cast(Mapping[str, Any], column.plan)["parts"]
+        if len(alike) < 2 or (pairs and any({*part} == {*alike} for part in parts)):
+            continue
+        reason = "few rows or none hold all of them, and the noise of a pair is joint"
+        step = "use one of them, or rr.crosstab for a pair that was asked together"
+        if pairs and len(alike) == 2:
+            reason = "the plan never asked both of the same row"
+            step = f"rr.planning.frame(..., want=[({alike[0]!r}, {alike[1]!r})]) asks them together"
+        raise ArgumentValueError(
+            f"the columns {alike} of one plan cannot be used together: {reason}; {step}"
+        )
+
+
+def as_pairs(columns: Sequence[Variable]) -> list[Variable]:
+    """The columns; those that a plan asked together with the mechanism of that part, and the pair.
+
+    Rows that hold both were asked the pair, so their reports follow its marginal mechanisms.
+    """
+    found = {column.name: column for column in columns}
+    for one, other in combinations(columns, 2):
+        if one.plan is None or one.plan != other.plan:
+            continue
+        domains = [cast(Mechanism, column.mechanism).domain for column in (one, other)]
+        whole = part_mechanism(domains, one.plan["epsilon"])
+        pair = (one.name, other.name), whole
+        for column, domain in zip((one, other), domains, strict=True):
+            alone = marginal_mechanism(domain, whole)
+            found[column.name] = replace(column, mechanism=alone, samples=None, pair=pair)
+    return list(found.values())
+
+
+def not_asked(columns: Iterable[Variable], rows: int) -> NDArray[np.bool_]:
+    """(rows,) where a plan did not ask for a column."""
+    planned = [column.missing() for column in columns if column.plan is not None]
+    return np.asarray(np.logical_or.reduce([np.zeros(rows, dtype=np.bool_), *planned]))
 
 
 def check_asked(given: Iterable[Any], named: list[Any], what: str = "mechanisms") -> None:

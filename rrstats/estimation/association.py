@@ -30,7 +30,13 @@ from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, blocks, check_asked, variables
+from rrstats.estimation.analysis_columns import (
+    Variable,
+    blocks,
+    check_asked,
+    not_asked,
+    variables,
+)
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
 from rrstats.estimation.result import FORMATS, Result, place_of
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile
@@ -621,7 +627,8 @@ def correlations(
     powers = [_powers(data, one, given.get(one.name)) for one in read]
     moments, n = _moments(powers, len(data), target)
     private = tuple(one.name for one in read if one.private)
-    return Correlations(tuple(columns), private, moments, n, len(data) - n, target)
+    absent = len(data) - n - int(not_asked(read, len(data)).sum())
+    return Correlations(tuple(columns), private, moments, n, absent, target)
 
 
 def _powers(data: pd.DataFrame, column: Variable, given: Any) -> Callable[[slice], Floats]:

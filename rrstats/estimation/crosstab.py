@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -41,9 +41,17 @@ from rrstats.errors import (
     LowPrecisionWarning,
     warn,
 )
-from rrstats.estimation.analysis_columns import ReportModel, Variable, blocks, variables
+from rrstats.estimation.analysis_columns import (
+    ReportModel,
+    Variable,
+    as_pairs,
+    blocks,
+    not_asked,
+    sample_column,
+    variables,
+)
 from rrstats.estimation.arrays import check_possible, level_of_each
-from rrstats.estimation.engine_frames import grouped_rows, is_frame
+from rrstats.estimation.engine_frames import grouped_rows, header_of, is_frame, open_frame
 from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
 from rrstats.estimation.result import (
     ConstrainedProportions,
@@ -77,8 +85,8 @@ from rrstats.inference.contrasts import (
 from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
 from rrstats.inference.multinomial import contract, most_likely_table
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.channel import check_target, fixed
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.channel import check_target, fixed, transition_matrix
+from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.plots import PlotOptions, plot_cells, plot_intervals
 from rrstats.randomness.sources import BLOCK_ROWS
@@ -121,11 +129,14 @@ class Axis(ReportModel):
         The true answers, or the levels of an ordinary column.
     mechanism : Mechanism or None
         None for an ordinary column.
+    pair : tuple or None
+        The names of two columns that a plan asked together, and their joint mechanism.
     """
 
     name: Hashable
     categories: tuple[Hashable, ...]
     mechanism: Mechanism | None = None
+    pair: tuple[tuple[Hashable, ...], KRR] | None = None
 
     @property
     def features(self) -> int:
@@ -286,7 +297,7 @@ def count_rows(
         missing values are left out.
     times : (rows,) the number of rows of the data that each row stands for; None for 1.
     """
-    axes = [Axis(column.name, column.categories, column.mechanism) for column in columns]
+    axes = [Axis(one.name, one.categories, one.mechanism, one.pair) for one in columns]
     check_size(axes)
     full = _features(columns, axes, times)
     for j, (axis, column) in enumerate(zip(axes, columns, strict=True)):
@@ -342,6 +353,10 @@ def kron_all(tables: Sequence[Floats]) -> Floats:
 
 def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
     """The mechanism of one column whose categories are the cells of a table."""
+    cells = list(product(*(axis.categories for axis in axes)))
+    if (pair := axes[0].pair) and all(axis.pair == pair for axis in axes):
+        prob = pair[1].prob if len(axes) > 1 else cast(KRR, axes[0].mechanism).prob
+        return KRR(cells, prob)
     for axis in axes:
         single = axis.is_multinomial and axis.likelihood_table.shape[1] == axis.k
         if not single or (axis.channel is not None and axis.channel.samples.any()):
@@ -357,10 +372,25 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
             f"{size:,} for columns {[axis.name for axis in axes]}; merge categories, or declare "
             "unused levels by a Categorical"
         )
-    matrix = kron_all([axis.likelihood_table for axis in axes])
-    cells = list(product(*(axis.categories for axis in axes)))
+    matrix = _joint_likelihood(axes)
     reports = cells if all(axis.m == axis.k for axis in axes) else range(size)
     return MatrixDesign(cells, matrix, reports=list(reports))
+
+
+def _joint_likelihood(axes: Sequence[Axis]) -> Floats:
+    """P(cell | categories): products over the columns, and over the pairs that a plan asked."""
+    tables, order = [], list[int]()
+    for place, axis in enumerate(axes):
+        if place in order:
+            continue
+        both = [at for at, one in enumerate(axes) if axis.pair and one.pair == axis.pair] or [place]
+        whole = axis.pair[1].channel if axis.pair and len(both) == 2 else None
+        tables.append(axis.likelihood_table if whole is None else transition_matrix(whole))
+        order += both
+    shape = [[axes[at].m for at in order], [axes[at].k for at in order]]
+    found = kron_all(tables).reshape(*shape[0], *shape[1])
+    back = np.argsort(order)
+    return found.transpose([*back, *(back + len(order))]).reshape(prod(shape[0]), prod(shape[1]))
 
 
 def joint_tally(
@@ -374,7 +404,8 @@ def joint_tally(
     codes = cells.ravel()[_places(columns, slice(None))]
     reader = partial(Encoded.of, k=size)
     held = None, mechanism.categories, len(codes), codes, reader, mechanism
-    found: Tally = counted_parts(Variable(*held, times=times), rows)
+    plan = next((column.plan for column in columns if column.plan is not None), None)
+    found: Tally = counted_parts(Variable(*held, times=times, plan=plan), rows)
     return found
 
 
@@ -392,7 +423,8 @@ def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> T
         )
         for key, cell in tally.cells.items()
     }
-    return Tally(joint_mechanism([axes[place] for place in places]), cells, tally.n_missing)
+    joint = joint_mechanism([axes[place] for place in places])
+    return replace(tally, mechanism=joint, cells=cells)
 
 
 # -- tables ----------------------------------------------------------------------------------
@@ -464,8 +496,8 @@ class Crosstab(CellProportions):
     target : {"population", "rows"}
         Proportions, variances and intervals are about the population, or about these rows alone.
     combined : Estimate or None
-        With weights or a design, the estimate of one column that combines all columns: its
-        categories are the cells.
+        With weights, a design or a pair that a plan asked together, the estimate of one column that
+        combines all columns: its categories are the cells.
     """
 
     axes: tuple[Axis, ...]
@@ -616,7 +648,8 @@ class Crosstab(CellProportions):
     def row_variance(self) -> Floats:
         """Variance of one row's score in the population; with a design n - 1 times `variance`."""
         if self.combined is not None:
-            return fixed(self.combined.variance.reshape(self.shape) * self.divisor)
+            drawn = self.combined.with_target("population")
+            return fixed(drawn.variance.reshape(self.shape) * (self.n - 1))
         second = contract(self.rates, [axis.squares for axis in self.axes])
         return fixed(np.maximum(second - self.proportions**2, 0.0))
 
@@ -630,6 +663,8 @@ class Crosstab(CellProportions):
         """
         if self.target == "population":
             return fixed(self.row_variance / self.divisor)
+        if self.combined is not None:
+            return fixed(self.combined.variance.reshape(self.shape))
         second = contract(self.rates, [axis.squares for axis in self.axes])
         return fixed((second - self.proportions) / self.divisor)
 
@@ -723,6 +758,8 @@ class Crosstab(CellProportions):
     @property
     def has_likelihood(self) -> bool:
         """True where there are rows, and the empirical likelihood takes at most a few seconds."""
+        if self.combined is not None and self.combined.mechanism.channel.binomial_rates is not None:
+            return self.n > 1
         values = prod(axis.values[0].shape[1] for axis in self.axes)
         return self.n > 1 and self.size * values <= _MOST_VALUES
 
@@ -927,7 +964,8 @@ class Crosstab(CellProportions):
         """
         refuse_named(self.axes, "project() gives proportions in [0, 1] that sum to 1")
         if self.combined is not None:
-            return self.combined.mle()  # raises with the reason
+            inside = self.combined.mle()  # with a design it raises with the reason
+            return self._constrained(inside.proportions.reshape(self.shape), inside.method)
         found = self.proportions
         square = all(axis.likelihood_table.shape == (axis.k, axis.k) for axis in self.axes)
         if self.n and not (square and (found > 0).all()):
@@ -1071,7 +1109,7 @@ class Crosstab(CellProportions):
         """The rows, the privatized and ordinary columns, and the effective sample size."""
         told = {"target": self.target, "n": f"{self.n:,}"}
         told["missing"] = f"{self.n_missing:,} left out" * bool(self.n_missing)
-        if self.combined is not None:
+        if self.combined is not None and self.combined.designed:
             told["weights sum to"] = f"{self.combined.weight:,.1f}"
         ordinary = [name for name in self.names if name not in self.private]
         told["privatized"], told["ordinary"] = (
@@ -1362,13 +1400,18 @@ def crosstab(
     check_columns(columns, mechanisms)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
-    frame, beside, times = grouped_rows(data, columns, group, design=design)
+    data = open_frame(data)
+    given = [sample_column(header_of(data).attrs, name, group) for name in columns]
+    labels = [one for one in dict.fromkeys(given) if one is not None]
+    frame, beside, times = grouped_rows(data, columns, labels, design=design)
     rows = len(frame) if times is None else int(times.sum())
-    read = variables(frame, columns, mechanisms, group=group, times=times)
+    read = as_pairs(variables(frame, columns, mechanisms, group=group, times=times, pairs=True))
     axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, check_target(target))
-    found = replace(found, n_missing=rows - found.n)._checked()
-    if design is not SIMPLE:
+    other = not_asked(read, len(frame))
+    free = int(other.sum() if times is None else times[other].sum())
+    found = replace(found, n_missing=rows - found.n - free)._checked()
+    if design is not SIMPLE or any(axis.pair for axis in axes):
         placed = rows_of(frame.index.to_series(), len(frame), design=beside, times=times)
         tally = joint_tally(read, axes, placed, times)
         found = replace(found, combined=Estimate(tally, target, 1, design.without_rows()))

@@ -119,6 +119,11 @@ class Estimate(Result):
             raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof!r}")
         if self.designed and self.target != "population":
             raise ArgumentValueError("with a design target must be 'population', got 'rows'")
+        if self.plan is not None and self.design.finite:
+            raise ArgumentValueError(
+                "design must have no population and no probabilities for a column of a plan, whose "
+                "coin draws from the sample; give weights, whose intervals are a little wider"
+            )
         _ = self._survey  # raises now for a design that cannot be estimated
 
     @property
@@ -156,8 +161,13 @@ class Estimate(Result):
 
     @property
     def n_missing(self) -> int:
-        """The number of missing reports, not in n."""
+        """The number of missing reports, not in n; of a plan, of rows that were not asked."""
         return self.tally.n_missing
+
+    @property
+    def plan(self) -> Mapping[str, Any] | None:
+        """The plan of the frame by which a public coin chose these rows, as in its record."""
+        return self.tally.plan
 
     @property
     def empty_samples(self) -> list[Hashable]:
@@ -944,7 +954,8 @@ class Estimate(Result):
     def header(self) -> Sequence[tuple[str, str]]:
         """The target, the size of the sample and its design."""
         found = [("target", self.target), ("n", f"{self.n:,}")]
-        found += [("missing", f"{self.n_missing:,}")] * bool(self.n_missing)
+        absent = "missing" if self.plan is None else "not asked"
+        found += [(absent, f"{self.n_missing:,}")] * bool(self.n_missing)
         if self._survey is not None:
             cells = self._survey.cells
             found += [("strata", f"{len(cells.labels):,}")] * (len(cells.labels) > 1)

@@ -169,6 +169,12 @@ class GroupEstimates(_Several):
         return found
 
     @property
+    def plan(self) -> Mapping[str, Any] | None:
+        """The plan of the frame by which a public coin chose the rows, as in its record."""
+        found: Mapping[str, Any] | None = next(iter(self.values())).plan
+        return found
+
+    @property
     def n_labels(self) -> int:
         """The columns of the groups and the column of the category."""
         return len(self.names) + 1
@@ -313,8 +319,11 @@ class Estimates(_Several):
 
     @property
     def epsilon(self) -> float:
-        """The privacy loss of one row over these columns, rounded up."""
-        return total_epsilon(one.mechanism.epsilon for one in self.values())
+        """The privacy loss of one row over these columns, rounded up; those of a plan share one."""
+        plans = [one.plan for one in self.values() if one.plan is not None]
+        shared = [plan["epsilon"] for at, plan in enumerate(plans) if plan not in plans[:at]]
+        others = [one.mechanism.epsilon for one in self.values() if one.plan is None]
+        return total_epsilon([*others, *shared])
 
     @property
     def header(self) -> Sequence[tuple[str, str]]:

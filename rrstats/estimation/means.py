@@ -28,7 +28,13 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation import arrays
-from rrstats.estimation.analysis_columns import Variable, blocks, refuse_reports, variable
+from rrstats.estimation.analysis_columns import (
+    Variable,
+    blocks,
+    not_asked,
+    refuse_reports,
+    variable,
+)
 from rrstats.estimation.result import FORMATS, Result, label_column, place_of, proportion_rows
 from rrstats.estimation.sample_design import refuse_missing, refuse_weights
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
@@ -545,6 +551,7 @@ def means(
     y = np.where(out, 0.0, y - centre) if out.any() else y - centre
     sums, naive = sums_of(grouped, y, w, out)
     absent = grouped.rows - (n := round(float(sums.rows.sum())))
+    absent -= int(not_asked([grouped], grouped.rows).sum())
     refuse_missing(missing, absent, grouped.rows, "lack a value, a report or a weight")
     if len(sums.rows) > 1 and target == "rows":
         raise ArgumentValueError(

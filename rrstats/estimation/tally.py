@@ -21,7 +21,13 @@ from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation import engine_frames as frames
-from rrstats.estimation.analysis_columns import Variable, blocks, mechanism_of, variable
+from rrstats.estimation.analysis_columns import (
+    Variable,
+    blocks,
+    mechanism_of,
+    sample_column,
+    variable,
+)
 from rrstats.estimation.sample_design import (
     EVERYONE,
     Rows,
@@ -54,7 +60,9 @@ class Tally:
     cells : mapping
         Counts by (stratum, cluster); without strata and clusters the only key is (None, None).
     n_missing : int
-        Reports that are missing, not in n.
+        Reports that are missing, not in n; of a plan, rows that were asked something else.
+    plan : mapping, optional
+        The plan of the frame by which a public coin chose the rows that were asked.
 
     Examples
     --------
@@ -68,6 +76,7 @@ class Tally:
     mechanism: Mechanism
     cells: Mapping[tuple[Hashable, Hashable], Cell]
     n_missing: int = 0
+    plan: Mapping[str, Any] | None = None
 
     @property
     def reported(self) -> Counts:
@@ -152,15 +161,15 @@ class Tally:
     def __add__(self, other: object) -> Tally:
         if not isinstance(other, Tally):
             return NotImplemented
-        if self.mechanism != other.mechanism:
+        if self.mechanism != other.mechanism or self.plan != other.plan:
             raise ArgumentValueError(
-                "tallies to be added must have the same mechanism, found "
+                "tallies to be added must have the same mechanism and plan, found "
                 f"{self.mechanism!r} and {other.mechanism!r}"
             )
         cells = dict(self.cells)
         for key, cell in other.cells.items():
             cells[key] = cells[key] + cell if key in cells else cell
-        return Tally(self.mechanism, cells, self.n_missing + other.n_missing)
+        return Tally(self.mechanism, cells, self.n_missing + other.n_missing, self.plan)
 
     def __radd__(self, other: object) -> Tally:
         # sum() starts from the number 0
@@ -328,16 +337,18 @@ def count_reports(
     header = frames.header_of(frame)
     asked, single = frames.resolve_columns(header, columns, mechanism)
     frames.check_names(header, by, group, design)
-    beside, tallies, rows = [*frames.listed(by), *frames.listed(group)], {}, 0
+    tallies, rows = {}, 0
     for names, given in asked:
         own, most = (given, prob, epsilon), frames.MOST
+        sample = sample_column(header.attrs, names[0], group) if len(names) == 1 else group
+        beside = [*frames.listed(by), *frames.listed(sample)]
         if not isinstance(frame, pd.DataFrame):  # checks the mechanism before it computes
             own = mechanism_of(frames.reports_in(header, names), *own), None, None
             most = frames.MOST if beside or design.columns else frames.most_of(own[0])
-        table, sample, times = frames.grouped_rows(frame, names, beside, design=design, most=most)
-        held: Any = {"design": sample, "times": times, "observed": observed}
+        table, drawn, times = frames.grouped_rows(frame, names, beside, design=design, most=most)
+        held: Any = {"design": drawn, "times": times, "observed": observed}
         held["by"] = [column_of(table, name) for name in frames.listed(by)] or None
-        held["group"] = None if group is None else column_of(table, group)
+        held["group"] = None if sample is None else column_of(table, sample)
         name = names[0] if len(names) == 1 else tuple(names)
         tallies[name], rows = _tallied(frames.reports_in(table, names), *own, **held)
     return tallies, tuple(frames.listed(by)) or None, single, rows
@@ -374,7 +385,7 @@ def counted_parts(column: Variable, rows: Rows) -> Any:
             if rows.weights is not None:
                 sums = weights[:, at, place], powers[:, at, place]
                 own[key] = Cell(n, reported[at, place], *sums, more)
-        tallies[label] = Tally(mechanism, own, int(missing[at].sum()))
+        tallies[label] = Tally(mechanism, own, int(missing[at].sum()), column.plan)
     return tallies[None] if rows.groups is None else tallies
 
 

@@ -8,7 +8,7 @@ Epsilon is the largest epsilon of the samples.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -241,12 +241,18 @@ def check_aligned(values: Any, other: Any, name: str) -> None:
 
 
 def sample_codes(
-    mechanism: Mechanism, group: Any, rows: int, values: Any = None
+    mechanism: Mechanism,
+    group: Any,
+    rows: int,
+    values: Any = None,
+    *,
+    absent: Callable[[], NDArray[np.bool_]] | None = None,
 ) -> NDArray[np.intp] | None:
     """(rows,) the sample of each row; None for mechanisms without samples.
 
     group : labels of the samples, one for each row, in any container.
     values : the answers or reports; if both are Series their indexes are compared.
+    absent : says where no report is, and so no sample is needed; by default all rows need one.
     Raises ArgumentTypeError if group is missing, or given for a mechanism without samples;
     ArgumentValueError for a wrong length or unknown labels.
     """
@@ -259,7 +265,8 @@ def sample_codes(
     space = Categories(mechanism.groups)
     rule = f"group= must give the sample of each of {rows} rows, one of {space.describe()}"
     if group is None:
-        raise ArgumentTypeError(f"{rule}, found None")
+        step = " (for a column of a plan give the frame, which says what was asked)"
+        raise ArgumentTypeError(f"{rule}, found None{step if absent else ''}")
     check_aligned(values, group, "group")
     container = open_column(group)
     if container.shape == () or container.rows != rows:
@@ -268,9 +275,12 @@ def sample_codes(
         codes = reader(space, container.cells)(container.cells).codes
     except ArgumentTypeError:
         raise ArgumentTypeError(f"{rule}, found a column of {container.dtype}") from None
-    if strange := int(np.count_nonzero(codes >= space.k)):
+    codes, known = codes.astype(np.intp), codes < space.k
+    if absent is not None and not known.all():
+        codes[~known], known = 0, known | absent()
+    if strange := int(np.count_nonzero(~known)):
         raise ArgumentValueError(f"{rule}, found {strange} missing or unknown labels")
-    return np.asarray(codes, dtype=np.intp)
+    return codes
 
 
 def by_row(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, list[int] | None]:

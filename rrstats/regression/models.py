@@ -35,7 +35,12 @@ from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation.analysis_columns import Variable, ordinary, variable
+from rrstats.estimation.analysis_columns import (
+    Variable,
+    ordinary,
+    sample_column,
+    variable,
+)
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
 from rrstats.regression.likelihood import (
@@ -301,7 +306,7 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
         raise ArgumentTypeError(f"event is for two categories, found {seen.k}; use baseline")
     reports = outcome_of(seen, family, request.baseline, request.event)
     absent = {"the outcome" if latent else "the reports": seen.missing()}
-    data = open_model(request, seen.rows, absent)
+    data = open_model(request, seen.rows, absent, seen)
     reports = reports if data.keep is None else reports.take(data.keep)
     each = reports.table if reports.cells is None else reports.cells
     if not latent and (each == each[0]).all():
@@ -329,7 +334,10 @@ def _outcome(request: ModelRequest, latent: bool) -> Variable:
     given = request.mechanism
     known = getattr(request.record, "mechanism", None) if given is None else given
     sampled = isinstance(known, dict) or getattr(known, "groups", None) is not None
-    group = request.column("group", request.group, rows) if sampled or not latent else None
+    named = request.group
+    if request.formula is not None:
+        named = sample_column(values.attrs, values.name, named)
+    group = request.column("group", named, rows) if sampled or not latent else None
     return variable(values, given, request.prob, epsilon=request.epsilon, group=group)
 
 

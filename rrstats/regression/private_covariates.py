@@ -28,6 +28,8 @@ from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.analysis_columns import (
     Variable,
+    check_together,
+    not_asked,
     variable,
     variables,
 )
@@ -430,10 +432,16 @@ class ModelData:
         return pd.concat([held.set_axis(found.index), found], axis=1)
 
 
-def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans]) -> ModelData:
+def open_model(
+    request: ModelRequest,
+    rows: int,
+    absent: Mapping[str, Booleans],
+    outcome: Variable | None = None,
+) -> ModelData:
     """Open all columns of a regression but the outcome.
 
     rows : of the outcome.  absent : where it is missing, by what it is called.
+    outcome : its reports, if it is private; rows that a plan did not ask are no missing ones.
     """
     private, data, formula = request.private, request.frame, request.formula
     if not rows:
@@ -452,7 +460,12 @@ def open_model(request: ModelRequest, rows: int, absent: Mapping[str, Booleans])
     gaps |= {name: np.isnan(column) for name, column in numeric.items()}
     if labels is not None:
         gaps["clusters"] = np.asarray(pd.isna(pd.Series(labels)))
-    kept, weight, frequency = _people(numeric, whole_rows(request.missing, gaps, rows), rows)
+    reports = (*private.columns, *([] if outcome is None else [outcome]))
+    check_together(reports)
+    asked = ~not_asked(reports, rows)
+    gaps = {name: where & asked for name, where in gaps.items()}
+    whole = whole_rows(request.missing, gaps, rows) & asked
+    kept, weight, frequency = _people(numeric, whole, rows)
     keep = None if kept.all() else kept
     design = opened.made(keep)
     frames = (private.framed(design.frame, one) for one in private.profiles)

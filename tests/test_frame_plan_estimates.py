@@ -1,0 +1,319 @@
+"""Estimates from the reports of a frame plan: a public coin chose which rows were asked what."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import engine_frames
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats.data.categories import Categories
+from rrstats.mechanisms.serialization import (
+    ColumnRecord,
+    part_label,
+    part_mechanism,
+    plan_mechanisms,
+    write,
+)
+
+CATEGORIES = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v"]}
+PARTS = [["a"], ["a", "b"], ["c", "b"]]  # a has two marginal mechanisms, b has two, c has one
+EPSILON = 1.5
+
+
+def planned(columns, parts=PARTS, categories=CATEGORIES, epsilon=EPSILON):
+    """A frame with these columns, which says that they are from a plan."""
+    domains = {name: Categories(held) for name, held in categories.items()}
+    plan = {"asked": "rr_asked", "epsilon": epsilon, "parts": parts, "chances": [1] * len(parts)}
+    made = plan_mechanisms(domains, parts, epsilon)
+    frame = pd.DataFrame(columns)
+    for name, held in categories.items():
+        frame[name] = pd.Categorical(frame[name], held)
+    records = [ColumnRecord.of(name, made[name], plan=plan) for name in categories]
+    frame.attrs["rrstats"] = write(records)
+    return frame
+
+
+def reports(truth, rng, parts=PARTS, categories=CATEGORIES, epsilon=EPSILON, chances=None):
+    """The reports of a plan, by NumPy alone: the plain version of what a release does."""
+    picked = rng.choice(len(parts), len(truth), p=chances)
+    asked = np.array([part_label(part) for part in parts])[picked]
+    found = truth.assign(**dict.fromkeys(categories), rr_asked=asked).astype({"rr_asked": object})
+    for place, part in enumerate(parts):
+        rows = np.flatnonzero(picked == place)
+        sizes = [len(categories[name]) for name in part]
+        codes = [pd.Categorical(truth[name], categories[name]).codes[rows] for name in part]
+        k, true = math.prod(sizes), np.ravel_multi_index(codes, sizes)
+        odds = math.exp(epsilon)
+        lie = rng.random(len(rows)) >= odds / (odds + k - 1)
+        told = np.where(lie, (true + rng.integers(1, k, len(rows))) % k, true)
+        for name, code in zip(part, np.unravel_index(told, sizes), strict=True):
+            found.loc[found.index[rows], name] = pd.Series(categories[name])[code].to_numpy()
+    return planned(found, parts, categories, epsilon)
+
+
+def people(n, rng):
+    """True answers that depend on each other, and public columns."""
+    a = rng.choice(["x", "y"], n, p=[0.3, 0.7])
+    b = np.where(rng.random(n) < 0.5, rng.choice([1, 2, 3], n), np.where(a == "x", 1, 3))
+    held = {"a": a, "b": b, "c": rng.choice(["u", "v"], n), "region": rng.choice(["n", "s"], n)}
+    held |= {"weight": rng.choice([1.0, 3.0], n), "village": rng.integers(0, 40, n)}
+    return pd.DataFrame(held | {"pay": rng.normal(size=n) + (a == "x")})
+
+
+@pytest.fixture(scope="module")
+def survey():
+    """Reports of 12,000 people, for what must agree and not for what must be near."""
+    rng = np.random.default_rng(1)
+    return reports(people(12_000, rng), rng)
+
+
+def worlds(truths):
+    """All releases of some people, one group of rows each, and their probabilities."""
+    domains = {name: Categories(held) for name, held in CATEGORIES.items()}
+    outcomes = []  # of each person: what is asked, the reports, the probability
+    for truth in truths:
+        mine = []
+        for part in PARTS:
+            mechanism = part_mechanism([domains[name] for name in part], EPSILON)
+            true = tuple(truth[name] for name in part)
+            for told in itertools.product(*(CATEGORIES[name] for name in part)):
+                q = (1 - mechanism.prob) / (mechanism.k - 1)
+                chance = (mechanism.prob if told == true else q) / len(PARTS)
+                row = dict.fromkeys(CATEGORIES) | dict(zip(part, told, strict=True))
+                mine.append((row | {"rr_asked": part_label(part)}, chance))
+        outcomes.append(mine)
+    listed = list(itertools.product(*outcomes))
+    rows = [row | {"world": at} for at, one in enumerate(listed) for row, _ in one]
+    return planned(rows), np.array([math.prod(chance for _, chance in one) for one in listed])
+
+
+TRUTHS = [{"a": "x", "b": 1, "c": "u"}, {"a": "y", "b": 3, "c": "u"}]
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c"])
+def test_estimates_are_unbiased_over_all_releases(name):
+    """Given how many were asked, proportions and variances have the right mean, exactly."""
+    frame, chances = worlds(TRUTHS)
+    assert np.isclose(1, chances.sum())
+    found = rr.estimate(frame, columns=name, by="world", target="rows")
+    asked = frame[name].notna().to_numpy().reshape(-1, len(TRUTHS))
+    true = np.array([[row[name] == one for one in CATEGORIES[name]] for row in TRUTHS])
+    each = [found[world] for world in range(len(chances))]
+    assert [one.n for one in each] == asked.sum(axis=1).tolist()
+    assert [one.n_missing for one in each] == (~asked).sum(axis=1).tolist()
+    for who in [(True, False), (False, True), (True, True)]:
+        here = np.flatnonzero((asked == who).all(axis=1))
+        weight = chances[here] / chances[here].sum()
+        mean = true[list(who)].mean(axis=0)
+        estimates = np.array([each[world].proportions for world in here])
+        assert np.allclose(mean, weight @ estimates)
+        variances = np.array([each[world].variance for world in here])
+        assert np.allclose(weight @ (estimates - mean) ** 2, weight @ variances)
+
+
+def test_pairs_are_unbiased_over_all_releases():
+    """The table of a pair has the right mean, and the right covariance of all its cells."""
+    frame, chances = worlds(TRUTHS)
+    both = frame["a"].notna() & frame["b"].notna()
+    whole = both.groupby(frame["world"]).sum()
+    true = np.array([[row["a"] == a and row["b"] == b for a in "xy" for b in (1, 2, 3)]
+                     for row in TRUTHS])  # fmt: skip
+    here = np.flatnonzero(whole == len(TRUTHS))
+    weight, rows = chances[here] / chances[here].sum(), frame.set_index("world")
+    rows.attrs = frame.attrs
+    tables = [rows.loc[[world]].rr.crosstab("a", "b", target="rows") for world in here]
+    cells = np.array([one.proportions.ravel() for one in tables])
+    assert np.allclose(true.mean(axis=0), weight @ cells)
+    away = cells - true.mean(axis=0)
+    expected = np.einsum("w,wi,wj->ij", weight, away, away)
+    assert np.allclose(expected, np.einsum("w,wij->ij", weight, [one.covariance for one in tables]))
+    assert np.allclose(np.diag(expected), weight @ [one.variance.ravel() for one in tables])
+
+
+def test_a_pair_is_one_answer(survey):
+    """Its crosstab is the estimate of one k1 k2 answer; margins, ratios and tests follow."""
+    table = survey.rr.crosstab("a", "b")
+    whole = part_mechanism([Categories(CATEGORIES[name]) for name in "ab"], EPSILON)
+    alone = rr.estimate(survey, whole, columns=["a", "b"])
+    assert table.n == alone.n == (survey["rr_asked"] == "a & b").sum()
+    assert table.n_missing == 0
+    assert np.allclose(alone.proportions.reshape(2, 3), table.proportions)
+    assert np.allclose(alone.covariance, table.covariance)
+    assert np.allclose(alone.interval(), [end.ravel() for end in table.interval()])
+    turned = survey.rr.crosstab("b", "a")
+    assert np.allclose(table.proportions, turned.proportions.T)
+    margin = survey[survey["rr_asked"] == "a & b"].rr.estimate("a")
+    assert np.allclose(margin.proportions, table.estimate("a").proportions)
+    assert np.allclose(margin.std_error, table.estimate("a").std_error)
+    assert np.allclose(margin.proportions, table.margin("a").proportions)
+    shares = alone.among([("x", 2), ("y", 2)])
+    given = table.conditional("a", given="b")
+    assert np.allclose(shares["proportion"], given.proportions[:, 1])
+    assert np.allclose(shares[["low", "high"]].T, [end[:, 1] for end in given.interval()])
+    assert np.allclose(alone.mle().proportions, table.mle().proportions.ravel())
+    tests = [rr.hypotheses.independence(one) for one in (table, alone, turned)]
+    assert np.allclose([one.statistic for one in tests], tests[0].statistic)
+    assert tests[0].df == 2
+    parts = [survey.loc[survey["region"] == one].rr.crosstab("a", "b") for one in "ns"]
+    assert np.allclose(table.proportions, sum(parts).proportions)
+    means = survey.rr.means("pay", ["a", "b"])
+    assert np.allclose(means.proportions.reshape(2, 3), table.proportions)
+    assert means.n_missing == 0
+
+
+def test_pairs_with_ordinary_columns_and_weights(survey):
+    """A third, ordinary column splits the table, in any order; weights may all be alike."""
+    table = survey.rr.crosstab("a", "b")
+    three = survey.rr.crosstab("b", "region", "a")
+    for name in "ns":
+        part = survey.loc[survey["region"] == name].rr.crosstab("a", "b")
+        place = three.categories[1].index(name)
+        share = part.n / table.n
+        assert np.allclose(part.proportions * share, three.proportions[:, place].T)
+    for order in (("a", "b"), ("b", "a")):
+        expected = survey.rr.crosstab(*order)
+        assert np.allclose(expected.proportions, three.margin(*order).proportions)
+        assert np.allclose(expected.variance, three.margin(*order).variance)
+    same = survey.assign(one=1.0)
+    same.attrs = survey.attrs
+    weighted = same.rr.crosstab("a", "b", weights="one")
+    assert np.allclose(table.proportions, weighted.proportions)
+    assert np.allclose(table.std_error, weighted.std_error, rtol=1e-3)  # n / (n - 1) of all rows
+    heavy = survey.rr.crosstab("a", "b", weights="weight")
+    whole = part_mechanism([Categories(CATEGORIES[name]) for name in "ab"], EPSILON)
+    alone = rr.estimate(survey, whole, columns=["a", "b"], weights="weight")
+    assert np.allclose(alone.proportions.reshape(2, 3), heavy.proportions)
+    assert np.allclose(alone.std_error.reshape(2, 3), heavy.std_error)
+
+
+def test_rows_not_asked_are_a_domain_of_the_design(survey):
+    """Clusters without an asked row count as clusters, as they do for a group of the sample."""
+    design = rr.SampleDesign(weights="weight", clusters="village")
+    found = survey.rr.estimate("c", design=design)
+    group = survey.assign(
+        asked=survey["c"].notna(), c=survey["c"].fillna(survey["region"].map({"n": "u", "s": "v"}))
+    )
+    made = survey.rr.mechanisms["c"]
+    group.attrs = {}
+    expected = group.rr.estimate("c", made, by="asked", design=design)[True]
+    assert np.allclose(expected.proportions, found.proportions)
+    assert np.allclose(expected.std_error, found.std_error)
+    assert np.allclose(expected.interval(), found.interval())
+    assert "not asked=" in repr(found)
+    assert "missing=" not in repr(found)
+    for finite in ({"population": 10**6}, {"probabilities": "chance"}):
+        with pytest.raises(rr.errors.ArgumentValueError, match="coin draws from the sample"):
+            survey.assign(chance=0.5).rr.estimate("c", design=rr.SampleDesign(**finite))
+
+
+def test_all_columns_and_groups(survey):
+    """Without names all columns are estimated; the samples of a come from the public column."""
+    found = survey.rr.estimate()
+    assert list(found) == ["a", "b", "c"]
+    assert found.epsilon == EPSILON
+    asked = survey["rr_asked"].where(survey["a"].notna(), "a")
+    by_hand = rr.estimate(survey["a"].rename(None), survey.rr.mechanisms["a"], group=asked)
+    assert np.allclose(by_hand.proportions, found["a"].proportions)
+    assert rr.tally(survey, columns="a") == found["a"].tally
+    groups = survey.rr.estimate("a", by="region")
+    assert sum(one.n for one in groups.values()) == found["a"].n
+    assert groups.left_out == 0
+    assert survey.rr.estimate(by="region").epsilon == EPSILON
+    given = rr.posterior(
+        survey["a"], survey.rr.mechanisms["a"], [0.5, 0.5], group=survey["rr_asked"]
+    )
+    assert (given.probabilities[survey["a"].isna()] == 0.5).all()
+    with pytest.raises(rr.errors.ArgumentTypeError, match="of a plan give the frame"):
+        rr.estimate(survey["a"])
+    wrong = survey.assign(rr_asked="c & b")
+    wrong.attrs = survey.attrs
+    with pytest.raises(rr.errors.ArgumentValueError, match=f"found {found['a'].n} missing or unk"):
+        wrong.rr.estimate("a")
+
+
+@pytest.mark.parametrize("engine", engine_frames.ENGINES)
+def test_engines_count_by_the_public_column(survey, engine):
+    """Each engine gives the tallies and the tables of pandas, whether it keeps records or not."""
+    kept = survey[["a", "b", "c", "rr_asked", "region"]]
+    columns = {name: kept[name].astype(object).where(kept[name].notna(), None) for name in kept}
+    frame = engine_frames.make(engine, {name: held.tolist() for name, held in columns.items()})
+    for name, made in survey.rr.mechanisms.items():
+        group = "rr_asked" if made.groups else None
+        found = rr.tally(frame, made, columns=name, group=group, by="region")
+        assert found == rr.tally(survey, columns=name, by="region")
+
+
+def test_models_use_the_rows_that_were_asked(survey):
+    """Means, tables and regressions with one column of a plan are those of its asked rows."""
+    pytest.importorskip("formulaic")
+    rows = survey.loc[survey["c"].notna()].assign(high=lambda frame: (frame["pay"] > 0) * 1)
+    alone, made = pd.DataFrame(rows), {"c": survey.rr.mechanisms["c"]}
+    alone.attrs = {}
+    whole = survey.assign(high=(survey["pay"] > 0) * 1)
+    whole.attrs = survey.attrs
+    pairs = [
+        (whole.rr.means("pay", "c").means, alone.rr.means("pay", "c", made["c"]).means),
+        (whole.rr.crosstab("c", "region", missing="raise").covariance,
+         alone.rr.crosstab("c", "region", mechanisms=made).covariance),
+        (whole.rr.linear("pay ~ c").params, alone.rr.linear("pay ~ c", covariates=made).params),
+        (whole.rr.logit("c ~ pay").params, alone.rr.logit("c ~ pay", mechanism=made["c"]).params),
+        (whole.rr.logit("high ~ c").bse, alone.rr.logit("high ~ c", covariates=made).bse),
+    ]  # fmt: skip
+    for expected, found in pairs:
+        assert np.allclose(expected, found)
+    assert whole.rr.means("pay", "a", missing="raise").n == survey["a"].notna().sum()
+    assert rr.correlations(whole, "b", "pay").n_missing == 0
+    lost = whole.assign(pay=whole["pay"].where(whole.index % 7 > 0))
+    lost.attrs = survey.attrs
+    asked = lost.loc[lost["a"].notna()]
+    assert lost.rr.means("pay", "a").n_missing == asked["pay"].isna().sum()
+    with pytest.raises(rr.errors.ArgumentValueError, match=f"{asked['pay'].isna().sum()} in cov"):
+        lost.rr.logit("a ~ pay")
+    dropped = [frame.rr.logit("a ~ pay", missing="drop").params for frame in (lost, asked)]
+    assert np.allclose(*dropped)
+
+
+@pytest.mark.parametrize(
+    ("use", "reason"),
+    [
+        (lambda frame: frame.rr.crosstab("a", "c"), r"never asked both.*want=\[\('a', 'c'\)\]"),
+        (lambda frame: frame.rr.crosstab("a", "region", "b", "c"), "few rows or none hold all"),
+        (lambda frame: frame.rr.means("pay", ["a", "c"]), "never asked both of the same row"),
+        (lambda frame: frame.rr.means("pay", ["a", "b", "c"]), "few rows or none"),
+        (lambda frame: rr.correlations(frame, "a", "b"), "noise of a pair is joint.*crosstab"),
+        (lambda frame: frame.rr.logit("a ~ b"), "few rows or none"),
+        (lambda frame: frame.rr.logit("region ~ b + c"), "few rows or none"),
+        (lambda frame: frame.rr.linear("pay ~ a * b"), "few rows or none"),
+        (lambda frame: frame.rr.estimate("a", by="b"), "by must be ordinary values"),
+        (lambda frame: frame.rr.means("weight", "a", weights="b"), "weights must be numbers"),
+    ],
+)
+def test_columns_that_cannot_be_used_together(survey, use, reason):
+    """Two columns of one plan meet only as a pair that was asked; all else is refused."""
+    if reason == "few rows or none":  # of a formula, mostly
+        pytest.importorskip("formulaic")
+    with pytest.raises(rr.errors.RRStatsError, match=reason):
+        use(survey)
+
+
+def test_two_plans_meet_like_two_columns(survey):
+    """Columns of different plans are noisy apart: their table is a product of two channels."""
+    rng = np.random.default_rng(2)
+    other = reports(people(12_000, rng), rng).rename(columns={"rr_asked": "second"})
+    found = survey.assign(d=other["c"], second=other["second"])
+    record = other.attrs["rrstats"]["columns"][2]
+    plan = record["plan"] | {"asked": "second"}
+    columns = [*survey.attrs["rrstats"]["columns"], record | {"name": "d", "plan": plan}]
+    found.attrs["rrstats"] = {"v": 2, "columns": columns}
+    table = found.rr.crosstab("c", "d")
+    plain = pd.DataFrame(found)
+    plain.attrs = {}
+    expected = plain.rr.crosstab("c", "d", mechanisms=dict.fromkeys("cd", found.rr.mechanisms["c"]))
+    assert np.allclose(expected.covariance, table.covariance)
+    assert table.n_missing == 0
+    assert found.rr.estimate().epsilon == pytest.approx(2 * EPSILON)
