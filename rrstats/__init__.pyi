@@ -45,6 +45,7 @@ from rrstats.privatization.frame import check as check
 from rrstats.privatization.frame import instantaneous as instantaneous
 from rrstats.privatization.frame import privatize as privatize
 from rrstats.privatization.frame import simulate as simulate
+from rrstats.privatization.frame_plan import FramePlan as FramePlan
 from rrstats.randomness.keyed import Key as Key
 from rrstats.randomness.keyed import new_key as new_key
 from rrstats.randomness.sources import SecureGenerator as SecureGenerator

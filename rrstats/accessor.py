@@ -25,8 +25,7 @@ from rrstats.estimation.means import Means, means
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.serialization import Mechanisms, check_fits, read
+from rrstats.mechanisms.serialization import Mechanisms, check_fits, read, row_epsilon
 from rrstats.privacy import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import (
     check,
@@ -376,7 +375,7 @@ class FrameAccessor:
         column is absent or occurs twice (renamed, dropped, or two waves side by side), or if a
         column's type shows that it no longer holds reports.
         """
-        return total_epsilon(record.epsilon for record in self._released())
+        return row_epsilon(self._released())
 
     def budget(self, *, max_rows_per_person: int = 1, person: Hashable = None) -> Composition:
         """Compute the total privacy loss of one person over all their rows and columns.

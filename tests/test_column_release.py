@@ -80,7 +80,7 @@ def test_threads_by_default_where_they_help(monkeypatch):
     monkeypatch.setattr(os, "cpu_count", lambda: 8)
 
     def threads(cells):
-        return column_release._threads_for(open_column(cells), None)
+        return column_release.threads_for(open_column(cells), None)
 
     for cells, expected in ((np.array([1, 2]), 1), (["never"], 1), (pd.Categorical(["x"]), 1)):
         assert expected == threads(cells)

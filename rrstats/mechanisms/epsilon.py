@@ -222,9 +222,18 @@ def nearest_to_epsilon(
             f"epsilon must be at least {least!r}, and the largest possible is {most!r}, because "
             f"prob is a double; got {request!r}"
         )
-    with decimal.localcontext(context(60)):
-        allowed = Fraction(Decimal(request).exp().next_minus()) if request else Fraction(1)
+    allowed = allowed_ratio(request)
     return last_double(most_private, least_private, lambda prob: ratio(prob) <= allowed)
+
+
+def allowed_ratio(epsilon: float) -> Fraction:
+    """The largest likelihood ratio that any design made for an epsilon may have, below e^epsilon.
+
+    >>> epsilon_from_ratio(allowed_ratio(2.0))
+    2.0
+    """
+    with decimal.localcontext(context(60)):
+        return Fraction(Decimal(epsilon).exp().next_minus()) if epsilon else Fraction(1)
 
 
 def last_double(start: float, end: float, serves: Callable[[float], bool]) -> float:

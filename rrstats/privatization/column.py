@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -63,7 +63,7 @@ def randomize_block(
     return mechanism.randomize(codes, source, block)
 
 
-def _threads_for(column: Column, threads: object) -> int:
+def threads_for(column: Column, threads: object) -> int:
     """The number of threads for a large column; the default is above 1 only for text.
 
     Arrow works on a block of text for milliseconds without holding the interpreter lock; blocks
@@ -76,7 +76,7 @@ def _threads_for(column: Column, threads: object) -> int:
     return min(4, os.cpu_count() or 1)
 
 
-def _chained(
+def chained(
     record: ColumnRecord, mechanism: Mechanism, *, again: bool, missing: str, rng: Any
 ) -> Chain:
     """The chain of both rounds, for data whose ``record`` says that they are already reports."""
@@ -107,47 +107,29 @@ class Answers(NamedTuple):
     ids: list[Identity]
 
 
-class ColumnRelease(Unpicklable):
-    """One column to privatize, whole or in parts: all arguments are checked, nothing is drawn yet.
+class ColumnAnswers(Unpicklable):
+    """The answers of one column to privatize: how they are read, counted and refused.
 
-    like : the column, or any cells of its type; only the type matters here.
-    mechanism, unknown, missing, rng, threads : as for `privatize`.
-    column : the place of the column in the release; columns never share words.
-    key, question : for keyed reports, the secret key and the question's name; see `keyed`.
-    record, again : the record of the column's earlier rounds, if any, and whether another round
-        is wanted.
-    Each part gets the next blocks of words of one key, so parts never share noise, in whatever
-    thread they run.  A forked process must create its own object; copies are refused.
-    ``recorded`` is the mechanism to record, a chain if the answers are already reports;
-    ``facts`` are the other facts of the record.
+    opened : the column, or any cells of its type; only the type matters here.
+    mechanism, unknown, missing : as for `ColumnRelease`.
+    leaves_missing : whether reports may be missing.
+    ``recorded`` is the mechanism to record; ``facts`` are the other facts of the record.
     ``rows`` counts the answers so far, ``unknown`` those outside the categories, and ``missing``
     the missing ones if missing is not a category; all three are for the data curator only.
     ``outside`` counts the answers that the policies treat as unknown.  ``may_refuse`` is true if
     answers must be inspected before anything is drawn.  ``secure`` is true if the noise is not
     simulated, so that the reports may be released.
-
-    >>> import numpy as np, rrstats as rr
-    >>> release = ColumnRelease(np.array([], dtype=int), rr.KRR([1, 2, 3], 0.5))
-    >>> len(release.reports(np.array([1, 2]))), len(release.reports(np.array([3]))), release.rows
-    (2, 1, 3)
     """
 
     def __init__(
         self,
-        like: Any,
+        opened: Column,
         mechanism: Mechanism,
         *,
-        unknown: str = "warn",
-        missing: str = "unknown",
-        rng: Any = None,
-        column: int = 0,
-        threads: int | None = None,
-        key: Any = None,
-        question: Hashable = None,
-        record: ColumnRecord | None = None,
-        again: bool = False,
+        unknown: str,
+        missing: str,
+        leaves_missing: bool,
     ) -> None:
-        opened = open_column(like)
         policies = {"unknown": unknown, "missing": missing}
         for name, policy in policies.items():
             check_one_of(policy, name, POLICIES[name])
@@ -156,32 +138,16 @@ class ColumnRelease(Unpicklable):
                 f"missing={missing!r} contradicts the categories, which have a missing value: "
                 "a missing answer is then a category like any other; leave missing= out"
             )
-        self._keyed = None
-        if key is not None:
-            if question is None or rng is not None:
-                raise ArgumentTypeError(
-                    "keyed reports take no rng, and need a name of the question, so that no two "
-                    "columns share noise: give a Series that has a name, or question="
-                )
-            # The words of a second round must depend on the earlier rounds.  A question without a
-            # JSON form raises: the same document must give the same words later.
-            before = record.mechanism if record is not None else "unsaid" if again else None
-            (asked,) = categories_to_json([question])
-            self._keyed = KeyedColumn(key, asked, mechanism.to_dict(), before)
-        self._threads = _threads_for(opened, threads)
         self.mechanism = self.recorded = mechanism
-        self._read = reader(mechanism.domain, opened.cells)
-        self._layout = codec_of(mechanism.report_space).layout(opened, missing == "keep")
-        self.type, self._answer_type = self._layout.type, opened.dtype
-        if record is not None:
-            self.recorded = _chained(record, mechanism, again=again, missing=missing, rng=rng)
+        self.read = reader(mechanism.domain, opened.cells)
+        layout = codec_of(mechanism.report_space).layout(opened, leaves_missing)
+        self.leaves_missing, self.builder = leaves_missing, layout.builder
+        self.type, self._answer_type = layout.type, opened.dtype
         self.may_refuse = "raise" in (unknown, missing)
-        self._source = None if self._keyed else open_source(rng, column=column)
-        self.secure = self._source is None or self._source.secure
-        # Anyone who has the key of an earlier round can undo that round.
-        keyed = key is not None or (record is not None and record.keyed)
-        self.facts = {**policies, "simulated": not self.secure, "keyed": keyed}
-        self._process, self._blocks = os.getpid(), 0
+        self.facts: dict[str, Any] = dict(policies)
+        self.secure = True
+        self._process: int | None = os.getpid()
+        self._blocks = 0
         self._one_at_a_time = threading.Lock()
         self.rows = self.unknown = self.missing = self.outside = 0
 
@@ -189,7 +155,7 @@ class ColumnRelease(Unpicklable):
         """Count the answers that the policies may refuse; draws nothing."""
         cells = open_column(values).cells
         for start in range(0, len(cells), BLOCK_ROWS):
-            codes, outside, absent = self._read(cells[start : start + BLOCK_ROWS])
+            codes, outside, absent = self.read(cells[start : start + BLOCK_ROWS])
             self.add(len(codes), len(outside) - len(absent), len(absent))
 
     def refuse(self) -> None:
@@ -213,6 +179,97 @@ class ColumnRelease(Unpicklable):
                 "rr.check (rrstats check) lists them for the data curator"
             )
 
+    def in_blocks(self, work: Callable[[int, slice], object], rows: int, threads: int) -> None:
+        """Call ``work`` with the number and the rows of each block, in up to ``threads`` threads.
+
+        No other call gets the numbers of these blocks, even if drawing them fails.
+        """
+        if self._process not in (None, os.getpid()):
+            raise ArgumentTypeError(
+                "a release cannot be used in a forked process: both processes would draw the same "
+                "noise; create one in each process"
+            )
+        parts = [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
+        with self._one_at_a_time:
+            first, self._blocks = self._blocks, self._blocks + len(parts)
+        if threads == 1 or len(parts) < 2:
+            for block, part in enumerate(parts, first):
+                work(block, part)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(min(threads, len(parts))) as pool:
+            list(pool.map(work, range(first, first + len(parts)), parts))
+
+    def add(self, rows: int, unknown: int, missing: int) -> None:
+        """Count answers, of which some are unknown or missing."""
+        with self._one_at_a_time:
+            self.rows += rows
+            self.unknown += unknown
+            self.missing += missing
+            self.outside += unknown + (missing if self.facts["missing"] == "unknown" else 0)
+
+
+class ColumnRelease(ColumnAnswers):
+    """One column to privatize, whole or in parts: all arguments are checked, nothing is drawn yet.
+
+    like : the column, or any cells of its type; only the type matters here.
+    mechanism, unknown, missing, rng, threads : as for `privatize`.
+    column : the place of the column in the release; columns never share words.
+    key, question : for keyed reports, the secret key and the question's name; see `keyed`.
+    record, again : the record of the column's earlier rounds, if any, and whether another round
+        is wanted.
+    Each part gets the next blocks of words of one key, so parts never share noise, in whatever
+    thread they run.  A forked process must create its own object; copies are refused.
+    ``recorded`` is a chain if the answers are already reports; for more see `ColumnAnswers`.
+
+    >>> import numpy as np, rrstats as rr
+    >>> release = ColumnRelease(np.array([], dtype=int), rr.KRR([1, 2, 3], 0.5))
+    >>> len(release.reports(np.array([1, 2]))), len(release.reports(np.array([3]))), release.rows
+    (2, 1, 3)
+    """
+
+    def __init__(
+        self,
+        like: Any,
+        mechanism: Mechanism,
+        *,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        rng: Any = None,
+        column: int = 0,
+        threads: int | None = None,
+        key: Any = None,
+        question: Hashable = None,
+        record: ColumnRecord | None = None,
+        again: bool = False,
+    ) -> None:
+        opened = open_column(like)
+        keeps = missing == "keep"
+        super().__init__(opened, mechanism, unknown=unknown, missing=missing, leaves_missing=keeps)
+        self._keyed = None
+        if key is not None:
+            if question is None or rng is not None:
+                raise ArgumentTypeError(
+                    "keyed reports take no rng, and need a name of the question, so that no two "
+                    "columns share noise: give a Series that has a name, or question="
+                )
+            # The words of a second round must depend on the earlier rounds.  A question without a
+            # JSON form raises: the same document must give the same words later.
+            before = record.mechanism if record is not None else "unsaid" if again else None
+            (asked,) = categories_to_json([question])
+            self._keyed = KeyedColumn(key, asked, mechanism.to_dict(), before)
+        self._threads = threads_for(opened, threads)
+        if record is not None:
+            self.recorded = chained(record, mechanism, again=again, missing=missing, rng=rng)
+        self._source = None if self._keyed else open_source(rng, column=column)
+        self.secure = self._source is None or self._source.secure
+        # Anyone who has the key of an earlier round can undo that round.
+        keyed = key is not None or (record is not None and record.keyed)
+        self.facts |= {"simulated": not self.secure, "keyed": keyed}
+        if key is not None:  # forked processes draw the same words, as they are to
+            self._process = None
+
     def open(self, values: Any, group: Any = None, ids: Any = None) -> Answers:
         """Open the next answers; all errors are raised before anything is drawn.
 
@@ -225,7 +282,7 @@ class ColumnRelease(Unpicklable):
             samples = sample_codes(self.mechanism, group, len(column.cells), values)
         if self._keyed is not None:
             found = self._identities(ids, len(column.cells), values)
-        else:
+        elif ids is not None:
             check_left_out("id is for keyed reports, which need key=", id=ids)
         return Answers(column, samples, found)
 
@@ -236,26 +293,12 @@ class ColumnRelease(Unpicklable):
     def draw(self, answers: Answers) -> Any:
         """The reports of the next answers, in the container that came in."""
         column, samples, ids = answers
-        keep, k = self.facts["missing"] == "keep", self.mechanism.domain.k
-        builder = self._layout.builder(len(column.cells))
-        n = len(column.cells)
-        blocks = [slice(at, min(at + BLOCK_ROWS, n)) for at in range(0, n, BLOCK_ROWS)]
-        first = 0
-        if self._keyed is None:
-            if os.getpid() != self._process:
-                raise ArgumentTypeError(
-                    "a ColumnRelease cannot be used in a forked process: both processes would draw "
-                    "the same noise; create one in each process"
-                )
-            with self._one_at_a_time:  # nobody else gets these, even if drawing them fails
-                first, self._blocks = self._blocks, self._blocks + len(blocks)
-        parts = list(enumerate(blocks, first))
-        fresh: Any = self._source
+        k, n = self.mechanism.domain.k, len(column.cells)
+        builder, fresh = self.builder(n), cast(Source, self._source)
 
-        def one_block(part: tuple[int, slice]) -> tuple[int, int]:
-            block, rows = part
-            encoded = self._read(column.cells[rows])
-            found = len(encoded.outside), len(encoded.absent)
+        def one_block(block: int, rows: slice) -> None:
+            encoded = self.read(column.cells[rows])
+            outside, absent = len(encoded.outside), len(encoded.absent)
             mine = None if samples is None else samples[rows]
             source = fresh
             if self._keyed is not None:  # unknown and missing answers share one extra value
@@ -264,18 +307,10 @@ class ColumnRelease(Unpicklable):
                     asked += mine.astype(np.uint64) * np.uint64(k + 1)
                 source = self._keyed.words(ids, rows, asked)
             codes = randomize_block(self.mechanism, encoded, source, block, samples=mine)
-            builder.write(rows, codes, encoded.absent if keep else None)
-            return found
+            builder.write(rows, codes, encoded.absent if self.leaves_missing else None)
+            self.add(len(codes), outside - absent, absent)
 
-        if self._threads == 1 or len(parts) < 2:
-            found = [one_block(part) for part in parts]
-        else:
-            from concurrent.futures import ThreadPoolExecutor
-
-            with ThreadPoolExecutor(min(self._threads, len(parts))) as pool:
-                found = list(pool.map(one_block, parts))
-        outside, missing = (sum(counts) for counts in zip((0, 0), *found, strict=True))
-        self.add(n, outside - missing, missing)
+        self.in_blocks(one_block, n, self._threads)
         return column.wrap(builder.reports())
 
     @staticmethod
@@ -295,11 +330,3 @@ class ColumnRelease(Unpicklable):
         for one in found:
             check_rows(one.rows, rows, "id", each="answers")
         return found
-
-    def add(self, rows: int, unknown: int, missing: int) -> None:
-        """Count answers, of which some are unknown or missing."""
-        with self._one_at_a_time:
-            self.rows += rows
-            self.unknown += unknown
-            self.missing += missing
-            self.outside += unknown + (missing if self.facts["missing"] == "unknown" else 0)

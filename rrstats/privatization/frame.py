@@ -37,9 +37,10 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.serialization import KEY, find, record_columns
+from rrstats.mechanisms.serialization import KEY, find, read, record_columns
 from rrstats.mechanisms.unary import Rappor
-from rrstats.privatization.column import Answers, ColumnRelease
+from rrstats.privatization.column import Answers, ColumnAnswers, ColumnRelease
+from rrstats.privatization.frame_plan import FramePlan, FrameRelease
 from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, open_source, seeded
 
 Values = TypeVar("Values")
@@ -52,13 +53,17 @@ UNKNOWN_TEXT = (
 )
 
 
-def warn_of(releases: Iterable[ColumnRelease]) -> None:
+def warn_of(releases: Iterable[ColumnAnswers]) -> None:
     """Issue the warnings after the results exist: fixed texts without counts or values."""
     listed = list(releases)
     if any(release.outside and release.facts["unknown"] == "warn" for release in listed):
         warn(UNKNOWN_TEXT, UnknownAnswersWarning)
     if False in [release.secure for release in listed]:
         warn(SIMULATED_TEXT, SimulationWarning)
+
+
+Drawn = tuple[Any, int | None, Any]
+"""A column's label, its place (None for a new one), and its reports."""
 
 
 class _Prepared(NamedTuple):
@@ -72,14 +77,7 @@ class _Prepared(NamedTuple):
 def _prepare(values: Any, mechanism: Mechanism, group: Any, ids: Any, **options: Any) -> _Prepared:
     """Check one column and open it; nothing is drawn yet."""
     name = getattr(values, "name", None)
-    if isinstance(values, pd.Series) and name is not None:
-        alike = [name, *name[:1]] if isinstance(name, tuple) and not any(name[1:]) else [name]
-        names = {str(label).casefold() for label in values.index.names if label is not None}
-        if any(str(label).casefold() in names for label in alike):
-            raise ArgumentValueError(
-                f"the index is also named {name!r} and may release the answers; "
-                "use reset_index(drop=True) or rename it first"
-            )
+    _check_index(values, name)
     if attrs := getattr(values, "attrs", None):
         options["record"] = find(attrs, name)
     release = ColumnRelease(values, mechanism, **options)
@@ -88,6 +86,18 @@ def _prepare(values: Any, mechanism: Mechanism, group: Any, ids: Any, **options:
         release.look(values)
         release.refuse()
     return _Prepared(release, answers)
+
+
+def _check_index(values: Any, name: Any) -> None:
+    """Raise if the index of a Series has its name: it may hold the answers."""
+    if isinstance(values, pd.Series) and name is not None:
+        alike = [name, *name[:1]] if isinstance(name, tuple) and not any(name[1:]) else [name]
+        names = {str(label).casefold() for label in values.index.names if label is not None}
+        if any(str(label).casefold() in names for label in alike):
+            raise ArgumentValueError(
+                f"the index is also named {name!r} and may release the answers; "
+                "use reset_index(drop=True) or rename it first"
+            )
 
 
 def column_mechanisms(
@@ -219,13 +229,23 @@ def privatize(
     options: dict[str, Any] = {"unknown": unknown, "missing": missing, "threads": threads}
     options |= {"again": again, "key": key, "rng": rng}
     if isinstance(values, pd.DataFrame) or is_table(values):
+        given = categories if columns is None else columns
+        if isinstance(given, FramePlan):
+            check_left_out(
+                "a FramePlan is the whole design, and its coin needs fresh words",
+                **{"prob": prob, "epsilon": epsilon, "group": group, "again": again or None},
+                **{"key": key, "id": id, "question": question},
+                categories=None if columns is None else categories,
+            )
+            policies = {"unknown": unknown, "missing": missing}
+            return cast("Values", _planned(values, given, **policies, rng=rng, threads=threads))
         plan = column_mechanisms(columns, categories, prob, epsilon)
         prepared = _prepared(values, plan, group=group, id=id, question=question, options=options)
+        releases = {label: one.release for label, one in prepared.items()}
+        drawn = ((n, one.place, one.release.draw(one.answers)) for n, one in prepared.items())
         fill: Any = _fill_frame if isinstance(values, pd.DataFrame) else _fill_table
-        released = fill(values, prepared)
-        warn_of([one.release for one in prepared.values()])
-        return cast("Values", released)
-    if columns is not None:
+        return cast("Values", fill(values, drawn, releases))
+    if columns is not None or isinstance(categories, FramePlan):
         raise ArgumentTypeError(
             f"columns belong to a DataFrame, found {type_name(values)}{engine_hint(values)}"
         )
@@ -277,21 +297,44 @@ def _prepared(
     return prepared
 
 
-def _fill_frame(data: pd.DataFrame, prepared: Mapping[Hashable, _Prepared]) -> pd.DataFrame:
-    """A frame with reports, whose attrs record how its columns were made."""
+def _planned(data: Any, plan: FramePlan, **options: Any) -> Any:
+    """The data with a plan's reports; everything is checked before anything is drawn."""
+    is_frame = isinstance(data, pd.DataFrame)
+    places = {name: place_of(data, name) for name in plan.categories}
+    columns = {name: column_of(data, name) for name in places}
+    for name, column in columns.items():
+        _check_index(column, name)
+    names = getattr(data, "column_names", data.columns)
+    records = read(data.attrs if is_frame else _claims_of(data))
+    release = FrameRelease(columns, plan, names, records=records, **options)
+    for name, answers in release.columns.items():
+        if answers.may_refuse:
+            answers.look(columns[name])
+            answers.refuse()
+    made = release.reports(columns)
+    drawn = ((name, places.get(name), reports) for name, reports in made.items())
+    fill: Any = _fill_frame if is_frame else _fill_table
+    return fill(data, drawn, release.columns)
+
+
+def _fill_frame(
+    data: pd.DataFrame, drawn: Iterable[Drawn], releases: Mapping[Any, ColumnAnswers]
+) -> pd.DataFrame:
+    """A frame with reports, whose attrs record how its columns were made; then the warnings."""
     # A shallow copy, then a deep one: true answers are never copied, and no block of other
     # columns is a view into a block that holds them.
     released = data.copy(deep=False)
     if type(released) is not pd.DataFrame:  # a subclass may hold statistics of the answers
         released, attrs = pd.DataFrame(released), released.attrs
         released.attrs = dict(attrs)
-    for release, answers, place in prepared.values():
-        released.isetitem(place, release.draw(answers))
+    for label, place, reports in drawn:
+        if place is None:
+            released.insert(released.shape[1], label, reports)
+        else:
+            released.isetitem(place, reports)
     released = released.copy()
-    record_columns(
-        released.attrs,
-        {label: (one.release.recorded, one.release.facts) for label, one in prepared.items()},
-    )
+    record_columns(released.attrs, {n: (one.recorded, one.facts) for n, one in releases.items()})
+    warn_of(releases.values())
     return released
 
 
@@ -307,17 +350,18 @@ def _claims_of(table: Any) -> dict[Any, Any]:
     return {KEY: said[KEY.encode()]} if KEY.encode() in said else {}
 
 
-def _fill_table(data: Any, prepared: Mapping[Hashable, _Prepared]) -> Any:
+def _fill_table(data: Any, drawn: Iterable[Drawn], releases: Mapping[Any, ColumnAnswers]) -> Any:
     """A Polars frame or Arrow table with reports; other metadata of an Arrow table are dropped."""
-    drawn = [(label, *one) for label, one in prepared.items()]
     if hasattr(data, "with_columns"):
-        return data.with_columns([release.draw(answers) for _, release, answers, _ in drawn])
+        data = data.with_columns([reports for _, _, reports in drawn])
+        warn_of(releases.values())
+        return data
     said = _claims_of(data)
-    for label, release, answers, place in drawn:
-        data = data.set_column(place, label, release.draw(answers))
-    record_columns(
-        said, {label: (one.release.recorded, one.release.facts) for label, one in prepared.items()}
-    )
+    for label, place, reports in drawn:
+        where = data.num_columns if place is None else place
+        data = (data.add_column if place is None else data.set_column)(where, label, reports)
+    record_columns(said, {n: (one.recorded, one.facts) for n, one in releases.items()})
+    warn_of(releases.values())
     # The metadata of pandas may hold statistics or attachments.
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in said.items()})
 

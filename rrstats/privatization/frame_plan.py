@@ -1,0 +1,400 @@
+"""One epsilon for all private columns of a frame: a public coin picks what a row reports.
+
+For each row a coin, independent of all answers, picks one part: a column, or a pair of columns.
+The row reports that part with the whole epsilon; in its other private columns it was not asked,
+and they are missing.  The public column ``asked`` holds the part of each row.
+A pair is one answer of k1 k2 categories, written into its two columns.
+The proof in a line: the coin depends on no answer, and given the coin the reports of a row are the
+output of one k-RR of this epsilon, or a function of it.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate, combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats._checks import check_instance, check_number, check_numbers, check_one_of
+from rrstats._display import Block, as_fragment, as_text, chance, label
+from rrstats.data.categories import Categories, Codes, categories_from_json, categories_to_json
+from rrstats.data.columns import Column, open_column
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, RRStatsError
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.serialization import (
+    POLICIES,
+    ColumnRecord,
+    part_label,
+    part_mechanism,
+    plan_mechanisms,
+)
+from rrstats.privatization.column import ColumnAnswers, chained, threads_for
+from rrstats.randomness.samplers import below, cells
+from rrstats.randomness.sources import (
+    REPLACEMENT_STREAM,
+    Substream,
+    Unpicklable,
+    open_source,
+)
+
+PART_STREAM = 0
+
+_MOST_SHOWN = 12
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class FramePlan:
+    """One epsilon for all private columns of a frame, of which each row reports one part.
+
+    Parameters
+    ----------
+    columns : mapping
+        From the name of each private column to its categories.
+    epsilon : float
+        The privacy loss of a whole row in nats.
+    parts : list
+        What a row may report: a column's name, or a pair of names as a tuple, which is reported as
+        one answer.
+    chances : list of float, optional
+        The chance of each part; they need not sum to 1.  By default all are equal.
+    asked : hashable, default "rr_asked"
+        The name of the public column that will hold the part of each row, as text: "a", "a & b".
+
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        For a column that is in no part, a part with other columns, parts whose labels clash,
+        chances that are not positive and finite, and an epsilon that no double can give.
+
+    Notes
+    -----
+    `rr.planning.frame` chooses the parts for a question.  In the release a missing value of a
+    private column means that the row was not asked: a missing answer of a row that was asked is
+    replaced by a uniformly random category, or is one of the declared categories.
+    A part reports with the k-RR of its k (or k1 k2) categories at this epsilon.
+
+    Examples
+    --------
+    >>> import pandas as pd, rrstats as rr
+    >>> plan = FramePlan({"smokes": ["no", "yes"], "drinks": [0, 1, 2]}, 2, ["smokes", "drinks"])
+    >>> df = pd.DataFrame({"smokes": ["no", "yes"] * 50, "drinks": [0, 1, 2, 1] * 25})
+    >>> released = df.rr.privatize(plan)
+    >>> list(released.columns), released.rr.epsilon
+    (['smokes', 'drinks', 'rr_asked'], 2.0)
+    """
+
+    categories: dict[Hashable, Categories]
+    epsilon: float
+    parts: tuple[tuple[Hashable, ...], ...]
+    chances: tuple[float, ...]
+    asked: Hashable
+
+    def __init__(
+        self,
+        columns: Mapping[Any, Any],
+        epsilon: float,
+        parts: Iterable[Any],
+        *,
+        chances: Iterable[float] | None = None,
+        asked: Hashable = "rr_asked",
+    ) -> None:
+        check_instance(columns, "columns", Mapping, "a mapping from column to categories")
+        names = list(columns)
+        listed = [
+            tuple(part) if isinstance(part, list | tuple) and part not in names else (part,)
+            for part in check_instance(parts, "parts", list | tuple, "a list of names and pairs")
+        ]
+        private = [name for part in listed for name in part]
+        labels = {unicodedata.normalize("NFC", part_label(part)) for part in listed}
+        turned = {part_label(sorted(part, key=str)) for part in listed}
+        proper = all(len(part) < 3 and part.count(part[0]) == 1 for part in listed if part)
+        known = all(name in names for name in private) and all(name in private for name in names)
+        if not (proper and known and 0 < len(listed) == len(labels) == len(turned)):
+            raise ArgumentValueError(
+                "parts must be columns of the plan, or pairs of two different ones: every column "
+                "in at least one part, and no part twice or with the label of another; found "
+                f"{len(listed)} parts of {len(names)} columns"
+            )
+        equal = [1.0] * len(listed) if chances is None else chances
+        numbers = check_numbers(equal, "chances", size=len(listed)).tolist()
+        for name, number in [("epsilon", epsilon), *(("each of chances", one) for one in numbers)]:
+            check_number(number, name, 0.0, math.inf, ends="()")
+        vars(self).update(
+            categories={name: Categories(given) for name, given in columns.items()},
+            epsilon=float(epsilon),
+            parts=tuple(listed),
+            chances=tuple(numbers),
+            asked=asked,
+        )
+        self.check_new(names)
+        _ = self.mechanisms  # an epsilon that no double can give raises now
+
+    def check_new(self, names: Iterable[Any]) -> None:
+        """Raise unless the public column is new among the columns of the data."""
+        if self.asked in list(names):
+            raise ArgumentValueError(
+                f"asked must be the name of a new column, which will say what each row reports, "
+                f"but there is a column {self.asked!r}; rename it, or choose another name"
+            )
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each part in the public column."""
+        return tuple(map(part_label, self.parts))
+
+    @cached_property
+    def mechanisms(self) -> dict[Hashable, Mechanism]:
+        """The mechanism of each private column by itself, for the rows that were asked.
+
+        A pair of columns with k1 and k2 categories gives each of them a k-RR of a smaller epsilon.
+        A column whose parts differ has `Samples`, whose groups are labels of the public column.
+        """
+        return plan_mechanisms(self.categories, self.parts, self.epsilon)
+
+    @cached_property
+    def part_mechanisms(self) -> tuple[KRR, ...]:
+        """The mechanism of each part; of a pair, over the tuples of both categories."""
+        domains = [[self.categories[name] for name in part] for part in self.parts]
+        return tuple(part_mechanism(each, self.epsilon) for each in domains)
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """The plan as the records of its columns hold it."""
+        parts, chances = [list(part) for part in self.parts], list(self.chances)
+        return {"asked": self.asked, "epsilon": self.epsilon, "parts": parts, "chances": chances}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as plain JSON, which `from_dict` reads.
+
+        Returns
+        -------
+        dict
+
+        Examples
+        --------
+        >>> plan = FramePlan({"a": [0, 1], "b": ["x", "y"]}, 1.5, [("a", "b")])
+        >>> FramePlan.from_dict(plan.to_dict()) == plan
+        True
+        """
+        columns = [
+            {"name": categories_to_json([name])[0], "categories": categories_to_json(one.declared)}
+            for name, one in self.categories.items()
+        ]
+        parts = [categories_to_json(part) for part in self.parts]
+        (asked,) = categories_to_json([self.asked])
+        told = {"type": "FramePlan", "columns": columns, **self.document}
+        return told | {"parts": parts, "asked": asked}
+
+    @classmethod
+    def from_dict(cls, document: Any) -> FramePlan:
+        """Return the plan that `to_dict` described.
+
+        Parameters
+        ----------
+        document : dict
+            The description; ``chances`` and ``asked`` may be left out, and words need no tags.
+
+        Returns
+        -------
+        FramePlan
+
+        Raises
+        ------
+        MetadataError
+            If the document is not a plan, or describes one that cannot be.
+        """
+        keys = [field.name for field in fields(cls)]
+        try:
+            check_instance(document, "a plan", Mapping, "an object")
+            if document["type"] != "FramePlan" or {*document} - {"type", "columns", *keys[1:]}:
+                raise KeyError
+            names = categories_from_json([one["name"] for one in document["columns"]])
+            listed = [categories_from_json(one["categories"]) for one in document["columns"]]
+            (asked,) = categories_from_json([document.get("asked", "rr_asked")])
+            if len({*names}) < len(names):
+                raise KeyError
+            return cls(
+                dict(zip(names, listed, strict=True)),
+                document["epsilon"],
+                [tuple(categories_from_json(part)) for part in document["parts"]],
+                chances=document.get("chances"),
+                asked=asked,
+            )
+        except (KeyError, TypeError, ArgumentTypeError, ArgumentValueError) as error:
+            known = "type, columns (each name once, with its categories), epsilon and parts"
+            ours = isinstance(error, RRStatsError)
+            why = str(error) if ours else f"it needs {known}, as FramePlan.to_dict writes them"
+            raise MetadataError(f"the plan of a frame cannot be used: {why}") from None
+
+    @property
+    def _blocks(self) -> list[Block]:
+        """The plan in words: what each row reports, and what cannot be estimated."""
+        whole, header = sum(self.chances), ["part", "rows", "answers", "P(report = truth)"]
+        rows = [
+            [label(name), chance(number / whole), f"{one.k:,}", chance(one.prob)]
+            for name, number, one in zip(
+                self.labels, self.chances, self.part_mechanisms, strict=True
+            )
+        ]
+        if len(rows) > _MOST_SHOWN:
+            rows = [*rows[:_MOST_SHOWN], [f"... {len(rows)} parts", "", "", ""]]
+        together = {frozenset(part) for part in self.parts}
+        apart = [
+            part_label(pair)
+            for pair in combinations(self.categories, 2)
+            if frozenset(pair) not in together
+        ]
+        cannot = ["a regression with two or more of these columns: no row reports them separately"]
+        if apart:
+            some = ", ".join(map(label, apart[:_MOST_SHOWN]))
+            more = f" and {len(apart) - _MOST_SHOWN} more" if len(apart) > _MOST_SHOWN else ""
+            cannot.append(f"a two-way table of columns never asked together: {some}{more}")
+        return [
+            ("text", f"Plan of a frame: epsilon {round_up(self.epsilon)} for a whole row."),
+            ("text", f"A public coin picks what each row reports; {label(self.asked)} holds it."),
+            ("table", (header, rows)),
+            ("text", "This plan cannot give:"),
+            ("list", cannot),
+        ]
+
+    def __repr__(self) -> str:
+        return as_text(self._blocks).rstrip()
+
+    def _repr_html_(self) -> str:
+        return as_fragment(self._blocks)
+
+
+class FrameRelease(Unpicklable):
+    """The private columns of a plan, to privatize whole or in batches; nothing is drawn yet.
+
+    likes : each private column by name, or any cells of its type; only the types matter here.
+    plan : the plan.  names : the columns of the data, among which the public one must be new.
+    unknown, missing, rng, threads : as for `privatize`; missing answers cannot be kept.
+    records : what the data record of earlier releases; a column of reports is refused.
+    ``columns`` are the private columns by name, each a `ColumnAnswers` with its counts, type and
+    the facts of its record; ``plan.asked`` is added to the data as text.
+
+    >>> import rrstats as rr
+    >>> plan = FramePlan({"a": [0, 1], "b": ["x", "y"]}, 1.5, [("a", "b")])
+    >>> release = FrameRelease({"a": pd.Series([0]), "b": pd.Series(["x"])}, plan, ["a", "b"])
+    >>> list(release.reports({"a": pd.Series([1, 0]), "b": pd.Series(["x", None])}))
+    ['a', 'b', 'rr_asked']
+    """
+
+    def __init__(
+        self,
+        likes: Mapping[Any, Any],
+        plan: FramePlan,
+        names: Iterable[Any],
+        *,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        rng: Any = None,
+        threads: int | None = None,
+        records: Iterable[ColumnRecord] = (),
+    ) -> None:
+        plan.check_new(names)
+        check_one_of(missing, "missing", [one for one in POLICIES["missing"] if one != "keep"])
+        said = {record.name: record for record in records}
+        opened = {name: open_column(likes[name]) for name in plan.categories}
+        if any(column.family == "arrow" for column in opened.values()):
+            check_instance(plan.asked, "asked", str, "text, like all names of such data")
+        self.plan, self.columns = plan, dict[Any, ColumnAnswers]()
+        for name, mechanism in plan.mechanisms.items():
+            if name in said:
+                chained(said[name], mechanism, again=False, missing=missing, rng=rng)
+            self.columns[name] = ColumnAnswers(
+                opened[name], mechanism, unknown=unknown, missing=missing, leaves_missing=True
+            )
+        self._threads = max(threads_for(column, threads) for column in opened.values())
+        whole = sum(map(Fraction, plan.chances))
+        self._cuts = [total / whole for total in accumulate(map(Fraction, plan.chances))][:-1]
+        # A source for the coin, and one for each part: they never share words.
+        self._coin = open_source(rng)
+        self._sources = [open_source(rng, column=1 + place) for place in range(len(plan.parts))]
+        for column in self.columns.values():
+            column.secure = self._coin.secure
+            simulated = not column.secure
+            column.facts |= {"simulated": simulated, "keyed": False, "plan": plan.document}
+
+    def reports(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The reports of the next answers by column, in their containers; the public column last.
+
+        values : the private columns by name, all of the same length.
+        """
+        opened = {name: open_column(values[name]) for name in self.columns}
+        first = next(iter(opened))
+        rows = opened[first].rows
+        chosen = np.empty(rows, dtype=np.min_scalar_type(len(self.plan.parts)))
+        builders = {name: column.builder(rows) for name, column in self.columns.items()}
+
+        def one_block(block: int, part: slice) -> None:
+            count = part.stop - part.start
+            # The coin comes first: nothing of an answer, nor whether it is there, is known yet.
+            drawn = cells(self._coin, PART_STREAM, block, count, cuts=self._cuts)
+            chosen[part] = drawn
+            answers = {name: self._read(name, one.cells[part]) for name, one in opened.items()}
+            made = self._draw(chosen[part], answers, block)
+            for name, (codes, unasked) in made.items():
+                builders[name].write(part, codes, unasked)
+
+        self.columns[first].in_blocks(one_block, rows, self._threads)
+        made = {name: one.wrap(builders[name].reports()) for name, one in opened.items()}
+        return made | {self.plan.asked: _public_column(opened[first], chosen, self.plan)}
+
+    def _read(self, name: Any, given: Any) -> Codes:
+        """The codes of some answers, which are counted."""
+        encoded = self.columns[name].read(given)
+        outside, absent = len(encoded.outside), len(encoded.absent)
+        self.columns[name].add(len(encoded.codes), outside - absent, absent)
+        return encoded.codes
+
+    def _draw(
+        self, chosen: Codes, answers: Mapping[Any, Codes], block: int
+    ) -> dict[Any, tuple[Codes, NDArray[np.intp]]]:
+        """Codes of one block's reports, and the rows that were not asked, by column."""
+        order = np.argsort(chosen, kind="stable")
+        ends = np.cumsum(np.bincount(chosen, minlength=len(self.plan.parts)))
+        # Where a row is not asked no true code is left, not even under a mask.
+        made = {name: np.zeros_like(codes) for name, codes in answers.items()}
+        unasked = {name: np.ones(len(chosen), dtype=np.bool_) for name in answers}
+        ways = zip(
+            self.plan.parts,
+            self.plan.part_mechanisms,
+            self._sources,
+            np.split(order, ends[:-1]),
+            strict=True,
+        )
+        for part, mechanism, source, mine in ways:
+            words, joint = Substream(source, 0, mine), np.zeros(len(mine), mechanism.domain.dtype)
+            for place, name in enumerate(part):
+                k, codes = self.plan.categories[name].k, answers[name][mine]
+                outside, stream = np.flatnonzero(codes >= k), REPLACEMENT_STREAM - place
+                codes[outside] = below(words, stream, block, len(mine), bound=k, only=outside)
+                joint = joint * joint.dtype.type(k) + codes
+            joint = mechanism.randomize(joint.astype(mechanism.domain.dtype), words, block)
+            for name in reversed(part):
+                joint, made[name][mine] = np.divmod(joint, self.plan.categories[name].k)
+                unasked[name][mine] = False
+        return {name: (codes, np.flatnonzero(unasked[name])) for name, codes in made.items()}
+
+
+def _public_column(like: Column, chosen: Codes, plan: FramePlan) -> Any:
+    """The part of each row as text, in the container of a private column."""
+    if like.family == "arrow":
+        import pyarrow as pa
+
+        made = like.wrap(pa.array(plan.labels).take(pa.array(chosen)))
+    else:
+        made = like.wrap(pd.Categorical.from_codes(chosen.astype(np.intp), pd.Index(plan.labels)))
+    return made.rename(plan.asked) if hasattr(made, "rename") else made
