@@ -11,10 +11,11 @@ from __future__ import annotations
 import datetime
 import math
 import numbers
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,21 @@ def check_rows(found: object, rows: int, name: str, one: str = "value", each: st
     if found != rows:
         rule = f"must have one {one} for each of the {rows} {each}"
         raise ArgumentValueError(f"{name} {rule}, found {found}")
+
+
+def check_distinct(names: Sequence[Hashable], name: str) -> None:
+    """Raise unless there are names, each once; they are counted, because they may be answers."""
+    if not names or len(set(names)) < len(names):
+        rule = f"{name} must name at least one column, and each once"
+        raise ArgumentValueError(f"{rule}, found {len(names)} names, {len(set(names))} distinct")
+
+
+def check_ending(path: Path, name: str, endings: Iterable[str], *, hint: str = "") -> None:
+    """Raise unless the name of a file ends in one of these, in any case."""
+    listed = tuple(endings)
+    if not path.name.lower().endswith(listed):
+        found = f"{str(path)!r}{hint and f'; {hint}'}"
+        raise ArgumentValueError(f"{name} must end in {' or '.join(listed)}, got {found}")
 
 
 @contextmanager

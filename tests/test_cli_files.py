@@ -314,7 +314,7 @@ BAD = [
     ),
     ("check x.parquet --column answer --categories a,b", 1, "x.parquet"),
     ("describe in.parquet", 1, "does not say"),
-    ("describe in.parquet --statement a.pdf", 2, ".md or .html"),
+    ("describe in.parquet --statement a.pdf", 2, ".md or .markdown"),
     ("describe in.parquet --title a", 2, "--statement"),
 ]
 

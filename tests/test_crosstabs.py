@@ -729,7 +729,7 @@ def test_bad_input_says_what_to_do(smokers):
     named = {"x": rr.UnaryEncoding.optimized(NO_YES, epsilon=1.0), "y": NO_YES}
     refused(
         (lambda: crosstab([1, 2], "x"), "DataFrame"),
-        (lambda: crosstab(frame), "one or more distinct names, found 0"),
+        (lambda: crosstab(frame), "at least one column, and each once, found 0"),
         (lambda: crosstab(frame, "x", "x"), "found 2 names, 1 distinct"),
         (lambda: crosstab(frame, "x", missing="ignore"), "missing must be one of"),
         (lambda: crosstab(frame, "y", mechanisms={"z": made}), r"asked for, \['y'\], found also"),

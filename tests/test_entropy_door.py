@@ -155,11 +155,11 @@ def test_what_is_simulated_is_marked():
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"seed": "1"}, TypeError, "seed must be an integer, found str"),
-        ({"seed": True}, TypeError, "seed must be an integer, found bool"),
-        ({"seed": 1.0}, TypeError, "seed must be an integer, found float"),
-        ({"seed": None}, TypeError, "seed must be an integer, found NoneType"),
-        ({"seed": -1}, ValueError, "non-negative"),
+        ({"seed": "1"}, TypeError, "seed must be a whole number, found str"),
+        ({"seed": True}, TypeError, "seed must be a whole number, found bool"),
+        ({"seed": 1.0}, TypeError, "seed must be a whole number, found float"),
+        ({"seed": None}, TypeError, "seed must be a whole number, found None"),
+        ({"seed": -1}, ValueError, "at least 0"),
         ({"seed": 1, "rng": None}, TypeError, "unexpected keyword argument 'rng'"),
         ({"seed": 1, "random_state": 2}, TypeError, "unexpected keyword argument 'random_state'"),
         ({}, TypeError, "seed"),

@@ -258,7 +258,7 @@ def test_designs_are_given_once():
             rr.estimate(rr.tally(["no", "yes"], M), **said)
     with pytest.raises(ArgumentValueError, match="target must be 'population'"):
         rr.estimate(["no", "yes"], M, design=design, target="rows")
-    with pytest.raises(ArgumentTypeError, match="give probabilities, or weights and population"):
+    with pytest.raises(ArgumentTypeError, match="stand for both weights and population"):
         rr.SampleDesign(weights=[1.0, 2.0], probabilities=[0.5, 0.5])
     with pytest.raises(ArgumentValueError, match="lonely_psu must be one of"):
         rr.SampleDesign(lonely_psu="remove")

@@ -370,9 +370,9 @@ def test_the_same_seed_gives_the_same_p_value():
     counts = counted([7, 1, 1], THREE)
     pair = [goodness_of_fit(counts, SKEWED, simulations=500, seed=9).p_value for _ in range(2)]
     assert pair[0] == pair[1]
-    with pytest.raises(ArgumentTypeError, match="seed must be an integer"):
+    with pytest.raises(ArgumentTypeError, match="seed must be a whole number"):
         goodness_of_fit(counts, SKEWED, simulations=500)
-    with pytest.raises(ArgumentTypeError, match="seed must be an integer, found str"):
+    with pytest.raises(ArgumentTypeError, match="seed must be a whole number, found str"):
         goodness_of_fit(counts, SKEWED, simulations=500, seed="9")
     with pytest.raises(ArgumentValueError, match="more than are listed"):
         goodness_of_fit(counted([900, 300, 300, 300], FOUR), [0.25] * 4, exact=True)

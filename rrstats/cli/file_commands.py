@@ -14,6 +14,7 @@ from typing import Any
 
 import pandas as pd
 
+from rrstats._checks import check_ending
 from rrstats._display import chance, columns, label, wrap
 from rrstats.cli.demo import share_note, share_table
 from rrstats.errors import ArgumentValueError, FileError
@@ -303,10 +304,9 @@ def _releases(options: argparse.Namespace, column: str) -> str:
 def describe(options: argparse.Namespace) -> str:
     """Describe how a file was made, and write its statement on request."""
     page = options.statement
-    format = PAGES.get("" if page is None else page.suffix.lower())
-    if page is not None and format is None:
-        raise ArgumentValueError(f"--statement must name a .md or .html file, got {str(page)!r}")
-    if page is None and (options.title or options.overwrite or options.contact or options.question):
+    if page is not None:
+        check_ending(page, "--statement", PAGES)
+    elif options.title or options.overwrite or options.contact or options.question:
         raise ArgumentValueError(
             "--title, --contact, --question and --overwrite need --statement; give it too"
         )
@@ -321,7 +321,7 @@ def describe(options: argparse.Namespace) -> str:
         if not all(questions.values()):
             raise ArgumentValueError(f"--question must be NAME=TEXT, got {options.question}")
         told = {"title": options.title, "contact": options.contact, "questions": questions}
-        text = statement_of(options.file, format=str(format), **told)
+        text = statement_of(options.file, format=PAGES[page.suffix.lower()], **told)
         with Publication(page, overwrite=options.overwrite) as publication:
             with publication.open() as file:
                 file.write(text.encode())

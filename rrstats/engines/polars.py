@@ -24,8 +24,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rrstats._checks import check_instance, needing
-from rrstats.errors import ArgumentValueError, FileError, RRStatsError
+from rrstats._checks import check_ending, check_instance, needing
+from rrstats.errors import FileError, RRStatsError
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
@@ -182,8 +182,7 @@ def sink_privatized(
     """
     began = time.monotonic()
     place = Path(path)
-    if place.suffix.lower() not in (".parquet", ".pq"):
-        raise ArgumentValueError(f"path must end in .parquet or .pq, got {str(path)!r}")
+    check_ending(place, "path", (".parquet", ".pq"))
     kinds = pl.LazyFrame | pl.DataFrame
     frame = check_instance(lazyframe, "lazyframe", kinds, "a LazyFrame or a DataFrame").lazy()
     wanted = wanted_columns(plan, unknown, missing)

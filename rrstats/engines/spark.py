@@ -589,8 +589,9 @@ class Staging:
         self.data = str(self._path(self._part, "data"))
         self._closed = self._path(self._part, secret_bytes(8).hex())
 
-    def _failed(self, why: str) -> FileError:
-        return FileError(f"cannot write {self._name}: {why}; nothing was published")
+    def _need(self, holds: bool, otherwise: str) -> None:
+        if not holds:
+            raise FileError(f"cannot write {self._name}: {otherwise}; nothing was published")
 
     def _path(self, folder: Any, name: str) -> Any:
         return self._spark._jvm.org.apache.hadoop.fs.Path(folder, name)
@@ -599,8 +600,8 @@ class Staging:
         self._check()
         permission = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission
         # While tasks run again, two draws of the same rows may be here.
-        if not self._system.mkdirs(self._part, permission("700")):
-            raise self._failed("its folder cannot be written to")
+        made = self._system.mkdirs(self._part, permission("700"))
+        self._need(made, "its folder cannot be written to")
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -626,8 +627,8 @@ class Staging:
                 name = "" if place is None else f"part-{place:05}{made[2]}"
             if not (entry.isFile() and (name == "_SUCCESS" or (made and name))):
                 continue
-            if not self._system.rename(entry.getPath(), self._path(self._closed, name)):
-                raise self._failed("renaming failed")
+            moved = self._system.rename(entry.getPath(), self._path(self._closed, name))
+            self._need(moved, "renaming failed")
         self.data = str(self._closed)
 
     def write(self, name: str, data: bytes) -> None:
@@ -650,30 +651,28 @@ class Staging:
             self._system.delete(self._old, True)
 
     def _rename(self, one: Any, other: Any) -> None:
-        if not self._system.rename(one, other):
-            raise self._failed("renaming failed")
+        self._need(self._system.rename(one, other), "renaming failed")
         # If a directory of that name was made in the meantime, Hadoop moves into it.
         inside = self._path(other, one.getName())
-        if self._system.exists(inside):
+        if taken := self._system.exists(inside):
             self._system.delete(inside, True)
-            raise self._failed("another program made it in the meantime")
+        self._need(not taken, "another program made it in the meantime")
 
     def _check(self) -> bool:
         """True if there is a directory to replace; FileError if it must not be replaced."""
-        if not self._system.exists(self._target.getParent()):
-            raise self._failed(f"the folder {self._target.getParent()} is not there")
+        parent = self._target.getParent()
+        self._need(self._system.exists(parent), f"the folder {parent} is not there")
         if not self._system.exists(self._target):
             return False
-        if not self._overwrite:
-            raise self._failed("it exists; choose another name, or give overwrite=True")
+        self._need(self._overwrite, "it exists; choose another name, or give overwrite=True")
         folder = self._system.getFileStatus(self._target).isDirectory()
         names = [entry.getPath().getName() for entry in self._system.listStatus(self._target)]
         ours = all(name.startswith(("_", ".")) or name.endswith(".parquet") for name in names)
-        if not (folder and ours):
-            raise self._failed(
-                "it holds more than Parquet files, and overwriting would remove everything; "
-                "choose another name, or remove the directory yourself"
-            )
+        self._need(
+            folder and ours,
+            "it holds more than Parquet files, and overwriting would remove everything; choose "
+            "another name, or remove the directory yourself",
+        )
         return True
 
 

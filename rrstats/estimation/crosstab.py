@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_count, check_instance, check_level, check_one_of
+from rrstats._checks import check_count, check_distinct, check_instance, check_level, check_one_of
 from rrstats._display import label, percent_range
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
@@ -281,11 +281,7 @@ def check_columns(names: Sequence[Hashable], mechanisms: Any) -> None:
         check_instance(mechanisms, "mechanisms", Mapping, "a mapping from column to mechanism")
     for name in names:
         check_instance(name, "a column", Hashable, "given by its name")
-    if not names or len(set(names)) < len(names):
-        raise ArgumentValueError(
-            f"columns must be one or more distinct names, found {len(names)} names, "
-            f"{len(set(names))} distinct"
-        )
+    check_distinct(names, "columns")
 
 
 def count_rows(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import needing
+from rrstats._checks import check_distinct, needing
 from rrstats._typing import Counts
 from rrstats.data.columns import codec_of, column_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
@@ -260,10 +260,9 @@ def resolve_columns(
         columns = _only_column(header, mechanism)
     single = not isinstance(columns, list)
     named: list[Hashable] = [columns] if single else columns
-    if not named:
-        raise ArgumentTypeError("columns must name at least one column, found an empty list")
     for name in named:
         place_of(header, name)
+    check_distinct(named, "columns")
     if isinstance(mechanism, Mapping) and any(name in mechanism for name in named):
         check_asked(mechanism, named)
         return [([name], mechanism.get(name)) for name in named], single

@@ -130,7 +130,7 @@ def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
     if design is None:
         return SIMPLE if weights is None else SampleDesign(weights=weights)
     found: SampleDesign = check_instance(design, "design", SampleDesign, "a rr.SampleDesign")
-    check_left_out("a design holds the weights too", weights=weights)
+    check_left_out("give weights in the design", weights=weights)
     return found
 
 
@@ -303,11 +303,12 @@ def refuse_weights(name: str, rows: int, refused: int, total: float) -> None:
 
     refused : the number of rows with such values.  total : the sum of the weights.
     """
+    text = "not all be 0"
     if refused:
         rule, found = _RULES[name]
-        raise ArgumentValueError(f"{name} must be {rule}, found {refused} of {rows} {found}")
-    if rows and not total > 0:
-        raise ArgumentValueError("weights must not all be 0")
+        text = f"be {rule}, found {refused} of {rows} {found}"
+    if refused or (rows and not total > 0):
+        raise ArgumentValueError(f"{name} must {text}")
 
 
 def powers_of(weights: Floats) -> Floats:

@@ -24,6 +24,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rrstats._checks import check_ending
 from rrstats.data.columns import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import batches, file_metadata
@@ -265,13 +266,8 @@ ENDINGS = tuple(ending for endings in FORMATS for ending in endings)
 
 def format_of(path: Path, argument: str) -> tuple[str, ...]:
     """The format by a file's name.  Raises ArgumentValueError for an unknown ending."""
-    for endings in FORMATS:
-        if path.name.lower().endswith(endings):
-            return endings
-    raise ArgumentValueError(
-        f"{argument} must end in one of {', '.join(ENDINGS)}, or be a directory of Parquet files, "
-        f"got {str(path)!r}"
-    )
+    check_ending(path, argument, ENDINGS, hint="a directory must hold Parquet files")
+    return next(endings for endings in FORMATS if path.name.lower().endswith(endings))
 
 
 @dataclass(frozen=True)

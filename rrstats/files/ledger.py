@@ -224,24 +224,26 @@ class Ledger:
             ) from None
 
     def _parse(self, text: bytes) -> _Book:
-        if len(text) > MOST_BYTES:
-            raise ValueError("it is too large")
+        _need(len(text) <= MOST_BYTES, "it is too large")
         document = json.loads(text)
         version = document.get("v") if isinstance(document, dict) else None
-        if version == 1 and "key" not in document:
+        if keyless := version == 1 and "key" not in document:
             document["key"] = ""
-        elif version != VERSION:
-            raise ValueError(f"its version is not {VERSION}; a newer rrstats may read it")
-        if len(document) != 4 or not isinstance(document["releases"], list):
-            raise ValueError("it must hold v, source, key and a list of releases, nothing else")
-        if document["source"] != self.source.name:
-            raise ValueError(
-                f"it belongs to another source, {document['source'][:200]!r} (if that is the "
-                f'old name of {self.source.name!r}, change "source" in it)'
-            )
+        _need(
+            keyless or version == VERSION,
+            f"its version is not {VERSION}; a newer rrstats may read it",
+        )
+        _need(
+            len(document) == 4 and isinstance(document["releases"], list),
+            "it must hold v, source, key and a list of releases, nothing else",
+        )
+        _need(
+            document["source"] == self.source.name,
+            f"it belongs to another source, {document['source'][:200]!r} (if that is the old name "
+            f'of {self.source.name!r}, change "source" in it)',
+        )
         key = bytes.fromhex(document["key"])
-        if version == VERSION and len(key) != KEY_BYTES:
-            raise ValueError(f"'key' must be {KEY_BYTES} bytes")
+        _need(keyless or len(key) == KEY_BYTES, f"'key' must be {KEY_BYTES} bytes")
         return _Book(text, key, [LedgerEntry.from_dict(item) for item in document["releases"]])
 
     def _write(self, book: _Book) -> None:
@@ -373,10 +375,13 @@ class LedgerEntry:
         when = datetime.fromisoformat(said.pop("when"))
         records = tuple(ColumnRecord.from_dict(item) for item in said.pop("columns"))
         spent = {key: _number(value) for key, value in dict(said.pop("epsilon")).items()}
-        if when.tzinfo is None or not isinstance(said["target"] + said["digest"], str):
-            raise ValueError("'when' must name its time zone, 'target' and 'digest' must be text")
-        if not records or sorted(_key(record.name) for record in records) != sorted(spent):
-            raise ValueError("'columns' and 'epsilon' must name the same columns, each once")
+        _need(
+            when.tzinfo is not None and isinstance(said["target"] + said["digest"], str),
+            "'when' must name its time zone, 'target' and 'digest' must be text",
+        )
+        names = sorted(_key(record.name) for record in records)
+        same = bool(records) and names == sorted(spent)
+        _need(same, "'columns' and 'epsilon' must name the same columns, each once")
         # The larger of the stored epsilon and the one computed now counts.
         epsilon = {record.name: max(record.epsilon, spent[_key(record.name)]) for record in records}
         return cls(when, records, epsilon, **said)
@@ -390,9 +395,15 @@ def _key(name: Hashable) -> str:
 def _number(value: Any) -> float:
     if value == "inf":
         return math.inf
-    if type(value) not in (int, float) or not 0 <= value < math.inf:
-        raise ValueError("an epsilon must be a number of at least 0")
+    known = type(value) in (int, float) and 0 <= value < math.inf
+    _need(known, "an epsilon must be a number of at least 0")
     return float(value)
+
+
+def _need(holds: bool, otherwise: str) -> None:
+    """Raise ValueError, which readers of a ledger take as damage, unless a rule holds."""
+    if not holds:
+        raise ValueError(otherwise)
 
 
 def digest_of(path: Path) -> str:

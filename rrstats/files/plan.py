@@ -33,6 +33,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from rrstats._checks import check_distinct, check_ending
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
@@ -94,10 +95,7 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
             for record in map(_followed, read_document(columns))
         ]
     names = [wanted.name for wanted in found]
-    if not names or any(names.count(name) > 1 for name in names):
-        raise ArgumentValueError(
-            f"columns must name at least one column, and each column once, found {names}"
-        )
+    check_distinct(names, "columns")
     for wanted in found:
         check_one_sample(wanted.name, wanted.mechanism)
     return found
@@ -153,15 +151,11 @@ def _reading(path: Path | str) -> Iterator[None]:
 def _parsed(path: Path) -> Any:
     """Contents of a document's file."""
     readers: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise ArgumentValueError(f"a plan must be a .json or .toml file, got {str(path)!r}")
+    check_ending(path, "a plan", readers)
     with named(f"cannot read {path}"):
         text = path.read_bytes()
     try:
-        return _tagged(reader(text.decode("utf-8-sig")))
-    except MetadataError:
-        raise
+        return _tagged(readers[path.suffix.lower()](text.decode("utf-8-sig")))
     except (ValueError, RecursionError) as error:
         why = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
         raise MetadataError(f"it is not {path.suffix[1:].upper()}: {why}") from None

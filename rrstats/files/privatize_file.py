@@ -22,14 +22,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rrstats._checks import check_ending
 from rrstats.data.columns import column_of, open_reports
-from rrstats.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    FileError,
-    MetadataError,
-    RRStatsError,
-)
+from rrstats.errors import ArgumentTypeError, FileError, MetadataError, RRStatsError
 from rrstats.files import file_metadata
 from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make
 from rrstats.files.batches import (
@@ -688,8 +683,7 @@ def save_frame(
     """
     began, place = time.monotonic(), Path(path)
     is_table = format_of(place, "path") == PARQUET
-    if not (is_table or place.name.lower().endswith((".csv", ".tsv", ".csv.gz", ".tsv.gz"))):
-        raise ArgumentValueError(f"path must be of a Parquet, CSV or TSV file, got {str(path)!r}")
+    check_ending(place, "path", (*PARQUET, ".csv", ".csv.gz", ".tsv", ".tsv.gz"))
     if not all(isinstance(name, str) for name in frame.columns):
         raise ArgumentTypeError("the names of the columns of a frame must be text to save it")
     known = options.pop("mechanisms", None) or {}

@@ -26,7 +26,7 @@ from typing import Any, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats._checks import check_one_of
+from rrstats._checks import check_instance, check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 
@@ -342,9 +342,9 @@ def number(value: Any, name: str) -> Number:
     if isinstance(value, float) and math.isfinite(value):
         return float(value) + 0.0  # no negative zero
     try:
-        if isinstance(value, bool | np.bool_ | str):
-            raise TypeError
-        exact = Fraction(value.item() if isinstance(value, np.generic) else value)
+        given: Any = value.item() if isinstance(value, np.generic) else value
+        # A truth value or a text is no number, although a Fraction takes it, and None is refused.
+        exact = Fraction(cast(Any, None) if isinstance(given, bool | str) else given)
         double = float(exact)
     except (TypeError, ValueError, OverflowError):
         # A value that is not a number may be an answer: only infinity and NaN are quoted.
@@ -355,9 +355,8 @@ def number(value: Any, name: str) -> Number:
 
 def numbers(values: Any, name: str) -> tuple[Number, ...]:
     """A list of finite numbers."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise ArgumentTypeError(f"{name} must be a list of numbers, found {type(values).__name__}")
-    return tuple(number(value, name) for value in values)
+    listed = check_instance(values, name, Iterable, "a list of numbers")
+    return tuple(number(value, name) for value in listed)
 
 
 def normalized(parts: Iterable[Number], what: str) -> list[Fraction]:

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance
+from rrstats._checks import check_instance, check_left_out
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, open_column, reader
@@ -257,10 +257,7 @@ def sample_codes(
     ArgumentValueError for a wrong length or unknown labels.
     """
     if mechanism.groups is None:
-        if group is not None:
-            raise ArgumentTypeError(
-                "group is the sample of each row, but this mechanism has only one; leave it out"
-            )
+        check_left_out("group is the sample of a row, but this mechanism has only one", group=group)
         return None
     space = Categories(mechanism.groups)
     rule = f"group= must give the sample of each of {rows} rows, one of {space.describe()}"

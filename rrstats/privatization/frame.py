@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_instance, check_left_out, type_name
+from rrstats._checks import check_distinct, check_instance, check_left_out, type_name
 from rrstats.data.categories import Categories
 from rrstats.data.columns import (
     column_of,
@@ -118,15 +118,12 @@ def column_mechanisms(
         found = {name: as_mechanism(columns[name]) for name in names}
     else:
         several = isinstance(columns, list | set | pd.Index)
-        if not several and not isinstance(columns, Hashable):  # they may hold answers
-            raise ArgumentTypeError(f"columns must be a list of names, found {type_name(columns)}")
+        if not several:  # they may hold answers
+            check_instance(columns, "columns", Hashable, "a list of names")
         mechanism = as_mechanism(categories, prob, epsilon)
         names = list(columns) if several else [columns]
         found = dict.fromkeys(names, mechanism)
-    if not found or len(found) < len(names):  # not quoted: they may be answers
-        raise ArgumentValueError(
-            f"columns must name at least one column, and each once, found {len(names)} names"
-        )
+    check_distinct(names, "columns")
     return found
 
 

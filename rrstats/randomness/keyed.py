@@ -39,7 +39,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats._checks import check_instance, check_whole_number
+from rrstats.errors import ArgumentValueError
 from rrstats.randomness.sources import Rows, Unpicklable, cipher_blocks, secret_bytes
 
 VERSION = 1
@@ -134,11 +135,8 @@ def new_key() -> Key:
 
 def check_key(key: Any) -> Key:
     """Check that a value can be a key; no error quotes it."""
-    if not isinstance(key, bytes | bytearray):
-        raise ArgumentTypeError(
-            f"key must be 32 secret bytes from rr.new_key(), found {type(key).__name__}; a "
-            "password or a number is not a key"
-        )
+    hint = "a password or a number is not a key"
+    check_instance(key, "key", bytes | bytearray, "32 secret bytes from rr.new_key()", hint=hint)
     if len(key) < KEY_BYTES or len(set(key)) < _FEWEST_BYTES:
         raise ArgumentValueError(
             f"key must be at least {KEY_BYTES} random bytes, found {len(key)}, of which "
@@ -206,8 +204,7 @@ class KeyedColumn(Unpicklable):
         -------
         KeyedWords
         """
-        if not 1 <= len(ids) <= MOST_ID_COLUMNS:
-            raise ArgumentValueError(f"id must be 1 to {MOST_ID_COLUMNS} columns, found {len(ids)}")
+        check_whole_number(len(ids), "the number of columns in id", 1, MOST_ID_COLUMNS)
         encrypt_id = cipher_blocks(self._subkey("id", len(ids)))
         state, kinds = ids[0].read(rows)
         for identity in ids[1:]:

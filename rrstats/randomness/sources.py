@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from rrstats._checks import check_whole_number
 from rrstats.errors import ArgumentTypeError, MissingPackageError
 
 BLOCK_ROWS = 1 << 18
@@ -271,9 +272,7 @@ class SimulatedWords(Unpicklable):
 
 def seeded(seed: Any) -> np.random.Generator:
     """NumPy's generator for a seed, an integer of at least 0; for simulation only."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer):
-        raise ArgumentTypeError(f"seed must be an integer, found {type(seed).__name__}")
-    return np.random.default_rng(int(seed))
+    return np.random.default_rng(check_whole_number(seed, "seed", 0))
 
 
 def open_source(rng: object = None, *, column: int = 0) -> Source:

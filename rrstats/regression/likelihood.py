@@ -614,23 +614,26 @@ class Fit:
         data : of the regression, with ``weighted``, ``clusters`` and ``people``.
         """
         check_one_of(kind, "vcov", KINDS)
-        if data.weighted and kind not in ("robust", "clustered"):
-            raise ArgumentValueError(
-                f"vcov {kind!r} takes weights for numbers of people; with probability weights use "
-                "'robust' or 'clustered', and give counts of equal rows as frequencies="
-            )
         model, theta, bread = self.model, self.theta, self.bread
+        cells, why = len(getattr(model.outcome, "first", [])), ""
+        if data.weighted and kind not in ("robust", "clustered"):
+            why = (
+                "takes weights for numbers of people; with probability weights use 'robust' or "
+                "'clustered', and give counts of equal rows as frequencies="
+            )
+        elif kind == "expected" and (model.classes > 1 or not cells):
+            why = "needs one cell a report; use 'observed'"
+        elif kind == "clustered" and data.clusters is None:
+            why = "needs a design with clusters"
+        if why:
+            raise ArgumentValueError(f"vcov {kind!r} {why}")
         least = _NOTHING * self.maximum.scale if self.unknown.size else 0.0
         if kind == "observed":
             return bread
         if kind == "expected":
-            if model.classes > 1 or not len(getattr(model.outcome, "first", [])):
-                raise ArgumentValueError("vcov 'expected' needs one cell a report; use 'observed'")
             return split_information(model.expected(theta), least)[0]
         scores = model.scores(theta)
         if kind == "clustered":
-            if data.clusters is None:
-                raise ArgumentValueError("vcov 'clustered' needs a design with clusters")
             each = scores * model.weights[:, None]
 
             def information(rows: NDArray[np.intp]) -> Floats:

@@ -137,8 +137,14 @@ class MultinomialFamily:
 Family = BinaryFamily | MultinomialFamily
 
 
+def check_two(k: int, what: str, other: str) -> None:
+    """Raise for what is for two categories only, and name what is for more."""
+    if k > 2:
+        raise ArgumentValueError(f"{what} is for two categories, found {k}; use {other}")
+
+
 def family_of(link: str, k: int) -> Family:
     """The family of k categories; raises for links that are not for so many."""
-    if k > 2 and link != "logit":
-        raise ArgumentValueError(f"{link} is for two categories, found {k}; use logit")
+    if link != "logit":
+        check_two(k, link, "logit")
     return MultinomialFamily(k) if k > 2 else BinaryFamily(link)

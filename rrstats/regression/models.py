@@ -34,7 +34,7 @@ import pandas as pd
 from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
+from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.analysis_columns import (
     Variable,
     ordinary,
@@ -51,7 +51,7 @@ from rrstats.regression.likelihood import (
     fitted,
     outcome_of,
 )
-from rrstats.regression.links import family_of
+from rrstats.regression.links import check_two, family_of
 from rrstats.regression.private_covariates import (
     ModelData,
     ModelRequest,
@@ -302,8 +302,8 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     latent = request.covariates is not None or bool(request.private.columns)
     seen = _outcome(request, latent)
     family = family_of(link, seen.k)
-    if seen.k > 2 and request.event is not None:
-        raise ArgumentTypeError(f"event is for two categories, found {seen.k}; use baseline")
+    if request.event is not None:
+        check_two(seen.k, "event", "baseline")
     reports = outcome_of(seen, family, request.baseline, request.event)
     absent = {"the outcome" if latent else "the reports": seen.missing()}
     data = open_model(request, seen.rows, absent, seen)
