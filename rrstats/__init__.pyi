@@ -25,6 +25,7 @@ from rrstats.estimation.estimate import estimate as estimate
 from rrstats.estimation.hypothesis_tests import difference as difference
 from rrstats.estimation.means import means as means
 from rrstats.estimation.posterior import posterior as posterior
+from rrstats.estimation.quantiles import quantiles as quantiles
 from rrstats.estimation.sample_design import SampleDesign as SampleDesign
 from rrstats.estimation.tally import Tally as Tally
 from rrstats.estimation.tally import tally as tally

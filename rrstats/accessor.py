@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.means import Means, means
+from rrstats.estimation.quantiles import Quantiles, quantiles
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
@@ -285,6 +286,50 @@ class FrameAccessor:
             weights=None if weights is None else column_of(data, weights),
             target=target,
             missing=missing,
+        )
+
+    def quantiles(
+        self,
+        values: Hashable,
+        by: Any,
+        mechanism: Any = None,
+        *,
+        probs: float | Sequence[float] = (0.25, 0.5, 0.75),
+        group: Hashable = None,
+        weights: Hashable = None,
+        target: str = "population",
+    ) -> Quantiles:
+        """Estimate quantiles of a numeric column in the true groups of a privatized column.
+
+        Parameters
+        ----------
+        values, by, group, weights : hashable
+            Column names, as for `rrstats.quantiles`.
+        mechanism : Mechanism, optional
+            The mechanism of ``by``; needed only if the frame does not record it.
+        probs, target
+            As for `rrstats.quantiles`.
+
+        Returns
+        -------
+        Quantiles
+            Quantiles with intervals of each group.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"vote": ["yes"] * 30 + ["no"] * 70, "age": range(100)})
+        >>> df.rr.quantiles("age", "vote", rrstats.KRR(["yes", "no"], 0.9), probs=0.5).n
+        100
+        """
+        return quantiles(
+            column_of(self._data, values),
+            reports_in(self._data, by if isinstance(by, list) else [by]),
+            self._mechanisms_of(mechanism),
+            probs=probs,
+            group=None if group is None else column_of(self._data, group),
+            weights=None if weights is None else column_of(self._data, weights),
+            target=target,
         )
 
     logit = _of_formula(logit)

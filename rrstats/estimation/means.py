@@ -546,7 +546,7 @@ def means(
         grouped = variable(reports, mechanism, prob, epsilon=epsilon, group=group)
     check_aligned(values, weights, "weights")
     refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
-    y, w, out = _usable(values, weights, grouped.rows)
+    y, w, out = usable(values, weights, grouped.rows)
     centre = 0.0 if out.all() else float(y[~out].mean() if out.any() else y.mean())
     y = np.where(out, 0.0, y - centre) if out.any() else y - centre
     sums, naive = sums_of(grouped, y, w, out)
@@ -564,7 +564,7 @@ def means(
     return found
 
 
-def _usable(values: Any, weights: Any, rows: int) -> tuple[Floats, Floats | None, Booleans]:
+def usable(values: Any, weights: Any, rows: int) -> tuple[Floats, Floats | None, Booleans]:
     """Values, weights, and the rows that lack one of them."""
     y = numbers(values, "values", rows)
     if weights is None:

@@ -1,0 +1,250 @@
+"""Quantiles of a number by a privatized group: MDN's procedure, exact, plain, and by chance."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from chance import assert_at_least
+from scipy import stats
+
+import rrstats as rr
+from rrstats import errors
+from rrstats.estimation.analysis_columns import variable
+from rrstats.mechanisms import MatrixDesign, surveys
+
+LEVELS, COIN = ["low", "high"], rr.KRR(["no", "yes"], 0.75)
+MATRIX = MatrixDesign(["a", "b"], [[0.6, 0.05], [0.2, 0.7], [0.2, 0.25]], reports=["x", "y", "z"])
+CASES = {
+    "coin": COIN,
+    "three": rr.KRR(["a", "b", "c"], 0.6),
+    "matrix": MATRIX,
+    "unary": rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1.5),
+}
+LIAR = surveys.stochastic_lie_detector(["no", "yes"], [1 / 6, 5 / 6], yes="yes")
+
+
+def _quiet(*arguments, ask=rr.quantiles, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", errors.LowPrecisionWarning)
+        return ask(*arguments, **options)
+
+
+def _mdn(records, group, percentiles):
+    """Debiased mean and percentiles of records (duration, value, randomizedTriggerRate), exactly.
+
+    developer.mozilla.org/en-US/docs/Web/API/PerformanceTimingConfidence, "Using the data", read in
+    November 2026: w = (R - p/2) / (1 - p), where R is 1 if the value is that of the group; the mean
+    is sum(w duration) / sum(w).  For a percentile sort by duration; cdf of a record is the sum of w
+    over durations not above its own, over sum(w); take the first record with cdf >= q.  The first
+    record gives its duration; any other is interpolated with the record before it, at
+    (q - lower cdf) / (upper cdf - lower cdf); equal ones give the duration of the upper.
+    """
+    given = [(Fraction(d), value == group, Fraction(str(p))) for d, value, p in sorted(records)]
+    w = [(hit - p / 2) / (1 - p) for _, hit, p in given]
+    times = [one[0] for one in given]
+    up_to = dict(zip(times, itertools.accumulate(w), strict=True))  # the last of equal durations
+    cdf, found = [up_to[t] / sum(w) for t in times], []
+    for q in [Fraction(one) / 100 for one in percentiles]:
+        at = next((j for j, one in enumerate(cdf) if one >= q), len(w) - 1)
+        flat = at == 0 or cdf[at] == cdf[at - 1]
+        part = 1 if flat else (q - cdf[at - 1]) / (cdf[at] - cdf[at - 1])
+        found.append(float(times[at] - (0 if flat else (times[at] - times[at - 1]) * (1 - part))))
+    return float(sum(a * t for a, t in zip(w, times, strict=True)) / sum(w)), found
+
+
+def test_the_page_of_mdn_by_hand():
+    """At rate 0.4 the weights of high are 4/3 and -1/3: cdf 4/11, 8/11, 7/11 and 1.
+
+    Mean (4 100 + 4 200 - 300 + 4 400) / 11.  The 70th percentile stands between 100 and 200 at
+    (7.7 - 4) / 4, the 75th between 300 and 400 at (8.25 - 7) / 4, the 30th is the first record.
+    """
+    durations, told = (100, 200, 300, 400), ["high", "high", "low", "high"]
+    expected = (2500 / 11, [100, 192.5, 331.25])
+    assert expected == _mdn(zip(durations, told, [0.4] * 4, strict=True), "high", (30, 70, 75))
+    average = _quiet(durations, told, LEVELS, 0.8, ask=rr.means).means[1]
+    assert expected[0] == pytest.approx(average, rel=1e-15)
+    found = _quiet(durations, told, LEVELS, 0.8, probs=(0.3, 0.7, 0.75))
+    assert expected[1] == pytest.approx(found.interpolated[1].tolist(), rel=1e-15)
+    assert [100, 200, 400] == found.quantiles[1].tolist()
+
+
+@pytest.mark.parametrize("rates", [[0.4994798], [0.4994798, 0.25, 0.0, 0.6]], ids=["one", "by row"])
+@pytest.mark.parametrize("digits", [3, -2])
+def test_means_and_percentiles_are_those_of_mdn_to_the_digit(rates, digits):
+    """Both levels, at one rate and at a rate in each record, with ties too."""
+    percentiles, rng = (1, 10, 25, 50, 75, 90, 99), np.random.default_rng(7)
+    for _ in range(4):
+        durations, own = rng.gamma(4, 200, 150).round(digits), rng.choice(rates, 150).tolist()
+        told = rng.choice(LEVELS, 150).tolist()
+        rows = [rr.KRR(LEVELS, 1 - p / 2) if p else surveys.direct(LEVELS) for p in own]
+        average = _quiet(durations, told, rows, ask=rr.means).means
+        found = _quiet(durations, told, rows, probs=[q / 100 for q in percentiles])
+        for j, group in enumerate(found.categories):
+            records = zip(durations.tolist(), told, own, strict=True)
+            mean, exact = _mdn(records, group, percentiles)
+            assert mean == pytest.approx(average[j], rel=1e-12)
+            assert exact == pytest.approx(found.interpolated[j].tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["coin", "three", "matrix"])
+def test_terms_of_the_test_have_their_mean_and_variance_over_all_worlds(name):
+    """Of just these rows: at each value the sum is that of the truth, and s^2 - s its variance."""
+    mechanism, truths, y, tau = CASES[name], [0, 1, 1], np.array([1.0, 4.0, 2.0]), 0.3
+    entries, labels = np.array(mechanism.channel.matrix), mechanism.report_space.categories
+    above = (y[:, None] <= np.array([0.5, 1.0, 2.0, 4.0])) - tau
+    mean, exact, estimated = 0.0, 0.0, 0.0
+    true = np.eye(mechanism.k)[truths].T @ above
+    for cells in itertools.product(range(len(entries)), repeat=3):
+        chance = np.prod(entries[list(cells), truths])
+        s = variable([labels[cell] for cell in cells], mechanism).scores()
+        mean = mean + chance * (s.T @ above)
+        exact = exact + chance * (s.T @ above - true) ** 2
+        estimated = estimated + chance * ((s**2 - s).T @ above**2)
+    assert true == pytest.approx(mean, abs=1e-12)
+    assert exact == pytest.approx(estimated, abs=1e-12)
+
+
+def _plain(y, s, w, tau, target, level):
+    """Quantile and interval by their definitions, one value after the other; (n,) of one group."""
+    t = w * s
+    if t.sum() <= 0:
+        return np.nan, -np.inf, np.inf
+    limit = stats.t.ppf((1 + level) / 2, max((t**2).sum() ** 2 / (t**4).sum(), 1))
+
+    def side(inside):
+        u = t * (inside - tau)
+        variance = (u**2).sum() - (1 - 2 * tau) * (w * t).sum() / t.sum() * u.sum()
+        if target == "rows":
+            variance = ((w * (inside - tau)) ** 2 * (s**2 - s)).sum()
+        reach = limit * np.sqrt(variance if variance > 0 else max((u**2).sum(), 0)) + 1e-9
+        return u.sum() >= -reach, u.sum() <= reach, u.sum() >= -1e-9
+
+    values = np.unique(y)
+    kept = [v for v in values if side(y <= v)[0] and side(y < v)[1]]
+    for ends in itertools.pairwise([-np.inf, *values, np.inf]):
+        kept += ends if all(side(y <= ends[0])[:2]) else []  # every number between both
+    return next(v for v in values if side(y <= v)[2]), min(kept), max(kept)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quantiles_and_intervals_are_those_of_the_definition(name, target, weighted):
+    """With ties and at two levels, sums over sorted rows give what the plain definition gives.
+
+    Rows that lack a value or a report change nothing, and are counted.
+    """
+    rng, mechanism, n, probs = np.random.default_rng(5), CASES[name], 120, (0.1, 0.5, 0.8)
+    codes = rng.integers(0, mechanism.k, n)
+    y = rng.exponential(2.0 + codes, n).round(int(weighted))
+    told = rr.simulate([mechanism.categories[code] for code in codes], mechanism, seed=2)
+    w = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
+    s, kept = variable(told, mechanism).scores(), np.delete(np.arange(n), [3, 50])
+    held = pd.Series(list(told), dtype=object)
+    y[3], held[50] = np.nan, None
+    given = {"probs": probs, "target": target} | ({"weights": w} if weighted else {})
+    found = _quiet(y, held, mechanism, **given)
+    assert (118, 2) == (found.n, found.n_missing)
+    for level, (j, t) in itertools.product((0.95, 0.6), np.ndindex(mechanism.k, 3)):
+        plain = _plain(y[kept], s[kept, j], w[kept], probs[t], target, level)
+        ours = (found.quantiles[j, t], *(end[j, t] for end in found.interval(level)))
+        assert plain == pytest.approx(ours, nan_ok=True)
+
+
+def test_direct_answers_give_ordinary_quantiles():
+    """Without noise they are NumPy's; of just these rows nothing is uncertain."""
+    rng, probs, labels = np.random.default_rng(1), (0.05, 0.1, 0.5, 0.7, 0.9), np.array(["a", "b"])
+    y, codes = rng.normal(size=300).round(1), rng.integers(0, 2, 300)
+    found = rr.quantiles(y, labels[codes], surveys.direct(labels), probs=probs, target="rows")
+    for j in (0, 1):
+        plain = np.quantile(y[codes == j], probs, method="inverted_cdf").tolist()
+        for ours in (found.quantiles, found.naive, *found.interval()):
+            assert plain == ours[j].tolist()
+    size = (codes == 0).sum()
+    assert (size, size / 300) == pytest.approx((found.effective_n[0], found.proportions[0]))
+
+
+def test_the_accessor_and_the_frame_of_the_result():
+    """The frame's record says the mechanism; a row for each group and probability; in any units."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": rng.choice(["no", "yes"], 500), "y": rng.normal(size=500)})
+    told = frame.rr.simulate("x", COIN, seed=1)
+    found = told.rr.quantiles("y", by="x", probs=(0.2, 0.5))
+    moved = rr.quantiles(np.exp(told["y"]), told["x"], probs=(0.2, 0.5))
+    assert np.exp(found.quantiles).tolist() == moved.quantiles.tolist()
+    assert np.exp(found.interval()).tolist() == np.array(moved.interval()).tolist()
+    heads = "category prob n proportion effective_n naive quantile interpolated low high"
+    table = found.to_frame(0.5)
+    assert heads.split() == list(table)
+    assert [["no", 0.2], ["no", 0.5], ["yes", 0.2], ["yes", 0.5]] == table.values[:, :2].tolist()
+    assert table["low"].tolist() == found.interval(0.5).low.ravel().tolist()
+    assert "among yes, with 95% intervals, of the population" in found.interpret()
+
+
+def test_what_cannot_be_known_is_said():
+    """A size estimated below 0 gives NaN and no ends, a quantile past the data one end."""
+    with pytest.warns(errors.LowPrecisionWarning, match=r"1 of 2 groups \(yes\) cannot be est"):
+        found = rr.quantiles(np.arange(40.0), ["no"] * 35 + ["yes"] * 5, COIN, probs=(0.5, 0.99))
+    (low, high), inf = found.interval(), np.inf
+    assert np.isnan([found.quantiles[1], found.interpolated[1]]).all()
+    assert [-inf, -inf, inf, inf, 0] == [*low[1], *high[1], found.effective_n[1]]
+    assert (True, True, inf) == (*np.isfinite([low[0], [high[0, 0]] * 2]).all(1), high[0, 1])
+    assert "1 of 4 intervals end at infinity on one side" in " ".join(repr(found).split())
+    assert found.interpret().endswith("the estimated size of the group is not positive")
+    assert rr.quantiles([], [], COIN).interpret().endswith("no rows")
+    one = _quiet([7.0], ["no"], surveys.direct(["no", "yes"]), probs=0.5)
+    assert (7.0, -inf, inf) == (one.quantiles[0, 0], *(end[0, 0] for end in one.interval()))
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"values": ["secret", "x", "y"]}, "Type", "values must be numbers"),
+        ({"values": [1.0, 2.0]}, "Value", "one number for each of the 3 rows, found 2"),
+        ({"values": [1.0, np.inf, 2.0]}, "Value", "found 1 infinite of 3"),
+        ({"weights": [1, -1, 1]}, "Value", "found 1 of 3 missing, negative or beyond"),
+        ({"probs": [0.5, 1.0]}, "Value", r"probs must be in \(0, 1\), got 1.0"),
+        ({"probs": "all"}, "Type", "probs must be a number"),
+        ({"target": "sample"}, "Value", "target must be one of"),
+        ({"by": ["no", "yes", "maybe"]}, "Value", "1 of 3 reports are not among"),
+        ({"mechanism": LIAR, "group": [1, 2, 1]}, "Value", "a single report has no score"),
+    ],
+)
+def test_bad_input_is_refused_with_the_rule(options, error, words):
+    """Errors name the argument and the rule, and quote no value of a column."""
+    given = {"values": [1.5, 2, 3], "by": ["no", "yes", "no"], "mechanism": COIN} | options
+    with pytest.raises(getattr(errors, f"Argument{error}Error"), match=words) as caught:
+        rr.quantiles(**given)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize(
+    ("n", "prob", "shares"),
+    [(300, 0.75, [0.5, 0.5]), (300, 0.99, [0.95, 0.05]), (1000, 0.5, [0.4, 0.3, 0.2, 0.1]),
+     (5000, 0.9, [0.7, 0.2, 0.05, 0.05])],
+)  # fmt: skip
+def test_intervals_cover(n, prob, shares, ties):
+    """95% intervals of the 10%, 50% and 90% points of exponentials hold them in 94% of worlds.
+
+    500 worlds: coverage of 94% fails once in 1e9; 80% is caught with more than 99.9%.
+    """
+    rng, worlds, taus, k = np.random.default_rng(3), 500, np.array([0.1, 0.5, 0.9]), len(shares)
+    mechanism, hits = rr.KRR(list(range(k)), prob), np.zeros((k, 3), int)
+    points = -np.log1p(-taus) * np.arange(1, k + 1)[:, None]
+    if ties:  # floor(y) is at most m with probability 1 - exp(-(m + 1) / scale)
+        points = np.ceil(points) - 1
+    for _ in range(worlds):
+        x = rng.choice(k, n, p=shares)
+        told = np.where(rng.random(n) < prob, x, (x + rng.integers(1, k, n)) % k)
+        y = rng.exponential(x + 1.0)
+        low, high = _quiet(np.floor(y) if ties else y, told, mechanism, probs=taus).interval()
+        hits += (low <= points) & (points <= high)
+    for one in hits.ravel().tolist():
+        assert_at_least(one, worlds, 0.94, false_alarm=1e-9, tests=hits.size)
