@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy
 
-from rrstats.inference import empirical_likelihood
-from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
+from rrstats.inference import contrasts
+from rrstats.inference.contrasts import mean_interval, ratio_interval
 
 LIMIT = scipy.stats.chi2.ppf(0.95, 1)
 
@@ -64,10 +64,10 @@ def test_ends_of_means_are_those_of_the_plain_path(seed):
 def test_the_deviance_is_the_least(seed):
     """The rates found sum to 1 in each sample, to 0 in the mean, and give the deviance."""
     values, counts, samples = problem(100 + seed)
-    member = empirical_likelihood._seen(counts, samples)[1]
+    member = contrasts._seen(counts, samples)[1]
     low, high = mean_interval(values[None], counts, samples)
     middle = (values - (0.3 * low[0] + 0.7 * high[0]) / len(member))[None]
-    found, _, law = empirical_likelihood._deviance(middle, counts[None], member)
+    found, _, law = contrasts._deviance(middle, counts[None], member)
     assert law @ member.T == pytest.approx(1, abs=1e-9)
     assert (law * middle).sum() == pytest.approx(0, abs=1e-9)
     seen, rates = counts > 0, counts / (counts @ member.T @ member)

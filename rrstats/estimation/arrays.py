@@ -43,8 +43,14 @@ from rrstats.inference.binomial import (
     population_interval,
     rows_interval,
 )
-from rrstats.inference.contrasts import Interval, cut_to_unit, hull, student_quantile, wald
-from rrstats.inference.empirical_likelihood import mean_interval
+from rrstats.inference.contrasts import (
+    Interval,
+    cut_to_unit,
+    hull,
+    mean_interval,
+    student_quantile,
+    wald,
+)
 from rrstats.mechanisms.channel import (
     BinomialRates,
     Channel,

@@ -77,12 +77,13 @@ from rrstats.inference.contrasts import (
     cut_to_unit,
     fieller,
     hull,
+    mean_interval,
     normal_quantile,
     project_to_simplex,
+    ratio_interval,
     ratio_variance,
     wald,
 )
-from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
 from rrstats.inference.multinomial import contract, most_likely_table
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import check_target, fixed, transition_matrix

@@ -49,8 +49,13 @@ from rrstats.estimation.tally import Tally, count_reports
 from rrstats.inference import binomial, contrasts
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import METHOD, METHODS
-from rrstats.inference.contrasts import Interval, student_quantile, widen_outside
-from rrstats.inference.empirical_likelihood import mean_interval, ratio_interval
+from rrstats.inference.contrasts import (
+    Interval,
+    mean_interval,
+    ratio_interval,
+    student_quantile,
+    widen_outside,
+)
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
     BinomialRates,

@@ -75,6 +75,7 @@ from rrstats.inference.binomial import carry, rows_variance_interval, wilson_rat
 from rrstats.inference.contrasts import (
     Interval,
     known_sum_map,
+    mean_interval,
     mover_difference,
     normal_quantile,
     project_to_simplex,
@@ -84,7 +85,6 @@ from rrstats.inference.contrasts import (
     wald_statistic,
     with_known_sum,
 )
-from rrstats.inference.empirical_likelihood import mean_interval
 from rrstats.inference.multinomial import (
     distance,
     exact_p_value,
