@@ -19,6 +19,7 @@ from rrstats.mechanisms.serialization import (
     plan_mechanisms,
     write,
 )
+from rrstats.privatization.frame_plan import FramePlan
 
 CATEGORIES = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v"]}
 PARTS = [["a"], ["a", "b"], ["c", "b"]]  # a has two marginal mechanisms, b has two, c has one
@@ -317,3 +318,65 @@ def test_two_plans_meet_like_two_columns(survey):
     assert np.allclose(expected.covariance, table.covariance)
     assert table.n_missing == 0
     assert found.rr.estimate().epsilon == pytest.approx(2 * EPSILON)
+
+
+TABLE = {  # epsilon: (d, a proportion divided, one column each, a cell divided, one pair each)
+    1: [(3, "22.9", "6.0", "539", "19"), (5, "67.7", "10.0", "4655", "62"),
+        (10, "285", "19.9", "81646", "280")],
+    2: [(3, "5.0", "1.4", "27", "2"), (5, "15.4", "2.3", "247", "7"),
+        (10, "67.7", "4.5", "4655", "32")],
+    4: [(3, "1.0", "0.6", "1", "0.3"), (5, "3.3", "0.9", "12", "1"),
+        (10, "15.4", "1.9", "247", "4")],
+}  # fmt: skip
+
+
+def agrees(printed, found):
+    """Within 2%, or within half of the last digit where that is less exact."""
+    digits = len(printed.partition(".")[2])
+    return math.isclose(float(printed), found, rel_tol=0.02, abs_tol=0.5 * 10.0**-digits)
+
+
+@pytest.mark.parametrize("epsilon", TABLE)
+def test_variances_of_the_published_table(epsilon):
+    """One part a row needs the people that issue 17 lists; a divided epsilon far more."""
+    for d, divided, one, cell, pair in TABLE[epsilon]:
+        columns = {f"q{place}": range(4) for place in range(d)}
+        alone = FramePlan(columns, epsilon, list(columns)).variances(0.2)
+        pairs = FramePlan(columns, epsilon, list(itertools.combinations(columns, 2))).variances()
+        tables = pairs[pairs["estimate"].str.contains("&")]
+        assert (d, d * (d - 1) // 2) == (len(alone), len(tables))
+        for found, printed in [(alone["variance"], one), (alone["divided"], divided),
+                               (tables["variance"], pair), (tables["divided"], cell)]:  # fmt: skip
+            assert np.allclose(found, found.iloc[0])
+            assert agrees(printed, found.iloc[0])
+        # The same by the variances that an estimate and a table print.
+        made = rr.KRR(range(4), epsilon=epsilon / d)
+        uniform = np.full((4, 4), 10**6)
+        table = rr.Crosstab.from_counts(uniform, {"a": made, "b": made})
+        assert agrees(cell, table.variance[0, 0] * table.n)
+        joint = rr.KRR(range(16), epsilon=epsilon)
+        whole = rr.estimate(rr.Tally.from_counts(uniform.ravel().tolist(), joint))
+        assert agrees(pair, whole.variance[0] * whole.n * len(tables))
+
+
+def test_variances_of_a_plan_are_those_of_its_estimates():
+    """Unequal chances and categories, and a column whose parts differ: the mean of all releases."""
+    plan = FramePlan({"a": ["x", "y"], "b": [1, 2, 3]}, 2, ["a", ("a", "b")], chances=[1, 3])
+    found = plan.variances(0.3).set_index("estimate")
+    assert found["asked"].tolist() == [1.0, 0.75, 0.75]
+    assert (plan.asked_fraction("b", "a"), plan.asked_fraction("a", "c")) == (0.75, 0.0)
+    counts = {}
+    for label, share in (("a", 1), ("a & b", 3)):
+        made = plan.mechanisms["a"].parts[plan.mechanisms["a"].groups.index(label)]
+        rate = 0.3 * made.prob + 0.7 * (1 - made.prob)
+        counts[label] = [round(share * 10**9 * rate), round(share * 10**9 * (1 - rate))]
+    alone = rr.estimate(rr.Tally.from_counts(counts, plan.mechanisms["a"]))
+    assert alone.proportions[0] == pytest.approx(0.3)
+    assert found.loc["a", "variance"] == pytest.approx(alone.variance[0] * alone.n, rel=1e-6)
+    made = plan.mechanisms["b"]
+    rate = 0.3 * made.prob + 0.7 * (1 - made.prob) / 2
+    one = rate * (1 - rate) / (made.prob - (1 - made.prob) / 2) ** 2
+    assert found.loc["b", "variance"] == pytest.approx(one / 0.75)
+    divided = rr.KRR(["x", "y"], epsilon=1), rr.KRR([1, 2, 3], epsilon=1)
+    table = rr.Crosstab.from_counts(np.full((2, 3), 10**6), dict(zip("ab", divided, strict=True)))
+    assert found.loc["a & b", "divided"] == pytest.approx(table.variance[0, 0] * table.n, rel=1e-5)

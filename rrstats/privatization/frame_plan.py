@@ -29,11 +29,13 @@ from rrstats.data.categories import Categories, Codes, categories_from_json, cat
 from rrstats.data.columns import Column, open_column
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, RRStatsError
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import report_variance
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.serialization import (
     POLICIES,
     ColumnRecord,
+    marginal_mechanism,
     part_label,
     part_mechanism,
     plan_mechanisms,
@@ -166,6 +168,90 @@ class FramePlan:
         """The mechanism of each part; of a pair, over the tuples of both categories."""
         domains = [[self.categories[name] for name in part] for part in self.parts]
         return tuple(part_mechanism(each, self.epsilon) for each in domains)
+
+    def asked_fraction(self, *names: Hashable) -> float:
+        """The chance that a row is asked one column, or two columns together.
+
+        Parameters
+        ----------
+        *names : hashable
+            One or two columns of the plan.
+
+        Returns
+        -------
+        float
+            0 for a pair that is never asked together.  A column is estimated from about n times
+            this many rows, with the mechanism in ``mechanisms``: plan with both.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> plan = FramePlan({"a": [0, 1], "b": ["x", "y"]}, 2, ["a", "b"], chances=[3, 1])
+        >>> plan.asked_fraction("a")
+        0.75
+        >>> people = round(2000 * plan.asked_fraction("a"))
+        >>> round(rr.planning.half_width(people, 0.2, plan.mechanisms["a"]), 3)
+        0.03
+        """
+        held = [number for _, number in self._asking(names)]
+        return math.fsum(held) / math.fsum(self.chances)
+
+    def _asking(self, names: Iterable[Hashable]) -> list[tuple[int, float]]:
+        """The places and chances of the parts that hold all these columns."""
+        wanted = {*names}
+        return [
+            (place, chance)
+            for place, (part, chance) in enumerate(zip(self.parts, self.chances, strict=True))
+            if wanted <= {*part}
+        ]
+
+    def variances(self, proportion: float = 0.2) -> pd.DataFrame:
+        """The variance of each estimate times the number of all rows, and of a divided epsilon.
+
+        Parameters
+        ----------
+        proportion : float
+            The true proportion of a category of each column.  Tables are taken with equal cells.
+
+        Returns
+        -------
+        DataFrame
+            One row for each column and each pair that is asked: ``asked``, the chance that a row is
+            asked it; ``variance``, n times the variance of one proportion, or of one cell of the
+            table; ``divided``, the same if every row reported each column with epsilon / d, for d
+            columns.
+
+        Examples
+        --------
+        >>> plan = FramePlan({name: [0, 1, 2, 3] for name in "abc"}, 1, list("abc"))
+        >>> plan.variances().round(1).to_dict("records")[0]
+        {'estimate': 'a', 'asked': 0.3, 'variance': 6.0, 'divided': 22.9}
+
+        Three columns with a third of epsilon each need 3.8 times the people.
+        """
+        share = check_number(proportion, "proportion", 0.0, 1.0)
+        sizes = {name: one.k for name, one in self.categories.items()}
+        apart = {
+            name: KRR(range(k), epsilon=self.epsilon / len(sizes)) for name, k in sizes.items()
+        }
+        rows = []
+        for name, domain in self.categories.items():
+            found = [
+                number * _variance(marginal_mechanism(domain, self.part_mechanisms[place]), share)
+                for place, number in self._asking([name])
+            ]  # the mean of all reports counts each part as often as it is asked
+            asked = self.asked_fraction(name)
+            total = math.fsum(found) / math.fsum(self.chances) / asked**2
+            rows.append((label(name), asked, total, _variance(apart[name], share)))
+        for text, part, made in zip(self.labels, self.parts, self.part_mechanisms, strict=True):
+            if len(part) == 2:
+                each = [
+                    _variance(apart[name], 1 / sizes[name]) + sizes[name] ** -2 for name in part
+                ]
+                asked, cell = self.asked_fraction(*part), 1 / made.k
+                divided = math.prod(each) - cell**2
+                rows.append((text, asked, _variance(made, cell) / asked, divided))
+        return pd.DataFrame(rows, columns=["estimate", "asked", "variance", "divided"])
 
     @property
     def document(self) -> dict[str, Any]:
@@ -387,6 +473,13 @@ class FrameRelease(Unpicklable):
                 joint, made[name][mine] = np.divmod(joint, self.plan.categories[name].k)
                 unasked[name][mine] = False
         return {name: (codes, np.flatnonzero(unasked[name])) for name, codes in made.items()}
+
+
+def _variance(mechanism: Mechanism, proportion: float) -> float:
+    """The variance of one debiased report of a k-RR, for a category with this proportion."""
+    shares = np.full(mechanism.k, (1 - proportion) / (mechanism.k - 1))
+    shares[0] = proportion
+    return float(report_variance(mechanism.channel, shares, "population")[0])
 
 
 def _public_column(like: Column, chosen: Codes, plan: FramePlan) -> Any:
