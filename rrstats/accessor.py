@@ -17,7 +17,13 @@ import pandas as pd
 
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, MetadataError
-from rrstats.estimation.analysis_columns import as_pairs, sample_column, variables
+from rrstats.estimation.analysis_columns import (
+    as_pairs,
+    row_rates,
+    sample_column,
+    variable,
+    variables,
+)
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimate import estimate
@@ -240,6 +246,7 @@ class FrameAccessor:
         values: Hashable,
         by: Any,
         mechanism: Any = None,
+        prob: Any = None,
         *,
         group: Hashable = None,
         weights: Hashable = None,
@@ -252,8 +259,9 @@ class FrameAccessor:
         ----------
         values, by, group, weights : hashable
             Column names, as for `rrstats.means`.
-        mechanism : Mechanism, optional
-            The mechanism of ``by``; needed only if the frame does not record it.
+        mechanism, prob : optional
+            The mechanism of ``by``, or its categories and prob; needed only if the frame does not
+            record it.  Where prob differs by row it is the name of a column.
         target, missing
             As for `rrstats.means`.
 
@@ -270,29 +278,18 @@ class FrameAccessor:
         >>> df.rr.means("age", "vote", rrstats.KRR(["yes", "no"], 0.9)).n
         100
         """
-        names = by if isinstance(by, list) else [by]
-        made, data = self._mechanisms_of(mechanism), self._data
-        if len(names) == 1:
-            group = sample_column(data.attrs, names[0], group)
-        elif made is None:  # the reports of a plan's pair are tuples
-            pairs = as_pairs(variables(data, names, group=group, pairs=True))
-            if pairs[0].pair is not None:
-                made, data = pairs[0].pair[1], data.dropna(subset=names)  # rows that were asked
-        return means(
-            column_of(data, values),
-            reports_in(data, names),
-            made,
-            group=None if group is None else column_of(data, group),
-            weights=None if weights is None else column_of(data, weights),
-            target=target,
-            missing=missing,
+        made = mechanism, prob, group
+        found: Means = self._of_groups(
+            means, values, by, made, weights, target=target, missing=missing
         )
+        return found
 
     def quantiles(
         self,
         values: Hashable,
         by: Any,
         mechanism: Any = None,
+        prob: Any = None,
         *,
         probs: float | Sequence[float] = (0.25, 0.5, 0.75),
         group: Hashable = None,
@@ -305,8 +302,9 @@ class FrameAccessor:
         ----------
         values, by, group, weights : hashable
             Column names, as for `rrstats.quantiles`.
-        mechanism : Mechanism, optional
-            The mechanism of ``by``; needed only if the frame does not record it.
+        mechanism, prob : optional
+            The mechanism of ``by``, or its categories and prob; needed only if the frame does not
+            record it.  Where prob differs by row it is the name of a column.
         probs, target
             As for `rrstats.quantiles`.
 
@@ -322,15 +320,35 @@ class FrameAccessor:
         >>> df.rr.quantiles("age", "vote", rrstats.KRR(["yes", "no"], 0.9), probs=0.5).n
         100
         """
-        return quantiles(
-            column_of(self._data, values),
-            reports_in(self._data, by if isinstance(by, list) else [by]),
-            self._mechanisms_of(mechanism),
-            probs=probs,
-            group=None if group is None else column_of(self._data, group),
-            weights=None if weights is None else column_of(self._data, weights),
-            target=target,
+        made = mechanism, prob, group
+        found: Quantiles = self._of_groups(
+            quantiles, values, by, made, weights, probs=probs, target=target
         )
+        return found
+
+    def _of_groups(
+        self,
+        function: Callable[..., Any],
+        values: Hashable,
+        by: Any,
+        made: tuple[Any, Any, Any],
+        weights: Hashable,
+        **options: Any,
+    ) -> Any:
+        """Means or quantiles of columns; made : the mechanism of ``by``, its prob and group."""
+        names, (mechanism, prob, group) = by if isinstance(by, list) else [by], made
+        mechanism, data, rates = self._mechanisms_of(mechanism), self._data, (prob, None)
+        if len(names) == 1:
+            group = sample_column(data.attrs, names[0], group)
+            rates = row_rates(data, names[0], prob)
+        elif mechanism is None:  # the reports of a plan's pair are tuples
+            pairs = as_pairs(variables(data, names, group=group, pairs=True))
+            if pairs[0].pair is not None:
+                mechanism, data = pairs[0].pair[1], data.dropna(subset=names)  # that were asked
+        labels = None if group is None else column_of(data, group)
+        reports = variable(reports_in(data, names), mechanism, *rates, group=labels)
+        given = None if weights is None else column_of(data, weights)
+        return function(column_of(data, values), reports, weights=given, **options)
 
     logit = _of_formula(logit)
     linear = _of_formula(linear)

@@ -259,6 +259,8 @@ def test_models_use_the_rows_that_were_asked(survey):
     whole.attrs = survey.attrs
     pairs = [
         (whole.rr.means("pay", "c").means, alone.rr.means("pay", "c", made["c"]).means),
+        (whole.rr.quantiles("pay", "c").quantiles,
+         alone.rr.quantiles("pay", "c", made["c"]).quantiles),
         (whole.rr.crosstab("c", "region", missing="raise").covariance,
          alone.rr.crosstab("c", "region", mechanisms=made).covariance),
         (whole.rr.linear("pay ~ c").params, alone.rr.linear("pay ~ c", covariates=made).params),
@@ -272,7 +274,8 @@ def test_models_use_the_rows_that_were_asked(survey):
     lost = whole.assign(pay=whole["pay"].where(whole.index % 7 > 0))
     lost.attrs = survey.attrs
     asked = lost.loc[lost["a"].notna()]
-    assert lost.rr.means("pay", "a").n_missing == asked["pay"].isna().sum()
+    for found in (lost.rr.means("pay", "a"), lost.rr.quantiles("pay", "a")):
+        assert found.n_missing == asked["pay"].isna().sum()
     with pytest.raises(rr.errors.ArgumentValueError, match=f"{asked['pay'].isna().sum()} in cov"):
         lost.rr.logit("a ~ pay")
     dropped = [frame.rr.logit("a ~ pay", missing="drop").params for frame in (lost, asked)]

@@ -73,22 +73,43 @@ def test_the_page_of_mdn_by_hand():
     assert [100, 200, 400] == found.quantiles[1].tolist()
 
 
-@pytest.mark.parametrize("rates", [[0.4994798], [0.4994798, 0.25, 0.0, 0.6]], ids=["one", "by row"])
+@pytest.mark.parametrize("rates", [[0.4994798], [0.4994798, 0.25, 0.6], [0.4994798, 0.25, 0.0]])
 @pytest.mark.parametrize("digits", [3, -2])
 def test_means_and_percentiles_are_those_of_mdn_to_the_digit(rates, digits):
-    """Both levels, at one rate and at a rate in each record, with ties too."""
+    """Both levels, at one rate, at a rate by row and at one that may be 0, with ties too."""
     percentiles, rng = (1, 10, 25, 50, 75, 90, 99), np.random.default_rng(7)
     for _ in range(4):
         durations, own = rng.gamma(4, 200, 150).round(digits), rng.choice(rates, 150).tolist()
         told = rng.choice(LEVELS, 150).tolist()
-        rows = [rr.KRR(LEVELS, 1 - p / 2) if p else surveys.direct(LEVELS) for p in own]
-        average = _quiet(durations, told, rows, ask=rr.means).means
-        found = _quiet(durations, told, rows, probs=[q / 100 for q in percentiles])
+        made = [LEVELS, 1 - np.array(own) / 2 if len(rates) > 1 else 1 - rates[0] / 2]
+        if 0 in rates:
+            made = [[rr.KRR(LEVELS, 1 - p / 2) if p else surveys.direct(LEVELS) for p in own]]
+        average = _quiet(durations, told, *made, ask=rr.means).means
+        found = _quiet(durations, told, *made, probs=[q / 100 for q in percentiles])
         for j, group in enumerate(found.categories):
             records = zip(durations.tolist(), told, own, strict=True)
             mean, exact = _mdn(records, group, percentiles)
             assert mean == pytest.approx(average[j], rel=1e-12)
             assert exact == pytest.approx(found.interpolated[j].tolist(), rel=1e-12)
+
+
+def test_rates_by_row_in_a_frame_are_those_of_a_column_of_mechanisms():
+    """Intervals too; a missing report is left out, a prob of 1/2 is refused with the count."""
+    rng, n = np.random.default_rng(4), 400
+    told = rng.choice([*LEVELS, None], n, p=[0.4, 0.5, 0.1])
+    frame = pd.DataFrame({"p": rng.choice([0.6, 0.7, 0.9], n), "v": told, "d": rng.gamma(4, 2, n)})
+    designs = [rr.KRR(LEVELS, p) for p in frame["p"]]
+    for name in ("quantiles", "means"):
+        ours = getattr(frame.rr, name)("d", "v", LEVELS, "p")
+        plain = getattr(rr, name)(frame["d"], frame["v"], designs)
+        left_out = ["naive"]  # no cells in common
+        pd.testing.assert_frame_equal(
+            plain.to_frame().drop(columns=left_out), ours.to_frame().drop(columns=left_out)
+        )
+        assert (told == None).sum() == ours.n_missing  # noqa: E711
+        frame["half"] = np.where(np.arange(n) < 3, 0.5, 0.8)
+        with pytest.raises(errors.NotIdentifiableError, match=f"of {n} reports carry no inf"):
+            getattr(frame.rr, name)("d", "v", LEVELS, "half")
 
 
 @pytest.mark.parametrize("name", ["coin", "three", "matrix"])

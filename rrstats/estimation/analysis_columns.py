@@ -160,6 +160,11 @@ class Variable(ReportModel):
         """True where the column holds reports."""
         return self.mechanism is not None
 
+    @property
+    def has_cells(self) -> bool:
+        """True where each row falls into one cell of a common channel; others have scores."""
+        return not isinstance(self.mechanism, KRRByRow) and self.is_multinomial
+
     def read(self, part: slice) -> Encoded:
         """The reports of some rows, coded."""
         return self.reader(self.cells[part])

@@ -77,7 +77,7 @@ def sums_of(
     """Sums over the rows that are not left out, and naive means."""
     parts: Any
     naive = np.full(grouped.k, np.nan)
-    if grouped.is_multinomial:
+    if grouped.has_cells:
         parts, naive = _by_cell(grouped, y, w, out)
     else:
         parts = _by_row(grouped, y, w, out)
@@ -130,14 +130,25 @@ def _by_cell(
 
 
 def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> Iterator[Any]:
-    """The same by row, in blocks, for reports that name several groups."""
+    """The same by row, in blocks, for reports without common cells."""
     rows = max(min(BLOCK_ROWS, (1 << 22) // grouped.k), 1)
     for part in blocks(max(grouped.rows, 1), rows):
-        scores = grouped.scores(part)
+        scores = row_scores(grouped, part)
         kept = ~(out[part] | np.isnan(scores[:, 0]))
         ones = np.ones((1, int(kept.sum())))
         weight = ones[0] if w is None else w[part][kept]
         yield ones[0], _terms(y[part][kept], weight), scores[kept], ones
+
+
+def row_scores(grouped: Variable, part: slice) -> Floats:
+    """(rows, k) scores of some rows; raises if a report carries no information."""
+    scores = grouped.scores(part)
+    if lost := int(np.isinf(scores).any(axis=1).sum()):
+        raise NotIdentifiableError(
+            f"{lost} of {len(scores)} reports carry no information: their prob is 1/{grouped.k}; "
+            "leave these rows out"
+        )
+    return scores
 
 
 def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, NDArray[np.intp]]:
@@ -483,9 +494,9 @@ def means(
     values: Any,
     reports: Any,
     mechanism: Any = None,
-    prob: float | None = None,
+    prob: Any = None,
     *,
-    epsilon: float | None = None,
+    epsilon: Any = None,
     group: Any = None,
     weights: Any = None,
     target: str = "population",
@@ -500,7 +511,7 @@ def means(
     reports : array-like of shape (n,)
         Reports of the group.
     mechanism, prob, epsilon, group : optional
-        As for `rrstats.estimate`.
+        As for `rrstats.estimate`; prob or epsilon may be an array with one number for each row.
     weights : array-like of shape (n,), optional
         Sampling weights, not negative.
     target : {"population", "rows"}

@@ -20,8 +20,14 @@ from rrstats._checks import check_level, check_probability
 from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.errors import LowPrecisionWarning, warn
-from rrstats.estimation.analysis_columns import Variable, blocks, refuse_reports, variable
-from rrstats.estimation.means import usable
+from rrstats.estimation.analysis_columns import (
+    Variable,
+    blocks,
+    not_asked,
+    refuse_reports,
+    variable,
+)
+from rrstats.estimation.means import row_scores, usable
 from rrstats.estimation.result import FORMATS, Result, long_frame, place_of, proportion_rows
 from rrstats.inference.contrasts import Interval, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
@@ -80,7 +86,7 @@ def _sorted(grouped: Variable, y: Floats, w: Floats | None, out: NDArray[np.bool
 def _scores(rows: SortedRows) -> Iterator[Floats]:
     """(n,) the sorted scores of each group in turn."""
     grouped = rows.grouped
-    if grouped.is_multinomial:
+    if grouped.has_cells:
         codes = grouped.codes()[rows.order]
         yield from (column[codes] for column in grouped.score_table.T.copy())
         return
@@ -88,7 +94,7 @@ def _scores(rows: SortedRows) -> Iterator[Floats]:
     for start in range(0, grouped.k, width):
         held = np.empty((min(width, grouped.k - start), grouped.rows))
         for part in blocks(grouped.rows, max(_MOST_SCORES // (8 * grouped.k), 1)):
-            held[:, part] = grouped.scores(part)[:, start : start + width].T
+            held[:, part] = row_scores(grouped, part)[:, start : start + width].T
         yield from (column[rows.order] for column in held)
 
 
@@ -369,7 +375,7 @@ def quantiles(
     by : array-like of shape (n,)
         Reports of the group.
     mechanism, prob, group : optional
-        As for `rrstats.estimate`.
+        As for `rrstats.estimate`; prob may be an array with one number for each row.
     probs : float or sequence of p floats
         Probabilities of the quantiles in (0, 1): 0.5 is the median.
     weights : array-like of shape (n,), optional
@@ -428,12 +434,13 @@ def quantiles(
     refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
     y, w, out = usable(values, weights, grouped.rows)
     rows = _sorted(grouped, y, w, out | grouped.missing())
+    asked_rows = grouped.rows - int(not_asked([grouped], grouped.rows).sum())
     sizes, effective_n, points, ends = _estimates(rows, asked, target, _LEVEL)
     found = Quantiles(
         categories=grouped.categories,
         probs=asked,
         n=len(rows.order),
-        n_missing=grouped.rows - len(rows.order),
+        n_missing=asked_rows - len(rows.order),
         target=target,
         quantiles=fixed(points[0]),
         interpolated=fixed(points[1]),
@@ -467,7 +474,7 @@ def _naive(rows: SortedRows, probs: Sequence[float]) -> Floats:
     """(k, p) quantiles by reported group."""
     grouped = rows.grouped
     found = np.full((grouped.k, len(probs)), np.nan)
-    if not grouped.is_multinomial:
+    if not grouped.has_cells:
         return found
     ones, codes = np.eye(grouped.m), grouped.codes()[rows.order]
     named = ones if grouped.channel is None else grouped.channel.support_counts(ones)
