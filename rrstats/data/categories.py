@@ -18,8 +18,9 @@ import datetime
 import hashlib
 import json
 import math
+import numbers
 import unicodedata
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice, pairwise
@@ -29,7 +30,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import cut
+from rrstats._checks import check_numbers, cut
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
 Codes = NDArray[Any]
@@ -324,6 +325,23 @@ class Categories:
             return self.value_codes.get(_comparable(value), self.k)
         except Exception:  # an answer may be unhashable, or raise when compared: unknown
             return self.k
+
+
+def category_numbers(values: Any, labels: Sequence[Hashable], name: str) -> NDArray[np.float64]:
+    """(k,) the number of each category: by category, in their order, or None for themselves."""
+    known, given = Categories(labels), list[Any](labels)
+    if isinstance(values, Mapping):
+        by_code = {known.code(category): number for category, number in values.items()}
+        given = [by_code.get(code) for code in range(known.k)]
+        given += [None] * (len(by_code) > known.k or max(by_code, default=0) >= known.k)
+    elif values is not None:
+        given = check_numbers(values, name, size=known.k).tolist()
+    if not all(isinstance(one, numbers.Real) for one in given):
+        raise ArgumentTypeError(
+            f"{name} must map each category, and no other, to its number, unless the categories "
+            f"are numbers; the categories are {known.describe()}"
+        )
+    return check_numbers([float(one) for one in given], name)
 
 
 def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:

@@ -694,10 +694,12 @@ def _mixed(counts: Floats, sizes: NDArray[Any], rates: BinomialRates, level: flo
     return hull(cut_to_unit(found), cut_to_unit(Interval(part @ own - low, part @ own + high)))
 
 
-def most_likely(channel: Channel, counts: NDArray[Any]) -> Floats:
-    """(classes,) maximum likelihood proportions inside the simplex."""
+def most_likely(channel: Channel, counts: NDArray[Any], *, smoothing: bool = False) -> Floats:
+    """(classes,) maximum likelihood proportions inside the simplex, or those of smoothed EM."""
     check_possible(channel, counts)
     channel.solve(np.zeros(len(channel.samples)))  # raises for reports without information
+    if smoothing:
+        return likelihood.smoothed(transition_matrix(channel), np.asarray(counts, np.float64))
     if isinstance(channel, KRRChannel) and channel.gap > 0:
         return _krr_most_likely(channel, np.asarray(counts, dtype=np.float64))
     return likelihood.most_likely(transition_matrix(channel), counts)

@@ -8,7 +8,6 @@ effective sample size.  They are wider where the variance rests on few clusters 
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,10 +17,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance, check_level, check_one_of, check_proportions
+from rrstats._checks import check_bool, check_instance, check_level, check_one_of, check_proportions
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
-from rrstats.data.categories import Categories
+from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -61,6 +60,7 @@ from rrstats.mechanisms.channel import (
     BinomialRates,
     check_target,
     fixed,
+    has_latent_classes,
     recode_matrix,
     transition_matrix,
 )
@@ -472,12 +472,20 @@ class Estimate(Result):
                 f"counts of {what} have no likelihood; project() gives proportions in [0, 1]"
             )
 
-    def mle(self) -> ConstrainedProportions:
+    def mle(self, *, smoothing: bool = False) -> ConstrainedProportions:
         """Maximum likelihood proportions inside the simplex: in closed form for k-RR.
 
         In one sample with as many reports as categories they equal the unbiased proportions where
         those are inside.  They are better for a displayed table and for the whole distribution, and
         biased for the largest and the rare categories.
+
+        Parameters
+        ----------
+        smoothing : bool
+            Smooth each step of EM over neighbouring categories (weights 1/4, 1/2, 1/4), for a
+            smooth distribution over many ordered brackets.  It is biased towards flat: with few
+            brackets (11, say), peaks or gaps it is worse than the maximum, with any number of
+            reports.
 
         Returns
         -------
@@ -486,14 +494,24 @@ class Estimate(Result):
         Raises
         ------
         ArgumentValueError
-            Reports name several categories, or the sample has a design.
+            Reports name several categories, or the sample has a design; smoothing of a design with
+            latent classes.
+
+        References
+        ----------
+        Li, Wang, Lopuhaa-Zwakenberg, Skoric and Li (2020), for smoothing.
         """
-        found = self.proportions  # may raise NotIdentifiableError
+        found, name = self.proportions, "maximum likelihood"  # may raise NotIdentifiableError
         self._check_likelihood()
+        channel = self.mechanism.channel
+        if check_bool(smoothing, "smoothing"):
+            name = "EM with smoothing"
+            if has_latent_classes(channel):
+                raise ArgumentValueError("smoothing needs ordered categories, not latent classes")
         if self.n:
-            channel = self.mechanism.channel
-            found = recode_matrix(channel) @ arrays.most_likely(channel, self.reported)
-        return ConstrainedProportions(self.categories, found, self.n, "maximum likelihood")
+            likely = arrays.most_likely(channel, self.reported, smoothing=smoothing)
+            found = recode_matrix(channel) @ likely
+        return ConstrainedProportions(self.categories, found, self.n, name)
 
     def project(self) -> ConstrainedProportions:
         """The proportions inside the simplex that are nearest to the unbiased ones (Euclidean).
@@ -806,14 +824,15 @@ class Estimate(Result):
         return survey.scored(size * self._shrinkage(level, self.df))
 
     def mean(
-        self, values: Mapping[Any, float] | None = None, *, level: float = 0.95
+        self, values: Mapping[Any, float] | Sequence[float] | None = None, *, level: float = 0.95
     ) -> MeanEstimate:
         """The mean of a number that each category stands for, for example of a privatized 0/1.
 
         Parameters
         ----------
-        values : mapping, optional
-            From category to number; by default the categories, which must be numbers themselves.
+        values : mapping or sequence of k floats, optional
+            From category to number, or the numbers (scores) in the order of the categories; by
+            default the categories, which must be numbers themselves.
         level : float
             Confidence.
 
@@ -837,7 +856,8 @@ class Estimate(Result):
         >>> round(found.mean, 3), round(found.std_error, 3)
         (0.22, 0.03)
         """
-        number, level = self._numbers(values), check_level(level)
+        level = check_level(level)
+        number = category_numbers(values, self.categories, "values")
         least, most = float(number.min()), float(number.max())
         # Numbers on a scale from 0 to 1, so that rules for intervals of proportions apply.
         scale = (number - least) / ((most - least) or 1.0)
@@ -862,19 +882,6 @@ class Estimate(Result):
             both = mean_interval((scale @ scores)[None], counts, samples, level)
             ends = Interval(float(both.low[0]), float(both.high[0]))
         return widen_outside(found, margin, ends)
-
-    def _numbers(self, values: Mapping[Any, float] | None) -> Floats:
-        """(k,) the number that each category stands for; by default itself."""
-        given: Any = self.categories
-        if values is not None:
-            known = {self.code_of(category): number for category, number in values.items()}
-            given = [known.get(code) for code in range(self.k)]
-        if not all(isinstance(one, numbers.Real) for one in given):
-            raise ArgumentTypeError(
-                "values must map each category to its number, unless the categories are numbers; "
-                f"the categories are {self._answers.describe()}"
-            )
-        return np.array([float(one) for one in given])
 
     # -- one category ----------------------------------------------------------------------
 

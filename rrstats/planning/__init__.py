@@ -9,10 +9,11 @@ Each function answers one question; for a table or a plot of several values use 
 - variance relative to a direct question: `design_effect`; proportion of liars above which
   randomized response has the smaller error: `break_even`
 - survey designs at one epsilon: `at_epsilon`; mechanisms for many categories: `recommend`
+- the matrix for a question (proportions, a mean, a distribution over brackets): `design`
 - effect of one report, or of a few attackers, on an estimate: `influence`, `worst_case_bias`
 
 Each function takes a mechanism, or categories (or only their number, 2 by default) with ``prob`` or
-``epsilon``.  `precision` has widths, `power` tests, and `compare` the rest.
+``epsilon``.  `precision` has widths, `power` tests, `designs` matrices, and `compare` the rest.
 """
 
 from rrstats.planning.compare import (
@@ -23,12 +24,14 @@ from rrstats.planning.compare import (
     recommend,
     worst_case_bias,
 )
+from rrstats.planning.designs import design
 from rrstats.planning.power import detectable, people_for_power, power
 from rrstats.planning.precision import half_width, least_epsilon, people
 
 __all__ = [
     "at_epsilon",
     "break_even",
+    "design",
     "design_effect",
     "detectable",
     "half_width",

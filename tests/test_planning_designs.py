@@ -1,0 +1,298 @@
+"""Matrices made for a question: their tables, their privacy, and the estimates from them."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from fractions import Fraction
+
+import chance
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+from scipy import stats
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning
+from rrstats.mechanisms import from_dict
+from rrstats.planning import design
+
+QUESTIONS = ("proportions", "mean", "distribution")
+
+
+def exact(m):
+    """The exact matrix of the stored numbers: each column divided by its sum."""
+    columns = [[Fraction(x) for x in column] for column in zip(*m.matrix, strict=True)]
+    columns = [[x / sum(column) for x in column] for column in columns]
+    return list(zip(*columns, strict=True))
+
+
+def values(m, scores):
+    """The number that each report stands for."""
+    return scores @ m.channel.left_inverse
+
+
+def variance(m, scores, prior=None):
+    """n Var of the mean, and the variances of the value at each true answer."""
+    matrix, value = m.channel.matrix, values(m, scores)
+    rates = matrix.mean(axis=1) if prior is None else matrix @ prior
+    return rates @ value**2 - (rates @ value) ** 2, value**2 @ matrix - scores**2
+
+
+# -- the mean ------------------------------------------------------------------------------------
+
+# n Var of the mean of scores from -1 to 1, uniform answers: k-RR, Duchi's mechanism, the piecewise
+# mechanism, and the matrix.
+MEANS = {
+    (5, 1): (7.64, 4.68, 4.95, 4.47),
+    (5, 2): (1.59, 1.72, 1.44, 1.30),
+    (11, 0.5): (129, 16.7, 19.5, 16.4),
+    (11, 1): (21.9, 4.68, 4.70, 4.32),
+    (11, 2): (2.96, 1.72, 1.28, 1.20),
+    (11, 4): (0.58, 1.08, 0.55, 0.51),
+}
+
+
+@pytest.mark.parametrize(("k", "epsilon"), MEANS)
+def test_the_variance_of_the_mean_is_that_of_the_table(k, epsilon):
+    """Also in the standard error of `Estimate.mean`; the other columns by their formulas."""
+    scores, e = np.linspace(-1, 1, k), math.exp(epsilon)
+    square, root = (scores**2).mean(), math.exp(epsilon / 2)
+    krr = square * ((e + k - 1) / (e - 1)) ** 2
+    duchi = ((e + 1) / (e - 1)) ** 2
+    piecewise = square * (1 + 1 / (root - 1)) + (root + 3) / (3 * (root - 1) ** 2)
+    m = design(k, epsilon, "mean", scores)
+    counts = (1e7 * m.channel.matrix.mean(axis=1)).round().astype(int)
+    mean = rr.estimate(rr.Tally.from_counts(counts, m)).mean(scores)
+    assert MEANS[k, epsilon] == pytest.approx(
+        (krr, duchi, piecewise, counts.sum() * mean.std_error**2), rel=0.02
+    )
+    assert mean.mean == pytest.approx(0, abs=1e-6)
+    assert variance(m, scores)[0] == pytest.approx(counts.sum() * mean.std_error**2, rel=1e-5)
+    # Duchi's extremes alone, and a grid of thrice the width, are no better.
+    assert variance(m, scores)[0] < min(krr, duchi, piecewise)
+
+
+CASES = [
+    (k, epsilon, question, prior)
+    for k in (2, 3, 6)
+    for epsilon in (1e-4, 0.049, 0.05, 0.3, math.log(3), 2.5, 6, 13, 30)
+    for question, prior in [
+        *((question, None) for question in QUESTIONS),
+        ("mean", "worst-case"),
+        ("mean", [0.4, *[0.6 / (k - 1)] * (k - 1)]),
+    ]
+]
+
+
+def test_the_certified_epsilon_is_at_most_the_one_asked():
+    """By exact fractions of the stored numbers, after a round trip of the document; hardly less."""
+    for k, epsilon, question, prior in CASES:
+        scores = np.arange(k) ** 1.5 if question == "mean" else None
+        m = from_dict(json.loads(json.dumps(design(k, epsilon, question, scores, prior).to_dict())))
+        ratio = max(max(row) / min(row) for row in exact(m))
+        assert ratio == m.channel.max_likelihood_ratio
+        assert m.epsilon <= epsilon, (k, epsilon, question, prior)
+        assert m.epsilon >= epsilon * (1 - 1e-5) - 1e-8, (k, epsilon, question, prior)
+        assert ratio <= math.exp(epsilon) * (1 + 1e-13)
+
+
+def test_the_mean_is_unbiased_at_every_answer():
+    """By exact fractions of the doubles that the estimate uses: within 1e-9 of the range."""
+    for k, epsilon, question, prior in CASES:
+        if question == "mean" and epsilon > 0.01:
+            scores = np.array([1.0, 10, 0, 3, 3, 8, 8.5, 9, -1, 2, 6])[:k]  # unordered, with a tie
+            m = design(k, epsilon, "mean", scores, prior)
+            value = [Fraction(x) for x in values(m, scores)]
+            for column, score in zip(zip(*exact(m), strict=True), scores, strict=True):
+                found = sum(x * y for x, y in zip(column, value, strict=True))
+                assert abs(found - Fraction(score)) < Fraction(1, 10**8), (k, epsilon, prior)
+            assert np.linalg.matrix_rank(m.channel.matrix) == k
+            if m.channel.m != k:
+                assert np.diff(value).min() > -1e-6
+
+
+def test_the_variance_is_least_where_it_was_asked_for():
+    """At its own prior, or at the worst answer, each design is better than the other two."""
+    k, scores = 11, np.arange(11.0)
+    prior = np.array([0.3, 0.2, 0.1, *[0.05] * 8])
+    made = [design(k, 2, "mean", scores, one) for one in (None, prior, "worst-case")]
+    found = [
+        (variance(m, scores)[0], variance(m, scores, prior)[0], variance(m, scores)[1].max())
+        for m in made
+    ]
+    assert [0, 1, 2] == np.argmin(found, axis=0).tolist()
+    # The worst answers are equally bad; Duchi's worst is the score in the middle.
+    each = np.sort(variance(made[2], scores)[1])
+    assert each[-1] == pytest.approx(each[-4], rel=0.02)
+    assert each[-1] < 25 * ((math.exp(2) + 1) / (math.exp(2) - 1)) ** 2
+    named = dict(zip("abcdefghijk", prior, strict=True))
+    by_name = design(list(named), 2, "mean", dict(zip(named, scores, strict=True)), named)
+    assert by_name.matrix == made[1].matrix
+
+
+def test_a_design_for_the_mean_works_everywhere(tmp_path):
+    """Frames, groups, crosstabs, files, posteriors, field pages and single reports."""
+    m = design(range(11), 2, "mean")
+    answers = pd.DataFrame({"a": [0, 3, 7, 10] * 600, "g": ["x", "y"] * 1200})
+    frame = answers.rr.privatize({"a": m})
+    assert frame.rr.epsilon == m.epsilon <= 2
+    mean = frame.rr.estimate("a").mean()
+    assert abs(mean.mean - 5) < 5 * mean.std_error < 5 * 0.2
+    by = frame.rr.estimate("a", by="g")
+    assert by["x"].mean().mean < by["y"].mean().mean
+    with pytest.warns(LowPrecisionWarning):
+        table = frame.rr.crosstab("a", "g").to_frame()
+    assert table["proportion"].sum() == pytest.approx(1)
+    frame.rr.to_csv(tmp_path / "a.csv")
+    read = rr.files.estimate_file(tmp_path / "a.csv")["a"]
+    assert (mean.mean, mean.std_error) == (read.mean().mean, read.mean().std_error)
+    assert rr.posterior([0], m, prior=[1 / 11] * 11).probabilities.argmax() == 0
+    assert "device" in str(rr.privacy.instructions(m, "How often?"))
+    assert rr.client.report(m, 3) in range(m.channel.m)
+    assert mean.low == frame.rr.estimate("a").mean(range(11)).low
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("k", "epsilon", "prior"), [(5, 1, None), (11, 2, "worst-case")])
+def test_the_interval_of_the_mean_covers(k, epsilon, prior):
+    """At least 94.5% (95% at 1 in 1e9 of chance), for people of one answer, of two, and of all."""
+    scores = np.linspace(-1, 1, k)
+    m, rng = design(k, epsilon, "mean", scores, prior), np.random.default_rng(2)
+    for theta in (np.eye(k)[0], np.eye(k)[0] * 0.9 + np.eye(k)[-1] * 0.1, np.full(k, 1 / k)):
+        drawn = rng.multinomial(400, m.channel.matrix @ theta, size=1500)
+        ends = [rr.Estimate(rr.Tally.from_counts(one, m)).mean(scores) for one in drawn]
+        hits = sum(end.low <= theta @ scores <= end.high for end in ends)
+        chance.assert_at_least(hits, len(ends), 0.945)
+
+
+# -- proportions and distributions ---------------------------------------------------------------
+
+
+def test_proportions_are_by_label_reports():
+    """k-RR to the last digit; for many categories Hadamard response, with the smaller variance."""
+    for k, epsilon in [(2, 1), (5, 1), (11, 2), (32, 3)]:
+        krr = rr.KRR(range(k), epsilon=epsilon)
+        assert tuple(map(tuple, exact(design(k, epsilon)))) == krr.channel.entries
+    m, krr = design(32, 1), rr.KRR(range(32), epsilon=1)
+    theta = np.full(32, 1 / 32)
+    mean = [np.trace(one.channel.covariance(theta, "population")) / 32 for one in (m, krr)]
+    e = math.exp(1)
+    # Absent and equally common categories differ only by the variance of the sample.
+    assert mean[0] == pytest.approx(((e + 1) / (e - 1)) ** 2, rel=0.05)
+    assert mean[0] < mean[1] / 2
+    assert {max(row) / min(row) for row in exact(m)} == {1, m.channel.max_likelihood_ratio}
+
+
+def test_the_square_wave_is_exact():
+    """Entries by the formula, brackets beyond both ends, and k-RR where it reaches none."""
+    found = [design(k, e, "distribution").channel.m - k for k, e in [(32, 1), (32, 2), (11, 3)]]
+    assert [16, 8, 2] == found  # twice 32 b for b = 0.2562 and 0.1296; 11 b = 0.97
+    for k, e in [(5, 3), (11, 4)]:
+        krr = rr.KRR(range(k), epsilon=e)
+        assert tuple(map(tuple, exact(design(k, e, "distribution")))) == krr.channel.entries
+    m = design(8, 1, "distribution")
+    ratio, b = m.channel.max_likelihood_ratio, 2
+    assert m.report_space.categories == tuple(range(-b, 8 + b))
+    for report, row in zip(m.report_space.categories, exact(m), strict=True):
+        for truth, x in enumerate(row):
+            assert x == (ratio if abs(report - truth) <= b else 1) / (
+                (2 * b + 1) * (ratio - 1) + 12
+            )
+
+
+def test_smoothing_is_a_fixed_point_and_never_the_default():
+    """The equation of EMS holds; with exact rates the maximum is the truth, which it is not."""
+    k, m = 11, design(11, 1, "distribution")
+    theta = np.diff(stats.beta(5, 2).cdf(np.linspace(0, 1, k + 1)))
+    counts = (1e12 * m.channel.matrix @ theta).round().astype(int)
+    est = rr.estimate(rr.Tally.from_counts(counts, m))
+    plain, smooth = est.mle().proportions, est.mle(smoothing=True).proportions
+    step = smooth * (counts / counts.sum() / (m.channel.matrix @ smooth) @ m.channel.matrix)
+    inner = np.pad(step, 1)
+    again = inner[:-2] / 4 + inner[1:-1] / 2 + inner[2:] / 4
+    again[[0, 1, -2, -1]] += np.array([2 * step[0], step[0], step[-1], 2 * step[-1]]) / 12
+    assert smooth == pytest.approx(again / again.sum(), abs=1e-8)
+    assert smooth.sum() == pytest.approx(1)
+    assert plain == pytest.approx(theta, abs=1e-4)
+    assert abs(np.cumsum(smooth - theta)).sum() / k > 0.04
+    assert est.mle(smoothing=True).method == "EM with smoothing"
+    assert np.isnan(
+        rr.Estimate(rr.Tally.from_counts(0 * counts, m)).mle(smoothing=True)["0"]
+        if 0
+        else rr.Estimate(rr.Tally.from_counts(0 * counts, m)).mle().proportions
+    ).all()
+
+
+# Mean distance W1 on [0, 1] from Beta(5, 2) in 32 brackets, 5,000 people.
+DISTANCES = {1: (0.088, 0.048, 0.024), 2: (0.027, 0.021, 0.010)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("epsilon", DISTANCES)
+def test_the_distances_of_distributions_are_those_of_the_table(epsilon):
+    """k-RR, subset selection and the square wave with smoothing, 300 surveys: within 10%."""
+    k, n, rng = 32, 5000, np.random.default_rng(3)
+    theta = np.diff(stats.beta(5, 2).cdf(np.linspace(0, 1, k + 1)))
+    krr, subset = rr.KRR(range(k), epsilon=epsilon), rr.SubsetSelection(range(k), epsilon=epsilon)
+    wave, found = design(k, epsilon, "distribution"), []
+    for seed in range(300):
+        answers = rng.choice(k, n, p=theta)
+        kept = [rr.estimate(rr.simulate(answers, m, seed=seed), m) for m in (krr, subset, wave)]
+        shares = kept[0].mle(), kept[1], kept[2].mle(smoothing=True)
+        found.append([abs(np.cumsum(one.proportions - theta)).sum() / k for one in shares])
+    assert DISTANCES[epsilon] == pytest.approx(np.mean(found, axis=0), rel=0.1)
+
+
+# -- bad input -----------------------------------------------------------------------------------
+
+WRONG = [
+    ({"epsilon": 1e-7}, "epsilon must be at least 1e-05"),
+    ({"epsilon": 800.0}, "the largest possible is"),
+    ({"epsilon": math.nan}, "epsilon"),
+    ({"question": "median"}, "question must be one of"),
+    ({"scores": [1, 2]}, "scores must have 3 numbers"),
+    ({"scores": [1, 2, math.inf]}, "scores must be finite"),
+    ({"scores": [2, 2, 2]}, "scores must differ"),
+    ({"scores": {"a": 1, "b": 2}}, "scores must map each category"),
+    ({"scores": {"a": 1, "b": 2, "c": 3, "d": 4}}, "scores must map each category"),
+    ({}, "scores must map each category"),
+    ({"scores": [1, 2, 3], "prior": [0.5, 0.5]}, "prior must have 3 numbers"),
+    ({"scores": [1, 2, 3], "prior": [0.5, 0.6, 0.1]}, "prior must sum to 1"),
+    ({"scores": [1, 2, 3], "prior": [-0.5, 1, 0.5]}, "prior must be finite numbers of at least 0"),
+    ({"scores": [1, 2, 3], "prior": "worst"}, "prior"),
+    (
+        {"scores": [1, 2, 3], "question": "proportions"},
+        "scores and prior belong to question 'mean'",
+    ),
+    (
+        {"prior": [1, 0, 0], "question": "distribution"},
+        "scores and prior belong to question 'mean'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("wrong", "match"), WRONG)
+def test_wrong_arguments_are_named(wrong, match):
+    """The argument, the rule and what was found."""
+    given = {"categories": list("abc"), "epsilon": 1.0, "question": "mean"} | wrong
+    with pytest.raises((ArgumentValueError, ArgumentTypeError), match=match):
+        design(**given)
+
+
+def test_a_programme_that_fails_says_what_is_possible(monkeypatch):
+    """The solver's message, what was asked, and what to do."""
+    ended = scipy.optimize.OptimizeResult(success=False, message="out of time")
+    monkeypatch.setattr(scipy.optimize, "linprog", lambda *_, **__: ended)
+    with pytest.raises(ArgumentValueError, match=r"of 5 scores at epsilon 1: .*'out of time'; use"):
+        design(5, 1, "mean")
+
+
+def test_32_categories_are_solved_in_time():
+    """Each question in under 5 seconds (here a fifth of that)."""
+    begin = time.perf_counter()
+    for question in QUESTIONS:
+        design(32, 1, question)
+    assert time.perf_counter() - begin < 5
