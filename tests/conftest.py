@@ -1,7 +1,5 @@
 """For all tests: signals as a terminal gives them, and no deadline for examples of hypothesis."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 

@@ -5,8 +5,6 @@ privatize `rr.files.privatize_file` under words that keep every known answer: wh
           test is that all else stays as it is
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """``df.rr`` and ``s.rr``: the public functions on frames and columns."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import pickle

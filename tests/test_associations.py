@@ -1,7 +1,5 @@
 """Association between columns once the noise is taken out."""
 
-from __future__ import annotations
-
 import itertools
 
 import chance

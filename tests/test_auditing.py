@@ -1,7 +1,5 @@
 """The audit catches planted faults, lets right functions pass, and says what it cannot see."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import math

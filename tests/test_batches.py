@@ -1,7 +1,5 @@
 """Streams of Arrow batches: what the tasks of every engine run."""
 
-from __future__ import annotations
-
 import pickle
 from collections import Counter
 

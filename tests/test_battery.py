@@ -4,8 +4,6 @@ Each property is a function of one mechanism, so that `test_faults_are_caught` c
 fails for a mechanism with a planted fault.
 """
 
-from __future__ import annotations
-
 import copy
 import datetime
 import itertools

@@ -1,7 +1,5 @@
 """The benchmarks run, compare like with like, say what is absent, and time no wrong law."""
 
-from __future__ import annotations
-
 import gc
 import importlib.util
 import itertools

@@ -1,7 +1,5 @@
 """docs/client/form.html in Chromium: what it sends, what it shows, and what the reports say."""
 
-from __future__ import annotations
-
 import http.server
 import json
 import re

@@ -1,7 +1,5 @@
 """The algebra of channels: golden values, the generic matrix, and what is refused."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

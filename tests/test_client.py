@@ -1,7 +1,5 @@
 """One answer at a time: the distribution, the same work for every answer, reports as text."""
 
-from __future__ import annotations
-
 import math
 import os
 import pickle

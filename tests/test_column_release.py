@@ -1,7 +1,5 @@
 """A column privatized in parts: words go on, counts add up, policies hold, memory stays flat."""
 
-from __future__ import annotations
-
 import copy
 import os
 import pickle

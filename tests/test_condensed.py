@@ -3,8 +3,6 @@
 What engines answer is in test_engine_counting; here no engine is needed.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every container comes back as it went in, and its dtype follows from the declaration."""
 
-from __future__ import annotations
-
 import datetime
 import pickle
 import warnings

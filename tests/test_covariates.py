@@ -1,7 +1,5 @@
 """Regression on privatized covariates: exact, golden, brute force, by property, by chance."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -4,8 +4,6 @@ The grid: n in {50, 200, 1000, 10000}, true share in {0, .01, .05, .2, .5}, prob
 k in {2, 4, 10}.  Coverage is a sum of probabilities of counts, from SciPy's laws, not from ours.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

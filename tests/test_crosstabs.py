@@ -1,7 +1,5 @@
 """Joint tables of columns privatized apart and of ordinary ones."""
 
-from __future__ import annotations
-
 import itertools
 from functools import reduce
 

@@ -1,7 +1,5 @@
 """Numbers of docs/deployments.md, computed again from the parameters of each deployment."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

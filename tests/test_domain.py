@@ -1,7 +1,5 @@
 """Declared categories, and the exact code of any answer."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import enum

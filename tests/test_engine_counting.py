@@ -1,7 +1,5 @@
 """Every engine's frame counts as the same rows in pandas do, and only counts come back."""
 
-from __future__ import annotations
-
 import datetime
 from decimal import Decimal
 from functools import cache

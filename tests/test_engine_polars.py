@@ -1,7 +1,5 @@
 """Polars: a lazy frame goes once into a file, and stays lazy only under a key."""
 
-from __future__ import annotations
-
 import datetime
 import importlib
 import sys

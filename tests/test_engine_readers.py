@@ -4,8 +4,6 @@ Each reader runs in a process of its own that never imports rrstats (Spark: in i
 back every value, every type, and the document as text, by its own means.
 """
 
-from __future__ import annotations
-
 import datetime
 import json
 

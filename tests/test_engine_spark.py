@@ -1,7 +1,5 @@
 """Spark: every record is released once, whatever fails; lazily only what is the same again."""
 
-from __future__ import annotations
-
 import datetime
 import importlib
 import itertools

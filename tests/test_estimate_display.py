@@ -1,7 +1,5 @@
 """What people see of an estimate: tables, sentences, pictures."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Debiasing: published values, exact laws by enumeration, shapes, and bad input."""
 
-from __future__ import annotations
-
 import math
 import time
 from fractions import Fraction

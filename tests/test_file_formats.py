@@ -1,7 +1,5 @@
 """Each format is read and written so that only the private column changes."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

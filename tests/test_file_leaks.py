@@ -1,7 +1,5 @@
 """No true answer occurs in what is published, nor in any error: not in any byte of any file."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 from functools import partial

@@ -1,7 +1,5 @@
 """`rr.files`: whole files are privatized as asked, or not at all, and estimated from."""
 
-from __future__ import annotations
-
 import json
 import traceback
 import warnings

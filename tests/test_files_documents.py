@@ -1,7 +1,5 @@
 """What files and directories say of how they were made: found wherever it lies, and it must fit."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A released frame of pandas becomes a file that speaks for itself, and is spent once."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

@@ -3,8 +3,6 @@
 The engines here are plain functions that run tasks in this process, and misbehave as engines do.
 """
 
-from __future__ import annotations
-
 import json
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """Estimates from the reports of a frame plan: a public coin chose which rows were asked what."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Plans of a frame: a public coin picks what a row reports, with the whole budget of the row."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from fractions import Fraction

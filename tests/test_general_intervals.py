@@ -1,7 +1,5 @@
 """Intervals of designs whose counts are not binomial, and reports that no shares explain."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Estimates of groups, means of numbers, and shares among those who answered."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -5,8 +5,6 @@ in them.  A level may be off its 5% by what few reports and steps of chi-squared
 by no more: the wrong test of a pair, planted beside the right one, is six times too large.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import warnings

@@ -1,7 +1,5 @@
 """Intervals of a rate and of the share behind it, against other software and brute force."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from math import comb

@@ -1,7 +1,5 @@
 """k-ary randomized response: what the catalogue's battery does not ask of every mechanism."""
 
-from __future__ import annotations
-
 import json
 import math
 import pickle

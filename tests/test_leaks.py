@@ -1,7 +1,5 @@
 """Private strings occur nowhere but in released cells: not in files, texts, errors or warnings."""
 
-from __future__ import annotations
-
 import importlib.util
 import io
 import json

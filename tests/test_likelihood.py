@@ -1,7 +1,5 @@
 """Maximum and profile likelihood, against closed forms, brute force and other software."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 

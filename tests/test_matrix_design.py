@@ -1,7 +1,5 @@
 """Any matrix that a user brings: read, drawn, described and refused."""
 
-from __future__ import annotations
-
 import copy
 import datetime
 import json

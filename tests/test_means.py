@@ -1,7 +1,5 @@
 """Means of a number by a privatized group: exact, golden, by property and by bounded chance."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 

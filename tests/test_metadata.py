@@ -1,7 +1,5 @@
 """What data say of themselves: one JSON document, a default and never evidence."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

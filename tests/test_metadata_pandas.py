@@ -4,8 +4,6 @@ One table of operations.  What pandas keeps is right; what it loses is named wit
 what it leaves standing although it is no longer true is refused where a type or a name shows it.
 """
 
-from __future__ import annotations
-
 import io
 import itertools
 import pickle

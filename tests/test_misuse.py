@@ -1,7 +1,5 @@
 """Honest mistakes and hostile input that once told too much, or claimed too little."""
 
-from __future__ import annotations
-
 import decimal
 
 import numpy as np

@@ -5,8 +5,6 @@ shows is compared, apart from that record's cell: type, dtype, categories and th
 name, attrs, nulls, warnings, log records, the words that were drawn, and all other cells.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import warnings

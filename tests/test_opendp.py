@@ -1,7 +1,5 @@
 """OpenDP's JSON of randomized response: the same law there and here, or a refusal."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Which design a plan recommends, and what a few liars can do to each."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,7 +1,5 @@
 """The price of protection, its break-even, and designs at one epsilon."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

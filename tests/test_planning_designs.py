@@ -1,7 +1,5 @@
 """Matrices made for a question: their tables, their privacy, and the estimates from them."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

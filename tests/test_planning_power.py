@@ -1,7 +1,5 @@
 """Planned power is that of rr, or of the reports' exact law, and the people reach it."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Planned widths are those of the intervals that come out, and people those that it takes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

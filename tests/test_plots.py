@@ -1,7 +1,5 @@
 """Pictures show the numbers they are given, to colour-blind readers, in grey, on dark styles."""
 
-from __future__ import annotations
-
 import io
 import itertools
 

@@ -1,7 +1,5 @@
 """`privatize` and its kin: policies, noise, errors and what is recorded beside the reports."""
 
-from __future__ import annotations
-
 import contextlib
 import inspect
 import warnings

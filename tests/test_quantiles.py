@@ -1,7 +1,5 @@
 """Quantiles of a number by a privatized group: MDN's procedure, exact, plain, and by chance."""
 
-from __future__ import annotations
-
 import itertools
 import warnings
 from fractions import Fraction

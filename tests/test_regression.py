@@ -1,7 +1,5 @@
 """Regression behind a channel: derivatives, maxima, covariances and words, each checked plainly."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 

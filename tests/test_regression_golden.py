@@ -5,8 +5,6 @@ GLMMRR 0.6.0 and minarets of RRreg 0.7.6.  Standard errors of RRreg come from a 
 Hessian, hence their tolerance.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import public as rr

@@ -4,8 +4,6 @@ How these could be wrong and nobody notice: rows matched by position, a column o
 the truth, a cell of the data in an error.
 """
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

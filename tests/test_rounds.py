@@ -1,7 +1,5 @@
 """Two rounds: what one report tells, what a lifetime of them tells, and what it costs."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from decimal import Decimal, localcontext

@@ -1,7 +1,5 @@
 """Groups, strata, clusters and weights of rows, and tallies counted by them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Several samples: mixed designs, two-sample designs, classes, the column of samples."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

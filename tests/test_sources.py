@@ -1,7 +1,5 @@
 """The published numbers of the five sources that the package must reproduce."""
 
-from __future__ import annotations
-
 import decimal
 import math
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """The package starts light, names what is public, and asks no mechanism for its type."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import importlib.util

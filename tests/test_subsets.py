@@ -1,7 +1,5 @@
 """Reports that are subsets: packed, read back and counted, in every container and file."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

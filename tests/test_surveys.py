@@ -4,8 +4,6 @@
 every outcome of every draw, in fractions.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

@@ -3,8 +3,6 @@
 Every number has its origin beside it.  Where a package is wrong, the test says what is right.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Tallies: counts that add, from any container, and what is refused."""
 
-from __future__ import annotations
-
 import copy
 import math
 import pickle

@@ -5,8 +5,6 @@ all mechanisms in test_battery.py, how subsets are kept in test_subsets.py.  A r
 categories is a number below 2**k here: bit i says whether category i is in it.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import tracemalloc

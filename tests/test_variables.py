@@ -1,7 +1,5 @@
 """Columns for analysis: private and ordinary ones, read as cells, scores and likelihoods."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """The vectors of docs/vectors: the shipped code and a client written from docs/client.md agree."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """Weighted samples: variances are unbiased over all samples and all coins, intervals cover."""
 
-from __future__ import annotations
-
 import importlib.util
 import itertools
 import json

@@ -3,8 +3,6 @@
 Data of these packages are condensed to counts: (probability or stratum ..., no, yes).
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
