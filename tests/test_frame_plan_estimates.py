@@ -245,6 +245,22 @@ def test_engines_count_by_the_public_column(survey, engine):
         group = "rr_asked" if made.groups else None
         found = rr.tally(frame, made, columns=name, group=group, by="region")
         assert found == rr.tally(survey, columns=name, by="region")
+    plan = FramePlan(CATEGORIES, EPSILON, PARTS)
+    given = rr.tally(frame, plan)
+    assert given == {name: rr.tally(survey, columns=name) for name in "abc"}
+    table, pandas = rr.crosstab(frame, "a", "b", mechanisms=plan), survey.rr.crosstab("a", "b")
+    assert np.allclose(pandas.covariance, table.covariance)
+    assert pandas.n_missing == table.n_missing == 0
+    bare = survey.copy()
+    bare.attrs = {}
+    assert rr.tally(bare, plan) == given
+    alone = {name: plan.mechanisms[name] for name in "ab"}
+    for data in (frame, bare):  # without a record the noise of a pair would be taken as apart
+        with pytest.raises(rr.errors.MetadataError, match="of a plan, but no record of it"):
+            rr.crosstab(data, "a", "b", mechanisms=alone, group="rr_asked")
+    assert (
+        rr.crosstab(frame, "c", "region", mechanisms={"c": plan.mechanisms["c"]}).n == given["c"].n
+    )
 
 
 def test_models_use_the_rows_that_were_asked(survey):
@@ -313,7 +329,7 @@ def test_two_plans_meet_like_two_columns(survey):
     columns = [*survey.attrs["rrstats"]["columns"], record | {"name": "d", "plan": plan}]
     found.attrs["rrstats"] = {"v": 2, "columns": columns}
     table = found.rr.crosstab("c", "d")
-    plain = pd.DataFrame(found)
+    plain = found.drop(columns="rr_asked")
     plain.attrs = {}
     expected = plain.rr.crosstab("c", "d", mechanisms=dict.fromkeys("cd", found.rr.mechanisms["c"]))
     assert np.allclose(expected.covariance, table.covariance)

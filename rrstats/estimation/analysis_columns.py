@@ -36,6 +36,7 @@ from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
 from rrstats.mechanisms.krr import KRR, KRRByRow, as_mechanism, is_by_row, names_column
 from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
 from rrstats.mechanisms.serialization import (
+    ASKED,
     ColumnRecord,
     find,
     marginal_mechanism,
@@ -458,7 +459,7 @@ def variables(
             sampled = mechanism_of(column, made, None, None).groups is not None
             labels = column_of(frame, beside) if sampled else None
         found.append(variable(column, made, name=name, group=labels, times=times))
-    check_together(found, pairs=pairs)
+    check_together(found, frame.columns, pairs=pairs)
     return found
 
 
@@ -470,12 +471,22 @@ def sample_column(attrs: Mapping[Any, Any], name: Hashable, group: Any) -> Any:
     return record.plan["asked"]
 
 
-def check_together(columns: Iterable[Variable], *, pairs: bool = False) -> None:
+def check_together(
+    columns: Sequence[Variable], names: Iterable[Hashable] = (), *, pairs: bool = False
+) -> None:
     """Raise for several columns of one plan: few rows or none have them all, with joint noise.
 
+    names : of all columns of the data, which show that they are of a plan.
     pairs : whether the two columns of a pair may be together.
     """
     planned = [column for column in columns if column.plan is not None]
+    private = [column.name for column in columns if column.private]
+    if ASKED in names and len(private) > 1 and not planned:
+        raise MetadataError(
+            f"the data have the public column {ASKED!r} of a plan, but no record of it, so the "
+            f"columns {private} may not be used together: give the plan, rr.crosstab(..., "
+            "mechanisms=plan), or restore the records (rr.metadata.carry)"
+        )
     for column in planned:
         alike = [one.name for one in planned if one.plan == column.plan]
         parts = cast(Mapping[str, Any], column.plan)["parts"]

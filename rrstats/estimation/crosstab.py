@@ -46,12 +46,19 @@ from rrstats.estimation.analysis_columns import (
     Variable,
     as_pairs,
     blocks,
+    check_together,
     not_asked,
     sample_column,
     variables,
 )
 from rrstats.estimation.arrays import check_possible, level_of_each
-from rrstats.estimation.engine_frames import grouped_rows, header_of, is_frame, open_frame
+from rrstats.estimation.engine_frames import (
+    grouped_rows,
+    header_of,
+    is_frame,
+    open_frame,
+    recorded,
+)
 from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
 from rrstats.estimation.result import (
     ConstrainedProportions,
@@ -1333,7 +1340,7 @@ def crosstab(
     weights: Hashable = None,
     design: SampleDesign | None = None,
 ) -> Crosstab:
-    """Estimate joint proportions of several columns, privatized separately or ordinary.
+    """Estimate joint proportions of columns, privatized separately or as a pair, or ordinary.
 
     Parameters
     ----------
@@ -1342,9 +1349,10 @@ def crosstab(
         the rows itself.
     *columns : hashable
         Names of columns, in the order of the table's axes.
-    mechanisms : mapping from column to mechanism, optional
+    mechanisms : mapping from column to mechanism, or FramePlan, optional
         The mechanisms of columns whose frame has no record of them.  A column without a record and
-        without a mechanism here is ordinary.
+        without a mechanism here is ordinary.  Of two columns that a plan asked together, the rows
+        that were asked both hold one answer over all pairs, and the table is of that answer.
     group : hashable, optional
         The column with the sample of each row, for mechanisms with several samples.
     target : {"population", "rows"}
@@ -1394,15 +1402,16 @@ def crosstab(
     """
     if not is_frame(data):
         check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas or of an engine")
+    data, mechanisms = recorded(open_frame(data), mechanisms)
     check_columns(columns, mechanisms)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
-    data = open_frame(data)
     given = [sample_column(header_of(data).attrs, name, group) for name in columns]
     labels = [one for one in dict.fromkeys(given) if one is not None]
     frame, beside, times = grouped_rows(data, columns, labels, design=design)
     rows = len(frame) if times is None else int(times.sum())
     read = as_pairs(variables(frame, columns, mechanisms, group=group, times=times, pairs=True))
+    check_together(read, header_of(data).columns, pairs=True)
     axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, check_target(target))
     other = not_asked(read, len(frame))

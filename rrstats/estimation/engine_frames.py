@@ -135,13 +135,37 @@ def _package(data: Any) -> str:
     return type(data).__module__.partition(".")[0].lstrip("_")
 
 
+def records_of(given: Any) -> list[ColumnRecord]:
+    """The records of a plan of a frame; none of anything else."""
+    found = getattr(given, "records", None)
+    return found if isinstance(found, list) else []
+
+
+def recorded(
+    frame: pd.DataFrame | EngineFrame, given: Any
+) -> tuple[pd.DataFrame | EngineFrame, Any]:
+    """The frame and what is given of its columns; a plan goes into the records of the frame."""
+    if not (records := records_of(given)):
+        return frame, given
+    if isinstance(frame, EngineFrame):
+        frame.given = records
+        return frame, None
+    found, named = frame.copy(deep=False), [record.name for record in records]
+    others = [record for record in read(frame.attrs) if record.name not in named]
+    found.attrs = {**frame.attrs, KEY: write([*others, *records])}
+    return found, None
+
+
 class EngineFrame:
     """A frame whose rows stay where they are.
 
     frame : as narwhals has it; its columns are known by their places, names may be others.
     native : as its engine has it.  engine : the engine's name.
     names, types : of the columns, as the engine and narwhals have them.
+    given : records that a caller gives, where the frame has none.
     """
+
+    given: Sequence[ColumnRecord] = ()
 
     def __init__(self, frame: Any) -> None:
         self.native, self.engine = frame.to_native(), str(frame.implementation.value)
@@ -157,7 +181,9 @@ class EngineFrame:
         return found
 
     def _records(self) -> list[ColumnRecord]:
-        """Records of how columns were made, as far as the frame says it."""
+        """Records of how columns were made, as far as the caller or the frame says it."""
+        if self.given:
+            return list(self.given)
         if self.engine.startswith("pyspark"):  # said of each column, under whatever name
             fields = self.native.schema.fields
             once = [field for field in fields if self.names.count(field.name) == 1]

@@ -258,7 +258,8 @@ def tally(
     mechanism, prob, epsilon
         A mechanism, or categories with prob or epsilon.  A Series with a record of its mechanism
         needs none; a contradiction is an error.  Where rows were made by different mechanisms: a
-        column of n mechanisms, or a mapping from group to mechanism.
+        column of n mechanisms, or a mapping from group to mechanism.  For a frame that keeps no
+        record of its plan: the `FramePlan`.
     columns : hashable or list, optional
         For a frame, the name of the column of reports; by default the only column with a record or
         with a mechanism in a mapping.  A list of names counts each column separately, with one
@@ -333,7 +334,9 @@ def count_reports(
         own: Any = {"group": group, "by": by, "design": design, "observed": observed}
         found, rows = _tallied(reports, *made, **own)
         return {None: found}, None if by is None else group_names(by), True, rows
-    frame = frames.open_frame(reports)
+    if columns is None:  # a plan names its columns
+        columns = [record.name for record in frames.records_of(mechanism)] or None
+    frame, mechanism = frames.recorded(frames.open_frame(reports), mechanism)
     header = frames.header_of(frame)
     asked, single = frames.resolve_columns(header, columns, mechanism)
     frames.check_names(header, by, group, design)

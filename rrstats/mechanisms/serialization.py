@@ -62,6 +62,9 @@ KEY = "rrstats"
 VERSION = 2
 MOST_CATEGORIES = 100
 
+ASKED = "rr_asked"
+"""The public column of a plan, by default: what each row was asked."""
+
 MOST_LEVELS = 100
 """The largest depth of nested lists and objects in a document."""
 

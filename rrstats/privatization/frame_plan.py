@@ -33,6 +33,7 @@ from rrstats.mechanisms.channel import report_variance
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.serialization import (
+    ASKED,
     POLICIES,
     ColumnRecord,
     marginal_mechanism,
@@ -108,7 +109,7 @@ class FramePlan:
         parts: Iterable[Any],
         *,
         chances: Iterable[float] | None = None,
-        asked: Hashable = "rr_asked",
+        asked: Hashable = ASKED,
     ) -> None:
         check_instance(columns, "columns", Mapping, "a mapping from column to categories")
         names = list(columns)
@@ -252,6 +253,12 @@ class FramePlan:
                 divided = math.prod(each) - cell**2
                 rows.append((text, asked, _variance(made, cell) / asked, divided))
         return pd.DataFrame(rows, columns=["estimate", "asked", "variance", "divided"])
+
+    @property
+    def records(self) -> list[ColumnRecord]:
+        """The records of its columns, for reports in a frame that keeps none."""
+        plan = self.document
+        return [ColumnRecord(n, made.to_dict(), plan=plan) for n, made in self.mechanisms.items()]
 
     @property
     def document(self) -> dict[str, Any]:

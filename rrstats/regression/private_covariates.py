@@ -461,7 +461,7 @@ def open_model(
     if labels is not None:
         gaps["clusters"] = np.asarray(pd.isna(pd.Series(labels)))
     reports = (*private.columns, *([] if outcome is None else [outcome]))
-    check_together(reports)
+    check_together(reports, () if data is None else data.columns)
     asked = ~not_asked(reports, rows)
     gaps = {name: where & asked for name, where in gaps.items()}
     whole = whole_rows(request.missing, gaps, rows) & asked
