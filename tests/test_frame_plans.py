@@ -108,7 +108,7 @@ def test_a_row_has_the_epsilon_that_was_asked_for(plan):
 @pytest.mark.parametrize(
     ("plan", "depths"),
     [
-        (SINGLES, {0: 1, 1 << 20: 1, (1 << 20) + 0xFFFF: 1, 2 << 20: 1, (2 << 20) + 0xFFFF: 1}),
+        (SINGLES, {0: 1, 1 << 20: 1, (1 << 20) + 0xFFFF: 1}),
         (PAIR, {1 << 20: 1, (1 << 20) + 1: 1, (1 << 20) + 0xFFFF: 1, (1 << 20) + 0xFFFE: 1}),
     ],
     ids=["singles", "pair"],
@@ -116,7 +116,7 @@ def test_a_row_has_the_epsilon_that_was_asked_for(plan):
 def test_rows_are_drawn_from_that_law(plan, depths):
     """All streams of tiny words through `privatize` give the law of every row of answers."""
     for truth in truths_of(plan):
-        source = EveryStream(3 if 0 in depths else 4, depths)
+        source = EveryStream(4, depths)
         answers = zip(plan.categories, truth, strict=True)
         frame = pd.DataFrame(
             {name: pd.Series([one] * source.rows, dtype=object) for name, one in answers}

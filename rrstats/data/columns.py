@@ -443,6 +443,26 @@ class NumpyBuilder:
         elif missing is not None:
             self.array[rows][missing] = self.absent
 
+    def write_some(self, rows: slice, places: Places, codes: Codes) -> None:
+        """Write the reports at some places among these rows; all other rows are left missing.
+
+        Parameters
+        ----------
+        rows : slice
+            Positions of the rows; blocks come in any order.
+        places : ndarray of int
+            Places among these rows.
+        codes : ndarray of shape (places,)
+            Codes of reports, none of them missing or unknown.
+        """
+        found = np.empty(len(codes), self.array.dtype)
+        self.fill(found, codes)
+        self.array[rows] = self.absent if self.mask is None else 0  # nothing old under a mask
+        self.array[rows][places] = found
+        if self.mask is not None:
+            self.mask[rows] = True
+            self.mask[rows][places] = False
+
     def reports(self) -> Any:
         """Return the values and the mask as ``finish`` makes them."""
         return self.finish(self.array, self.mask)
@@ -471,6 +491,14 @@ class ArrowBuilder:
             mask[missing] = True
         places = pa.array(codes, mask=mask)
         self.parts[rows.start] = pc.take(self.table, places, boundscheck=False)
+
+    def write_some(self, rows: slice, places: Places, codes: Codes) -> None:
+        """Write the reports at some places among these rows, as `NumpyBuilder.write_some`."""
+        whole = np.zeros(rows.stop - rows.start, dtype=codes.dtype)
+        whole[places] = codes
+        unasked = np.ones(len(whole), dtype=np.bool_)
+        unasked[places] = False
+        self.write(rows, whole, np.flatnonzero(unasked))
 
     def reports(self) -> Any:
         """Return the chunks in their order as ``finish`` makes them."""
@@ -580,6 +608,12 @@ class Column(NamedTuple):
     def rows(self) -> int:
         """The number of answers."""
         return len(self.cells)
+
+    def take(self, places: Places) -> Any:
+        """Return the cells at some places, in an array of the same library."""
+        if self.family == "list":
+            return [self.cells[place] for place in places.tolist()]
+        return self.cells.take(places) if self.family == "arrow" else self.cells[places]
 
     def pick(self, places: Places) -> list[Any]:
         """Return the answers at some places, as Python values; they are private."""

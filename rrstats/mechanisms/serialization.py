@@ -26,7 +26,7 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any, TypeVar
@@ -304,10 +304,12 @@ class ColumnRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON."""
-        document = asdict(self) | {"name": _label(self.name)}
+        document = vars(self) | {"name": _label(self.name)}
+        document["mechanism"] = copy.deepcopy(self.mechanism)
         if self.plan is not None:
             parts = [categories_to_json(part) for part in self.plan["parts"]]
-            document["plan"] |= {"asked": _label(self.plan["asked"]), "parts": parts}
+            told = {"asked": _label(self.plan["asked"]), "parts": parts}
+            document["plan"] = self.plan | told | {"chances": list(self.plan["chances"])}
         if self.by_row is not None:
             document["by_row"] = {key: _label(name) for key, name in self.by_row.items()}
         return {key: value for key, value in document.items() if value is not None}

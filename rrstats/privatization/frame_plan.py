@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -412,9 +412,17 @@ class FrameRelease(Unpicklable):
         self._threads = max(threads_for(column, threads) for column in opened.values())
         whole = sum(map(Fraction, plan.chances))
         self._cuts = [total / whole for total in accumulate(map(Fraction, plan.chances))][:-1]
-        # A source for the coin, and one for each part: they never share words.
+        # Parts of equal sizes draw together; the coin and each of these groups have own words.
+        sizes = [tuple(plan.categories[name].k for name in part) for part in plan.parts]
+        self._groups = [
+            (
+                size,
+                [at for at, one in enumerate(sizes) if one == size],
+                open_source(rng, column=turn),
+            )
+            for turn, size in enumerate(dict.fromkeys(sizes), 1)
+        ]
         self._coin = open_source(rng)
-        self._sources = [open_source(rng, column=1 + place) for place in range(len(plan.parts))]
         for column in self.columns.values():
             column.secure = self._coin.secure
             simulated = not column.secure
@@ -432,54 +440,58 @@ class FrameRelease(Unpicklable):
         builders = {name: column.builder(rows) for name, column in self.columns.items()}
 
         def one_block(block: int, part: slice) -> None:
-            count = part.stop - part.start
             # The coin comes first: nothing of an answer, nor whether it is there, is known yet.
-            drawn = cells(self._coin, PART_STREAM, block, count, cuts=self._cuts)
-            chosen[part] = drawn
-            answers = {name: self._read(name, one.cells[part]) for name, one in opened.items()}
-            made = self._draw(chosen[part], answers, block)
-            for name, (codes, unasked) in made.items():
-                builders[name].write(part, codes, unasked)
+            count = part.stop - part.start
+            chosen[part] = cells(self._coin, PART_STREAM, block, count, cuts=self._cuts)
+            for name, places, codes in self._draw(chosen[part], opened, part.start, block):
+                builders[name].write_some(part, places, codes)
 
         self.columns[first].in_blocks(one_block, rows, self._threads)
         made = {name: one.wrap(builders[name].reports()) for name, one in opened.items()}
         return made | {self.plan.asked: _public_column(opened[first], chosen, self.plan)}
 
-    def _read(self, name: Any, given: Any) -> Codes:
-        """The codes of some answers, which are counted."""
-        encoded = self.columns[name].read(given)
-        outside, absent = len(encoded.outside), len(encoded.absent)
-        self.columns[name].add(len(encoded.codes), outside - absent, absent)
-        return encoded.codes
-
     def _draw(
-        self, chosen: Codes, answers: Mapping[Any, Codes], block: int
-    ) -> dict[Any, tuple[Codes, NDArray[np.intp]]]:
-        """Codes of one block's reports, and the rows that were not asked, by column."""
-        order = np.argsort(chosen, kind="stable")
-        ends = np.cumsum(np.bincount(chosen, minlength=len(self.plan.parts)))
-        # Where a row is not asked no true code is left, not even under a mask.
-        made = {name: np.zeros_like(codes) for name, codes in answers.items()}
-        unasked = {name: np.ones(len(chosen), dtype=np.bool_) for name in answers}
-        ways = zip(
-            self.plan.parts,
-            self.plan.part_mechanisms,
-            self._sources,
-            np.split(order, ends[:-1]),
-            strict=True,
+        self, chosen: Codes, opened: Mapping[Any, Column], start: int, block: int
+    ) -> Iterator[tuple[Any, NDArray[np.intp], Codes]]:
+        """The rows of one block that each column was asked in, and codes of their reports."""
+        parts, rows = self.plan.parts, len(chosen)
+        ends = np.cumsum(np.bincount(chosen, minlength=len(parts)))[:-1]
+        mine = np.split(np.argsort(chosen, kind="stable"), ends)
+        # Of a pair, codes of the second column stand behind those of the first.
+        spots = {
+            name: np.concatenate(
+                [
+                    mine[at] + rows * part.index(name)
+                    for at, part in enumerate(parts)
+                    if name in part
+                ]
+            )
+            for name in opened
+        }
+        asked = {name: np.where(spot < rows, spot, spot - rows) for name, spot in spots.items()}
+        codes = np.zeros(
+            2 * rows, dtype=np.result_type(*(one.dtype for one in self.plan.categories.values()))
         )
-        for part, mechanism, source, mine in ways:
-            words, joint = Substream(source, 0, mine), np.zeros(len(mine), mechanism.domain.dtype)
-            for place, name in enumerate(part):
-                k, codes = self.plan.categories[name].k, answers[name][mine]
-                outside, stream = np.flatnonzero(codes >= k), REPLACEMENT_STREAM - place
-                codes[outside] = below(words, stream, block, len(mine), bound=k, only=outside)
-                joint = joint * joint.dtype.type(k) + codes
-            joint = mechanism.randomize(joint.astype(mechanism.domain.dtype), words, block)
-            for name in reversed(part):
-                joint, made[name][mine] = np.divmod(joint, self.plan.categories[name].k)
-                unasked[name][mine] = False
-        return {name: (codes, np.flatnonzero(unasked[name])) for name, codes in made.items()}
+        for name, spot in spots.items():  # no answer to what was not asked is looked at
+            found = self.columns[name].read(opened[name].take(start + asked[name]))
+            codes[spot] = found.codes
+            self.columns[name].add(rows, found.unknown, len(found.absent))
+        for size, members, source in self._groups:
+            group = np.concatenate([mine[at] for at in members])
+            words, mechanism = Substream(source, 0, group), self.plan.part_mechanisms[members[0]]
+            joint = np.zeros(len(group), mechanism.domain.dtype)
+            for place, k in enumerate(size):
+                own, stream = codes[group + rows * place], REPLACEMENT_STREAM - place
+                only = np.flatnonzero(own >= k)
+                own[only] = below(words, stream, block, len(group), bound=k, only=only)
+                joint = joint * joint.dtype.type(k) + own.astype(joint.dtype)
+            joint = mechanism.randomize(joint, words, block)
+            for place, k in reversed(list(enumerate(size))):
+                rest = joint // joint.dtype.type(k)
+                codes[group + rows * place], joint = joint - rest * joint.dtype.type(k), rest
+        for name, spot in spots.items():
+            dtype = self.plan.categories[name].dtype
+            yield name, asked[name], codes[spot].astype(dtype, copy=False)
 
 
 def _variance(mechanism: Mechanism, proportion: float) -> float:
