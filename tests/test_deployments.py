@@ -73,6 +73,8 @@ def test_the_table_of_epsilons_is_right(deployment, epsilon):
         ("= {:.7f} .$$", [rate(1.1, 2)]),
         ("it is {:.3f} for `high` and {:.3f} for `low`",
          [(1 - 0.4994798 / 2) / (1 - 0.4994798), -(0.4994798 / 2) / (1 - 0.4994798)]),
+        ("The mean is 2500/11 = {:.1f} ms", [(4 * 100 + 4 * 200 - 300 + 4 * 400) / 11]),
+        ("75th percentile is {:.2f} ms", [300 + (0.75 * 11 - 7) / 4 * 100]),
         ("{:.2f}% for a click with $k = 2{{,}}925$", [100 * rate(14, math.comb(3 * 8 + 3, 3))]),
         ("{:.5f}% for a view", [100 * rate(14, 3)]),
         ("corresponds to {:.3f} for clicks", [replaced(0.0024, 2925)]),

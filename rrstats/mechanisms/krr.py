@@ -234,8 +234,8 @@ class KRRByRow(KRR):
         """There is none: raises with what to do instead."""
         raise ArgumentValueError(
             "the prob of these reports differs from row to row, so that no transition matrix is "
-            "common to them; rr.estimate, also in groups (by=), takes such reports, other analyses "
-            "do not: select rows of equal prob for these"
+            "common to them; rr.estimate (also by=), rr.means and rr.quantiles take such "
+            "reports, others do not: select rows of equal prob for these"
         )
 
     @cached_property
