@@ -217,7 +217,7 @@ def test_what_is_asked_of_a_frame():
     refused = [
         ({"columns": "answer", "by": data["region"]}, ArgumentTypeError, "found Series"),
         ({"columns": "answer", "weights": data}, ArgumentTypeError, "found DataFrame"),
-        ({"columns": []}, ArgumentTypeError, "empty list"),
+        ({"columns": []}, ArgumentValueError, "at least one column"),
         ({"columns": "unheard"}, ArgumentValueError, "'unheard' is not there"),
         ({"columns": ["answer", ["other"]]}, ArgumentTypeError, "found list"),
     ]
