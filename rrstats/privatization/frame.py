@@ -118,12 +118,13 @@ def column_mechanisms(
         found = {name: as_mechanism(columns[name]) for name in names}
     else:
         several = isinstance(columns, list | set | pd.Index)
-        if not several:  # they may hold answers
+        if not several and not isinstance(columns, Hashable):  # they may hold answers
             check_instance(columns, "columns", Hashable, "a list of names")
         mechanism = as_mechanism(categories, prob, epsilon)
         names = list(columns) if several else [columns]
         found = dict.fromkeys(names, mechanism)
-    check_distinct(names, "columns")
+    if len(names) != 1:
+        check_distinct(names, "columns")
     return found
 
 
