@@ -214,7 +214,10 @@ SAMPLER_FAULTS = {
     "below: one rejected too few": (REJECTED, "np.flatnonzero(words > length * bound)"),
     "below: runs too long": ("= (1 << bits) // bound", "= -(-(1 << bits) // bound)"),
     "below: never drawn again": ("if length * bound == 1 << bits:", "if True:"),
-    "below: rejected once only": ("while pending.size:\n        turn", "if pending.size:\n        turn"),
+    "below: rejected once only": (
+        "while pending.size:\n        turn",
+        "if pending.size:\n        turn",
+    ),
     "below: later draws not rejected": ("pending[again >= length * bound]", "pending[:0]"),
     "below: later words of other rows": (
         "pending, round=turn",
