@@ -1,6 +1,7 @@
 """Plans of a frame: a public coin picks what a row reports, with the whole budget of the row."""
 
 import itertools
+import json
 from collections import Counter
 from fractions import Fraction
 
@@ -135,3 +136,109 @@ def test_rows_are_drawn_from_that_law(plan, depths):
         found = source.law(codes, len(outcomes))
         assert found.undecided < Fraction(1, 4)
         assert found.brackets(list(law.values()))
+
+
+# -- plans: what is asked for, and what cannot be ---------------------------------------------
+
+
+def test_planning_chooses_the_parts():
+    """Proportions ask one column of a row, pairs two; a list is taken as it is."""
+    frame = rr.planning.frame
+    assert frame(PARTS, 2).parts == (("a",), ("b",), ("c",))
+    assert frame(PARTS, 2, "pairs").parts == (("a", "b"), ("a", "c"), ("b", "c"))
+    mixed = frame(PARTS, 2, [("c", "a"), "b", ["a", "b"]], chances=[1, 2, 5], asked="which")
+    assert mixed.labels == ("c & a", "b", "a & b")
+    assert (mixed.chances, mixed.asked, mixed.epsilon) == ((1.0, 2.0, 5.0), "which", 2.0)
+    with pytest.raises(rr.errors.ArgumentValueError, match="want must be one of"):
+        frame(PARTS, 2, "tables")
+
+
+BAD = {
+    "no parts": ({"parts": []}, "found 0 parts of 3 columns"),
+    "a column in no part": ({"parts": ["a", "b"]}, "every column in at least one part"),
+    "an unknown column": ({"parts": ["a", "b", "c", "d"]}, "must be columns of the plan"),
+    "a column twice": ({"parts": ["a", "b", "c", "a"]}, "no part twice"),
+    "a pair turned": ({"parts": [("a", "b"), "c", ("b", "a")]}, "no part twice"),
+    "a pair of one": ({"parts": [("a", "a"), "b", "c"]}, "two different ones"),
+    "three together": ({"parts": [("a", "b", "c")]}, "pairs of two"),
+    "an empty part": ({"parts": [(), "a", "b", "c"]}, "parts must be"),
+    "parts as text": ({"parts": "abc"}, "parts must be a list"),
+    "a chance of 0": ({"chances": [1, 0, 1]}, "chances must be a finite number above 0"),
+    "an infinite chance": ({"chances": [1, 1, np.inf]}, "chances must be finite"),
+    "few chances": ({"chances": [1, 2]}, "chances must have 3 numbers, found 2"),
+    "no epsilon": ({"epsilon": 0}, "epsilon must be a finite number above 0"),
+    "a tiny epsilon": ({"epsilon": 1e-300}, "epsilon must be at least"),
+    "a huge epsilon": ({"epsilon": 50}, "the largest possible is"),
+    "asked is private": ({"asked": "b"}, "asked must be the name of a new column"),
+    "no mapping": ({"columns": ["a", "b", "c"]}, "columns must be a mapping"),
+    "one category": ({"columns": PARTS | {"c": [1]}}, "at least two distinct"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_plans_that_cannot_be_are_refused(case):
+    """Each rule of a plan, with what is wrong; also in a document, with the same words."""
+    change, text = BAD[case]
+    given = {"columns": PARTS, "epsilon": 2, "parts": ["a", "b", "c"]} | change
+    with pytest.raises((rr.errors.ArgumentValueError, rr.errors.ArgumentTypeError), match=text):
+        rr.FramePlan(given.pop("columns"), given.pop("epsilon"), given.pop("parts"), **given)
+
+
+def test_labels_that_clash_are_refused():
+    """A label of the public column must say one part, however it is spelled."""
+    for columns, parts in (
+        ({"a": [0, 1], "b": [0, 1], "a & b": [0, 1]}, [("a", "b"), "a & b"]),
+        ({1: [0, 1], "1": [0, 1]}, [1, "1"]),
+        ({"\u00e9": [0, 1], "e\u0301": [0, 1]}, ["\u00e9", "e\u0301"]),
+    ):
+        with pytest.raises(rr.errors.ArgumentValueError, match="with the label of another"):
+            rr.FramePlan(columns, 1, parts)
+
+
+def test_plans_go_through_json():
+    """Names and categories of every kind, chances and the public column come back."""
+    plan = rr.FramePlan(
+        {("x", 1): {1: "low", 2: "high"}, 2020: [None, True], "d": [0.5, b"x"]},
+        1.5,
+        [(("x", 1), 2020), "d", [2020, "d"]],
+        chances=[0.1, 3, 1e-9],
+        asked=("rr", "asked"),
+    )
+    document = json.loads(json.dumps(plan.to_dict()))
+    assert rr.FramePlan.from_dict(document) == plan
+    by_hand = {"type": "FramePlan", "columns": [{"name": "a", "categories": [0, 1]}]}
+    by_hand |= {"epsilon": 2, "parts": [["a"]]}
+    assert rr.FramePlan.from_dict(by_hand) == rr.FramePlan({"a": [0, 1]}, 2, ["a"])
+    columns = by_hand["columns"]
+    for wrong in (
+        {"type": "KRR"},
+        {"epsilon": None},
+        {"epsilon": "2"},
+        {"parts": [[]]},
+        {"parts": "a"},
+        {"parts": [["b"]]},
+        {"columns": columns * 2},
+        {"columns": [{"name": "a"}]},
+        {"columns": {"a": [0, 1]}},
+        {"chances": [0]},
+        {"chances": "1"},
+        {"asked": {"strange": 1}},
+        {"more": 1},
+    ):
+        with pytest.raises(rr.errors.MetadataError):
+            rr.FramePlan.from_dict(by_hand | wrong)
+    for other in (None, [], "FramePlan", {}):
+        with pytest.raises(rr.errors.MetadataError, match="plan of a frame cannot be used"):
+            rr.FramePlan.from_dict(other)
+
+
+def test_a_plan_says_what_it_cannot_give():
+    """The parts with their chances, regressions, and the tables of what is never asked together."""
+    shown = repr(MIXED)
+    assert "epsilon 0.75 for a whole row" in shown
+    assert "a regression with two or more of these columns" in " ".join(shown.split())
+    assert "never asked together: b & c" in " ".join(shown.split())
+    assert "never asked together" not in repr(PAIR)
+    assert "<td>c &amp; a</td>" in MIXED._repr_html_()
+    many = rr.planning.frame({f"q{i}": [0, 1] for i in range(40)}, 1)
+    assert len(repr(many).splitlines()) < 40

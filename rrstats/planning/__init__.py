@@ -10,6 +10,7 @@ Each function answers one question; for a table or a plot of several values use 
   randomized response has the smaller error: `break_even`
 - survey designs at one epsilon: `at_epsilon`; mechanisms for many categories: `recommend`
 - the matrix for a question (proportions, a mean, a distribution over brackets): `design`
+- one epsilon for all private columns of a frame: `frame`
 - effect of one report, or of a few attackers, on an estimate: `influence`, `worst_case_bias`
 
 Each function takes a mechanism, or categories (or only their number, 2 by default) with ``prob`` or
@@ -20,6 +21,7 @@ from rrstats.planning.compare import (
     at_epsilon,
     break_even,
     design_effect,
+    frame,
     influence,
     recommend,
     worst_case_bias,
@@ -34,6 +36,7 @@ __all__ = [
     "design",
     "design_effect",
     "detectable",
+    "frame",
     "half_width",
     "influence",
     "least_epsilon",

@@ -27,6 +27,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
@@ -38,6 +39,7 @@ from rrstats._checks import (
     check_k,
     check_level,
     check_number,
+    check_one_of,
     check_probability,
     check_proportions,
     check_whole_number,
@@ -70,6 +72,7 @@ from rrstats.planning.precision import (
     people,
 )
 from rrstats.plots import PlotOptions, plot_bars
+from rrstats.privatization.frame_plan import FramePlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -620,6 +623,66 @@ def _number(value: float) -> str:
 
 def _more(ratio: float) -> str:
     return f"{_number(ratio)} times as many" if ratio >= 2 else f"{100 * (ratio - 1):.2g}% more"
+
+
+# -- one epsilon for a frame -----------------------------------------------------------------------
+
+
+def frame(
+    columns: Mapping[Any, Any],
+    epsilon: float,
+    want: Any = "proportions",
+    *,
+    chances: Sequence[float] | None = None,
+    asked: Hashable = "rr_asked",
+) -> FramePlan:
+    """Plan one epsilon for all private columns of a frame, so that a row reports one part of it.
+
+    Parameters
+    ----------
+    columns : mapping
+        From the name of each private column to its categories.
+    epsilon : float
+        The privacy loss of a whole row in nats.
+    want : {"proportions", "pairs"} or list
+        What is to be estimated: proportions of each column, each row reporting one column; all
+        two-way tables, each row reporting one pair of columns; or a list of columns and pairs.
+        Proportions and means of a column come from its pairs too, less precisely.
+    chances : list of float, optional
+        The chance of each part of the plan, in the order of columns, of pairs or of ``want``; they
+        need not sum to 1.  By default all are equal.
+    asked : hashable, default "rr_asked"
+        The name of the public column that will say what each row reports.
+
+    Returns
+    -------
+    FramePlan
+        It prints what it cannot give; `rr.privatize` runs it.
+
+    Notes
+    -----
+    With d columns, splitting epsilon gives each report epsilon / d, and its variance is about
+    proportional to the inverse square of that; here a column has n / d reports of the whole
+    epsilon.  A two-way table has n / (d (d - 1) / 2) reports of k1 k2 categories, instead of n
+    pairs of reports of epsilon / d.
+
+    Examples
+    --------
+    >>> answers = ["never", "once", "often", "daily"]
+    >>> plan = frame({"beer": answers, "wine": answers, "gin": answers}, 2, want="pairs")
+    >>> plan.labels, plan.epsilon
+    (('beer & wine', 'beer & gin', 'wine & gin'), 2.0)
+    """
+    check_instance(columns, "columns", Mapping, "a mapping from column to categories")
+    parts = want
+    if not isinstance(want, list | tuple):
+        chosen = check_one_of(want, "want", ("proportions", "pairs"))
+        parts = (
+            [(name,) for name in columns]
+            if chosen == "proportions"
+            else [*combinations(columns, 2)]
+        )
+    return FramePlan(columns, epsilon, parts, chances=chances, asked=asked)
 
 
 # -- influence of single reports -------------------------------------------------------------------

@@ -120,7 +120,7 @@ class FramePlan:
         private = [name for part in listed for name in part]
         labels = {unicodedata.normalize("NFC", part_label(part)) for part in listed}
         turned = {part_label(sorted(part, key=str)) for part in listed}
-        proper = all(len(part) < 3 and part.count(part[0]) == 1 for part in listed if part)
+        proper = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in listed)
         known = all(name in names for name in private) and all(name in private for name in names)
         if not (proper and known and 0 < len(listed) == len(labels) == len(turned)):
             raise ArgumentValueError(
