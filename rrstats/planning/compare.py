@@ -46,7 +46,7 @@ from rrstats._checks import (
 )
 from rrstats._display import SummaryTable, wrap
 from rrstats._typing import Floats
-from rrstats.data.categories import Categories
+from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms import surveys
@@ -63,6 +63,7 @@ from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
+from rrstats.planning.designs import QUESTIONS, design, least_variance
 from rrstats.planning.precision import (
     MOST_PEOPLE,
     CategoryOptions,
@@ -418,7 +419,7 @@ def _solve(
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Recommendation(DesignTable):
-    """Recommended design for the proportions of one nominal column, with a table of designs.
+    """Recommended design for a question about one column, with a table of designs.
 
     Attributes
     ----------
@@ -426,10 +427,13 @@ class Recommendation(DesignTable):
         Epsilon of one report.
     categories : sequence of hashables
         The categories, or numbers if only their number was given.
+    makers : mapping from str to callable
+        What makes each design from categories and epsilon.
     """
 
     epsilon: float
     categories: Sequence[Hashable]
+    makers: Mapping[str, Callable[..., Any]]
 
     _bars: ClassVar[str] = "ratio"
     _across: ClassVar[bool] = True
@@ -458,7 +462,7 @@ class Recommendation(DesignTable):
             The number of categories is not k.
         """
         k, given = len(self.categories), self.categories if categories is None else categories
-        made: Mechanism = _DESIGNS[self.best](given, epsilon=self.epsilon)
+        made: Mechanism = self.makers[self.best](given, epsilon=self.epsilon)
         if made.k != k:
             raise ArgumentValueError(
                 f"categories must be {k}, as in this recommendation, found {made.k}; use "
@@ -474,8 +478,10 @@ def recommend(
     *,
     proportions: Any = None,
     target: str = "population",
+    question: str = "proportions",
+    scores: Any = None,
 ) -> Recommendation:
-    """Recommend the design with the smallest variance for the proportions of a nominal column.
+    """Recommend the design with the smallest variance for a question about one column.
 
     Parameters
     ----------
@@ -490,12 +496,23 @@ def recommend(
         the order of the designs.
     target : {"population", "rows"}
         Estimates are about the population, or about just these rows.
+    question : {"proportions", "mean", "distribution"}
+        The proportions of a nominal column; the mean of scores, or the distribution over ordered
+        brackets: these compare k-RR and the matrix of `design` at the proportions.
+    scores : sequence or mapping of floats, optional
+        For the mean, as in `design`.
 
     Returns
     -------
     Recommendation
-        ``best``, ``mechanism()``, ``reason``, ``plot()`` and ``table``, one row for each design:
-        mechanism, parameters, epsilon (of one report, rounded up);
+        ``best``, ``mechanism()``, ``reason``, ``plot()`` and ``table``.  For a mean or a
+        distribution ``reason`` says from which whole epsilon k-RR is as good (it needs at most 15%
+        more people), and it is then the best; columns: mechanism, epsilon, reports (their number),
+        variance (n times that of the mean, or the squared expected distance W1, on [0, 1], of the
+        unbiased distribution), std_error (with n: of the mean, or that distance), ratio, people
+        (with n), and variance_of_proportions, the mean over the categories.
+        For proportions one row for each design: mechanism, parameters;
+        epsilon, of one report, rounded up;
         bytes, the stored size of one report: the number of a category, or one bit for each;
         names, the mean number of categories that one report names;
         variance_at_0, of one report for a category that nobody has, for both targets;
@@ -510,8 +527,9 @@ def recommend(
     -----
     The designs are k-RR, subset selection of the best size, and optimized and symmetric unary
     encoding, each with the best probabilities for epsilon.  They are compared by the mean variance
-    over the categories.  For numbers, ordered categories, crosstabs or regression another design
-    may be better.
+    over the categories.  For crosstabs or regression another design may be better.  The distance
+    of a distribution is that of unbiased proportions: where many brackets are nearly empty, maximum
+    likelihood, with smoothing above all, gains more from the matrix.
 
     Examples
     --------
@@ -529,6 +547,9 @@ def recommend(
     shares = list(proportions.values()) if isinstance(proportions, Mapping) else proportions
     equal = np.array([1 / k])
     theta = equal if shares is None else check_proportions(shares, "proportions", k)
+    if check_one_of(question, "question", QUESTIONS) != "proportions" or scores is not None:
+        domain = Categories(range(k) if listed is None else categories)
+        return _for_question(question, domain, epsilon, size, (theta, target, scores))
     made = {name: make(range(k), epsilon=epsilon) for name, make in _DESIGNS.items()}
     table = pd.DataFrame([_costs(name, one, theta) for name, one in made.items()])
     variance = table[f"variance_{target}"]
@@ -543,7 +564,93 @@ def recommend(
         f"{'' if size is None else f', n={size:,}'}, target {target!r}"
     )
     notes, known = (_reason(table, k, epsilon, size),), range(k) if listed is None else listed
-    return Recommendation(title, table, made, notes, epsilon=epsilon, categories=known)
+    return Recommendation(
+        title, table, made, notes, epsilon=epsilon, categories=known, makers=_DESIGNS
+    )
+
+
+_AS_GOOD, _MOST_EPSILON = 1.15, 12
+"""k-RR is as good if it needs at most this ratio of people; the largest epsilon that is tried."""
+
+
+def _for_question(
+    question: str, domain: Categories, epsilon: float, size: int | None, known: Any
+) -> Recommendation:
+    """k-RR compared with the matrix for a mean or a distribution.
+
+    known : the proportions, the target and the scores.
+    """
+    (theta, target, scores), number = known, None
+    options: dict[str, Any] = {"question": question, "scores": scores}
+    theta = np.broadcast_to(theta, domain.k)
+    if question == "mean":
+        number = category_numbers(scores, domain.labels, "scores")
+        options |= {"scores": number, "prior": theta}
+    makers: dict[str, Any] = {"KRR": KRR, "MatrixDesign": partial(design, **options)}
+
+    def cost(name: str, at: float) -> dict[str, Any]:
+        made = makers[name](domain.declared, epsilon=at)
+        return {"mechanism": name, "made": made} | _question_costs(made, number, theta, target)
+
+    def as_good(at: float) -> bool:
+        krr = cost("KRR", at)["variance"]
+        if number is None:
+            return bool(krr <= _AS_GOOD * cost("MatrixDesign", at)["variance"])
+        sampling = (target == "population") * (theta @ number**2 - (theta @ number) ** 2)
+        return bool(krr <= _AS_GOOD * (least_variance(number, at, theta) + sampling))
+
+    rows = [cost(name, epsilon) for name in makers]
+    low, high = 0, _MOST_EPSILON
+    while high - low > 1:
+        low, high = (low, middle) if as_good(middle := (low + high) // 2) else (middle, high)
+    if rows[0]["variance"] > _AS_GOOD * rows[1]["variance"]:
+        rows.reverse()
+    best = rows[0]["mechanism"]
+    what = "mean of scores" if question == "mean" else "distribution over ordered brackets"
+    note = f"For the {what} of one column of {domain.k:,} categories at epsilon {epsilon:g} use "
+    note += f"{best}. {_question_reason({row['mechanism']: row for row in rows}, high)}"
+    title = f"{best} for the {what}, {domain.k:,} categories, epsilon {epsilon:g}"
+    made = {row["mechanism"]: row.pop("made") for row in rows}
+    table = pd.DataFrame(rows)
+    table.insert(4, "ratio", table["variance"] / table["variance"].min())
+    if size is not None:
+        people = size * table["variance"] / table["variance"][0]
+        table.insert(5, "people", np.ceil(people - 1e-6).astype(np.int64))
+        table.insert(4, "std_error", np.sqrt(table["variance"] / size))
+    given: dict[str, Any] = {"epsilon": epsilon, "categories": domain.labels, "makers": makers}
+    return Recommendation(title, table, made, (note,), **given)
+
+
+def _question_reason(rows: Mapping[str, Mapping[str, Any]], least: int) -> str:
+    """The reason for k-RR or for the matrix in sentences; least : where k-RR is as good."""
+    krr, matrix = rows["KRR"], rows["MatrixDesign"]
+    ratio = krr["variance"] / matrix["variance"]
+    needs = f"{_more(ratio)} people, compared with" if ratio > 1 + 1e-9 else "no more people than"
+    times = _number(matrix["variance_of_proportions"] / krr["variance_of_proportions"])
+    return (
+        f"KRR needs {needs} MatrixDesign. From epsilon {least} on KRR is as good: it needs at most "
+        f"15% more people. The proportions of single categories have {times} times the variance "
+        "with MatrixDesign, and a report of KRR looks like an answer."
+    )
+
+
+def _question_costs(
+    mechanism: Mechanism, number: Floats | None, theta: Floats, target: str
+) -> dict[str, Any]:
+    """One row of the table for a mean of numbers, or for a distribution."""
+    channel = mechanism.channel
+    covariance = channel.covariance(theta, target)
+    if number is not None:
+        variance = float(number @ covariance @ number)
+    else:  # the sum of E|error| of the cumulative proportions, each nearly normal
+        cumulated = covariance.cumsum(axis=0).cumsum(axis=1).diagonal()[:-1]
+        variance = 2 / math.pi * float(np.sqrt(np.maximum(cumulated, 0)).sum() / len(theta)) ** 2
+    return {
+        "epsilon": mechanism.epsilon,
+        "reports": len(channel.samples),
+        "variance": variance,
+        "variance_of_proportions": float(covariance.diagonal().mean()),
+    }
 
 
 def _costs(name: str, mechanism: Mechanism, theta: Floats) -> dict[str, Any]:

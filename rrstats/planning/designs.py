@@ -152,7 +152,7 @@ def design(
         )
     if question == "proportions":
         return _for_proportions(domain, ratio)
-    reach = square_wave_reach(asked, domain.k)
+    reach = _reach(asked, domain.k)
     rows = np.arange(-reach, domain.k + reach)
     inside = abs(rows[:, None] - np.arange(domain.k)) <= reach
     return MatrixDesign(
@@ -168,8 +168,10 @@ def _prior(prior: Any, domain: Categories) -> Floats:
     return check_proportions(prior, "prior", domain.k)
 
 
-def square_wave_reach(epsilon: float, k: int) -> int:
+def _reach(epsilon: float, k: int) -> int:
     """Whole brackets on both sides of the true one: k b, with b of Li et al. (2020), eq. 6."""
+    if k == 2:
+        return 0
     if epsilon < _NO_GAIN:  # b = 1/2 - epsilon / 6 + ...; the formula would lose its digits
         return round(k * (0.5 - epsilon / 6))
     growth = math.exp(epsilon)
@@ -213,7 +215,7 @@ def _for_mean(
     if epsilon < _NO_GAIN:
         found, prior = _thresholds(scores, ratio, 0.01), np.full(k, 1 / k)
         return _certified(domain, found, ratio, scores, prior=prior)
-    found, least, prior = _programme(scores, epsilon, prior)
+    found, least, prior = _programme(scores, epsilon, prior, _GRID)
     others = [np.array(krr, dtype=np.float64), _thresholds(scores, math.exp(epsilon), 0.25)]
     variances = [_variance(other, scores, prior, worst) for other in others]
     if variances[0] <= (1 + _SAME) * least:
@@ -226,13 +228,22 @@ def _for_mean(
     return _certified(domain, found, ratio, scores, prior=prior)
 
 
-def _programme(scores: Floats, epsilon: float, prior: Any) -> tuple[Floats, float, Floats]:
+def least_variance(number: Floats, epsilon: float, prior: Floats) -> float:
+    """The least mean variance of a report's value about the number of the truth, to 0.5%."""
+    half = float(np.ptp(number)) / 2
+    scores = (number - number.min()) / half - 1
+    return half**2 * _programme(scores, epsilon, prior, _LEAST_GRID)[1]
+
+
+def _programme(
+    scores: Floats, epsilon: float, prior: Any, points: int
+) -> tuple[Floats, float, Floats]:
     """The matrix of the linear programme, its variance, and the prior at which it is least.
 
     Unknown are (m, k) probabilities, the (m,) smallest of each row, and the worst variance.
     """
     k, sparse = len(scores), scipy.sparse
-    m = min(_GRID, max(_LEAST_GRID, _CELLS // k // 2 * 2 + 1))
+    m = min(points, max(_LEAST_GRID, _CELLS // k // 2 * 2 + 1))
     # Duchi's values are +-top; the best ones reach beyond, the farther the more prior is one-sided.
     top, half = (math.exp(epsilon) + 1) / math.expm1(epsilon), np.linspace(0, 1, m // 2 + 1)[1:]
     half = top * (1.6 * half + 2.4 * half**12)

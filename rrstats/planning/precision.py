@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import scipy
@@ -28,10 +28,11 @@ from rrstats._checks import (
     check_numbers,
     check_one_of,
     check_probability,
+    check_proportions,
     check_whole_number,
 )
 from rrstats._typing import Floats
-from rrstats.data.categories import Categories
+from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.sample_design import EVERYONE
@@ -129,12 +130,17 @@ class Question:
         return float(np.clip(low + proportion * (high - low), 0, 1))
 
     def tally(self, proportion: float, n: int) -> Tally:
-        """The expected reports of n people, in whole numbers; samples of equal size."""
-        channel = self.mechanism.channel
-        rates, samples = expected_rates(channel, self.theta(proportion)), channel.samples
-        sizes = np.diff(np.linspace(0, n, int(samples.max()) + 2).astype(np.int64)).tolist()
-        counts = [_whole(rates[samples == place] * size, size) for place, size in enumerate(sizes)]
-        return Tally(self.mechanism, {EVERYONE: Cell(n, np.concatenate(counts).astype(np.int64))})
+        """The expected reports of n people."""
+        return _expected_tally(self.mechanism, self.theta(proportion), n)
+
+
+def _expected_tally(mechanism: Mechanism, theta: Floats, n: int) -> Tally:
+    """The expected reports of n people, in whole numbers; samples of equal size."""
+    channel = mechanism.channel
+    rates, samples = expected_rates(channel, theta), channel.samples
+    sizes = np.diff(np.linspace(0, n, int(samples.max()) + 2).astype(np.int64)).tolist()
+    counts = [_whole(rates[samples == place] * size, size) for place, size in enumerate(sizes)]
+    return Tally(mechanism, {EVERYONE: Cell(n, np.concatenate(counts).astype(np.int64))})
 
 
 def _whole(expected: Floats, size: int) -> Floats:
@@ -235,17 +241,21 @@ class IntervalOptions(CategoryOptions, total=False):
     level, method : as in `Estimate.interval`.
     assurance : the probability that the interval is at most as wide as planned; by default the
         mean width is planned.
+    scores : mapping or sequence of floats: plan the interval of the mean of these numbers of the
+        categories (`Estimate.mean`), in their unit, in place of one category's proportion; the
+        proportion is then those of all categories.  It excludes category, mix, method, assurance.
     """
 
     target: str
     level: float
     method: str | None
     assurance: float | None
+    scores: Any
 
 
 def half_width(
     n: int,
-    proportion: float,
+    proportion: Any,
     mechanism: Any = 2,
     prob: float | None = None,
     *,
@@ -258,15 +268,15 @@ def half_width(
     ----------
     n : int
         The number of respondents, 1 to 2**40.
-    proportion : float
-        The expected true proportion, in [0, 1].
+    proportion : float or sequence of floats
+        The expected true proportion, in [0, 1]; with scores, those of all categories.
     mechanism : Mechanism, sequence of hashables or int
         A mechanism; or the categories, or only their number, of a k-RR with prob or epsilon.
         Samples of one mechanism are of equal size.
     prob, epsilon : float, optional
         The parameter of the k-RR.
     **options
-        category and mix, see `CategoryOptions`; target, level, method and assurance, see
+        category and mix, see `CategoryOptions`; target, level, method, assurance and scores, see
         `IntervalOptions`.
 
     Returns
@@ -290,12 +300,12 @@ def half_width(
     +- 2.02 points or less with probability 0.9.
     """
     size = check_people(n)
-    return plan(_Width, proportion, (mechanism, prob, epsilon), options)(size)
+    return _planned(proportion, (mechanism, prob, epsilon), options)(size)
 
 
 def people(
     half_width: float,
-    proportion: float,
+    proportion: Any,
     mechanism: Any = 2,
     prob: float | None = None,
     *,
@@ -307,7 +317,7 @@ def people(
     Parameters
     ----------
     half_width : float
-        (high - low) / 2, in (0, 0.5).
+        (high - low) / 2, in (0, 0.5); with scores, below half their range.
     proportion, mechanism, prob, epsilon, **options
         As in `half_width`.
 
@@ -336,8 +346,8 @@ def people(
     z^2 s (1 - s) / ((p - q)^2 h^2) gives 8,068, too few for the default, exact interval.  A direct
     question needs 911 people.
     """
-    wanted = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
-    planned = plan(_Width, proportion, (mechanism, prob, epsilon), options)
+    planned = _planned(proportion, (mechanism, prob, epsilon), options)
+    wanted = check_number(half_width, "half_width", 0, planned.most, ends="()", hint=_TOO_WIDE)
     width = cache(planned)
     about = planned.about(wanted)
     if about > MOST_PEOPLE:
@@ -365,7 +375,7 @@ def people(
 def least_epsilon(
     half_width: float,
     n: int,
-    proportion: float,
+    proportion: Any,
     categories: Any = 2,
     *,
     design: Callable[..., Mechanism] = KRR,
@@ -403,14 +413,18 @@ def least_epsilon(
 
     With 2,000 people, an interval of +- 3 points needs an epsilon of at least 1.50.
     """
-    wanted = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
     size, categories = check_people(n), numbered(categories)
     check_instance(design, "design", Callable, "made by design(categories, epsilon=...)")
 
+    def planned(epsilon: float) -> _Width | _MeanWidth:
+        return _planned(proportion, (design(categories, epsilon=epsilon),), options)
+
     def width(epsilon: float) -> float:
-        return plan(_Width, proportion, (design(categories, epsilon=epsilon),), options)(size)
+        return planned(epsilon)(size)
 
     high = largest_epsilon(len(tuple(categories)))
+    most = planned(high).most
+    wanted = check_number(half_width, "half_width", 0, most, ends="()", hint=_TOO_WIDE)
     if (least := width(high)) > wanted:
         raise ArgumentValueError(
             f"half_width must be at least {least:.3g} for {size:,} people, even without noise, got "
@@ -425,6 +439,45 @@ def least_epsilon(
 # -- the width at n ----------------------------------------------------------------------------
 
 
+def _planned(
+    proportion: Any, mechanism: tuple[Any, ...], options: Mapping[str, Any]
+) -> _Width | _MeanWidth:
+    """The width of one category's interval, or with scores of that of their mean."""
+    rest = dict(options)
+    if (scores := rest.pop("scores", None)) is None:
+        return plan(_Width, proportion, mechanism, rest)
+    made = as_mechanism(numbered(mechanism[0]), *mechanism[1:])
+    theta = check_proportions(proportion, "proportion", len(made.channel.class_of))
+    return _MeanWidth(made, theta, category_numbers(scores, made.categories, "scores"), **rest)
+
+
+@dataclass(frozen=True, eq=False)
+class _MeanWidth:
+    """The half-width of the interval of a mean of numbers, at the expected reports of n people."""
+
+    mechanism: Mechanism
+    theta: Floats
+    scores: Floats
+    target: str = "population"
+    level: float = 0.95
+    assurance: ClassVar[None] = None
+
+    @property
+    def most(self) -> float:
+        return float(np.ptp(self.scores)) / 2
+
+    def about(self, wanted: float) -> float:
+        """The n of the normal formula for this half-width."""
+        variance = self.mechanism.channel.covariance(self.theta, check_target(self.target))
+        found = float(self.scores @ variance @ self.scores)
+        return normal_quantile(check_level(self.level)) ** 2 * found / wanted**2
+
+    def __call__(self, n: int) -> float:
+        counted = Estimate(_expected_tally(self.mechanism, self.theta, n), self.target)
+        mean = counted.mean(self.scores.tolist(), level=self.level)
+        return (mean.high - mean.low) / 2
+
+
 @dataclass(frozen=True)
 class _Width:
     """The mean or a quantile of the half-width, as a function of n."""
@@ -435,6 +488,7 @@ class _Width:
     level: float = 0.95
     method: str | None = None
     assurance: float | None = None
+    most: ClassVar[float] = 0.5
 
     def __post_init__(self) -> None:
         check_probability(self.proportion, "proportion")
