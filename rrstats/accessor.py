@@ -97,9 +97,9 @@ class FrameAccessor:
         self,
         columns: Any,
         categories: Any = None,
-        prob: float | None = None,
+        prob: Any = None,
         *,
-        epsilon: float | None = None,
+        epsilon: Any = None,
         unknown: str = "warn",
         missing: str = "unknown",
         group: Hashable = None,
@@ -118,7 +118,8 @@ class FrameAccessor:
             One column name or a list of names, all with the same design; or a mapping from
             column name to mechanism.
         categories, prob, epsilon
-            The design: categories with prob = P(report = truth) or epsilon, or a mechanism.
+            The design: categories with prob = P(report = truth) or epsilon, or a mechanism.  Where
+            prob or epsilon differs by row it is the name of a public column.
         unknown, missing, again, rng, threads, key, question
             As for `rrstats.privatize`; they apply to all these columns.
         group, id : hashable, optional
@@ -186,9 +187,9 @@ class FrameAccessor:
         self,
         columns: Any = None,
         categories: Any = None,
-        prob: float | None = None,
+        prob: Any = None,
         *,
-        epsilon: float | None = None,
+        epsilon: Any = None,
         mechanism: Any = None,
         group: Hashable = None,
         target: str = "population",
@@ -197,6 +198,7 @@ class FrameAccessor:
         observed: bool = True,
         weights: Hashable = None,
         design: SampleDesign | None = None,
+        weighting: str = "equal",
     ) -> Any:
         """Estimate true proportions of privatized columns.
 
@@ -210,7 +212,7 @@ class FrameAccessor:
             the column that holds the mechanism of each row.
         group, by, weights, design
             Column names, as for `rrstats.estimate`.
-        target, observed
+        target, observed, weighting
             As for `rrstats.estimate`.
 
         Returns

@@ -206,6 +206,13 @@ class _Column:
                 f"everything that one first round reveals: {_epsilon(lifetime)}."
             )
         yield self._probabilities()
+        if record.by_row:
+            (column,) = record.by_row.values()
+            yield (
+                "The probability differs from row to row, as column "
+                f"{_listed([label(column)])} says. The numbers on this page are for the row with "
+                "the largest epsilon; all other rows are protected more."
+            )
         yield self._others()
         if record.keyed:
             yield _KEYED

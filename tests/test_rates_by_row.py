@@ -1,17 +1,31 @@
 """Probabilities that differ by row: the coin, the release, and the estimate."""
 
+import itertools
+import json
 from fractions import Fraction
 
+import chance
 import numpy as np
+import pandas as pd
 import pytest
 from scripted import Counting, EveryStream, Recorded, Scripted
 
 import rrstats as rr
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    NotIdentifiableError,
+)
 from rrstats.estimation.analysis_columns import variable
+from rrstats.estimation.tally import WEIGHTINGS
 from rrstats.mechanisms.epsilon import epsilon_from_prob
 from rrstats.mechanisms.krr import KRRByRow
 from rrstats.randomness.samplers import coin, coins
+from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM
+from rrstats.statement import statement
 
+XY, XYZ = ["x", "y"], ["x", "y", "z"]
 PROBS = [0.5, 0.75, 0.6, 1 / 3, 0.7310585786300048, 1 - 2**-53, 2**-40, 3 * 2**-70]
 
 
@@ -75,3 +89,263 @@ def test_scores_of_rows_are_unbiased_and_those_of_their_mechanism():
     for row, prob in enumerate(probs):
         expected = variable(reports[row : row + 1], list("abc"), prob).scores()
         np.testing.assert_allclose(found[row : row + 1], expected, rtol=1e-12)
+
+
+# -- the release -------------------------------------------------------------------------------
+
+
+def _frame(answers, **columns):
+    return pd.DataFrame({"a": answers, "p": [0.5, 0.75, 0.9, 0.6]} | columns)
+
+
+def test_a_release_keeps_the_public_column_and_records_the_largest_epsilon():
+    """Copied as it is, named in the record, reported by the maximum; of epsilon= as well."""
+    frame = _frame(["x", "y", "z", None], e=[1.0, 0.5, 2.0, 0.1])
+    for given, largest in (({"prob": "p"}, 0.9), ({"epsilon": "e"}, rr.KRR(XYZ, epsilon=2).prob)):
+        released = frame.rr.privatize("a", ["x", "y", "z"], **given, unknown="uniform")
+        assert released[["p", "e"]].equals(frame[["p", "e"]])
+        (record,) = rr.metadata.read(released.attrs)
+        assert (record.by_row, record.mechanism["prob"]) == (given, largest)
+        assert rr.metadata.read(json.loads(json.dumps(released.attrs))) == [record]
+        most = rr.KRR(["x", "y", "z"], largest)
+        assert released.rr.epsilon == most.epsilon == released.rr.estimate(["a"]).epsilon
+        assert released.rr.budget(max_rows_per_person=2).epsilon == pytest.approx(2 * most.epsilon)
+        assert "differs from row to row, as column" in statement([record])
+    series = rr.privatize(frame["a"], ["x", "y", "z"], prob=frame["p"], unknown="uniform")
+    assert rr.metadata.find(series.attrs, "a").by_row == {"prob": "p"}
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series, pd.Categorical, pd.Index])
+def test_reports_use_the_probability_of_their_own_row_across_blocks(make):
+    """A script: coin words between the thresholds of neighbouring rows, in every container."""
+    n = BLOCK_ROWS + 3 if make is np.array else 9
+    probs = np.resize([0.5, 0.75], n)
+    words = {0: [np.full(n, int(0.6 * 2**64), np.uint64)], REPLACEMENT_STREAM: [np.zeros(n)]}
+    made = rr.privatize(make(["no"] * n), ["no", "yes"], prob=probs, rng=Scripted(words, 64))
+    assert list(made) == ["yes", "no"] * (n // 2) + ["yes"] * (n % 2)
+
+
+def test_a_release_tells_nothing_but_reports():
+    """The same words, dtypes, attrs and public columns for all answers, missing ones included."""
+    seen = []
+    for answers in (["x"] * 4, ["y"] * 4, [None, "x", "?", "y"]):
+        source = Recorded(Counting(5))
+        options = {"prob": "p", "rng": source, "unknown": "uniform"}
+        made = _frame(pd.Series(answers, dtype=object)).rr.privatize("a", ["x", "y"], **options)
+        seen.append((source.addresses, made.attrs, made.dtypes.tolist(), made["p"].tolist()))
+    assert seen[0] == seen[1] == seen[2]
+
+
+BAD = [
+    (lambda f: f.rr.privatize("a", XYZ, prob="q"), ArgumentValueError, "column 'q' is not there"),
+    (lambda f: f.rr.privatize("p", XYZ, prob="p"), ArgumentValueError, "must be a public column"),
+    (lambda f: f.rr.privatize("a", XYZ, prob="p", epsilon=1.0), ArgumentTypeError, "found prob"),
+    (lambda f: f.rr.privatize("a", XYZ, prob=f["p"]), ArgumentTypeError, "prob must be a number"),
+    (lambda f: f.rr.privatize("a", XYZ, prob="a"), ArgumentTypeError, "prob must be numbers"),
+    (lambda f: f.rr.privatize("a", XY, prob="low"), ArgumentValueError, "1 of 4 rows .* 2 where"),
+    (lambda f: f.rr.privatize("a", XY, epsilon="low"), ArgumentValueError, "1 of 4 rows .* 1 w"),
+    (lambda f: f.rr.privatize("a", rr.KRR(XY, 0.6), prob="p"), ArgumentTypeError, "mechanism"),
+    (lambda f: f.rr.privatize({"a": rr.KRR(XY, 0.6)}, prob="p"), ArgumentTypeError, "leave prob"),
+    (
+        lambda f: f.rr.privatize("a", XY, prob="p", key=rr.new_key(), id="p"),
+        ArgumentTypeError,
+        "leave key out",
+    ),
+    (lambda f: f.rr.privatize("a", XY, prob="p", again=True), ArgumentTypeError, "leave again"),
+    (lambda f: rr.privatize(f["a"], XY, prob=[0.6]), ArgumentValueError, "each of the 4 rows"),
+    (lambda f: rr.privatize(f["a"], XY, prob=f["p"][::-1]), ArgumentValueError, "same index"),
+    (lambda f: rr.KRR(XY, [0.6, 0.7]), ArgumentTypeError, "prob must be a number"),
+    (lambda f: rr.tally(f["r"], XY, prob=f["p"]), ArgumentValueError, "differs from row to row"),
+    (lambda f: rr.estimate(f["r"], XY, prob=f["p"]), NotIdentifiableError, "1 of 4 reports"),
+    (
+        lambda f: rr.estimate(f["r"], XY, prob=[0.5] * 4, weighting="precision"),
+        NotIdentifiableError,
+        "no inf",
+    ),
+    (lambda f: rr.estimate(f["r"], XY, prob=f["p"], weighting="best"), ArgumentValueError, "one"),
+    (
+        lambda f: rr.estimate(f["r"], XY, prob=f["p"], weights=f["p"]),
+        ArgumentValueError,
+        "strata",
+    ),
+    (lambda f: rr.estimate(f["a"], XY, prob=f["p"][:3]), ArgumentValueError, "index"),
+]
+
+
+@pytest.mark.parametrize(("call", "error", "match"), BAD)
+def test_bad_columns_are_refused(call, error, match):
+    """Before anything is drawn, with what was found; never an answer."""
+    frame = _frame(["secret"] * 4, low=[0.2, np.nan, -0.1, 0.7], r=["x", "y", "x", "x"])
+    with pytest.raises(error, match=match) as caught:
+        call(frame)
+    assert "secret" not in str(caught.value)
+
+
+def test_analyses_that_need_one_mechanism_refuse_the_record():
+    """The mechanism of the largest epsilon is never used for an estimate by silence."""
+    made = _frame(["x", "y", "x", "x"], y=[1.0, 2.0, 3.0, 5.0]).rr.privatize("a", XY, prob="p")
+    refused = [
+        lambda: rr.estimate(made["a"]),
+        lambda: made.rr.mechanisms["a"],
+        lambda: rr.means(made["y"], made["a"]),
+        lambda: made.rr.logit("a ~ y"),
+        lambda: made.rr.crosstab("a", "y"),
+        lambda: made.rr.estimate("a", rr.KRR(XY, 0.9)),
+        lambda: made.rr.estimate("a", ["x", "other"]),
+        lambda: made.rr.privatize("a", XY, 0.75, again=True),
+    ]
+    for call in refused:
+        with pytest.raises(MetadataError, match=r"stands in column 'p'|contradicts the column"):
+            call()
+    with pytest.raises(ArgumentValueError, match="differs from row to row"):
+        made.rr.tally("a")
+    with pytest.raises(ArgumentValueError, match="column 'p' is not there"):
+        made.drop(columns="p").rr.estimate("a")
+    assert repr(made.rr.mechanisms) == "{'a': 'prob differs by row'}"
+
+
+# -- the estimate --------------------------------------------------------------------------------
+
+
+def _worlds(k, states):
+    """Rows' states (chance, prob, truth, report), and the chance of each combination of rows."""
+    for combination in itertools.product(*states):
+        yield combination, float(np.prod([state[0] for state in combination]))
+
+
+def _reported(prob, truth, k, chance=1.0):
+    """The states of a row: its report with the probabilities of k-RR."""
+    return [
+        (chance * (prob if report == truth else (1 - prob) / (k - 1)), prob, truth, report)
+        for report in range(k)
+    ]
+
+
+def _moments(k, states, **options):
+    """Mean of the proportions, their covariance, and the mean of both covariances, enumerated."""
+    found = []
+    for rows, weight in _worlds(k, states):
+        _, probs, _, reports = zip(*rows, strict=True)
+        one = rr.estimate(list(reports), range(k), prob=list(probs), **options)
+        spread = [one.with_target(target).covariance for target in ("population", "rows")]
+        found.append((weight, one.proportions, *spread, one.randomization_variance))
+    chances, points, *spreads = (np.array(part) for part in zip(*found, strict=True))
+    assert chances.sum() == pytest.approx(1)
+    mean = chances @ points
+    around = points - mean
+    own = np.einsum("c,ci,cj->ij", chances, around, around)
+    return mean, own, *(np.tensordot(chances, spread, 1) for spread in spreads)
+
+
+def test_rows_estimates_and_variances_are_unbiased_by_enumeration():
+    """All 27 reports of three people with probabilities of their own."""
+    states = [_reported(p, t, 3) for p, t in ((0.5, 0), (0.9, 2), (0.7, 2))]
+    mean, own, _, about_rows, noise = _moments(3, states)
+    np.testing.assert_allclose(mean, [1 / 3, 0, 2 / 3], atol=1e-12)
+    np.testing.assert_allclose(about_rows, own, atol=1e-12)
+    mean, own, _, _, noise = _moments(3, states, weighting="precision")
+    gaps = np.array([0.25, 0.85, 0.55]) ** 2
+    np.testing.assert_allclose(mean, [gaps[0], 0, gaps[1:].sum()] / gaps.sum(), atol=1e-12)
+    np.testing.assert_allclose(noise, np.diag(own), atol=1e-12)
+
+
+def test_equal_weights_are_unbiased_where_truth_and_probability_go_together():
+    """Two people, drawn with a probability that depends on the answer: 64 worlds of k = 2."""
+    one = [
+        state
+        for prob, truth, chance in ((0.6, 0, 0.4), (0.6, 1, 0.1), (0.9, 0, 0.2), (0.9, 1, 0.3))
+        for state in _reported(prob, truth, 2, chance)
+    ]
+    mean, own, population, _, _ = _moments(2, [one, one])
+    np.testing.assert_allclose(mean, [0.6, 0.4], atol=1e-12)
+    np.testing.assert_allclose(population, own, atol=1e-12)
+    apart, *_ = _moments(2, [one, one], weighting="precision")
+    assert apart[0] < 0.55  # nearer to the 0.4 of people of prob 0.9
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("weighting", ["equal", "precision"])
+def test_equal_probabilities_give_the_estimate_of_their_mechanism(target, weighting):
+    """Proportions, covariances and intervals; those of the rows up to their whole numbers."""
+    reports = ["a"] * 500 + ["b"] * 300 + ["c"] * 200
+    plain = rr.estimate(reports, list("abc"), 0.7, target=target)
+    options = {"target": target, "weighting": weighting}
+    found = rr.estimate(reports, list("abc"), prob=[0.7] * 1000, **options)
+    np.testing.assert_allclose(found.proportions, plain.proportions, rtol=1e-9)
+    np.testing.assert_allclose(found.covariance, plain.covariance, rtol=1e-9, atol=1e-15)
+    close = {"atol": 0.0015} if target == "rows" else {"rtol": 1e-9}
+    np.testing.assert_allclose(found.interval(), plain.interval(), **close)
+    assert found.effective_n.round(6).tolist() == [1000] * 3
+    assert found.interpret("c")[:20] == plain.interpret("c")[:20]
+    assert repr(found).startswith("Estimate: target")
+
+
+def test_groups_and_their_differences_are_those_of_separate_estimates():
+    """by= on a released frame, a Difference of two, and missing reports counted."""
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"a": rng.choice(XYZ, 600), "p": rng.uniform(0.4, 0.9, 600)})
+    made = frame.assign(g=np.resize(["f", "m"], 600)).rr.privatize("a", XYZ, prob="p")
+    made.loc[:9, "a"] = None
+    groups = made.rr.estimate("a", by="g")
+    for name, mine in made.groupby("g"):
+        alone = rr.estimate(mine["a"].tolist(), XYZ, prob=mine["p"].tolist())
+        np.testing.assert_allclose(groups[name].covariance, alone.covariance)
+        np.testing.assert_allclose(groups[name].interval(), alone.interval())
+        assert (alone.n, alone.n_missing) == (295, 5)
+    apart = rr.difference(groups["f"], groups["m"])
+    expected = np.sqrt(groups["f"].variance + groups["m"].variance)
+    np.testing.assert_allclose(apart.std_error, expected)
+    assert len(groups.to_frame()) == 6
+
+
+@pytest.mark.parametrize(("high", "ratio"), [(0.2, 1.02), (0.9, 4.33)])
+def test_equal_weights_cost_what_precision_saves(high, ratio):
+    """Rates of random answers uniform from 0.02 on (prob = 1 - rate / 2, k = 2), proportion 0.214.
+
+    With gap = 1 - rate a score has variance v = 1/(4 gap^2) - (1/2 - 0.214)^2, and the ratio is
+    E(v) E(gap^2)^2 / E(gap^4 v) = 1.024 and 4.336; at a proportion of 0.2 it is 1.025 and 4.42.
+    """
+    n = 400_000
+    rates = 0.02 + (np.arange(n) + 0.5) / n * (high - 0.02)
+    gap2, v = (1 - rates) ** 2, 0.25 / (1 - rates) ** 2 - 0.286**2
+    exact = v.mean() * gap2.mean() ** 2 / (gap2**2 * v).mean()
+    assert exact == pytest.approx(ratio, abs=0.01)
+    rng = np.random.default_rng(1)
+    answers = (rng.random(n) < 0.214).astype(int)
+    made = rr.simulate(answers, [0, 1], prob=1 - rates / 2, seed=2)
+    found = [rr.estimate(made, [0, 1], prob=1 - rates / 2, weighting=one) for one in WEIGHTINGS]
+    assert found[0].variance[1] / found[1].variance[1] == pytest.approx(exact, rel=0.01)
+    assert all(abs(one.proportions[1] - 0.214) < 5 * one.std_error[1] for one in found)
+    assert "whatever their prob" in found[1].notes[0]
+
+
+def test_reports_that_no_truth_explains_are_said():
+    """True answers that were never randomized, all of one category."""
+    with pytest.warns(rr.errors.ImplausibleReportsWarning):
+        rr.estimate(["a"] * 400, list("ab"), prob=np.linspace(0.6, 0.9, 400))
+    assert np.isnan(rr.estimate([], list("ab"), prob=[]).proportions).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_intervals_cover(weighting):
+    """At least 95% up to 1%, small and large n, both targets; also where truth goes with prob."""
+    rng, trials = np.random.default_rng(11), 1500
+    cases = itertools.product((60, 400), (0.03, 0.3), (0.2, 0.9), (False, True))
+    for n, share, high, together in cases:
+        if together and weighting == "precision":
+            continue
+        hits = np.zeros(2)
+        for _ in range(trials):
+            rates = rng.uniform(0.02, high, n)
+            chance_of = 2 * share * (rates - 0.02) / (high - 0.02) if together else share
+            answers = (rng.random(n) < chance_of).astype(int)
+            kept = rng.random(n) > rates
+            reports = np.where(kept, answers, rng.integers(0, 3, n))
+            options = {"prob": 1 - rates * 2 / 3, "weighting": weighting}
+            for place, target in enumerate(("population", "rows")):
+                low, high_end = rr.estimate(reports, range(3), **options, target=target).interval()
+                truth = answers.mean() if place else share
+                hits[place] += low[1] - 1e-9 <= truth <= high_end[1] + 1e-9
+        for hit in hits.astype(int).tolist():
+            chance.assert_at_least(hit, trials, 0.94, tests=48)

@@ -306,14 +306,20 @@ def _row_mechanism(values: Any, categories: Any, prob: Any, epsilon: Any) -> KRR
 
 
 def row_rates(
-    frame: pd.DataFrame, name: Hashable, prob: Any = None, epsilon: Any = None
+    frame: pd.DataFrame,
+    name: Hashable,
+    prob: Any = None,
+    epsilon: Any = None,
+    *,
+    mechanism: Any = None,
 ) -> tuple[Any, Any]:
     """The prob and epsilon of a column of a frame for `variable`; by row they are columns.
 
     A name of a column stands for that column; without any, the record of the reports says it.
     """
     given = {"prob": prob, "epsilon": epsilon}
-    record = find(frame.attrs, name) if prob is None and epsilon is None else None
+    said = prob is not None or epsilon is not None or is_mechanism(mechanism)
+    record = None if said else find(frame.attrs, name)
     if record is not None:
         given |= record.by_row or {}
     for argument, one in given.items():

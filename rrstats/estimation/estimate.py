@@ -44,13 +44,14 @@ from rrstats.estimation.result import (
 )
 from rrstats.estimation.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.survey_variance import SurveyMoments
-from rrstats.estimation.tally import Tally, count_reports
+from rrstats.estimation.tally import WEIGHTINGS, RowSums, Tally, count_reports
 from rrstats.inference import binomial, contrasts
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import METHOD, METHODS
 from rrstats.inference.contrasts import (
     Interval,
     mean_interval,
+    normal_quantile,
     ratio_interval,
     student_quantile,
     widen_outside,
@@ -113,6 +114,7 @@ class Estimate(Result):
         *("effective_n", "design_effect", "total", "total_std_error", "reported", "naive"),
     )
 
+    by_row = False  # whether prob differs by row
     tally: Tally
     target: str = "population"
     ddof: int = 1
@@ -187,6 +189,21 @@ class Estimate(Result):
         return self.tally.reported
 
     @property
+    def binomial_rates(self) -> BinomialRates | None:
+        """The rates of the counts if each is binomial, or of as many reports as `effective_n`."""
+        return self.mechanism.channel.binomial_rates
+
+    @property
+    def condition_number(self) -> float:
+        """The factor by which the estimate amplifies noise."""
+        return arrays.condition_number(self.mechanism.channel)
+
+    @property
+    def is_multinomial(self) -> bool:
+        """True where each report falls into one cell of a common channel."""
+        return self.mechanism.channel.is_multinomial
+
+    @property
     def naive(self) -> Floats:
         """(m,) proportions among the reports of each sample: biased; for comparison only."""
         sizes = arrays.sample_sizes(self.mechanism.channel, self.reported, self.n)
@@ -203,6 +220,11 @@ class Estimate(Result):
             return counts, np.asarray(weights / survey.size)
         with np.errstate(invalid="ignore"):
             return counts, counts / np.float64(self.n)
+
+    @property
+    def effective_support(self) -> Floats:
+        """(k,) proportions of supporting reports in a sample of `effective_n`."""
+        return self.support[1]
 
     @property
     def has_support(self) -> bool:
@@ -603,7 +625,7 @@ class Estimate(Result):
         self, level: float, target: str, method: str | None = None, simultaneous: bool = False
     ) -> Interval:
         """Intervals of all categories for any target."""
-        rates = self.mechanism.channel.binomial_rates
+        rates = self.binomial_rates
         _ = self.proportions  # may raise NotIdentifiableError
         single = self.k == 2 if rates is None else rates.complementary
         level = arrays.level_of_each(level, simultaneous, 1 if single else self.k)
@@ -620,7 +642,7 @@ class Estimate(Result):
         if check_one_of(method, "method", known) == "wald":
             return arrays.wald_interval(self, level)
         sizes = self._effective_sizes(level)
-        counts = np.where(sizes > 0, np.clip(self.support[1], 0, 1) * sizes, 0.0)
+        counts = np.where(sizes > 0, np.clip(self.effective_support, 0, 1) * sizes, 0.0)
         low, high = rates.false_positive_rate, rates.true_positive_rate
         return binomial.population_interval(counts, sizes, low, high, level=level, method=method)
 
@@ -796,7 +818,7 @@ class Estimate(Result):
             if contrast @ one @ contrast >= 0 or not self.designed:
                 moments = (both @ one @ both.T)[[0, 0, 1], [0, 1, 1]]
                 ends.append(contrasts.fieller(top, bottom, tuple(moments), quantile**2))
-        if self.target == "population" and self.mechanism.channel.is_multinomial:
+        if self.target == "population" and self.is_multinomial:
             # The ratio is at most 1, so the variance is taken at a ratio inside [0, 1].
             near = part - float(np.clip(found, 0, 1)) * whole
             scores, counts, samples = self._scored(near, level)
@@ -877,7 +899,7 @@ class Estimate(Result):
         if not np.isfinite(found + margin) or self._says_nothing:
             return Interval(0.0, 1.0)
         ends = Interval(found - margin, found + margin)
-        if self.target == "population" and self.mechanism.channel.is_multinomial:
+        if self.target == "population" and self.is_multinomial:
             scores, counts, samples = self._scored(scale, level)
             both = mean_interval((scale @ scores)[None], counts, samples, level)
             ends = Interval(float(both.low[0]), float(both.high[0]))
@@ -1095,6 +1117,187 @@ class Estimate(Result):
         return plot_intervals(rows, ax, xlabel=f"proportion of {whom}", level=level, **options)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class EstimateByRow(Estimate):
+    """An estimate from k-RR whose prob differs by row: weighted means of the rows' scores.
+
+    The variance is that of a ratio of sums, so it holds whatever differs between rows.  The score
+    of a row has variance a + b f - f^2 at a true proportion f; the mean of these over rows is that
+    of as many reports as `effective_n` of one binomial channel, which intervals use.  Where
+    `variance` is larger, because populations differ, they use fewer reports.
+    """
+
+    tally: Any
+    by_row = True
+
+    @cached_property
+    def _sums(self) -> tuple[Any, ...]:
+        """Sums of w and w^2, (k,) of w s and w^2 s, (k, k) of w^2 s s', for scores s."""
+        _, w, ww, s, sq, ss, ssq, ssqq, ws, wsq = self.tally.sums
+        squares = np.diag(ss) - ssq[:, None] - ssq + ssqq.sum()
+        return w.sum() or np.nan, ww.sum(), s - sq.sum(), ws - wsq.sum(), squares
+
+    @cached_property
+    def proportions(self) -> Floats:
+        """(k,) weighted means of the scores; may lie outside [0, 1]."""
+        whole, _, totals, *_ = self._sums
+        return fixed(totals / whole)
+
+    @property
+    def covariance(self) -> Floats:
+        """(k, k) covariance of the proportions, for the target."""
+        whole, ww, _, totals, squares = self._sums
+        mean = self.proportions
+        if self.target == "rows":
+            spread = (ww / whole**2 - 1 / max(self.n, 1)) * (np.diag(mean) - np.outer(mean, mean))
+            return np.asarray((squares - np.diag(totals)) / whole**2 + spread)
+        both = np.outer(mean, totals)
+        around = squares - both - both.T + ww * np.outer(mean, mean)
+        size = self.n - self.ddof
+        return np.asarray(around / whole**2 * (self.n / size if size > 0 else np.nan))
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(k,) variance of the proportions, for the target."""
+        return fixed(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @cached_property
+    def randomization_variance(self) -> Floats:
+        """(k,) the part of `variance` due to randomization."""
+        whole, _, _, totals, squares = self._sums
+        return fixed((np.diagonal(squares) - totals) / whole**2)
+
+    @cached_property
+    def _channel(self) -> tuple[float, float]:
+        """The false and the true positive rate of the binomial channel with the mean variance."""
+        _, _, ww, _, _, _, ssq, ssqq, ws, wsq = self.tally.sums.sum(axis=1)
+        a, b = (ssq - ssqq) / (ww or np.nan), (ws - 2 * wsq) / (ww or np.nan)
+        scale = np.sqrt(b * b + 4 * a)  # a = u (u + b) for u = q / (p - q), scale = 1 / (p - q)
+        u = 2 * a / (scale + b)
+        return float(u / scale), float((u + 1) / scale)
+
+    def _modelled(self, proportions: Floats, target: str) -> Floats:
+        """(k,) variances if people of every prob had these true proportions."""
+        (low, high), (whole, ww, *_) = self._channel, self._sums
+        rates = low + proportions * (high - low)
+        found = rates * (1 - rates) / (high - low) ** 2 * ww / whole**2
+        return np.asarray(found - (target == "rows") * proportions * (1 - proportions) / self.n)
+
+    def _stretch(self, target: str) -> Floats:
+        """(k,) the variance over the modelled one, where it is larger: populations differ."""
+        own = replace(self, target=target, ddof=0).variance
+        return np.fmax(1.0, own / self._modelled(np.clip(self.proportions, 0, 1), target))
+
+    @property
+    def binomial_rates(self) -> BinomialRates:
+        """The rates of the binomial channel."""
+        low, high = (np.full(self.k, rate) for rate in self._channel)
+        return BinomialRates(low, high, self.k == 2)
+
+    @property
+    def condition_number(self) -> float:
+        """The inverse of the difference of both rates."""
+        low, high = self._channel
+        return 1 / (high - low)
+
+    @property
+    def is_multinomial(self) -> bool:
+        """False: rows have no common channel."""
+        return False
+
+    @property
+    def empty_samples(self) -> list[Hashable]:
+        """Empty: there is one sample."""
+        return []
+
+    @property
+    def naive(self) -> Floats:
+        """(k,) proportions among the reports: biased; for comparison only."""
+        return self.support[1]
+
+    @cached_property
+    def support(self) -> tuple[Floats, Floats]:
+        """(k,) counts and proportions of the reports."""
+        counts = self.reported.astype(np.float64)
+        return counts, counts / (self.n or np.nan)
+
+    @property
+    def effective_support(self) -> Floats:
+        """(k,) the rates at which the binomial channel has these proportions."""
+        low, high = self._channel
+        return np.asarray(low + self.proportions * (high - low))
+
+    @cached_property
+    def design_effect(self) -> Floats:
+        """(k,) n / `effective_n`: of the weights, and of populations that differ."""
+        whole, ww, *_ = self._sums
+        return fixed(self.n * ww / whole**2 * self._stretch("population"))
+
+    @cached_property
+    def implausible(self) -> NDArray[np.bool_]:
+        """(k,) True where no true proportion explains the reports (Bernstein's inequality)."""
+        mean, bound = self.proportions, self.tally.largest / self._sums[0]
+        beyond = np.maximum(0.0, np.maximum(-mean, mean - 1))
+        spread = self._modelled(np.clip(mean, 0, 1), "population") + bound * beyond / 3
+        return np.asarray(beyond**2 / (2 * spread) > np.log(2 * self.k * 1e9))
+
+    def _interval(
+        self, level: float, target: str, method: str | None = None, simultaneous: bool = False
+    ) -> Interval:
+        level = arrays.level_of_each(level, simultaneous, 1 if self.k == 2 else self.k)
+        if np.isnan(self.proportions).any():
+            return Interval(np.zeros(self.k), np.ones(self.k))
+        if target == "rows" and method is None:
+            return contrasts.cut_to_unit(self._rows_interval(level))
+        return self._effective_interval(level, method or METHOD, self.binomial_rates)
+
+    def _rows_interval(self, level: float) -> Interval:
+        """Score intervals about the rows, with a correction for continuity; not cut."""
+        found, (whole, ww, *_), (low, high) = self.proportions, self._sums, self._channel
+        others, own = self._modelled(np.array([0.0, 1.0]), "rows")
+        bend = ww / whole**2 - 1 / self.n  # of the variance, a parabola in t
+        scale = normal_quantile(level) ** 2 * self._stretch("rows")
+        move = 0.5 / (self.effective_n * (high - low))
+
+        def root(estimate: Floats, sign: int) -> Floats:
+            half, first = estimate + scale * (own - others + bend) / 2, 1 + scale * bend
+            spread = np.maximum(half**2 - first * (estimate**2 - scale * others), 0.0)
+            return np.asarray((half + sign * np.sqrt(spread)) / first)
+
+        ends = Interval(root(found - move, -1), root(found + move, 1))
+        return contrasts.hull(ends, Interval(found, found))
+
+    def uncut_interval(self, level: float, df: Floats) -> Interval:
+        """(k,) intervals that may leave [0, 1], for a difference."""
+        if self.target == "rows":
+            return self._rows_interval(level)
+        sizes, (low, high) = self._effective_sizes(level, df), self._channel
+        counts = np.clip(self.effective_support, 0, 1) * sizes
+        found = binomial.carry(binomial.wilson_rates(counts, sizes, level), low, high)
+        return contrasts.hull(found, Interval(self.proportions, self.proportions))
+
+    @property
+    def title(self) -> str:
+        """The kind of result."""
+        return "Estimate"
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The target, the size of the sample and the weighting of its rows."""
+        return [*super().header, ("prob", "by row"), ("weighting", self.tally.weighting)]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences that a reader of the table must know."""
+        if self.tally.weighting == "equal":
+            return super().notes
+        return [
+            *super().notes,
+            "Rows with more precise reports count more: this assumes that people have the same "
+            "true proportions whatever their prob; weighting='equal' does not.",
+        ]
+
+
 def _root(variance: Floats, scale: float = 0.0) -> Floats:
     """Square roots; NaN where a variance is negative by more than rounding.
 
@@ -1111,9 +1314,9 @@ def _root(variance: Floats, scale: float = 0.0) -> Floats:
 def estimate(
     reports: Any,
     categories: Any = None,
-    prob: float | None = None,
+    prob: Any = None,
     *,
-    epsilon: float | None = None,
+    epsilon: Any = None,
     mechanism: Any = None,
     columns: Any = None,
     group: Any = None,
@@ -1123,6 +1326,7 @@ def estimate(
     observed: bool = True,
     weights: Any = None,
     design: SampleDesign | None = None,
+    weighting: str = WEIGHTINGS[0],
 ) -> Any:
     """Estimate true proportions from privatized reports.
 
@@ -1135,6 +1339,8 @@ def estimate(
         The categories with prob or epsilon, or a mechanism.  A Tally, and a Series with a record of
         its mechanism, need none.  Where rows were made by different mechanisms: a column of n
         mechanisms, or a mapping from group to mechanism; `surveys.direct` is for direct answers.
+        Where the prob of k-RR differs by row: prob or epsilon is a column of n numbers, or its name
+        in a frame; a released frame records it.
     mechanism
         The same as categories, as a keyword.
     columns, group, by, observed, weights
@@ -1147,6 +1353,10 @@ def estimate(
     design : SampleDesign, optional
         Weights, strata, clusters and more of the sample.  A Tally already holds those: give only
         population, probabilities and lonely_psu.
+    weighting : {"equal", "precision"}
+        Of rows whose prob differs.  "equal" is the mean of the rows' scores, unbiased whatever else
+        differs between them.  "precision" weights a row by (p - q)^2, which has a smaller variance
+        and assumes that true proportions do not depend on prob.
 
     Returns
     -------
@@ -1192,14 +1402,21 @@ def estimate(
     if isinstance(reports, Tally):
         _check_tally(reports, made, [by, group, *design.columns.values()])
         return _checked(Estimate(reports, *settings))
-    beside, found = {"by": by, "group": group, "observed": observed}, dict[Any, Any]()
+    beside: Any = {"by": by, "group": group, "observed": observed, "weighting": weighting}
+    found = dict[Any, Any]()
     tallies, names, single, rows = count_reports(reports, made, columns, design=design, **beside)
     for name, counted in tallies.items():
         parts, alone = ({None: counted}, True) if names is None else (counted, False)
-        each = {by: _checked(Estimate(one, *settings), alone=alone) for by, one in parts.items()}
+        each = {
+            by: _checked(_estimate_of(one, *settings), alone=alone) for by, one in parts.items()
+        }
         counts = sum(one.n + one.n_missing for one in each.values())
         found[name] = each[None] if names is None else GroupEstimates(names, each, rows - counts)
     return next(iter(found.values())) if single else Estimates(found)
+
+
+def _estimate_of(counted: Any, *settings: Any) -> Estimate:
+    return (EstimateByRow if isinstance(counted, RowSums) else Estimate)(counted, *settings)
 
 
 def _check_tally(counted: Tally, made: tuple[Any, Any, Any], said: list[Any]) -> None:
@@ -1228,7 +1445,7 @@ def _checked(found: Estimate, *, alone: bool = True) -> Estimate:
             f"there are no reports in the samples {found.empty_samples}, and the other samples do "
             "not identify the proportions"
         )
-    condition = arrays.condition_number(found.mechanism.channel)
+    condition = found.condition_number
     if condition > _ILL_CONDITIONED:
         warn(
             f"the design is ill-conditioned (condition number {condition:.3g}): it amplifies noise "

@@ -214,8 +214,8 @@ class GroupEstimates(_Several):
     ) -> list[Interval]:
         """The intervals of each group; computed together if they depend on counts alone."""
         first = ones[0]
-        rates = first.mechanism.channel.binomial_rates
-        apart = method is not None or first.target != "population"
+        rates = first.binomial_rates
+        apart = method is not None or first.target != "population" or first.by_row
         if rates is None or apart or any(one.designed for one in ones):
             options: Any = {"method": method, "simultaneous": simultaneous}
             return [one.interval(level, **options) for one in ones]

@@ -1439,9 +1439,10 @@ def uncut_interval(estimate: Estimate, level: float, df: Floats | float = np.inf
     Wilson's interval where the count of each category is binomial, else the empirical likelihood's
     of the unbiased proportions; for target "rows" the score interval.
     """
-    found, n, channel = estimate.proportions, estimate.n, estimate.mechanism.channel
-    if estimate.designed:
+    found, n = estimate.proportions, estimate.n
+    if estimate.designed or estimate.by_row:
         return estimate.uncut_interval(level, np.broadcast_to(df, found.shape))
+    channel = estimate.mechanism.channel
     if not np.isfinite(found).all():
         return Interval(found, found)
     counts = estimate.reported.astype(np.float64)

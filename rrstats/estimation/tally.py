@@ -15,16 +15,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_count
+from rrstats._checks import check_count, check_one_of
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, column_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.estimation import engine_frames as frames
 from rrstats.estimation.analysis_columns import (
     Variable,
     blocks,
     mechanism_of,
+    row_rates,
     sample_column,
     variable,
 )
@@ -39,7 +40,7 @@ from rrstats.estimation.sample_design import (
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.krr import KRRByRow, as_mechanism
 
 Codes = NDArray[np.intp]
 
@@ -316,10 +317,12 @@ def count_reports(
     group: Any,
     design: SampleDesign,
     observed: bool,
+    weighting: str | None = None,
 ) -> tuple[dict[Any, Any], tuple[Hashable, ...] | None, bool, int]:
     """Count the reports of a column, or of columns of a frame.
 
-    made : mechanism, prob and epsilon.
+    made : mechanism, prob and epsilon.  weighting : of rows whose prob differs, which have
+        `RowSums` in place of tallies; None refuses them.
     Returns a dict from column to Tally (or to a dict of tallies of groups); the names of the
     columns of groups, or None; whether a single column was given; the number of rows.
     """
@@ -332,6 +335,7 @@ def count_reports(
                 "frame, for example from pandas.read_parquet, or leave columns out"
             )
         own: Any = {"group": group, "by": by, "design": design, "observed": observed}
+        own["weighting"] = weighting
         found, rows = _tallied(reports, *made, **own)
         return {None: found}, None if by is None else group_names(by), True, rows
     if columns is None:  # a plan names its columns
@@ -345,11 +349,14 @@ def count_reports(
         own, most = (given, prob, epsilon), frames.MOST
         sample = sample_column(header.attrs, names[0], group) if len(names) == 1 else group
         beside = [*frames.listed(by), *frames.listed(sample)]
-        if not isinstance(frame, pd.DataFrame):  # checks the mechanism before it computes
+        if isinstance(frame, pd.DataFrame):
+            own = (given, *row_rates(frame, names[0], prob, epsilon, mechanism=given))
+        else:  # checks the mechanism before it computes
             own = mechanism_of(frames.reports_in(header, names), *own), None, None
             most = frames.MOST if beside or design.columns else frames.most_of(own[0])
         table, drawn, times = frames.grouped_rows(frame, names, beside, design=design, most=most)
         held: Any = {"design": drawn, "times": times, "observed": observed}
+        held["weighting"] = weighting
         held["by"] = [column_of(table, name) for name in frames.listed(by)] or None
         held["group"] = None if sample is None else column_of(table, sample)
         name = names[0] if len(names) == 1 else tuple(names)
@@ -358,12 +365,97 @@ def count_reports(
 
 
 def _tallied(
-    reports: Any, *made: Any, group: Any, times: Counts | None = None, **beside: Any
+    reports: Any,
+    *made: Any,
+    group: Any,
+    times: Counts | None = None,
+    weighting: str | None = None,
+    **beside: Any,
 ) -> tuple[Any, int]:
     """A tally of one column, or a dict of tallies of groups; and the number of rows."""
     column = variable(reports, *made, group=group, times=times)
     placed = rows_of(reports, column.rows, times=times, **beside)
+    if isinstance(column.mechanism, KRRByRow) and weighting is not None:
+        return _row_sums(column, column.mechanism, placed, weighting), column.rows
     return counted_parts(column, placed), column.rows if times is None else int(times.sum())
+
+
+WEIGHTINGS = ("equal", "precision")
+"""Weights of rows whose prob differs: all the same, or as precise as their reports."""
+
+
+@dataclass(frozen=True, eq=False)
+class RowSums:
+    """Sums over reports whose prob p differs by row: all data that an estimate needs of them.
+
+    With q = (1 - p) / (k - 1) a row's scores are (1[report] - q) / (p - q); its weight w is 1, or
+    (p - q)^2 by precision, the inverse of their variance at uniform answers up to a factor.
+
+    mechanism : with the probs.  weighting : one of `WEIGHTINGS`.  n_missing : missing reports.
+    sums : (10, k) by reported category, with s = w / (p - q): of 1, w, w^2, s, s q, s^2, s^2 q,
+        s^2 q^2, w s and w s q.
+    largest : the largest s of a row.
+    """
+
+    mechanism: KRRByRow
+    weighting: str
+    n_missing: int
+    sums: Floats
+    largest: float
+    sampled = False
+    plan = None
+
+    @property
+    def reported(self) -> Counts:
+        """(k,) the count of each category."""
+        return np.asarray(self.sums[0], dtype=np.int64)
+
+    @property
+    def n(self) -> int:
+        """The number of reports that are not missing."""
+        return int(self.reported.sum())
+
+
+def _row_sums(column: Variable, mechanism: KRRByRow, rows: Rows, weighting: str) -> Any:
+    """The sums of all rows, or a dict of those of groups."""
+    if rows.sampled:
+        raise ArgumentValueError(
+            "weights, strata and clusters are not possible where prob differs by row; leave them "
+            "out, or give a survey package the scores of rr.estimators.debias_reports"
+        )
+    k, labels = mechanism.k, [None] if rows.groups is None else rows.groups.labels
+    equal = check_one_of(weighting, "weighting", WEIGHTINGS) == "equal"
+    sums, missing = np.zeros((10, len(labels) + 1, k)), np.zeros(len(labels) + 1, dtype=np.int64)
+    unknown, silent, largest = 0, 0, 0.0
+    for part in blocks(column.rows):
+        encoded, prob = column.read(part), mechanism.probs[part]
+        unknown += encoded.unknown
+        places = np.ones(len(prob), dtype=np.intp)
+        if rows.groups is not None:
+            places = rows.groups.codes[part] + 1
+        _add(missing, places[encoded.absent], None)
+        there = encoded.codes < k
+        prob, flat = prob[there], places[there] * k + encoded.codes[there]
+        q = (1 - prob) / (k - 1)
+        gap = prob - q
+        silent += int((gap <= 2.0**-51).sum())
+        with np.errstate(divide="ignore", invalid="ignore"):  # at a gap of 0 raises below
+            w, s = (np.ones(len(gap)), 1 / gap) if equal else (gap**2, gap)
+        values = (None, w, w**2, s, s * q, s**2, s**2 * q, (s * q) ** 2, w * s, w * s * q)
+        for held, value in zip(sums, values, strict=True):
+            _add(held, flat, value)
+        largest = max(largest, float(s.max(initial=0.0)))
+    column.refuse(unknown)
+    if silent and (equal or silent == sums[0].sum()):
+        raise NotIdentifiableError(
+            f"{silent} of {column.rows} reports carry no information, because their prob is 1/{k}: "
+            "leave these rows out, or give weighting='precision', where they count nothing"
+        )
+    found = {
+        label: RowSums(mechanism, weighting, int(missing[at]), sums[:, at], largest)
+        for at, label in enumerate(labels, 1)
+    }
+    return found[None] if rows.groups is None else found
 
 
 def counted_parts(column: Variable, rows: Rows) -> Any:

@@ -201,13 +201,21 @@ class KRRByRow(KRR):
     probs : (rows,) P(report = truth).  From an epsilon it is rounded towards privacy by 2**-49,
         more than all errors of the formula.
     largest : the k-RR of the largest epsilon; its prob and epsilon are also those of this.
+    by_row : as in a `ColumnRecord`, the name of the column; empty where it is not known.
     """
 
     probs: Floats
     largest: KRR
+    by_row: dict[str, Hashable]
 
     def __init__(
-        self, categories: object, prob: Any = None, *, epsilon: Any = None, rows: int
+        self,
+        categories: object,
+        prob: Any = None,
+        *,
+        epsilon: Any = None,
+        rows: int,
+        by_row: dict[str, Hashable] | None = None,
     ) -> None:
         k = as_mechanism(categories, LARGEST_PROB).domain.k
         name, ends = check_exactly_one(prob=prob, epsilon=epsilon), (1 / k, LARGEST_PROB)
@@ -228,6 +236,7 @@ class KRRByRow(KRR):
             found = np.maximum((1 - 2.0**-49) / (1 + lies), low)
         probs = np.minimum(found, largest.prob)
         vars(self).update(domain=largest.domain, prob=largest.prob, probs=probs, largest=largest)
+        vars(self)["by_row"] = by_row or {}
 
     @cached_property
     def channel(self) -> KRRChannel:

@@ -110,7 +110,10 @@ class Samples(Mechanism):
                     f"{first.describe()}, found {other.describe()}"
                 )
         if sum(len(part.rounds) for part in mechanisms) > _MOST_STAGES:
-            raise ArgumentValueError(f"parts must be at most {_MOST_STAGES} samples")
+            raise ArgumentValueError(
+                f"parts must be at most {_MOST_STAGES} samples; where only the prob of k-RR "
+                "differs by row, give categories and prob= (or epsilon=), a number for each row"
+            )
         shown, codes = shown_codes(mechanisms[0].domain, shows)
         vars(self).update(
             groups=Categories(list(parts)).categories,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_left_out, check_one_of, check_rows, check_whole_number
+from rrstats._typing import Floats
 from rrstats.data.arrow import arrow_type
 from rrstats.data.categories import categories_to_json
 from rrstats.data.columns import Column, Encoded, codec_of, kind_of_type, open_column, reader
@@ -28,6 +29,7 @@ from rrstats.errors import (
     UnknownAnswersError,
 )
 from rrstats.mechanisms.base import Chain, Mechanism
+from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
 from rrstats.mechanisms.serialization import POLICIES, ColumnRecord
 from rrstats.randomness.keyed import Identity, KeyedColumn
@@ -49,17 +51,21 @@ def randomize_block(
     block: int,
     *,
     samples: NDArray[np.intp] | None = None,
+    probs: Floats | None = None,
 ) -> NDArray[Any]:
     """Randomize one block of answers, after replacing those that match no category.
 
     encoded : the encoded answers; their codes may be overwritten by the reports.
     samples : the sample of each row, for mechanisms with several samples.
+    probs : the prob of each row, for a k-RR whose prob differs by row.
     """
     codes, outside, k = encoded.codes, encoded.outside, mechanism.domain.k
     # Words are drawn for every row, so their number does not depend on how many are unknown.
     codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), bound=k, only=outside)
     if samples is not None:
         codes = cast(Samples, mechanism).join(codes, samples)
+    if probs is not None:
+        return cast(KRR, mechanism).randomize(codes, source, block, probs)
     return mechanism.randomize(codes, source, block)
 
 
@@ -100,11 +106,12 @@ def chained(
 
 
 class Answers(NamedTuple):
-    """Answers to privatize: their column, and the sample and the person of each."""
+    """Answers to privatize: their column, and the sample, the person and the prob of each."""
 
     column: Column
     samples: NDArray[np.intp] | None
     ids: list[Identity]
+    probs: Floats | None = None
 
 
 class ColumnAnswers(Unpicklable):
@@ -270,11 +277,14 @@ class ColumnRelease(ColumnAnswers):
         if key is not None:  # forked processes draw the same words, as they are to
             self._process = None
 
-    def open(self, values: Any, group: Any = None, ids: Any = None) -> Answers:
+    def open(
+        self, values: Any, group: Any = None, ids: Any = None, probs: Floats | None = None
+    ) -> Answers:
         """Open the next answers; all errors are raised before anything is drawn.
 
         group : the sample of each answer, for mechanisms with several samples.
         ids : for keyed reports, the person of each answer: a column, or a list of columns.
+        probs : for a k-RR whose prob differs by row, that of each answer, checked by `KRRByRow`.
         """
         column = open_column(values)
         samples, found = None, []
@@ -284,7 +294,7 @@ class ColumnRelease(ColumnAnswers):
             found = self._identities(ids, len(column.cells), values)
         elif ids is not None:
             check_left_out("id is for keyed reports, which need key=", id=ids)
-        return Answers(column, samples, found)
+        return Answers(column, samples, found, probs)
 
     def reports(self, values: Any, group: Any = None, ids: Any = None) -> Any:
         """The reports of the next answers, in the container that came in; see `open`."""
@@ -292,7 +302,7 @@ class ColumnRelease(ColumnAnswers):
 
     def draw(self, answers: Answers) -> Any:
         """The reports of the next answers, in the container that came in."""
-        column, samples, ids = answers
+        column, samples, ids, probs = answers
         k, n = self.mechanism.domain.k, len(column.cells)
         builder, fresh = self.builder(n), cast(Source, self._source)
 
@@ -306,7 +316,8 @@ class ColumnRelease(ColumnAnswers):
                 if mine is not None:
                     asked += mine.astype(np.uint64) * np.uint64(k + 1)
                 source = self._keyed.words(ids, rows, asked)
-            codes = randomize_block(self.mechanism, encoded, source, block, samples=mine)
+            own = None if probs is None else probs[rows]
+            codes = randomize_block(self.mechanism, encoded, source, block, samples=mine, probs=own)
             builder.write(rows, codes, encoded.absent if self.leaves_missing else None)
             self.add(len(codes), outside - absent, absent)
 

@@ -12,6 +12,7 @@ import json
 import re
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Number
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
@@ -36,7 +37,8 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.krr import KRRByRow, as_mechanism, is_by_row, names_column
+from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.serialization import KEY, find, read, record_columns
 from rrstats.mechanisms.unary import Rappor
 from rrstats.privatization.column import Answers, ColumnAnswers, ColumnRelease
@@ -80,8 +82,14 @@ def _prepare(values: Any, mechanism: Mechanism, group: Any, ids: Any, **options:
     _check_index(values, name)
     if attrs := getattr(values, "attrs", None):
         options["record"] = find(attrs, name)
+    probs, said = None, dict[str, Any]()
+    if isinstance(mechanism, KRRByRow):
+        unfit = {"key": options["key"], "again": options["again"] or None}
+        check_left_out("prob and epsilon by row take no key= and no again=", **unfit)
+        probs, said, mechanism = mechanism.probs, {"by_row": mechanism.by_row}, mechanism.largest
     release = ColumnRelease(values, mechanism, **options)
-    answers = release.open(values, group, ids)
+    answers = release.open(values, group, ids, probs)
+    release.facts |= said
     if release.may_refuse:
         release.look(values)
         release.refuse()
@@ -131,9 +139,9 @@ def column_mechanisms(
 def privatize(
     values: Values,
     categories: Any,
-    prob: float | None = None,
+    prob: Any = None,
     *,
-    epsilon: float | None = None,
+    epsilon: Any = None,
     columns: Any = None,
     unknown: str = "warn",
     missing: str = "unknown",
@@ -156,9 +164,11 @@ def privatize(
     categories : sequence of k hashables, Mechanism, or mapping
         The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.  For a DataFrame it
         may be a mapping from column to mechanism.
-    prob : float, optional
-        P(report = truth), in [1/k, 1).
-    epsilon : float, optional
+    prob : float, array-like of shape (n,) or column name, optional
+        P(report = truth), in [1/k, 1).  Where it differs by row it is a column, which is public:
+        of a frame its name, else the numbers.  It stays in the released frame, for the estimate;
+        the epsilon reported is that of the largest.
+    epsilon : float, array-like of shape (n,) or column name, optional
         The privacy loss of one report in nats, instead of ``prob``.
     columns : hashable, list of hashables, or mapping, optional
         For a DataFrame: the columns to privatize with this one design, each with its own key.
@@ -226,6 +236,9 @@ def privatize(
     """
     options: dict[str, Any] = {"unknown": unknown, "missing": missing, "threads": threads}
     options |= {"again": again, "key": key, "rng": rng}
+    plain = isinstance(prob, Number | None) and isinstance(epsilon, Number | None)
+    if not plain and not isinstance(columns, Mapping | FramePlan):
+        categories, prob, epsilon = _by_row(values, categories, prob, epsilon)
     if isinstance(values, pd.DataFrame) or is_table(values):
         given = categories if columns is None else columns
         if isinstance(given, FramePlan):
@@ -255,6 +268,27 @@ def privatize(
         record_columns(reports.attrs, {reports.name: (one.release.recorded, one.release.facts)})
     warn_of([one.release])
     return cast("Values", reports)
+
+
+def _by_row(data: Any, categories: Any, prob: Any, epsilon: Any) -> tuple[Any, Any, Any]:
+    """The design, with one mechanism in place of a prob or epsilon that differs by row.
+
+    Of a frame it is the name of a column, else a column.
+    """
+    given: dict[str, Any] = {"prob": prob, "epsilon": epsilon}
+    framed = isinstance(data, pd.DataFrame) or is_table(data)
+    chosen = {name for name, one in given.items() if (names_column if framed else is_by_row)(one)}
+    if not chosen:
+        return categories, prob, epsilon
+    labels = {name: given[name] for name in chosen}
+    rows = len(data) if framed else open_column(data).rows
+    for name in chosen:
+        if framed:
+            given[name] = column_of(data, given[name])
+        else:
+            check_aligned(data, given[name], name)
+            labels[name] = getattr(given[name], "name", None)
+    return KRRByRow(categories, **given, rows=rows, by_row=labels), None, None
 
 
 def _prepared(
@@ -289,8 +323,11 @@ def _prepared(
         prepared[label] = one._replace(place=place)
     if samples is not None and all(one.answers.samples is None for one in prepared.values()):
         raise ArgumentValueError("group must be a public column that some mechanism here needs")
-    for name, column in zip([*names, group], [*(ids or []), samples], strict=True):
-        if column is not None and (label := getattr(column, "name", name)) in prepared:
+    beside = zip([*names, group], [*(ids or []), samples], strict=True)
+    public = [getattr(one, "name", name) for name, one in beside if one is not None]
+    public += [name for one in plan.values() for name in getattr(one, "by_row", {}).values()]
+    for label in public:
+        if label in prepared:
             raise ArgumentValueError(f"{label!r} must be a public column, but is to be privatized")
     return prepared
 
@@ -367,10 +404,10 @@ def _fill_table(data: Any, drawn: Iterable[Drawn], releases: Mapping[Any, Column
 def simulate(
     values: Values,
     categories: Any,
-    prob: float | None = None,
+    prob: Any = None,
     *,
     seed: int,
-    epsilon: float | None = None,
+    epsilon: Any = None,
     columns: Any = None,
     unknown: str = "warn",
     missing: str = "unknown",
