@@ -118,9 +118,13 @@ def _report(report: Mapping[str, Any], format: str) -> str:
     if format == "json":
         return as_json(report)
     rows = [["column", "categories", "prob", "epsilon", "unknown", "missing"]]
-    again = []
+    again, asked = [], dict[str, None]()
     for column in report["columns"]:
-        record = ColumnRecord.from_dict({key: column[key] for key in ("name", "mechanism")})
+        kept = [key for key in ("name", "mechanism", "plan") if key in column]
+        record = ColumnRecord.from_dict({key: column[key] for key in kept})
+        if record.plan is not None:
+            name = label(record.plan["asked"])
+            asked[f"Each row reports one part of the plan; column {name} says which."] = None
         name, mechanism = label(record.name), record.unlabelled()
         prob = getattr(mechanism, "prob", None)
         cells = [name, f"{mechanism.k:,}", "" if prob is None else chance(prob)]
@@ -135,7 +139,7 @@ def _report(report: Mapping[str, Any], format: str) -> str:
     verb = "would be privatized" if "dry_run" in report else "privatized"
     count = "" if report["rows"] is None else f", {report['rows']:,} rows"
     epsilon = f"Epsilon of a row: {round_up(float(report['epsilon_per_row']))}."
-    lines = [f"{label(report['target'])}: {verb}{count}", columns(rows), epsilon, *again]
+    lines = [f"{label(report['target'])}: {verb}{count}", columns(rows), *asked, epsilon, *again]
     return "\n".join(lines) + "\n"
 
 
@@ -213,10 +217,14 @@ def _as_text(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
     parts = []
     for name, estimate in found.items():
         missing = f" and {estimate.n_missing:,} times {label(None)}" if estimate.n_missing else ""
+        epsilon = f"epsilon {round_up(estimate.mechanism.epsilon)} per report"
+        if estimate.plan is not None:
+            missing = f"; {estimate.n_missing:,} rows were not asked" if estimate.n_missing else ""
+            epsilon = f"epsilon {round_up(estimate.plan['epsilon'])} per row"
         about = {"population": "the population behind them", "rows": "these rows alone"}
         heading = (
             f"{label(name)}: {estimate.n:,} reports{missing}; estimated proportions of "
-            f"{about[estimate.target]}; epsilon {round_up(estimate.mechanism.epsilon)} per report"
+            f"{about[estimate.target]}; {epsilon}"
         )
         table = share_table(estimate, options.level, options.method)
         # The sentence has another name for a missing answer than the table.

@@ -35,6 +35,7 @@ from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.serialization import KEY, write
 from rrstats.privatization.frame import column_mechanisms, privatize
+from rrstats.privatization.frame_plan import FramePlan
 
 with needing("rrstats.engines.polars needs polars and pyarrow; pip install polars pyarrow"):
     import polars as pl
@@ -62,11 +63,11 @@ def open_release(
 
 
 def report_types(release: BatchRelease) -> dict[str, Any]:
-    """The Polars type of the reports of each private column, from declarations alone."""
+    """The Polars type of each column that is written, from declarations alone."""
     types: dict[str, Any] = {}
-    for name, column in release.columns.items():
+    for name, column in release.written.items():
         if pa.types.is_dictionary(column.type):
-            words = [word for word in column.mechanism.report_space.categories if word is not None]
+            words = [word for word in column.space.categories if word is not None]
             types[name] = pl.Enum([str(word) for word in words])
         else:
             types[name] = pl.Series(pl.from_arrow(pa.array([], type=column.type))).dtype
@@ -91,12 +92,8 @@ def stream(frame: pl.LazyFrame, work: Callable[[pl.DataFrame], pl.DataFrame], sc
 
 def drawn(release: BatchRelease, types: Mapping[str, Any], batch: pl.DataFrame) -> pl.DataFrame:
     """A batch with reports instead of answers."""
-    ids = [batch[name].to_arrow() for name in release.id]
-    reports = [
-        as_series(name, release.column_reports(name, batch[name].to_arrow(), *ids), kind)
-        for name, kind in types.items()
-    ]
-    return batch.with_columns(reports)
+    made = release.draw(lambda name: batch[name].to_arrow())
+    return batch.with_columns(as_series(name, made[name], kind) for name, kind in types.items())
 
 
 def as_series(name: str, reports: pa.Array, kind: Any) -> pl.Series:
@@ -264,9 +261,9 @@ class FrameNamespace(_Counting):
 
         Parameters
         ----------
-        column : str, or mapping
+        column : str, mapping or FramePlan
             A name, with categories and prob or epsilon, or with a mechanism; or a mapping from
-            column to mechanism.
+            column to mechanism; or a plan of the frame.
         categories, prob, epsilon, **options
             As for `rrstats.privatize`; id is a column's name.
 
@@ -282,6 +279,10 @@ class FrameNamespace(_Counting):
         >>> df.rr.privatize("answer", ["yes", "no"], 0.75).columns
         ['answer', 'age']
         """
+        if isinstance(column, FramePlan):
+            options |= {"columns": column, "prob": prob, "epsilon": epsilon}
+            planned: pl.DataFrame = privatize(self._data, categories, **options)
+            return planned
         plan = column_mechanisms(column, categories, prob, epsilon)
         reports: pl.DataFrame = privatize(self._data, plan, **options)
         return reports

@@ -255,7 +255,8 @@ def reports_schema(schema: Any, release: BatchRelease) -> Any:
     """
     fields = []
     records = {str(record.name): record for record in release.records}
-    for field in schema.fields:
+    new = [name for name in release.written if name not in release.columns]
+    for field in [*schema.fields, *(T.StructField(name, T.StringType()) for name in new)]:
         if (column := release.columns.get(field.name)) is not None:
             bits = pa.types.is_fixed_size_binary(column.type)
             kind = from_arrow_type(pa.binary() if bits else column.type)

@@ -15,6 +15,7 @@ and `grouped` cuts them into groups of a constant number of rows.
 from __future__ import annotations
 
 import difflib
+import itertools
 import os
 import zlib
 from collections import Counter, deque
@@ -23,19 +24,21 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
+from rrstats._checks import check_left_out
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
-from rrstats.files.file_metadata import Columns
-from rrstats.files.plan import wanted_columns
+from rrstats.files.file_metadata import Columns, WrittenColumn
+from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.mechanisms.serialization import ColumnRecord
-from rrstats.privatization.column import ColumnRelease
+from rrstats.privatization.column import ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame import warn_of
+from rrstats.privatization.frame_plan import FrameRelease
 from rrstats.randomness.sources import BLOCK_ROWS, Unpicklable
 
 Result = TypeVar("Result")
@@ -88,8 +91,11 @@ class Piece:
         return self.cells(name)
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The rows to write, with reports in some columns and no reference to an answer."""
-        columns = zip(schema.names, self._batch.columns, strict=True)
+        """The rows to write, with reports in some columns and no reference to an answer.
+
+        Columns that the schema has beyond those of the piece are all in ``reports``.
+        """
+        columns = itertools.zip_longest(schema.names, self._batch.columns)
         arrays = [reports.get(name, column) for name, column in columns]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
@@ -124,17 +130,20 @@ def row_bytes(schema: pa.Schema) -> int:
 
 
 def changed_schema(schema: pa.Schema, changed: Columns) -> pa.Schema:
-    """The schema with the types of the reports; order and names are kept.
+    """The schema with the types of the reports; order and names are kept, new columns come last.
 
     Of a private column's metadata only the field number is kept.
     """
     for name, column in changed.items():
+        if name not in schema.names:
+            schema = schema.append(pa.field(name, column.type, column.may_lack))
+            continue
         place = schema.names.index(name)
-        old, space = schema.field(place), column.mechanism.report_space
+        old = schema.field(place)
         number = (old.metadata or {}).get(FIELD_ID, b"")
         kept = {FIELD_ID: number} if number.isdigit() else None
-        may_lack = column.facts["missing"] == "keep" or space.missing_code is not None
-        schema = schema.set(place, pa.field(name, column.type, old.nullable or may_lack, kept))
+        nullable = old.nullable or column.may_lack
+        schema = schema.set(place, pa.field(name, column.type, nullable, kept))
     return schema
 
 
@@ -167,6 +176,12 @@ def reading(path: Path, what: str) -> Iterator[None]:
 # -- releases -----------------------------------------------------------------------------------
 
 
+def _written(column: ColumnAnswers) -> WrittenColumn:
+    space = column.mechanism.report_space
+    may_lack = column.leaves_missing or space.missing_code is not None
+    return WrittenColumn(column.type, space, may_lack)
+
+
 @dataclass(frozen=True)
 class Seen:
     """Counts of the answers that a release read.  Private: for the data curator only.
@@ -188,15 +203,71 @@ class Seen:
 class ReleasedColumns:
     """The columns of one release, with their common checks, counts and warnings.
 
-    ``columns`` maps names to releases, ``made`` are the records of how the reports are made.
+    wanted : what is asked for.  likes : an empty array of the type of each column.
+    names : of all columns of the data.  records : how columns of the data were made before.
+    ``columns`` are the private columns by name, ``written`` all that the release writes, and
+    ``made`` the records of how the reports are made.
     """
 
-    def __init__(self, columns: Mapping[str, ColumnRelease]) -> None:
-        self.columns = columns
+    id: Sequence[str] = ()
+
+    def __init__(
+        self,
+        wanted: Sequence[ColumnRequest],
+        likes: Mapping[str, pa.Array],
+        names: Iterable[str],
+        *,
+        records: Iterable[ColumnRecord | None] = (),
+        again: bool = False,
+        key: Any = None,
+        **options: Any,
+    ) -> None:
+        said = {str(record.name): record for record in records if record is not None}
+        self.columns: Mapping[str, ColumnAnswers]
+        self._frame: FrameRelease | None = None
+        if (plan := wanted[0].plan) is not None:
+            check_left_out("the coin of a plan needs fresh words", key=key)
+            options |= {"unknown": wanted[0].unknown, "missing": wanted[0].missing}
+            self._frame = FrameRelease(likes, plan, names, records=said.values(), **options)
+            self.columns = self._frame.columns
+        else:
+            options |= {"again": again, "key": key}
+            self.columns = {
+                name: asked.open(
+                    likes[name], said.get(name), column=place, question=key and name, **options
+                )
+                for place, asked in enumerate(wanted)
+                for name in [str(asked.name)]
+            }
+        self.written = {name: _written(column) for name, column in self.columns.items()}
+        if plan is not None:
+            space = Categories(plan.labels)
+            self.written[str(plan.asked)] = WrittenColumn(pa.string(), space, may_lack=False)
         self.made = [
             ColumnRecord.of(name, column.recorded, **column.facts)
-            for name, column in columns.items()
+            for name, column in self.columns.items()
         ]
+
+    def draw(self, cells: Callable[[str], pa.Array]) -> dict[str, pa.Array]:
+        """The next rows of all columns to write; ``cells`` gives the cells of a column."""
+        if self._frame is not None:
+            checked = {name: self._checked(name, cells(name)) for name in self.columns}
+            return self._frame.reports(checked)
+        ids = [cells(name) for name in self.id]
+        return {name: self.column_reports(name, cells(name), *ids) for name in self.columns}
+
+    def column_reports(self, name: str, cells: pa.Array, *ids: pa.Array) -> pa.Array:
+        """The reports of the next answers of one column that is privatized by itself.
+
+        ids : for keyed reports, the cells of the id columns.
+        """
+        whose = {"ids": ids[0] if len(ids) == 1 else list(ids)} if ids else {}
+        column = cast(ColumnRelease, self.columns[name])
+        return column.reports(self._checked(name, cells), **whose)
+
+    def _checked(self, name: str, cells: pa.Array) -> pa.Array:
+        """The cells of a column, which were checked before."""
+        return cells
 
     @property
     def may_refuse(self) -> bool:
@@ -279,17 +350,15 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         wanted = wanted_columns(plan, unknown, missing)
         self.id = _id_columns(schema, key, id, [asked.name for asked in wanted])
         self._wanted = {str(asked.name): asked for asked in wanted}
-        options = {"again": again, "rng": rng, "threads": threads, "key": key}
-        columns: dict[str, ColumnRelease] = {}
-        for place, asked in enumerate(wanted):
+        likes = {}
+        for asked in wanted:
             name = check_column(asked.name, schema.names, self.declared, metadata)
-            said = next((record for record in told if str(record.name) == name), None)
-            like, question = pa.nulls(0, self.declared(name)), None if key is None else name
-            columns[name] = asked.open(like, said, column=place, question=question, **options)
-        super().__init__(columns)
+            likes[name] = pa.nulls(0, self.declared(name))
+        options = {"again": again, "rng": rng, "threads": threads, "key": key}
+        super().__init__(wanted, likes, schema.names, records=told, **options)
         self.records = file_metadata.merge(told, self.made)
-        self.schema = changed_schema(schema, columns).with_metadata(
-            file_metadata.release_metadata(metadata, columns, self.records)
+        self.schema = changed_schema(schema, self.written).with_metadata(
+            file_metadata.release_metadata(metadata, self.written, self.records)
         )
 
     def declared(self, name: str) -> pa.DataType:
@@ -303,18 +372,10 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         ArgumentTypeError if the batch does not have the declared schema.
         """
         self._check(batch)
-        ids = [batch.column(name) for name in self.id]
-        arrays = [
-            self.column_reports(name, cells, *ids) if name in self.columns else cells
-            for name, cells in zip(batch.schema.names, batch.columns, strict=True)
-        ]
-        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+        return Piece(batch).replaced(self.draw(batch.column), self.schema)
 
-    def column_reports(self, name: str, cells: pa.Array, *ids: pa.Array) -> pa.Array:
-        """The reports of the next answers of one column, if columns come one by one.
-
-        ids : for keyed reports, the cells of the id columns.
-        """
+    def _checked(self, name: str, cells: pa.Array) -> pa.Array:
+        """The cells, if they have the declared type and the policies refuse none of them."""
         column, declared = self.columns[name], self.declared(name)
         if cells.type != declared:
             raise ArgumentTypeError(
@@ -325,8 +386,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
             looker = self._wanted[name].open(pa.nulls(0, declared))
             looker.look(cells)
             looker.refuse()
-        whose = {"ids": ids[0] if len(ids) == 1 else list(ids)} if ids else {}
-        return column.reports(cells, **whose)
+        return cells
 
     def look(self, batch: pa.RecordBatch) -> None:
         """Count the answers that the policies may refuse; draws nothing."""

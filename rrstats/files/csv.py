@@ -145,7 +145,11 @@ class TextFile:
         Bytes are collected before they are gzipped: the output of some versions of zlib depends on
         how the bytes are cut into pieces, and that depends on the true answers.
         """
-        texts: Iterator[Any] = itertools.chain([self._header], map(_text_of, blocks))
+        header = self._header
+        for name in [name for name in changed if name not in self.names]:
+            line = header.rstrip(b"\r\n")
+            header = line + bytes([self._separator]) + _quoted(name).encode() + header[len(line) :]
+        texts: Iterator[Any] = itertools.chain([header], map(_text_of, blocks))
         if not self.gzipped:
             sink.writelines(texts)
             return
@@ -224,7 +228,8 @@ class Grid:
     def __init__(
         self, block: bytes, separator: int, columns: int, path: Path, *, before: int = 0
     ) -> None:
-        self.columns, self._path, self._text = columns, path, np.frombuffer(block, np.uint8)
+        self.columns, self.separator, self._path = columns, separator, path
+        self._text = np.frombuffer(block, np.uint8)
         text = self._text
         marks = (text == separator) | (text == _NEWLINE)
         quotes = np.zeros(0, dtype=np.int64)
@@ -361,6 +366,7 @@ class TextPiece(Piece):
     ) -> None:
         self._block, self._grid, self._by_line = block, grid, by_line
         self._places, self._words = places, words
+        self._separator = bytes([grid.separator])
 
     @property
     def rows(self) -> int:
@@ -386,24 +392,27 @@ class TextPiece(Piece):
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
         """The bytes with the reports inserted: each line is a row of the batch, or all are one."""
-        names = sorted(reports, key=self._places.__getitem__)
+        new = len(self._places)  # a new column is an empty cell at the end of each row
+        names = sorted(reports, key=lambda name: self._places.get(name, self._grid.columns))
         # gap, cell, gap, cell, ..., gap: cells are replaced by words.
-        bounds = [edge for name in names for edge in self._grid.column(self._places[name])]
+        bounds = [edge for name in names[:new] for edge in self._grid.column(self._places[name])]
+        bounds += [self._grid.ends[:, -1]] * (2 * len(names[new:]))
         if self._by_line:
             bounds.insert(0, self._grid.starts)
         inside = np.stack(bounds, axis=1)
-        lead = [] if self._by_line else [0]
-        old = _array(self._block, np.concatenate([lead, inside.ravel(), [len(self._block)]]))
+        start = [] if self._by_line else [0]
+        old = _array(self._block, np.concatenate([start, inside.ravel(), [len(self._block)]]))
         sources, known = [old], len(old)
         taken = np.arange(known)
-        grid = taken[len(lead) :].reshape(inside.shape)
+        grid = taken[len(start) :].reshape(inside.shape)
         for place, name in enumerate(names):
-            words, codes = _written(reports[name], alone=self._grid.columns == 1)
+            lead = b"" if name in self._places else self._separator
+            words, codes = _written(reports[name], lead, alone=self._grid.columns == 1)
             grid[:, 2 * place + (1 if self._by_line else 0)] = codes + known
             sources.append(words)
             known += len(words)
-        new = pa.concat_arrays(sources).take(pa.array(taken))
-        return _lines(new, inside.shape[1] if self._by_line else len(new), schema)
+        parts = pa.concat_arrays(sources).take(pa.array(taken))
+        return _lines(parts, inside.shape[1] if self._by_line else len(parts), schema)
 
 
 def _lines(parts: pa.BinaryArray, width: int, schema: pa.Schema) -> pa.RecordBatch:
@@ -423,13 +432,15 @@ def _array(block: bytes, bounds: NDArray[np.int64], type: pa.DataType | None = N
     return pa.Array.from_buffers(type or pa.binary(), len(bounds) - 1, buffers)
 
 
-def _written(reports: pa.DictionaryArray, *, alone: bool) -> tuple[pa.Array, NDArray[np.int64]]:
+def _written(reports: pa.Array, lead: bytes, *, alone: bool) -> tuple[pa.Array, NDArray[np.int64]]:
     """The words to write for a column of reports, and the index of the word of each row.
 
+    lead : text before each word.
     alone : in a file with one column an empty line is not a row, so a missing report is quoted.
     """
-    words = [_quoted(str(word)).encode() for word in reports.dictionary.to_pylist()]
-    codes = reports.indices.cast(pa.int64()).fill_null(len(words))
+    coded = reports.dictionary_encode()
+    words = [lead + _quoted(str(word)).encode() for word in coded.dictionary.to_pylist()]
+    codes = coded.indices.cast(pa.int64()).fill_null(len(words))
     words.append(b'""' if alone else b"")
     return pa.array(words, type=pa.binary()), codes.to_numpy(zero_copy_only=False)
 

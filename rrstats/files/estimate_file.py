@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from rrstats.data.categories import Categories
 from rrstats.data.columns import reader
@@ -29,7 +31,7 @@ from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.serialization import ColumnRecord, read
+from rrstats.mechanisms.serialization import ColumnRecord, asked_labels, part_label, read
 from rrstats.privatization.frame import check_table, telling_columns
 from rrstats.statement import statement
 
@@ -172,27 +174,58 @@ def _told(name: str, records: list[ColumnRecord]) -> ColumnRecord:
 def _tallies(source: FileSource, names: Iterable[str], given: _Given) -> dict[str, Tally]:
     """Tallies of some columns, in one pass."""
     made = {name: _made_by(source, source.check_column(name), given) for name in names}
-    mechanisms = {name: mechanism for name, (mechanism, _, _) in made.items()}
-    for name, mechanism in mechanisms.items():
-        check_one_sample(name, mechanism)
-    spaces = {name: each.report_space for name, each in mechanisms.items()}
+    spaces: dict[str, Any] = {name: one.report_space for name, (one, _, _) in made.items()}
+    for name, (mechanism, record, _) in made.items():
+        if record is None or record.plan is None:
+            check_one_sample(name, mechanism)
+        else:
+            labels = list(map(part_label, record.plan["parts"]))
+            spaces[source.check_column(record.plan["asked"])] = Categories(labels)
     none = {name: source.files[0].no_cells(name, space) for name, space in spaces.items()}
-    found = {name: tally(none[name], each) for name, each in mechanisms.items()}
+    counts = {name: _count(none.__getitem__, name, *made[name][:2]) for name in made}
     for file in source.files:
         for piece in file.pieces(spaces, only=True):
-            for name, mechanism in mechanisms.items():
-                found[name] += tally(piece.cells(name), mechanism)
+            for name, (counted, odd) in counts.items():
+                more, odder = _count(piece.cells, name, *made[name][:2])
+                counts[name] = counted + more, odd + odder
     for name, (_, record, where) in made.items():
-        counted = found[name]
-        # If "no answer" is a category, its reports do not count as missing.
-        if counted.n_missing and record is not None and record.missing != "keep":
+        counted, odd = counts[name]
+        if odd and record is not None:
+            found, rule = "missing", f"allows none (its missing is {record.missing!r}, not 'keep')"
+            if record.plan is not None:
+                found, rule = "missing or there", "says that other rows were asked"
             raise MetadataError(
-                f"{counted.n_missing:,} of {counted.n + counted.n_missing:,} reports in column "
-                f"{name!r} of {source.path} are missing, but the document {where} allows none "
-                f"(its missing is {record.missing!r}, not 'keep'): the document {where} does not "
-                "describe these reports; use the file as it was released"
+                f"{odd:,} of {counted.n + counted.n_missing:,} reports in column {name!r} of "
+                f"{source.path} are {found}, but the document {where} {rule}: "
+                f"the document {where} does not describe these reports; use the file as it was "
+                "released"
             )
-    return found
+    return {name: counted for name, (counted, _) in counts.items()}
+
+
+def _count(
+    cells: Callable[[str], pa.Array], name: str, mechanism: Mechanism, record: ColumnRecord | None
+) -> tuple[Tally, int]:
+    """The tally of some rows, and how many are missing, or there, against what the record says.
+
+    Of a plan only the rows that were asked count, with the public column as their sample.
+    """
+    reports = cells(name)
+    if record is None or record.plan is None:
+        counted = tally(reports, mechanism)
+        # If "no answer" is a category, its reports do not count as missing.
+        allowed = record is None or record.missing == "keep"
+        return counted, 0 if allowed else counted.n_missing
+    parts = cells(record.plan["asked"]).cast(pa.string())
+    asked = pc.is_in(parts, value_set=pa.array(asked_labels(record), pa.string()))
+    there = reports.is_valid()
+    if mechanism.domain.missing_code is not None:
+        there = pc.or_(there, asked)
+    group = None if mechanism.groups is None else parts.filter(asked)
+    mine = reports.filter(asked)
+    counted = tally(mine, mechanism, group=group)
+    odd = pc.sum(pc.xor(asked, there), min_count=0).as_py()
+    return replace(counted, n_missing=len(reports) - len(mine), plan=record.plan), odd
 
 
 # -- for the data curator ------------------------------------------------------------------

@@ -18,13 +18,15 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Categories
 from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.serialization import (
@@ -35,7 +37,6 @@ from rrstats.mechanisms.serialization import (
     read,
     write,
 )
-from rrstats.privatization.column import ColumnRelease
 
 DOCUMENT = "_rrstats.json"
 """The file of a directory that records how its columns were made."""
@@ -46,8 +47,20 @@ RRSTATS, ATTRS, PANDAS = KEY.encode(), b"PANDAS_ATTRS", b"pandas"
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
-Columns = Mapping[str, ColumnRelease]
-"""The privatized columns of a release, by name."""
+@dataclass(frozen=True)
+class WrittenColumn:
+    """A column that a release writes: a private one, or the public one of a plan.
+
+    type : of Arrow.  space : the values of its cells.  may_lack : whether cells may be missing.
+    """
+
+    type: pa.DataType
+    space: Categories | Subsets
+    may_lack: bool
+
+
+Columns = Mapping[str, WrittenColumn]
+"""The columns that a release writes, by name; those that the source lacks come last."""
 
 Records = Sequence[ColumnRecord]
 
@@ -115,7 +128,7 @@ def release_metadata(
 ) -> Metadata:
     """Key-values of a released file: of the private columns, only our records.
 
-    changed : the private columns.  records : of all columns that hold reports.
+    changed : the columns to write.  records : of all columns that hold reports.
     feather : readers of Feather files know only pyarrow's description, so it is created if there
         is none.
     """
@@ -145,7 +158,10 @@ def release_metadata(
             own = write(record for record in listed if str(record.name) == field.get("name"))
             said[KEY] = json.dumps(own)
         field["metadata"] = said
-    if fields:
+    if fields:  # Spark reads no other columns
+        new = [name for name in names if name not in [field.get("name") for field in fields]]
+        more = {"type": "string", "nullable": True, "metadata": {}}
+        described["fields"] += [{"name": name, **more} for name in new]
         kept[SPARK] = json.dumps(described).encode()
     return kept
 
@@ -203,7 +219,7 @@ def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
     return False
 
 
-def _describe_again(described: dict[str, Any], name: str, column: ColumnRelease) -> None:
+def _describe_again(described: dict[str, Any], name: str, column: WrittenColumn) -> None:
     """Write pandas' description of one column again, from declarations alone."""
     for entry in _objects(described, "columns"):
         if name == entry.get("field_name", entry.get("name")):
@@ -213,7 +229,7 @@ def _describe_again(described: dict[str, Any], name: str, column: ColumnRelease)
             entry.update(names | _description(column, said))
 
 
-def _description(column: ColumnRelease, said: str) -> dict[str, Any]:
+def _description(column: WrittenColumn, said: str) -> dict[str, Any]:
     """Pandas' description of a column, from its type and its categories.
 
     said : pandas' old type.  Only its family is used, because pandas chooses within NumPy's types
@@ -224,7 +240,7 @@ def _description(column: ColumnRelease, said: str) -> dict[str, Any]:
     plain = np.dtype(type.to_pandas_dtype()).name if is_number else "object"
     kind = "unicode" if types.is_string(type) or types.is_large_string(type) else plain
     if types.is_dictionary(type):
-        k = sum(label is not None for label in column.mechanism.report_space.categories)
+        k = sum(label is not None for label in column.space.categories)
         kind, facts = "categorical", {"num_categories": k, "ordered": bool(type.ordered)}
     if said.endswith("[pyarrow]"):
         # pandas cannot read the name of the fixed-size type, and reads it as binary.

@@ -92,7 +92,7 @@ class ArrowFile:
     def bytes_expected(self, changed: Columns) -> int:
         """Approximate bytes of all rows in memory, with reports."""
         plain = [one for one in changed.values() if not pa.types.is_dictionary(one.type)]
-        reports = (codec_of(column.mechanism.report_space).report_bytes for column in plain)
+        reports = (codec_of(column.space).report_bytes for column in plain)
         width = row_bytes(self.schema_of(changed)) + sum(reports)
         wider = self.public_width(list(changed))
         return int(self.rows * max(width, wider))

@@ -33,13 +33,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from rrstats._checks import check_distinct, check_ending
+from rrstats._checks import check_distinct, check_ending, cut
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.serialization import KEY, POLICIES, ColumnRecord, read
 from rrstats.privatization.column import ColumnRelease
+from rrstats.privatization.frame_plan import FramePlan
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -59,12 +60,13 @@ def check_one_sample(column: Hashable, mechanism: Mechanism) -> None:
 
 @dataclass(frozen=True)
 class ColumnRequest:
-    """A column to privatize, with its mechanism and policies."""
+    """A column to privatize, with its mechanism and policies, and the plan of the frame, if any."""
 
     name: Any
     mechanism: Mechanism
     unknown: str
     missing: str
+    plan: FramePlan | None = None
 
     def open(self, like: Any, record: ColumnRecord | None = None, **options: Any) -> ColumnRelease:
         """The column's `ColumnRelease`, with all declarations checked."""
@@ -76,28 +78,34 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
     """The requests in a mapping or a plan; a list of requests is returned as it is."""
     if isinstance(columns, list) and columns and isinstance(columns[0], ColumnRequest):
         return columns
-    if isinstance(columns, Mapping) and set(columns) != {"v", "columns"}:
+    if isinstance(columns, FramePlan):
+        made = columns.mechanisms.items()
+        return [ColumnRequest(name, one, unknown, missing, columns) for name, one in made]
+    if isinstance(columns, Mapping) and not _is_plan(columns) and {*columns} != {"v", "columns"}:
         found = [
             ColumnRequest(n, as_mechanism(given), unknown, missing) for n, given in columns.items()
         ]
     elif not is_document(columns):
         raise ArgumentTypeError(
-            "columns must be a mapping from column to mechanism, or a plan (a path, a document or "
-            f"records), found {type(columns).__name__}"
+            "columns must be a mapping from column to mechanism, or a plan (a FramePlan, a path, a "
+            f"document or records), found {type(columns).__name__}"
         )
     elif (unknown, missing) != ("warn", "unknown"):
         raise ArgumentTypeError(
             "unknown and missing must not be given with a plan, which sets them for each column"
         )
     else:
+        records = list(map(_followed, read_document(columns)))
+        plan = _frame_plan(records)
         found = [
-            ColumnRequest(record.name, record.resolve(), record.unknown, record.missing)
-            for record in map(_followed, read_document(columns))
+            ColumnRequest(record.name, record.resolve(), record.unknown, record.missing, plan)
+            for record in records
         ]
     names = [wanted.name for wanted in found]
     check_distinct(names, "columns")
     for wanted in found:
-        check_one_sample(wanted.name, wanted.mechanism)
+        if wanted.plan is None:
+            check_one_sample(wanted.name, wanted.mechanism)
     return found
 
 
@@ -163,6 +171,11 @@ def _parsed(path: Path) -> Any:
 
 def _described(document: Any, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
     """The columns of a document; raises if there is none, or for an unknown policy."""
+    if isinstance(document, Mapping) and _is_plan(document):
+        plan = FramePlan.from_dict(document)
+        facts: dict[str, Any] = {**(policies or {}), "plan": plan.document}
+        made = plan.mechanisms.items()
+        return [ColumnRecord(name, mechanism.to_dict(), **facts) for name, mechanism in made]
     if isinstance(document, Mapping) and "v" not in document:
         raise MetadataError('it has no version; add v = 1 at the beginning (in JSON "v": 1)')
     if policies and isinstance(document, Mapping) and isinstance(document.get("columns"), list):
@@ -188,6 +201,34 @@ def _tagged(value: Any) -> Any:
     if isinstance(value, list):
         return [_tagged(item) for item in value]
     return {"date": value.isoformat()} if isinstance(value, datetime.date) else value
+
+
+def _is_plan(document: Mapping[Any, Any]) -> bool:
+    """True for the document of `FramePlan.to_dict`."""
+    return isinstance(kind := document.get("type"), str) and kind == FramePlan.__name__
+
+
+def _frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
+    """The plan of a frame that these records describe; None without one."""
+    first = records[0]
+    if all(record.plan is None for record in records):
+        return None
+    said = first.plan or {"parts": []}
+    names = [record.name for record in records]
+    alike = [(record.plan, record.unknown, record.missing) for record in records]
+    plan = None
+    if {*names} == {name for part in said["parts"] for name in part}:
+        domains = {record.name: record.resolve().domain.declared for record in records}
+        options = {"chances": said["chances"], "asked": said["asked"]}
+        plan = FramePlan(domains, said["epsilon"], said["parts"], **options)
+    made = {} if plan is None else plan.mechanisms
+    if alike != alike[:1] * len(alike) or any(r.resolve() != made.get(r.name) for r in records):
+        raise MetadataError(
+            "a document with the plan of a frame must describe exactly the columns of its parts, "
+            "all with the same plan, unknown and missing, and each with its mechanism in that "
+            f"plan; found {cut(names)}: save FramePlan.to_dict(), or use the document of a release"
+        )
+    return plan
 
 
 def _followed(record: ColumnRecord) -> ColumnRecord:

@@ -16,13 +16,15 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rrstats._checks import check_ending
+from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of, open_reports
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError, RRStatsError
 from rrstats.files import file_metadata
@@ -53,7 +55,7 @@ from rrstats.files.ledger import Ledger, digest_of, spent
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.serialization import ColumnRecord, write
+from rrstats.mechanisms.serialization import ColumnRecord, asked_labels, row_epsilon, write
 from rrstats.randomness.sources import secret_bytes
 
 Progress = Callable[[int, int | None], object]
@@ -303,7 +305,7 @@ def privatize_batches(
 
 def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: float) -> Receipt:
     """The receipt of data that are not in files, after the warnings; it has no ledger."""
-    per_row = total_epsilon(record.epsilon for record in release.records)
+    per_row = row_epsilon(release.records)
     account = {str(record.name): (1, total_epsilon([record.epsilon])) for record in release.made}
     return _receipt(release, rows, place, began, epsilon_per_row=per_row, account=account)
 
@@ -312,16 +314,16 @@ def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: 
 
 
 def _prepare(
-    origin: FileSource, wanted: Iterable[ColumnRequest], again: bool, rng: Any
+    origin: FileSource, wanted: Sequence[ColumnRequest], again: bool, rng: Any
 ) -> ReleasedColumns:
     """The columns, checked against the source's declarations."""
-    found, first = {}, origin.files[0]
-    for place, asked in enumerate(wanted):
+    likes, first = {}, origin.files[0]
+    for asked in wanted:
         name, mechanism = origin.check_column(asked.name), asked.mechanism
         first.no_cells(name, mechanism.report_space)  # raises if it cannot hold the reports
-        like, said = first.no_cells(name, mechanism.domain), origin.record_of(name)
-        found[name] = asked.open(like, said, again=again, rng=rng, column=place)
-    return ReleasedColumns(found)
+        likes[name] = first.no_cells(name, mechanism.domain)
+    records = map(origin.record_of, likes)
+    return ReleasedColumns(wanted, likes, first.names, records=records, again=again, rng=rng)
 
 
 # -- release -------------------------------------------------------------------------------
@@ -350,8 +352,7 @@ def _receipt(
 def _epsilon_per_row(origin: FileSource, columns: ReleasedColumns) -> float:
     """The total epsilon of all columns of the target that are recorded to hold reports."""
     return max(
-        total_epsilon(record.epsilon for record in file_metadata.merge(file.records, columns.made))
-        for file in origin.files
+        row_epsilon(file_metadata.merge(file.records, columns.made)) for file in origin.files
     )
 
 
@@ -456,13 +457,12 @@ def rewrite(
     records : for the new file.  folder : the place to spill rows that are shuffled, or None.
     tell : called with the number of rows of each finished piece.
     """
-    schema = file.schema_of(changed := columns.columns)
+    schema = file.schema_of(changed := columns.written)
 
     def privatized() -> Iterator[pa.RecordBatch]:
-        domains = {name: column.mechanism.domain for name, column in changed.items()}
+        domains = {name: column.mechanism.domain for name, column in columns.columns.items()}
         for piece in ahead(file.pieces(domains, lines=folder is not None)):
-            reports = {name: c.reports(piece.cells(name)) for name, c in changed.items()}
-            yield piece.replaced(reports, schema)
+            yield piece.replaced(columns.draw(piece.cells), schema)
             tell(piece.rows)
 
     def shuffled(folder: Path) -> Iterator[pa.RecordBatch]:
@@ -532,12 +532,10 @@ class FileTask:
         return columns.seen()
 
     def _opened(self) -> tuple[ParquetFile, ReleasedColumns]:
-        file, columns = ParquetFile(self.path, self.relative), {}
-        for place, asked in enumerate(self.wanted):
-            like = file.no_cells(asked.name, asked.mechanism.domain)
-            # The engine assigns the cores.
-            columns[str(asked.name)] = asked.open(like, column=place, threads=1)
-        return file, ReleasedColumns(columns)
+        file = ParquetFile(self.path, self.relative)
+        likes = {str(a.name): file.no_cells(a.name, a.mechanism.domain) for a in self.wanted}
+        # The engine assigns the cores.
+        return file, ReleasedColumns(self.wanted, likes, file.names, threads=1)
 
 
 def attempt(task: OutputTask, folder: Path | None, *data: Any) -> TaskOutcome:
@@ -702,7 +700,7 @@ def save_frame(
             digest = "frame" if source is None else digest_of(Path(source))
             facts = {"digest": digest, "again": again, "release": release}
             account = _published(publication, book, records, len(frame), **facts)
-    per_row = total_epsilon(record.epsilon for record in records)
+    per_row = row_epsilon(records)
     seconds = time.monotonic() - began
     entered = None if book is None else book.path
     return Receipt(len(frame), records, place, seconds, per_row, account, {}, entered)
@@ -712,7 +710,12 @@ def _check_reports(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace
     """Raise if a column holds values that cannot be its reports."""
     column, read = open_reports(column_of(frame, record.name), space)
     found = read(column.cells)
-    if other := len(found.outside) - (len(found.absent) if record.missing == "keep" else 0):
+    other = len(found.outside) - (len(found.absent) if record.missing == "keep" else 0)
+    if record.plan is not None:  # reports of the rows that were asked, and no others
+        asked = column_of(frame, record.plan["asked"]).isin(asked_labels(record)).to_numpy()
+        lacks = found.codes == cast(Categories, space).absent_code
+        other = int(np.count_nonzero(np.where(asked, found.codes >= space.k, ~lacks)))
+    if other:
         raise MetadataError(
             f"{other} of {len(frame)} values in column {record.name!r} are none of its reports; "
             "it may hold true answers again: restore the reports, or privatize it again"
@@ -752,6 +755,12 @@ def _write_frame(
             publication.beside(SIDECAR, as_document(records))
             packed = {"method": "gzip", "mtime": 0} if name.endswith(".gz") else None
             plain = {"sep": "\t" if ".tsv" in name else ",", "index": index}
+            # Whole numbers, some missing, are doubles in pandas, but stay whole numbers as text.
+            listed = [record for record in records if not record.is_shortened]
+            whole = [
+                r.name for r in listed if getattr(r.largest().report_space, "kind", 0) == "int"
+            ]
+            frame = frame.astype({one: "Int64" for one in whole if frame[one].dtype.kind == "f"})
             frame.to_csv(file, **{**plain, "mode": "wb", "compression": packed, **options})
             return
         table = pa.Table.from_pandas(frame, preserve_index=index)

@@ -299,8 +299,12 @@ class ColumnRecord:
 
     @property
     def epsilon(self) -> float:
-        """The privacy loss of one report of this column; it does not depend on the labels."""
-        return self.unlabelled().epsilon
+        """The privacy loss of one report of this column; it does not depend on the labels.
+
+        In a plan it is that of the row: the report of a pair reveals as much of each of the two.
+        """
+        own = self.unlabelled().epsilon
+        return own if self.plan is None else max(own, float(self.plan["epsilon"]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON."""
@@ -375,6 +379,12 @@ def part_label(part: Sequence[Hashable]) -> str:
     ('age', 'age & 2020')
     """
     return " & ".join(map(str, part))
+
+
+def asked_labels(record: ColumnRecord) -> list[str]:
+    """The labels of the parts of a plan in which a column was asked; none without a plan."""
+    parts = [] if record.plan is None else record.plan["parts"]
+    return [part_label(part) for part in parts if record.name in part]
 
 
 def part_mechanism(domains: Sequence[Categories], epsilon: float) -> KRR:

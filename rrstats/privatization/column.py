@@ -86,10 +86,16 @@ def chained(
     record: ColumnRecord, mechanism: Mechanism, *, again: bool, missing: str, rng: Any
 ) -> Chain:
     """The chain of both rounds, for data whose ``record`` says that they are already reports."""
-    if not again:
+    planned = record.plan is not None or record.by_row is not None
+    if planned or not again:
+        more = (
+            "reports of a plan, or with a probability for each row, are not randomized once more"
+            if planned
+            else "again=True (--again) randomizes the reports once more (post-processing, no new "
+            "privacy loss)"
+        )
         raise MetadataError(
-            f"column {record.name!r} is recorded as holding reports already; again=True (--again) "
-            "randomizes the reports once more (post-processing, no new privacy loss); for a new "
+            f"column {record.name!r} is recorded as holding reports already; {more}; for a new "
             "release of the true answers start from the original data, and add up the epsilons"
         )
     if record.simulated and (rng is None or isinstance(rng, SecureGenerator)):

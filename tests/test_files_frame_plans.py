@@ -1,0 +1,319 @@
+"""A plan of the frame in files, on the command line and in engines: one epsilon for a row."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pa = pytest.importorskip("pyarrow")
+
+import cli_calls  # all that follows needs pyarrow
+import file_samples as samples  # after importorskip
+import pyarrow.parquet as pq  # after importorskip
+
+import rrstats as rr  # after importorskip
+from rrstats import files, metadata  # after importorskip
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, RRStatsError
+from rrstats.files import batches, csv, file_metadata  # after importorskip
+from rrstats.files.ledger import Ledger  # after importorskip
+from rrstats.files.plan import wanted_columns  # after importorskip
+from rrstats.files.privatize_file import preview_file, privatize_by_tasks  # after importorskip
+from rrstats.mechanisms.serialization import ColumnRecord, write
+from rrstats.privatization.frame_plan import FramePlan
+
+CATEGORIES = {"a": [0, 1, 2], "b": ["x", "y, z"], "c": ["u", "v", None]}
+PLAN = FramePlan(CATEGORIES, 2.0, ["a", ("b", "a"), "c"], chances=[2, 1, 1])
+BY_HAND = FramePlan(CATEGORIES | {"c": ["u", "v"]}, 2.0, PLAN.parts, chances=[2, 1, 1])
+TOML = """
+type = "FramePlan"
+epsilon = 2.0
+parts = [["a"], ["b", "a"], ["c"]]
+chances = [2, 1, 1]
+columns = [{ name = "a", categories = [0, 1, 2] }, { name = "b", categories = ["x", "y, z"] },
+           { name = "c", categories = ["u", "v"] }]
+"""
+ASKED = {"a": ["a", "b & a"], "b": ["b & a"], "c": ["c"]}
+
+
+def answers(n=400):
+    return pd.DataFrame(
+        {
+            "id": np.arange(n),
+            "a": [0, 1, 2, 7] * (n // 4),
+            "note": ["one", 'two "2", too'] * (n // 2),
+            "b": ["x", "y, z"] * (n // 2),
+            "c": ["u", None] * (n // 2),
+        }
+    )
+
+
+def written(folder, ending, n=400):
+    return samples.written(folder, ending, pa.Table.from_pandas(answers(n), preserve_index=False))
+
+
+def target_of(source):
+    return source.with_name("target" + source.name.removeprefix("source"))
+
+
+def release(source, plan=PLAN, **options):
+    return files.privatize_file(source, target_of(source), plan, **{"unknown": "uniform"} | options)
+
+
+def back(path):
+    """A file as pandas reads it."""
+    if ".csv" in path.name or ".tsv" in path.name:
+        return pd.read_csv(path, sep="\t" if ".tsv" in path.name else ",")
+    return pd.read_feather(path) if path.suffix == ".feather" else pd.read_parquet(path)
+
+
+def cells(frame):
+    """The cells of each column, with None for all that is missing."""
+    return {
+        name: [None if pd.isna(cell) else cell for cell in frame[name].astype(object)]
+        for name in frame.columns
+    }
+
+
+ENDINGS = [".parquet", ".feather", ".csv", ".csv.gz", ".tsv", ""]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_file_is_what_pandas_releases(tmp_path, ending):
+    """Under equal words a file holds the reports, the order, the labels and the record of pandas.
+
+    The words of a directory begin anew in each file, so there only the shape is compared.
+    """
+    source, data = written(tmp_path, ending, 100), answers(100)
+    with pytest.warns(rr.errors.SimulationWarning):
+        expected = rr.privatize(data, PLAN, rng=np.random.default_rng(3), unknown="uniform")
+    with pytest.warns(rr.errors.SimulationWarning):
+        receipt = release(source, rng=np.random.default_rng(3))
+    found = back(receipt.target)
+    if ending:
+        assert cells(expected) == cells(found)
+        kinds = [dtype.kind for dtype in found.dtypes]
+        assert [dtype.kind for dtype in expected.dtypes[:-1]] == kinds[:-1]
+    assert [*data.columns, "rr_asked"] == [*found.columns][:6]
+    assert metadata.read(expected.attrs) == files.describe_file(receipt.target) == receipt.records
+    assert (2.0, 2) == (receipt.epsilon_per_row, write(receipt.records)["v"])
+    for name in ("a", "b"):
+        assert found[name].notna().equals(found["rr_asked"].isin(ASKED[name]))
+    if ending in (".parquet", ""):
+        part = next(receipt.target.rglob("z.parquet")) if not ending else receipt.target
+        field = pq.read_schema(part).field("rr_asked")
+        assert (pa.string(), False) == (field.type, field.nullable)
+        assert metadata.read(expected.attrs) == metadata.read(back(receipt.target).attrs)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv"])
+def test_pieces_and_shuffled_rows_stay_whole(tmp_path, monkeypatch, ending):
+    """However a file is cut and shuffled, each row keeps its other cells and what it was asked."""
+    monkeypatch.setattr(batches, "BATCH_ROWS", 64)
+    monkeypatch.setattr(csv, "BLOCK_BYTES", 900)
+    source = written(tmp_path, ending)
+    for shuffled in (False, True):
+        found = back(release(source, shuffle_rows=shuffled, again=True, overwrite=True).target)
+        assert shuffled == (found["id"].tolist() != list(range(400)))
+        rows = found.set_index("id").sort_index()
+        assert answers()["note"].tolist() == rows["note"].tolist()
+        assert set(PLAN.labels) == {*rows["rr_asked"]}
+        for name in ("a", "b"):
+            assert rows[name].notna().equals(rows["rr_asked"].isin(ASKED[name]))
+            assert {*rows[name].dropna()} == {*CATEGORIES[name]}
+        assert not rows["c"][rows["rr_asked"] != "c"].notna().any()
+
+
+@pytest.mark.parametrize("n", [400, 0])
+@pytest.mark.parametrize("end", [b"", b"\r\n"])
+def test_the_new_cell_stands_before_the_line_end(tmp_path, end, n):
+    """Rows of text keep their bytes and their line ends, also blank lines and the last one."""
+    source = tmp_path / "source.csv"
+    lines = [b'\xef\xbb\xbfid,a,b,"c"'] + [b"%d,1,x,u" % row for row in range(n)]
+    source.write_bytes((b"\r\n" if end else b"\n").join(lines) + end)
+    release(source, FramePlan(CATEGORIES, 9.0, ["a", "b", "c"], asked='as "ked"'))
+    found = target_of(source).read_bytes().split(b"\r\n" if end else b"\n")
+    assert b'\xef\xbb\xbfid,a,b,"c","as ""ked"""' == found[0]
+    assert n + 1 + bool(end) == len(found)
+    for row, line in enumerate(found[1 : n + 1]):
+        number, *reports, asked = line.split(b",")
+        assert (b"%d" % row, 1) == (number, sum(map(bool, reports)))
+        assert reports[b"abc".index(asked)]
+
+
+def test_plans_in_every_form(tmp_path):
+    """A plan, its document, a file of it, and the records of a release ask for the same."""
+    source = written(tmp_path, ".parquet")
+    made = release(source).records
+    for name, document in [("p.json", PLAN.to_dict()), ("r.json", write(made))]:
+        (tmp_path / name).write_text(json.dumps(document))
+    (tmp_path / "p.toml").write_text(TOML)
+    assert BY_HAND == wanted_columns(tmp_path / "p.toml", "warn", "unknown")[2].plan
+    forms = [PLAN, PLAN.to_dict(), tmp_path / "p.json", tmp_path / "r.json", made, write(made)]
+    for form in forms:
+        wanted = wanted_columns(form, "warn", "unknown")
+        assert [PLAN] * 3 == [one.plan for one in wanted]
+        assert PLAN.mechanisms == {one.name: one.mechanism for one in wanted}
+    again = files.privatize_file(source, tmp_path / "t.parquet", tmp_path / "r.json", again=True)
+    assert made == again.records
+
+
+def test_a_row_and_the_ledger_spend_the_plan_once(tmp_path):
+    """A row spends the plan's epsilon once, beside that of earlier columns; each column too."""
+    old = samples.with_document(pa.Table.from_pandas(answers()), "note")
+    source = samples.written(tmp_path, ".parquet", old)
+    summary = preview_file(source, target_of(source), PLAN)
+    assert not target_of(source).exists()
+    receipt = release(source)
+    total = 2.0 + samples.KRR.epsilon
+    assert total == pytest.approx(receipt.epsilon_per_row) == summary["epsilon_per_row"]
+    assert dict.fromkeys(PLAN.categories, (1, 2.0)) == receipt.account
+    assert [2.0] * 3 == [column["epsilon"] for column in receipt.to_dict()["columns"]]
+    with pytest.raises(rr.errors.SecondReleaseError, match=r"'b' was released once .*epsilon 2\)"):
+        release(source, overwrite=True)
+    assert (2, 4.0) == release(source, again=True, overwrite=True).account["b"]
+    assert 4.0 == Ledger.of(source).epsilon("b")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv"])
+def test_estimates_are_those_of_the_frame(tmp_path, ending):
+    """A file gives the tally of its frame for each column, by the rows that were asked."""
+    receipt = release(written(tmp_path, ending))
+    frame = back(receipt.target)
+    frame.attrs = {"rrstats": write(receipt.records)}
+    found = files.estimate_file(receipt.target)
+    for name in ("a", "b"):
+        expected = frame.rr.estimate(name)
+        assert expected.tally == found[name].tally
+        assert (PLAN.document, expected.n) == (found[name].plan, found[name].n)
+        assert frame["rr_asked"].isin(ASKED[name]).sum() == found[name].n
+        np.testing.assert_allclose(expected.interval(), found[name].interval())
+    asked = frame["rr_asked"] == "c"
+    assert asked.sum() == found["c"].n
+    assert asked.sum() - frame["c"].notna().sum() == found["c"].reported[2]
+    assert 2 == len(found["a"].mechanism.groups)
+    page = files.statement_of(receipt.target)
+    assert "rr_asked" in page
+
+
+def test_reports_that_contradict_the_plan_are_refused(tmp_path):
+    """A report of a row that was not asked, or none of one that was, shows that data changed."""
+    released = rr.privatize(answers(), PLAN, unknown="uniform")
+    asked = released["rr_asked"].isin(ASKED["a"])
+    for name, rows, value in [("a", asked, np.nan), ("a", ~asked, 1), ("c", asked, "u")]:
+        changed = released.copy()
+        changed.loc[rows, name] = value
+        with pytest.raises(MetadataError, match="are none of its reports"):
+            changed.rr.to_parquet(tmp_path / "changed.parquet")
+        table = pa.Table.from_pandas(changed)
+        pq.write_table(table, path := tmp_path / "changed.parquet")
+        with pytest.raises(MetadataError, match="says that other rows were asked"):
+            files.estimate_file(path, name)
+        path.unlink()
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_a_released_frame_is_saved_whole(tmp_path, ending):
+    """Whole numbers stay so in text, and the file estimates what the frame does."""
+    released = rr.privatize(answers(), PLAN, unknown="uniform")
+    receipt = released.rr.to_csv(path := tmp_path / f"saved{ending}")
+    assert 2.0 == receipt.epsilon_per_row
+    assert cells(released) == cells(back(path))
+    found = files.estimate_file(path)
+    assert all(released.rr.estimate(name).tally == found[name].tally for name in ("a", "b"))
+
+
+def _changed(**facts):
+    """The records of the plan, of which the first has other facts."""
+    first, *others = wanted_records()
+    return [ColumnRecord.from_dict({**first.to_dict(), **facts}), *others]
+
+
+def wanted_records():
+    made = PLAN.mechanisms.items()
+    return [ColumnRecord.of(name, mechanism, plan=PLAN.document) for name, mechanism in made]
+
+
+OTHER = FramePlan(CATEGORIES, 2.5, PLAN.parts)
+ALONE = ["a", "b", "c"]
+WRONG = {
+    "absent": (FramePlan({"a": [0, 1], "no": [0, 1]}, 1, ["a", "no"]), {}, "'no'.*not there"),
+    "there": (FramePlan(CATEGORIES, 1, ALONE, asked="note"), {}, "a column 'note'"),
+    "number": (FramePlan(CATEGORIES, 1, ALONE, asked=7), {}, "asked must be text"),
+    "kept": (PLAN, {"missing": "keep"}, "missing must be one of"),
+    "raises": (PLAN, {"unknown": "raise"}, "100 of 400 answers are not among"),
+    "part": (wanted_records()[1:], {}, "exactly the columns of its parts"),
+    "policies": (_changed(unknown="uniform"), {}, "same plan, unknown and missing"),
+    "other plan": (_changed(plan=OTHER.document), {}, "same plan, unknown and missing"),
+    "law": (_changed(mechanism=rr.KRR([0, 1, 2], 0.9).to_dict()), {}, "mechanism in that"),
+    "parts": ({**PLAN.to_dict(), "parts": [["b", "c", "a"]]}, {}, "pairs of two different"),
+    "simulated": (_changed(simulated=True), {}, "which a plan cannot set"),
+    "rows": (_changed(by_row={"prob": "p"}), {}, "prob of each row"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_bad_plans_leave_nothing(tmp_path, name):
+    """Wrong plans are refused before anything is written, with what is wrong."""
+    plan, options, text = WRONG[name]
+    source = written(tmp_path, ".parquet")
+    options = options if options or not isinstance(plan, FramePlan) else {"unknown": "uniform"}
+    with pytest.raises(RRStatsError, match=text):
+        files.privatize_file(source, target_of(source), plan, **options)
+    assert [source.name] == samples.names(tmp_path)
+
+
+def test_reports_are_not_privatized_again(tmp_path):
+    """Neither by a plan, nor by a mechanism: rows that were not asked would look like answers."""
+    target = release(written(tmp_path, ".parquet")).target
+    before = samples.names(tmp_path)
+    second = FramePlan(CATEGORIES, 1, PLAN.parts, asked="second")
+    for plan in (PLAN, second, {"b": rr.KRR(["x", "y, z"], 0.7)}):
+        with pytest.raises((MetadataError, ArgumentValueError), match=r"reports already|rr_asked"):
+            files.privatize_file(target, tmp_path / "t.parquet", plan, again=True)
+    assert before == samples.names(tmp_path)
+
+
+def test_the_command_line_runs_a_plan(tmp_path, capsys):
+    """Privatize, estimate and describe by a plan written by hand; --dry-run writes nothing."""
+    source = written(tmp_path, ".csv")
+    source.write_bytes(source.read_bytes().replace(b",7,", b",2,"))
+    (tmp_path / "plan.toml").write_text(TOML)
+    given = ("privatize", source, tmp_path / "out.csv", "--plan", tmp_path / "plan.toml")
+    assert "would be privatized" in cli_calls.done(capsys, *given, "--dry-run")
+    assert not (tmp_path / "out.csv").exists()
+    told = cli_calls.done(capsys, *given)
+    assert "Epsilon of a row: 2." in told
+    assert "one part of the plan; column rr_asked says which" in told
+    assert "rows were not asked" in cli_calls.done(capsys, "estimate", tmp_path / "out.csv")
+
+
+def in_turn(calls):
+    yield from enumerate(call() for call in calls)
+
+
+def test_tasks_of_an_engine_run_a_plan(tmp_path):
+    """Each task draws its own coins; the parts and the document of the directory tell the plan."""
+    source = written(tmp_path, "")
+    target = tmp_path / "target"
+    receipt = privatize_by_tasks(source, target, PLAN, in_turn, unknown="uniform")
+    found = back(receipt.target)
+    assert (400, 2.0) == (len(found), receipt.epsilon_per_row)
+    assert receipt.records == files.describe_file(receipt.target)
+    assert 3 == len(files.estimate_file(receipt.target))
+
+
+def test_a_schema_of_spark_names_the_new_column():
+    """Spark reads only the columns that its own schema in the file names."""
+    fields = [{"name": name, "type": "string", "metadata": {}} for name in CATEGORIES]
+    old = {file_metadata.SPARK: json.dumps({"type": "struct", "fields": fields}).encode()}
+    schema = pa.schema({name: pa.string() for name in CATEGORIES}, metadata=old)
+    plan = FramePlan({name: ["x", "y"] for name in CATEGORIES}, 1, [*CATEGORIES])
+    made = batches.BatchRelease(schema, plan).schema
+    told = json.loads(made.metadata[file_metadata.SPARK])["fields"]
+    assert made.names == [field["name"] for field in told] == [*CATEGORIES, "rr_asked"]
+    named = schema.append(pa.field("id", pa.int8()))
+    with pytest.raises(ArgumentTypeError, match="needs fresh words"):
+        batches.BatchRelease(named, plan, key=bytes(32), id="id")
