@@ -21,7 +21,6 @@ from public import (
     SubsetSelection,
     SurveyDesign,
     UnaryEncoding,
-    entries,
     surveys,
 )
 
@@ -105,7 +104,7 @@ FAMILIES: dict[str, dict[str, Callable[[], Mechanism]]] = {
         ),
         "no information": lambda: MatrixDesign(["a", "b"], [[0.25, 0.25], [0.75, 0.75]]),
         "labels: mixed": lambda: MatrixDesign(
-            AWKWARD["mixed"], entries(KRR(AWKWARD["mixed"], 0.5).channel)
+            AWKWARD["mixed"], KRR(AWKWARD["mixed"], 0.5).channel.entries
         ),
     },
     "SurveyDesign": {
@@ -168,7 +167,7 @@ def _three() -> KRR:
 
 
 def _generic() -> MatrixDesign:
-    return MatrixDesign(["a", "b", "c"], entries(ASYMMETRIC), reports=["w", "x", "y", "z"])
+    return MatrixDesign(["a", "b", "c"], ASYMMETRIC.entries, reports=["w", "x", "y", "z"])
 
 
 def _coin(prob: float) -> KRR:

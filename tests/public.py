@@ -17,7 +17,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 import rrstats
@@ -73,12 +72,14 @@ from rrstats.errors import (
     NotIdentifiableError,
     RRStatsError,
 )
-from rrstats.estimation import arrays
 from rrstats.estimation import hypothesis_tests as hypotheses
+from rrstats.estimation.arrays import most_likely
 from rrstats.estimators import debias_counts, debias_proportions, debias_reports
 from rrstats.inference.contrasts import project_to_simplex
 from rrstats.mechanisms import Chain, SurveyDesign, from_dict, serialization
-from rrstats.mechanisms.channel import expected_rates, recode_matrix, report_variance
+from rrstats.mechanisms.channel import expected_rates as rates
+from rrstats.mechanisms.channel import recode_matrix as recode
+from rrstats.mechanisms.channel import report_variance as variance
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.matrix_channel import chained
 from rrstats.planning.power import fit_distance
@@ -135,36 +136,6 @@ def question(name: str) -> dict[str, str]:
 def covariates(mechanisms: Any) -> dict[str, Any]:
     """The covariates of a regression that hold reports, and their mechanisms."""
     return {"covariates": mechanisms}
-
-
-def entries(channel: Any) -> Any:
-    """P(report | truth) as fractions, one row for each report."""
-    return channel.entries
-
-
-def recode(channel: Any) -> np.ndarray:
-    """(k, classes) 1 where a latent class counts as a category, else 0."""
-    return recode_matrix(channel)
-
-
-def rates(channel: Any, proportions: Any) -> np.ndarray:
-    """Expected shares of the reports."""
-    return expected_rates(channel, proportions)
-
-
-def variance(channel: Any, proportions: Any, target: str) -> np.ndarray:
-    """The variances of the estimated proportions for one report."""
-    return report_variance(channel, proportions, target)
-
-
-def most_likely(channel: Any, counts: Any) -> np.ndarray:
-    """The likeliest proportions."""
-    return arrays.most_likely(channel, counts)
-
-
-def max_likelihood_ratio(channel: Any) -> Any:
-    """The largest ratio of two truths' probabilities of one report; infinite where one is 0."""
-    return channel.max_likelihood_ratio
 
 
 def mechanism_types() -> set[type]:

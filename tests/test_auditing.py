@@ -304,10 +304,7 @@ SMALL = {"trials": 1000, "calls": 100}
 
 
 def test_the_report_has_verdict_bound_and_three_bullets():
-    """A row for each event; a frozen result; its text names bound, claim and limits.
-
-    The function has a tenth of the epsilon that it claims: at .99 its own could be refuted.
-    """
+    """A row for each event; a frozen result; its text names bound, claim and limits."""
     private = rr.KRR(CATEGORIES, epsilon=0.1)
     found = audit(lambda answers: rr.privatize(answers, private), CATEGORIES, 1.0, **SMALL)
     assert isinstance(found, AuditResult)

@@ -19,7 +19,7 @@ import numpy as np
 import public as rr
 import pytest
 from catalogue import EXAMPLES, FAMILIES, REPORTS_LABELS, SILENT, WITH_MATRIX
-from public import chained, entries, max_likelihood_ratio, most_likely, rates, recode, variance
+from public import chained, most_likely, rates, recode, variance
 from scripted import BLOCK_ROWS, Counting, EveryStream, Recorded, Scripted
 
 INFORMATIVE = [name for name in WITH_MATRIX if name not in SILENT]
@@ -71,7 +71,7 @@ def streams_of(mechanism):
 
 def check_law(mechanism, bits=None, depth=None, most_undecided=Fraction(1, 3)):
     """All streams of tiny words, through the shipped code: the law of each truth."""
-    matrix, k, streams = entries(mechanism.channel), mechanism.k, streams_of(mechanism)
+    matrix, k, streams = mechanism.channel.entries, mechanism.k, streams_of(mechanism)
     bits = bits or max(2, (k - 1).bit_length())
     depth = depth or max(1, 18 // (bits * max(len(streams), 1)))
     for truth in range(k):
@@ -105,7 +105,7 @@ def test_law_without_remainder(mechanism):
 
 
 def check_columns(mechanism):
-    rows = entries(mechanism.channel)
+    rows = mechanism.channel.entries
     assert len(rows) == mechanism.channel.m
     for truth in range(mechanism.k):
         column = [row[truth] for row in rows]
@@ -121,17 +121,17 @@ def test_columns_sum_to_one(with_matrix):
 
 def check_epsilon(mechanism):
     """Epsilon against the worst ratio over all reports and pairs of truths."""
-    possible = [row for row in entries(mechanism.channel) if any(row)]
+    possible = [row for row in mechanism.channel.entries if any(row)]
     if any(0 in row for row in possible):
         assert mechanism.epsilon == np.inf
-        assert max_likelihood_ratio(mechanism.channel) == np.inf
+        assert mechanism.channel.max_likelihood_ratio == np.inf
         return
     worst = max(
         row[truth] / row[other]
         for row in possible
         for truth, other in itertools.permutations(range(mechanism.k), 2)
     )
-    assert max_likelihood_ratio(mechanism.channel) == worst
+    assert mechanism.channel.max_likelihood_ratio == worst
     with localcontext(prec=80):
         exact = (Decimal(worst.numerator) / Decimal(worst.denominator)).ln()
         assert Decimal(mechanism.epsilon) >= exact
@@ -157,7 +157,7 @@ def check_unbiased(mechanism):
         # In fractions: what is left over is the rounding of the scores alone.
         mean = sum(
             row[truth] * Fraction(float(score))
-            for row, score in zip(entries(channel), scores[:, value], strict=True)
+            for row, score in zip(channel.entries, scores[:, value], strict=True)
         )
         assert abs(mean - int(shown[value, truth])) <= close
 
@@ -203,7 +203,7 @@ def plain_channel(channel):
     """The channel that a bare matrix has, whatever form this one takes."""
     inverse = getattr(channel, "inverse", None)
     reports = range(channel.m)
-    design = rr.MatrixDesign(range(channel.k), entries(channel), reports=reports, inverse=inverse)
+    design = rr.MatrixDesign(range(channel.k), channel.entries, reports=reports, inverse=inverse)
     return design.channel
 
 
@@ -214,7 +214,7 @@ def check_fast_equals_plain(mechanism):
     theta = np.random.default_rng(1).dirichlet(np.ones(k), size=(2, 3))
     close = {"rtol": 1e-8, "atol": 1e-10}
     assert (plain.k, plain.m) == (fast.k, fast.m)
-    assert max_likelihood_ratio(plain) == max_likelihood_ratio(fast)
+    assert plain.max_likelihood_ratio == fast.max_likelihood_ratio
     assert np.array_equal(plain.matrix, fast.matrix)
     assert np.allclose(plain.scores(reports), fast.scores(reports), **close)
     assert np.allclose(rates(plain, theta), rates(fast, theta), **close)
@@ -228,7 +228,7 @@ def check_fast_equals_plain(mechanism):
     ratios = [x / x.sum(axis=1, keepdims=True) for x in likelihoods]
     assert np.allclose(*ratios, **close)
     if fast.m == fast.k:
-        assert entries(chained(plain, plain)) == entries(chained(fast, fast))
+        assert chained(plain, plain).entries == chained(fast, fast).entries
 
 
 def test_fast_channel_equals_its_matrix(plain):

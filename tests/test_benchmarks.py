@@ -65,10 +65,7 @@ def _frozen_objects():
      ("uint16", 1000, 1000), ("int32", 5000, 20_000)],
 )  # fmt: skip
 def test_right_reports_pass(dtype, k, rows):
-    """Reports of rrstats and of textbook NumPy pass, also where most lies occur never or once.
-
-    At most 102 comparisons each, and less than 1e-11 a comparison.
-    """
+    """Reports of rrstats and of textbook NumPy pass, also where most lies occur never or once."""
     truth = inputs.answers(k, rows, np.dtype(dtype))
     measuring.check_law("rrstats", truth, rr.privatize(truth, range(k), measuring.PROB), k)
     measuring.check_law("textbook", truth, inputs.textbook(truth, k), k)
@@ -221,10 +218,7 @@ def test_wrong_subsets_are_not_timed(family):
 
 
 def test_a_call_whose_time_tells_the_category_is_seen(monkeypatch):
-    """A search from the first category on, as a list's, gives a correlation of 1.
-
-    By a clock of its own: each look takes a nanosecond, and nothing else any time.
-    """
+    """A search from the first category on, as a list's, gives a correlation of 1."""
     now = 0
 
     def search(category):

@@ -171,10 +171,7 @@ def test_refused_answers_are_code_1(folder, capsys):
 
 @pytest.mark.parametrize("ledger", ["in.parquet.rrstats-ledger.json", "elsewhere.json"])
 def test_a_second_release_needs_again(folder, capsys, ledger):
-    """The same column once more is refused with the sum of both epsilons; --again allows it.
-
-    --ledger keeps account in the file that is named.
-    """
+    """The same column once more is refused with the sum of both epsilons; --again allows it."""
     options = [*FREE, "--ledger", ledger] if ledger == "elsewhere.json" else FREE
     done(capsys, "privatize", "in.parquet", "one.parquet", *options)
     assert [ledger] == [p.name for p in folder.iterdir() if p.suffix == ".json"]

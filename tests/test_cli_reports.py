@@ -227,10 +227,7 @@ def test_an_unknown_option_is_answered_by_its_command(folder, capsys):
 
 
 def test_a_column_in_which_no_answer_fits_is_said_to_the_curator(tmp_path, capsys):
-    """Misspelled categories would make noise of every report: the default refuses them.
-
-    With --unknown uniform they do; stderr says so, stdout does not.
-    """
+    """Misspelled categories would make noise of every report: the default refuses them."""
     source = tmp_path / "in.csv"
     source.write_text('smoker\nyes\nno\n""\n')
     words = ["privatize", source, tmp_path / "out.csv", "--column", "smoker"]

@@ -73,10 +73,7 @@ def _columns(rows):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("design", [("by",), ("by", "strata", "clusters")])
 def test_multiples_are_so_many_rows(mechanism, design, weighted):
-    """Combinations with their multiplicity make the tally of the rows.
-
-    Exactly: the weights are powers of 2, or 0.
-    """
+    """Combinations with their multiplicity make the tally of the rows."""
     rows = _rows(mechanism)
     combinations, often = _condensed(rows)
     found = []

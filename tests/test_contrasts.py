@@ -1,13 +1,19 @@
-"""Ratios, differences and sums of estimates, by hand and against published numbers."""
+"""Ratios, differences and sums of estimates: by hand, a plain algorithm, the definition."""
 
 import math
 
 import numpy as np
 import pytest
+import scipy
 
 from rrstats.inference import contrasts
-from rrstats.inference.binomial import METHODS
-from rrstats.inference.contrasts import Interval, fieller, ratio_variance
+from rrstats.inference.contrasts import (
+    Interval,
+    fieller,
+    mean_interval,
+    ratio_interval,
+    ratio_variance,
+)
 
 Z2 = 1.959963984540054**2
 
@@ -35,13 +41,6 @@ def test_widening_keeps_the_noise_of_estimates_outside():
     assert (0.0, 1.0) == contrasts.widen_outside(1.5, 0.0, Interval(1.5, 1.5))
 
 
-def test_difference_of_two_groups_is_newcombes():
-    """Newcombe (1998), table II, method 10, 56/70 - 48/80: 0.0524 to 0.3339, as published."""
-    first, second = METHODS["wilson"](56, 70), METHODS["wilson"](48, 80)
-    found = contrasts.mover_difference(56 / 70, first, 48 / 80, second)
-    assert (0.0524, 0.3339) == pytest.approx(tuple(map(float, found)), abs=5e-5)
-
-
 def test_difference_works_on_arrays():
     """Exchanging the groups mirrors it; without an end of one it has none."""
     one = Interval(np.array([-0.4, 0.1]), np.array([0.3, 0.5]))
@@ -59,3 +58,102 @@ def test_student_quantiles():
     """R: qt(0.975, c(1, 5)) = 12.706205, 2.570582; endless without degrees of freedom."""
     found = contrasts.student_quantile(0.95, [1, 5, 0])
     assert [12.706205, 2.570582, math.inf] == pytest.approx(found.tolist(), abs=1e-6)
+
+
+# -- empirical likelihood ----------------------------------------------------------------------
+
+LIMIT = scipy.stats.chi2.ppf(0.95, 1)
+
+
+def plain_ends(weights, counts, samples):
+    """The greatest sum of means, by halving, along the path of extreme rates; for one problem.
+
+    At a multiplier mu they are counts / (alpha - mu weights), with alpha such that each sample's
+    rates sum to 1 and what is left on its best cell; the likelihood ratio grows with mu.
+    """
+    member = np.eye(int(samples.max()) + 1)[samples]
+    tops = np.array([weights[samples == s].max() for s in range(member.shape[1])])
+    gaps, best = tops[samples] - weights, counts / (counts @ member)[samples]
+
+    def rates(mu):
+        extra = np.array([np.max((counts - mu * gaps)[samples == s]) for s in range(len(tops))])
+        extra = np.maximum(extra, 0.0)
+        for _ in range(60):
+            law = np.where(counts > 0, counts / np.maximum(extra[samples] + mu * gaps, 1e-300), 0)
+            over = law @ member - 1
+            fall = np.where(counts > 0, law**2 / np.maximum(counts, 1), 0) @ member
+            extra += np.where(over > 1e-15, over / fall, 0.0)
+        return law
+
+    low, high = -60.0, 60.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        law, seen = rates(np.exp(middle)), counts > 0
+        far = -2 * counts[seen] @ np.log(law[seen] / best[seen])
+        low, high = (middle, high) if far <= LIMIT else (low, middle)
+    law = rates(np.exp(low))
+    return law @ weights + (1 - law @ member) @ tops
+
+
+def problem(seed):
+    """Values and counts of one to three samples, some values unseen."""
+    rng = np.random.default_rng(seed)
+    groups = int(rng.integers(1, 4))
+    samples = np.sort(np.append(np.repeat(np.arange(groups), 2), rng.integers(0, groups, 3)))
+    values = rng.normal(size=len(samples)) * 3
+    counts = rng.poisson(rng.exponential(rng.choice([1, 10, 1e4]), len(samples))).astype(float)
+    counts[np.searchsorted(samples, np.arange(groups))] += 1
+    return values, counts, samples
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ends_of_means_are_those_of_the_plain_path(seed):
+    """One sample or several, one report each or thousands, seen at the far values or not."""
+    values, counts, samples = problem(seed)
+    low, high = mean_interval(values[None], counts, samples)
+    assert high[0] == pytest.approx(plain_ends(values, counts, samples), abs=1e-6)
+    assert -low[0] == pytest.approx(plain_ends(-values, counts, samples), abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_deviance_is_the_least(seed):
+    """The rates found sum to 1 in each sample, to 0 in the mean, and give the deviance."""
+    values, counts, samples = problem(100 + seed)
+    member = contrasts._seen(counts, samples)[1]
+    low, high = mean_interval(values[None], counts, samples)
+    middle = (values - (0.3 * low[0] + 0.7 * high[0]) / len(member))[None]
+    found, _, law = contrasts._deviance(middle, counts[None], member)
+    assert law @ member.T == pytest.approx(1, abs=1e-9)
+    assert (law * middle).sum() == pytest.approx(0, abs=1e-9)
+    seen, rates = counts > 0, counts / (counts @ member.T @ member)
+    logs = np.log(rates[seen] / law[0][seen])
+    assert found[0] == pytest.approx(2 * counts[seen] @ logs, abs=1e-9 * counts.sum())
+
+
+@pytest.mark.parametrize("samples", [None, np.array([0, 0, 0, 1, 1, 1])], ids=["one", "two"])
+def test_ratios_end_where_the_difference_may_be_zero(samples):
+    """At an end r between 0 and 1 the interval of top - r bottom ends at 0."""
+    rng = np.random.default_rng(3)
+    counts = np.array([40.0, 25, 30, 50, 20, 15])
+    for _ in range(10):
+        top, bottom = rng.uniform(0, 1, (1, 6)), rng.uniform(1, 3, (1, 6))
+        for r in (end[0] for end in ratio_interval(np.stack([top, bottom]), counts, samples)):
+            assert 0 < r < 1
+            ends = np.ravel(mean_interval(top - r * bottom, counts, samples))
+            assert np.abs(ends).min() == pytest.approx(0, abs=1e-8)
+
+
+def test_a_ratio_of_next_to_nobody_may_be_anything():
+    """Where the bottom may be nobody neither 0 nor 1 is refused, and the ends are these."""
+    top, bottom = np.array([[2.0, -1, 0]]), np.array([[2.0, 1, -1]])
+    low, high = ratio_interval(np.stack([top, bottom]), np.array([3.0, 3, 4]), None)
+    assert (0.0, 1.0) == (low[0], high[0])
+
+
+def test_an_estimate_outside_is_compared_with_the_best_inside():
+    """Then the limit grows by the deviance of the nearest end, so that some mean is accepted."""
+    values, counts = np.array([[-1.0, 0.5]]), np.array([60.0, 40.0])
+    plain, bounded = (mean_interval(values, counts, None, bounded=b) for b in (False, True))
+    assert plain.high[0] < 0 < bounded.high[0]
+    plain, bounded = (mean_interval(-values, counts, None, bounded=b) for b in (False, True))
+    assert plain == bounded

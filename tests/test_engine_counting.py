@@ -201,10 +201,7 @@ def in_pandas(name):
 @pytest.mark.filterwarnings("ignore::rrstats.errors.LowPrecisionWarning")
 @pytest.mark.parametrize("name", CASES)
 def test_counts_are_those_of_pandas(engine, name):
-    """Whatever is counted in pandas is counted alike in every engine, to the last bit.
-
-    But for one case weights are powers of 2: sums, squares and reciprocals have no rounding.
-    """
+    """Whatever is counted in pandas is counted alike in every engine, to the last bit."""
     rtol = 1e-12 if name == "a weight of nobody" else 0.0
     assert same(in_pandas(name), CASES[name](frame(engine)), rtol)
 
@@ -247,10 +244,7 @@ def test_errors_are_those_of_pandas(engine, name):
 
 
 def test_raw_text_is_not_fetched(engine, monkeypatch):
-    """A column of more values than reports can have is refused before they are all fetched.
-
-    What comes back stays within the bound: the possible reports and few more.
-    """
+    """A column of more values than reports can have is refused before they are all fetched."""
     from rrstats.estimation import engine_frames as selecting
 
     monkeypatch.setattr(selecting, "_UNKNOWN", 10)

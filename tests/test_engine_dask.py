@@ -417,16 +417,6 @@ def test_columns_of_objects_are_text(tmp_path, in_turn):
 # -- what goes wrong with clusters ---------------------------------------------------------
 
 
-def test_a_closed_client_is_told_with_the_next_step(tmp_path, client):
-    """Nothing is left of it."""
-    with distributed.Client(client.cluster, set_as_default=False) as other:
-        pass
-    lazy = dd.from_pandas(frame(), npartitions=2)
-    with pytest.raises(FileError, match="lost its cluster; create a new"):
-        rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, client=other)
-    assert [] == names(tmp_path)
-
-
 def failing(error, cause=None):
     """A client that fails as clusters do."""
 

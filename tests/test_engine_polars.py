@@ -61,10 +61,7 @@ def heights_of(lazy):
 
 
 def test_no_byte_of_the_file_follows_from_where_pieces_of_the_source_end(tmp_path):
-    """A number written with 300,000 zeros before it moves the pieces, and not one byte of a file.
-
-    Polars reads such files by bytes.  The reports are keyed, so that they are the same.
-    """
+    """300,000 zeros before a number move the pieces, and not one byte of a file."""
     files, pieces = [], []
     schema = {"id": pl.Int64, "answer": pl.Int64}
     for cell in ("2", "0" * 300_000 + "2"):

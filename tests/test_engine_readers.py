@@ -174,10 +174,7 @@ found["text"] = pl.read_parquet_metadata("reports.parquet")["rrstats"]
 
 
 def test_polars(folder, expected):
-    """Polars reads every value, and the document as metadata of a Parquet file.
-
-    Of a directory with a document in it by a glob, which all versions take.
-    """
+    """Polars reads every value, and the document as metadata of a Parquet file."""
     found = read_by("polars", POLARS, folder)
     for name in ("reports.parquet", "reports", "lazy", "reports.feather"):
         assert expected == found[name]["values"], name

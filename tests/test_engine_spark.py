@@ -134,10 +134,7 @@ def test_what_is_there_is_not_overwritten_unless_asked(spark, rrs, tmp_path):
 
 
 def test_the_target_says_how_it_was_made_to_spark_and_to_others(spark, rrs, tmp_path):
-    """Spark's column metadata, the document, pandas, pyarrow: reports are what all of them read.
-
-    A second release needs again=True, and is recorded as both rounds.
-    """
+    """Spark's column metadata, the document, pandas, pyarrow: reports are what all of them read."""
     out = tmp_path / "out"
     receipt = rrs.privatize_parquet(answers(spark), out, {"answer": M}, unknown="uniform")
     document = json.loads((out / "_rrstats.json").read_text())

@@ -22,10 +22,7 @@ DRAWING = {"rvs", "random_state", "sample", "shuffle", "permutation"}
 
 
 def test_nothing_draws_by_another_name():
-    """ruff bans modules of entropy (pyproject.toml); here is what it does not see.
-
-    Methods of SciPy and pandas that draw, and modules that are imported by their name as a text.
-    """
+    """ruff bans modules of entropy (pyproject.toml); here is what it does not see."""
     for file in Path(rr.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Attribute):

@@ -553,10 +553,7 @@ def test_epsilon_of_a_row_is_that_of_the_worst_file(tmp_path, names):
 
 @pytest.mark.parametrize("shuffled", [False, True])
 def test_timestamps_of_96_bits_are_copied_exactly_or_refused(tmp_path, shuffled):
-    """What 64 bits of nanoseconds cannot hold is never wrapped around in silence.
-
-    pyarrow 17 misreads microseconds before 1970, and then such files are refused.
-    """
+    """What 64 bits of nanoseconds cannot hold is never wrapped around in silence."""
     m = rr.KRR(["x", "y"], 0.75)
     early = "1700-02-03T04:05:06.123456" if PYARROW >= 24 else "1970-01-01T00:00:00.000001"
     days = np.array(["2020-01-01", early, "2262-04-01"], "M8[us]")

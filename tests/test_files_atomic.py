@@ -235,11 +235,7 @@ STEPS = [("os", "link"), ("Path", "replace"), ("os", "fsync")]
 @pytest.mark.parametrize("directory", [False, True])
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step[1])
 def test_a_step_that_fails_takes_all_back(tmp_path, monkeypatch, step, directory, overwrite):
-    """Wherever publishing fails, the folder is as it was before.
-
-    Each call of each step fails once; without hard links another way may be taken, so that the
-    run succeeds, and then all is new.
-    """
+    """Wherever publishing fails, the folder is as it was before."""
     target = tmp_path / "out"
     owner = {"os": os, "Path": Path}[step[0]]
     real = getattr(owner, step[1])

@@ -28,10 +28,7 @@ def footer(said):
 
 
 def directory(path, said=None, parts=(None, None)):
-    """A directory as an engine leaves it: parts, ``_SUCCESS`` and the document.
-
-    parts : what the footer of each part says.
-    """
+    """A directory as an engine leaves it: parts, ``_SUCCESS`` and the document."""
     path.mkdir()
     size = N // len(parts)
     for place, own in enumerate(parts):

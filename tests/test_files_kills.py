@@ -169,10 +169,7 @@ for name_of_signal in (signal.SIGKILL, signal.SIGINT):
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("kind", ["file", "sidecar", "directory"])
 def test_at_any_call_a_release_is_whole_or_not_there(tmp_path, kind, overwrite):
-    """Never half a target, never one without its entry; the next run works and tidies up.
-
-    After Ctrl-C nothing is left at once: no staging directory, no lock.
-    """
+    """Never half a target, never one without its entry; the next run works and tidies up."""
     found = run("-W", "ignore", "-c", DRIVER, tmp_path, kind, overwrite)
     assert "" == found.stderr
     lines = found.stdout.splitlines()

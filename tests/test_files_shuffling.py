@@ -89,10 +89,7 @@ def test_few_rows_are_ordered_by_wide_words():
 
 
 class Streams:
-    """Words for one shuffle of 3 rows: the buckets first, then each bucket's order.
-
-    Words are given out in the order in which they are asked for, which is fixed for 3 rows.
-    """
+    """Words for one shuffle of 3 rows: the buckets first, then each bucket's order."""
 
     bits = 2
     secure = True

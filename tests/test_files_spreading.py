@@ -24,7 +24,6 @@ from rrstats.errors import (
     ArgumentValueError,
     FileError,
     RRStatsError,
-    SecondReleaseError,
     UnknownAnswersError,
 )
 from rrstats.files.batches import anew  # after importorskip
@@ -144,10 +143,7 @@ def test_what_all_parts_say_of_other_columns_is_said_of_the_directory(tmp_path):
 
 
 def test_of_two_attempts_one_is_published(tmp_path):
-    """A speculative attempt that ends too leaves nothing, nor does one that never ends.
-
-    Unknown and missing answers are counted once.
-    """
+    """A speculative attempt that ends too leaves nothing, nor does one that never ends."""
     answers = pa.array(["never", "odd", None, "once", "once"] * 100)
     source = written(tmp_path, "", samples.table().set_column(1, "answer", answers))
     files_of = {}
@@ -285,19 +281,6 @@ def test_refused_answers_are_counted_over_all_parts(tmp_path, policies, why):
     for part, name in zip(PARTS, "abc", strict=True):
         pq.write_table(pa.table({"answer": [WORDS["abc".index(name)]]}), source / part)
     assert 3 == release(source, unknown="raise", missing="raise").rows
-
-
-def test_a_second_release_needs_a_word(tmp_path):
-    """The ledger beside the source knows releases by engines and by files alike."""
-    source = written(tmp_path, "")
-    release(source)
-    with pytest.raises(SecondReleaseError, match="released once before"):
-        files.privatize_file(source, tmp_path / "other", {"answer": KRR})
-    with pytest.raises(SecondReleaseError, match="released once before"):
-        release(source, overwrite=True)
-    again = release(source, overwrite=True, again=True, unknown="uniform")
-    assert 2 == again.account["answer"][0]
-    assert sorted([*OURS, *PARTS]) == paths_in(tmp_path / "target")
 
 
 def test_places_that_tasks_cannot_share_are_refused(tmp_path):

@@ -251,15 +251,6 @@ def test_cells_are_never_quoted(call, answers):
     assert "HIV" not in str(caught.value)
 
 
-def test_many_labels_are_not_listed():
-    """Of many labels that do not match six are listed, and how many there are."""
-    frame = pd.DataFrame(np.full((50, 2), 0.02), columns=["no", "yes"])
-    with pytest.raises(ArgumentValueError, match=r"not expected \[0, 1, .* 5, \.\.\. 50 in all\]"):
-        MatrixDesign(["no", "yes"], frame, reports=[f"r{i}" for i in range(50)])
-    with pytest.raises(ArgumentValueError, match=r"30 rows of \[1, 2, .* 6, \.\.\. 30 in all\]"):
-        MatrixDesign(["no", "yes"], [[0.5] * n for n in range(1, 31)])
-
-
 @pytest.mark.parametrize(
     ("reports", "message"),
     [

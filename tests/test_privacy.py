@@ -21,7 +21,6 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.epsilon import (
     epsilon_from_prob,
-    epsilon_from_ratio,
     largest_epsilon,
     prob_from_epsilon,
     round_up,
@@ -225,14 +224,6 @@ def test_krr_refuses_what_no_double_can_express(k):
         assert math.nextafter(1, 0) == rr.KRR(categories, epsilon=most).prob
         with pytest.raises(ArgumentValueError, match=f"largest possible is {most!r}"):
             rr.KRR(categories, epsilon=math.nextafter(most, math.inf))
-
-
-def test_epsilon_from_ratio():
-    """The worst ratio of a channel, either way round; 0 stands for infinite."""
-    assert math.inf == epsilon_from_ratio(Fraction(0))
-    assert epsilon_from_ratio(Fraction(1)) == 0.0
-    assert epsilon_from_ratio(Fraction(3)) == 1.0986122886681098
-    assert epsilon_from_ratio(Fraction(1, 3)) == 1.0986122886681098
 
 
 def test_total_epsilon():
@@ -509,10 +500,7 @@ def test_delta_is_that_of_all_reports_of_all_persons(names, epsilon):
 @pytest.mark.parametrize("names", BOUNDED, ids="-".join)
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 3.2])
 def test_bounds_are_above_and_say_so(names, epsilon):
-    """Several reports of a matrix without a worst pair: never below, and not called exact.
-
-    Such are also designs in which one answer is protected less than the other.
-    """
+    """Several reports of a matrix without a worst pair: never below, and not called exact."""
     found = compose([LAWS[name][0] for name in names])
     expected = enumerated([LAWS[name][1] for name in names], epsilon)
     assert expected <= Fraction(found.delta(epsilon)) <= expected * Fraction(3, 2)
@@ -886,10 +874,7 @@ def test_what_is_refused(call, error, words):
     ],
 )
 def test_rows_of_a_person_are_checked_against_what_is_declared(labels):
-    """Three rows of one person pass where 3 or more are declared, and raise below.
-
-    The message is the same however many rows whoever has.
-    """
+    """Three rows of one person pass where 3 or more are declared, and raise below."""
     column = pd.Series(labels, index=[5, 5, 1, 2, 3])
     check_rows_per_person(column, 3)
     check_rows_per_person(column, 100)

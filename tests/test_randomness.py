@@ -354,11 +354,7 @@ def digits_of(prob, widths):
 @pytest.mark.parametrize("rows", [1, 4095, 4096, BLOCK_ROWS])
 @pytest.mark.parametrize("prob", [0.7, 1 / 3, 2**-12, 1 - 2**-53, 5e-324, 0.5])
 def test_the_last_digit_decides_at_shipped_widths(rows, prob):
-    """Ties up to the last digit: one less is True, equal and one more are False.
-
-    Fewer than 4096 rows begin with a 64-bit word, so that a tie cannot be timed; more with
-    a byte.  Both go on with 64 bits.
-    """
+    """Ties up to the last digit: one less is True, equal and one more are False."""
     first = 64 if rows < 4096 else 8
     digits = digits_of(prob, [first] + [64] * 17)
     for last, expected in ((-1, True), (0, False), (1, False)):

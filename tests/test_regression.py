@@ -145,17 +145,6 @@ def test_direct_answers_give_the_ordinary_regression():
 # -- covariances ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("people", [[15, 5, 14, 2], [75, 25, 80, 20]])
-def test_an_intercept_at_the_floor_is_infinite_with_few_people_too(people):
-    """5 of 20 and 2 of 16 reports are no more than a design of 0.75 makes of nobody at all."""
-    how = {"mechanism": rr.KRR([0, 1], 0.75), "intercept": True, "frequencies": people}
-    with pytest.warns(ConvergenceWarning, match="fewer reports of the event than noise alone"):
-        found = logit([0, 1, 0, 1], [[0], [0], [1], [1]], **how)
-    assert -np.inf == found.params["Intercept"]
-    assert "Intercept: -inf, without interval and p-value" in found.interpret()
-    assert found.bse.isna().all()
-
-
 def test_frequencies_are_rows_written_once():
     """Every covariance of grouped rows is that of the rows one by one."""
     frame = world()
@@ -872,10 +861,7 @@ def noisy(seed, level=-2.0, slope=0.5, prob=0.75, n=300):
 
 @pytest.mark.parametrize("seed", [18, 293])
 def test_an_interior_maximum_is_kept_where_the_edge_is_higher(seed):
-    """Of 18 steeper starts that led to the edge (seed 18) each estimate there was the worse one.
-
-    Of seed 293 the first climb goes to the edge, and one from slopes of a single column does not.
-    """
+    """Of 18 steeper starts that led to the edge (seed 18) each estimate there was the worse one."""
     reports, columns, of = noisy(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -12,7 +12,6 @@ from public import (
     debias_counts,
     debias_proportions,
     debias_reports,
-    entries,
 )
 
 LETTERS = ["A", "B", "C", "D"]
@@ -111,8 +110,8 @@ def test_two_coins_are_binary_randomized_response():
     """Truth 1/2, forced yes 1/4, forced no 1/4 is k-RR with 3/4: P(violated) = 2 P(yes) - 1/2."""
     truth, forced = Fraction(1, 2), Fraction(1, 4)
     m = rr.KRR(["no", "yes"], 0.75)
-    assert truth + forced == entries(m.channel)[1][1] == entries(m.channel)[0][0]
-    assert forced == entries(m.channel)[1][0]
+    assert truth + forced == m.channel.entries[1][1] == m.channel.entries[0][0]
+    assert forced == m.channel.entries[1][0]
     for yes in (0.25, 0.35, 0.5, 0.75):
         assert 2 * yes - 0.5 == pytest.approx(debias_proportions(yes, 0.75, k=2), abs=1e-15)
 
@@ -152,7 +151,7 @@ def test_prob_of_one_over_k_is_accepted_and_says_nothing():
 def test_epsilon_bounds_every_ratio_of_the_law(k, prob):
     """ln(p(k-1)/(1-p)) rounded towards +infinity: the tightest double above every log-ratio."""
     m = rr.KRR(range(k), prob)
-    matrix = entries(m.channel)
+    matrix = m.channel.entries
     worst = max(row[i] / row[j] for row in matrix for i in range(k) for j in range(k))
     p = Fraction(prob)
     assert p * (k - 1) / (1 - p) == worst

@@ -188,10 +188,7 @@ def test_nothing_is_promised_of_simulated_noise():
 
 @pytest.mark.parametrize("prob", [0.9, 0.51, 1 / 3 + 1e-9, 0.99999])
 def test_page_and_description_round_alike(prob):
-    """The same odds are the same words, rounded up: never below the exact ones.
-
-    Of what a factor is above 1, two digits or more are shown, so it is within a tenth.
-    """
+    """The same odds are the same words, rounded up: never below the exact ones."""
     said = record(rr.KRR(["a", "b"], prob) if prob > 0.5 else rr.KRR(["a", "b", "c"], prob))
     pattern = r"at most ([\d.,e]+): a true answer .*? at most ([\d.]+)% after"
     (one,) = re.findall(pattern, words(statements.describe([said])))

@@ -828,15 +828,6 @@ def test_designs_without_named_reports_show_no_naive_shares():
     assert np.isnan(found.to_frame()["naive"]).all()
 
 
-def test_estimates_can_be_drawn():
-    """The picture of an estimate shows weighted shares and their intervals."""
-    matplotlib = pytest.importorskip("matplotlib.figure")
-    codes, weights, _, _ = drawn(THREE, 60, 20)
-    found = survey_estimate(counted(THREE, codes, weights))
-    bars = found.plot(matplotlib.Figure().subplots()).patches
-    assert found.support[1] == pytest.approx([bar.get_width() for bar in bars])
-
-
 # -- bad input -------------------------------------------------------------------------------
 
 
