@@ -32,7 +32,14 @@ from rrstats.estimation.quantiles import Quantiles, quantiles
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.serialization import Mechanisms, check_fits, read, row_epsilon
+from rrstats.mechanisms.serialization import (
+    Mechanisms,
+    check_fits,
+    check_plan,
+    read,
+    row_epsilon,
+    row_mechanisms,
+)
 from rrstats.privacy import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import (
     check,
@@ -432,7 +439,8 @@ class FrameAccessor:
     def epsilon(self) -> float:
         """The privacy loss of one row over all columns that the frame records as privatized.
 
-        It is rounded up; a column randomized again counts with its final reports.  The frame knows
+        It is rounded up; a column randomized again counts with its final reports, and the columns
+        of one `FramePlan` count once.  The frame knows
         only what its attrs kept: a merge, a CSV file, or a column assigned from a Series loses
         records, and only the data curator knows of those releases.  If the noise was simulated,
         epsilon holds only against people who do not know the seed.
@@ -457,7 +465,8 @@ class FrameAccessor:
         -------
         Composition
             As from `rrstats.privacy.compose`.  A column randomized again counts with its final
-            reports.  If missing answers were kept, it does not cover whether a person answered.
+            reports; the columns of one plan count once, under the name of its public column.  If
+            missing answers were kept, it does not cover whether a person answered.
 
         Raises
         ------
@@ -475,7 +484,7 @@ class FrameAccessor:
         <4 reports of one person: epsilon 4.395 in all, or 4.395 with delta 1e-06>
         """
         records = self._released()
-        released = {record.name: record.unlabelled() for record in records}
+        released = row_mechanisms(records)
         if (keyed := [record.name for record in records if record.keyed]) and (
             max_rows_per_person != 1
         ):
@@ -561,6 +570,7 @@ class FrameAccessor:
                     f"{record.name!r}]"
                 ) from None
             check_fits(column, record)
+            check_plan(record, self._data.columns)
         return records
 
     def __repr__(self) -> str:

@@ -25,8 +25,14 @@ from rrstats._version import __version__
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
-from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.serialization import ColumnRecord, write
+from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.serialization import (
+    ColumnRecord,
+    part_label,
+    row_epsilon,
+    row_mechanisms,
+    write,
+)
 
 PROMISE = (
     "For every record, whatever the other records and columns, the privatized cell is "
@@ -185,7 +191,9 @@ class _Column:
         beyond = ". The file holds a fingerprint of the list; an estimate needs the list itself"
         yield f"{fixed}{beyond if self.labels is None else f': {_listed(self.labels)}'}."
         rounds: Sequence[Mechanism] = getattr(mechanism, "rounds", ())
-        if mechanism.groups is not None:
+        if record.plan is not None:
+            yield from self._asked(record.plan)
+        elif mechanism.groups is not None:
             yield (
                 f"There were {len(mechanism.groups)} samples, each with instructions of its own: "
                 f"{_listed(map(label, mechanism.groups))}."
@@ -196,8 +204,10 @@ class _Column:
                 "those of the final reports."
             )
         lifetime = getattr(mechanism, "epsilon_lifetime", None)
-        if lifetime is None and len(rounds) > 1:
-            lifetime = rounds[0].epsilon
+        if lifetime is None:  # each sample has rounds of its own
+            parts = getattr(mechanism, "parts", (mechanism,))
+            firsts = [part.rounds[0].epsilon for part in parts if len(part.rounds) > 1]
+            lifetime = max(firsts, default=None)
         if lifetime is not None and not record.simulated:
             yield (
                 "A report has more than one round. The result of the first round, or all reports "
@@ -216,6 +226,25 @@ class _Column:
         yield self._others()
         if record.keyed:
             yield _KEYED
+
+    def _asked(self, plan: Mapping[str, Any]) -> Iterator[str]:
+        """Sentences on the coin that picked what a row reports."""
+        chances = list(zip(plan["parts"], plan["chances"], strict=True))
+        mine = sum(number for part, number in chances if self.record.name in part)
+        share = mine / sum(number for _, number in chances)
+        pairs = [label(part_label(p)) for p, _ in chances if self.record.name in p and len(p) > 1]
+        together = f", in the pairs {_listed(pairs[:_MOST_SHOWN])}" if pairs else ""
+        yield (
+            "A public coin, independent of all answers, picked what each row reports; the column "
+            f"{label(plan['asked'])} says what. This column was asked in "
+            f"{chance(share) if share < 1 else 'all'} of the rows{together}. In all other rows it "
+            "is empty, which says nothing about the answer."
+        )
+        if pairs:
+            yield (
+                "A pair was reported as one answer, wrong in both columns or in one; below are the "
+                "probabilities of this column alone."
+            )
 
     def _probabilities(self) -> str:
         """The probabilities of reports given answers, in a sentence or a table."""
@@ -328,10 +357,10 @@ def _rounded_up(number: Fraction, distance: Fraction) -> str:
     return round_up(number, 3 + max(0, math.floor(math.log10(ratio))))
 
 
-def _odds(columns: Sequence[_Column]) -> str:
+def _odds(columns: Sequence[_Column], mechanisms: Iterable[Mechanism]) -> str:
     """A sentence that bounds what the reports of one row in some columns reveal."""
     factor = Fraction(1)
-    for ratio in (column.mechanism.channel.max_likelihood_ratio for column in columns):
+    for ratio in (mechanism.channel.max_likelihood_ratio for mechanism in mechanisms):
         if not isinstance(ratio, Fraction):
             return "Some report proves, or rules out, a true answer: no protection is proven."
         factor *= ratio
@@ -353,14 +382,17 @@ def _odds(columns: Sequence[_Column]) -> str:
 
 def row_protection(records: Iterable[ColumnRecord]) -> list[str]:
     """The epsilon of a row, its limits, and its meaning in odds."""
-    columns = [_Column(record, record.unlabelled()) for record in records]
-    if any(column.record.simulated for column in columns):
+    listed = list(records)
+    columns = [_Column(record, record.unlabelled()) for record in listed]
+    if any(record.simulated for record in listed):
         return ["Epsilon of a whole row: void, because noise was simulated."]
-    total = _epsilon(total_epsilon(column.mechanism.epsilon for column in columns))
+    total = _epsilon(row_epsilon(listed))
     kept = [column.name for column in columns if column.shows_who_answered]
     beyond = f" It does not cover whether a person answered, in {_listed(kept)}." if kept else ""
     told = f"Epsilon of a whole row, all its reports together: {total}.{beyond}"
-    return [told, _odds(columns)]
+    if planned := [column.name for column in columns if column.record.plan is not None]:
+        told += f" {_listed(planned)} share one: a row reports only what the public coin picked."
+    return [told, _odds(columns, row_mechanisms(listed).values())]
 
 
 def _promised(columns: Sequence[_Column]) -> str:
@@ -387,7 +419,7 @@ def _promised(columns: Sequence[_Column]) -> str:
         "Epsilon measures the privacy loss (in nats): the smaller, the better protected. All "
         "values are rounded up."
     )
-    said = [f"- \u201c{c.name}\u201d: epsilon {c.loss}. {_odds([c])}" for c in real]
+    said = [f"- \u201c{c.name}\u201d: epsilon {c.loss}. {_odds([c], [c.mechanism])}" for c in real]
     return "\n\n".join([*parts, "\n".join(said)])
 
 

@@ -11,9 +11,16 @@ import pytest
 from scripted import EveryStream
 
 import rrstats as rr
+from rrstats._display import chance
 from rrstats.data.categories import Categories
 from rrstats.mechanisms.epsilon import allowed_ratio
-from rrstats.mechanisms.serialization import part_label, part_mechanism, plan_mechanisms
+from rrstats.mechanisms.serialization import (
+    part_label,
+    part_mechanism,
+    plan_mechanisms,
+    read,
+)
+from rrstats.statement import describe
 
 DOMAINS = {
     "a": Categories([0, 1]),
@@ -81,7 +88,7 @@ def law_of(plan, truth):
     """P(row of reports | answers) as fractions: a report is (part, its answers)."""
     whole, law = sum(map(Fraction, plan.chances)), Counter()
     answers = dict(zip(plan.categories, truth, strict=True))
-    for part, chance, mechanism in zip(plan.parts, plan.chances, plan.part_mechanisms, strict=True):
+    for part, number, mechanism in zip(plan.parts, plan.chances, plan.part_mechanisms, strict=True):
         p, k = Fraction(mechanism.prob), mechanism.domain.k
         domains = [plan.categories[name].categories for name in part]
         own = [
@@ -92,7 +99,7 @@ def law_of(plan, truth):
         for report in itertools.product(*domains):
             same = Fraction(every.count(report), len(every))
             cell = p * same + (1 - p) / (k - 1) * (1 - same)
-            law[part, report] = Fraction(chance) / whole * cell
+            law[part, report] = Fraction(number) / whole * cell
     return law
 
 
@@ -242,3 +249,58 @@ def test_a_plan_says_what_it_cannot_give():
     assert "<td>c &amp; a</td>" in MIXED._repr_html_()
     many = rr.planning.frame({f"q{i}": [0, 1] for i in range(40)}, 1)
     assert len(repr(many).splitlines()) < 40
+
+
+# -- what a release says of itself ------------------------------------------------------------
+
+FRAME = pd.DataFrame(
+    {"a": [0, 1] * 30, "b": ["x", "y", "z"] * 20, "c": [True, False, None] * 20, "age": range(60)}
+)
+
+
+def test_the_columns_of_a_plan_count_once():
+    """Epsilon of a row, budget, composition: the plan once, other columns beside it."""
+    released = FRAME.rr.privatize(MIXED, unknown="uniform")
+    assert released.rr.epsilon == 0.75
+    assert list(released.rr.mechanisms) == ["a", "b", "c"]
+    both = released.rr.privatize("age", list(range(60)), epsilon=1.25)
+    assert (both.rr.epsilon, both.rr.budget(max_rows_per_person=3).epsilon) == (2.0, 6.0)
+    budget = released.rr.budget()
+    assert (budget.epsilon, budget.reports) == (0.75, 1)
+    assert budget.by_release()["name"].tolist() == ["rr_asked"]
+    assert rr.privacy.compose([MIXED.dominating]).epsilon == 0.75
+    assert MIXED.dominating.channel.max_likelihood_ratio == allowed_ratio(0.75)
+
+
+def test_the_page_of_a_release_says_who_was_asked():
+    """The coin, the share of rows, the pairs, and one epsilon for the columns of the plan."""
+    released = FRAME.rr.privatize(MIXED, unknown="uniform").rr.privatize("age", range(60), 0.75)
+    page = " ".join(describe(read(released.attrs)).split())
+    told = "the column rr_asked says what. This column was asked in"
+    assert page.count(told) == 3
+    share = chance(0.3 / (0.3 + 2 + 1e-3 + 5))
+    assert f"{told} {share} of the rows, in the pairs \u201ca & b\u201d. In all" in page
+    assert "\u201ca\u201d, \u201cb\u201d, \u201cc\u201d share one" in page
+    assert "more than one round" not in page
+    assert "samples" not in page
+    assert "by a factor of at most 375: a true answer" in page  # e^0.75 x 3 x 59 is 374.7
+
+
+def test_records_stay_with_the_public_column():
+    """A merge keeps the plan; without its public column, or renamed, a record is refused."""
+    released = FRAME.rr.privatize(MIXED, unknown="uniform").assign(id=range(60))
+    plain = pd.DataFrame({"id": range(60), "sex": ["f", "m"] * 30})
+    merged = plain.merge(released, on="id")
+    carried = rr.metadata.carry(merged, released)
+    assert carried.rr.epsilon == 0.75
+    assert carried.rr.mechanisms == released.rr.mechanisms
+    for broken in (
+        lambda: released.drop(columns="rr_asked").rr.epsilon,
+        lambda: released.drop(columns="rr_asked").rr.budget(),
+        lambda: rr.metadata.carry(merged.drop(columns="rr_asked"), released),
+        lambda: rr.metadata.carry(merged.rename(columns={"a": "z"}), released, names={"a": "z"}),
+    ):
+        with pytest.raises(rr.errors.MetadataError, match="need the public column 'rr_asked'"):
+            broken()
+    some = rr.metadata.carry(merged[["b", "rr_asked"]], released, dropped=["a", "c"])
+    assert some.rr.epsilon == 0.75

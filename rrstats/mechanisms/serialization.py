@@ -51,7 +51,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Chain, Mechanism
-from rrstats.mechanisms.epsilon import LARGEST_PROB, total_epsilon
+from rrstats.mechanisms.epsilon import LARGEST_PROB, allowed_ratio, total_epsilon
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
 from rrstats.mechanisms.samples import Samples
@@ -448,6 +448,45 @@ def row_epsilon(records: Iterable[ColumnRecord]) -> float:
     return total_epsilon([*others, *(plan["epsilon"] for plan in shared)])
 
 
+def dominating(epsilon: float) -> MatrixDesign:
+    """Binary randomized response with the largest likelihood ratio that an epsilon allows.
+
+    It dominates all mechanisms made for that epsilon, so it bounds what they compose to.
+
+    >>> dominating(2.0).epsilon
+    2.0
+    """
+    truth = allowed_ratio(epsilon) / (1 + allowed_ratio(epsilon))
+    return MatrixDesign(["one", "other"], [[truth, 1 - truth], [1 - truth, truth]])
+
+
+def row_mechanisms(records: Iterable[ColumnRecord]) -> dict[Hashable, Mechanism]:
+    """The mechanisms whose losses add up to that of a row, by column.
+
+    The columns of one plan have one together, under the name of the plan's public column: given
+    the coin, a row's reports are those of one mechanism of the plan's epsilon.
+    """
+    found: dict[Hashable, Mechanism] = {}
+    for record in records:
+        if record.plan is None:
+            found[record.name] = record.unlabelled()
+        else:
+            found[record.plan["asked"]] = dominating(record.plan["epsilon"])
+    return found
+
+
+def check_plan(record: ColumnRecord, names: Iterable[Any]) -> None:
+    """Raise unless a column of a plan has its name, and the plan's public column beside it."""
+    if record.plan is None:
+        return
+    parts, asked = record.plan["parts"], record.plan["asked"]
+    if asked not in list(names) or all(record.name not in part for part in parts):
+        raise MetadataError(
+            f"column {cut(record.name)} was privatized by the plan of a frame: its reports need "
+            f"the public column {cut(asked)} of that release, and the names that both had there"
+        )
+
+
 def _check_depth(document: Any) -> None:
     """Raise MetadataError if the document is too deep to be read recursively."""
     level: list[Any] = [[document]]
@@ -765,6 +804,7 @@ def _carried(
             )
     for record in made.values():
         check_fits(column_of(target, record.name), record)
+        check_plan(record, target.columns)
     return list(made.values())
 
 

@@ -32,10 +32,12 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import report_variance
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.serialization import (
     ASKED,
     POLICIES,
     ColumnRecord,
+    dominating,
     marginal_mechanism,
     part_label,
     part_mechanism,
@@ -259,6 +261,11 @@ class FramePlan:
         """The records of its columns, for reports in a frame that keeps none."""
         plan = self.document
         return [ColumnRecord(n, made.to_dict(), plan=plan) for n, made in self.mechanisms.items()]
+
+    @property
+    def dominating(self) -> MatrixDesign:
+        """The worst mechanism of this epsilon, which stands for a row in `privacy.compose`."""
+        return dominating(self.epsilon)
 
     @property
     def document(self) -> dict[str, Any]:
