@@ -551,13 +551,8 @@ def means(
     """
     check_target(target)
     check_one_of(missing, "missing", ("drop", "raise"))
-    grouped = reports
-    if not isinstance(reports, Variable):
-        check_aligned(values, reports, "reports")
-        grouped = variable(reports, mechanism, prob, epsilon=epsilon, group=group)
-    check_aligned(values, weights, "weights")
-    refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
-    y, w, out = usable(values, weights, grouped.rows)
+    made = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
+    grouped, y, w, out = read_rows(values, weights, "reports", reports, **made)
     centre = 0.0 if out.all() else float(y[~out].mean() if out.any() else y.mean())
     y = np.where(out, 0.0, y - centre) if out.any() else y - centre
     sums, naive = sums_of(grouped, y, w, out)
@@ -575,12 +570,23 @@ def means(
     return found
 
 
-def usable(values: Any, weights: Any, rows: int) -> tuple[Floats, Floats | None, Booleans]:
-    """Values, weights, and the rows that lack one of them."""
-    y = numbers(values, "values", rows)
+def read_rows(
+    values: Any, weights: Any, name: str, reports: Any, **made: Any
+) -> tuple[Variable, Floats, Floats | None, Booleans]:
+    """The groups, values, weights, and the rows that lack a value or a weight.
+
+    name : of the argument of the reports, which may be a `Variable`.  made : as for `variable`.
+    """
+    grouped = reports
+    if not isinstance(reports, Variable):
+        check_aligned(values, reports, name)
+        grouped = variable(reports, **made)
+    check_aligned(values, weights, "weights")
+    refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
+    y = numbers(values, "values", grouped.rows)
     if weights is None:
-        return y, None, np.isnan(y)
-    w = numbers(weights, "weights", rows)
-    refuse_weights("weights", rows, int((w < 0).sum()), float(np.nansum(w)))
+        return grouped, y, None, np.isnan(y)
+    w = numbers(weights, "weights", grouped.rows)
+    refuse_weights("weights", grouped.rows, int((w < 0).sum()), float(np.nansum(w)))
     out = np.isnan(y) | np.isnan(w)
-    return y, np.where(out, 0.0, w), out
+    return grouped, y, np.where(out, 0.0, w), out

@@ -9,8 +9,8 @@ scores times (1[value <= x] - probability) may be 0, and all values between thos
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,22 +20,11 @@ from rrstats._checks import check_level, check_probability
 from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.errors import LowPrecisionWarning, warn
-from rrstats.estimation.analysis_columns import (
-    Variable,
-    blocks,
-    not_asked,
-    refuse_reports,
-    variable,
-)
-from rrstats.estimation.means import row_scores, usable
-from rrstats.estimation.result import FORMATS, Result, long_frame, place_of, proportion_rows
+from rrstats.estimation.analysis_columns import Variable, blocks, not_asked
+from rrstats.estimation.means import read_rows, row_scores
+from rrstats.estimation.result import FORMATS, Result, long_frame, place_of
 from rrstats.inference.contrasts import Interval, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
-from rrstats.mechanisms.samples import check_aligned
-from rrstats.plots import PlotOptions, plot_intervals
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _LEVEL = 0.95
 _ROUNDING = 1e-12
@@ -106,15 +95,12 @@ def _sums(rows: SortedRows, target: str) -> Iterator[CumulativeSums]:
     """The sums of each group in turn."""
     for s in _scores(rows):
         w: Any = 1.0 if rows.weights is None else rows.weights
-        terms = w * s
-        squares = terms * terms
-        first, square = _summed(terms, rows), float(squares.sum())
-        if target == "rows":
-            second, rate = _summed(squares - w * terms, rows), 0.0
-        else:
-            second, rate = _summed(squares, rows), _ratio((w * terms).sum(), first[-1])
-        sizes = _ratio(first[-1] ** 2, square), _ratio(square**2, (squares * squares).sum())
-        yield CumulativeSums(first, second, rate, *sizes)
+        terms, alone = w * s, float(target == "rows")
+        squares, first = terms * terms, _summed(terms, rows)
+        rate = (1 - alone) * _ratio((w * terms).sum(), first[-1])
+        square, fourth = squares.sum(), (squares * squares).sum()
+        sizes = _ratio(first[-1] ** 2, square), _ratio(square**2, fourth)
+        yield CumulativeSums(first, _summed(squares - alone * w * terms, rows), rate, *sizes)
 
 
 def _ratio(top: float, bottom: float) -> float:
@@ -255,18 +241,17 @@ class Quantiles(Result):
             Columns category, prob, n, proportion, effective_n, naive, quantile, interpolated, low
             and high.
         """
+        shape = self.quantiles.shape
         held = {
-            "n": np.array(self.n),
-            "proportion": self.proportions[:, None],
-            "effective_n": self.effective_n[:, None],
+            "n": np.full(shape, self.n),
+            "proportion": np.broadcast_to(self.proportions[:, None], shape),
+            "effective_n": np.broadcast_to(self.effective_n[:, None], shape),
             "naive": self.naive,
             "quantile": self.quantiles,
             "interpolated": self.interpolated,
             **self.interval(level)._asdict(),
         }
-        shape = self.quantiles.shape
-        cells = {name: np.broadcast_to(array, shape) for name, array in held.items()}
-        return long_frame(("category", "prob"), (self.categories, self.probs), cells)
+        return long_frame(("category", "prob"), (self.categories, self.probs), held)
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The quantiles of one group in a sentence.
@@ -299,31 +284,6 @@ class Quantiles(Result):
             f"sample size {self.effective_n[place]:,.1f} of {self.n:,} rows"
         )
 
-    def plot(
-        self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
-    ) -> Axes:
-        """Draw the quantiles with their intervals.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw on; by default new ones.
-        level : float
-            Confidence level of the intervals.
-        **options
-            figsize, title, sort and top.
-
-        Returns
-        -------
-        Axes
-            One row for each group and probability; an end at infinity is an arrow.
-        """
-        names = [f"{label(one)}, {prob:.10g}" for one in self.categories for prob in self.probs]
-        ends = [end.ravel() for end in self.interval(level)]
-        rows = proportion_rows(names, self.quantiles.ravel(), ends)
-        limits: dict[str, Any] = {"bounds": None, "reference": None, "level": level}
-        return plot_intervals(rows, ax, xlabel="quantile of the true group", **limits, **options)
-
     @property
     def header(self) -> list[tuple[str, str]]:
         """The target of the quantiles, and the rows."""
@@ -333,23 +293,19 @@ class Quantiles(Result):
     @property
     def notes(self) -> list[str]:
         """Sentences about intervals with infinite ends."""
-        low, high = (np.isinf(end) for end in self._ends)
-        lost, beyond = (low & high).any(axis=1), int((low ^ high).sum())
-        found = []
-        if self.n and lost.any():
-            names = [label(self.categories[code]) for code in np.flatnonzero(lost)]
-            found.append(
-                f"quantiles of {len(names)} of {self.k} groups ({', '.join(names[:5])}"
-                f"{', ...' * (len(names) > 5)}) cannot be estimated, because the size of each may "
-                f"be 0 (effective sample size at most {self.effective_n[lost].max():.1f}); merge "
-                "groups, or ask more people"
-            )
-        if self.n and beyond:
-            found.append(
-                f"{beyond} of {low.size} intervals end at infinity on one side: the quantile may "
-                "lie beyond the values of these rows"
-            )
-        return found
+        low, high = np.isinf(self._ends) & (self.n > 0)
+        lost, beyond = np.flatnonzero((low & high).any(axis=1)), int((low ^ high).sum())
+        names = ", ".join(label(self.categories[code]) for code in lost[:5])
+        unknown = (
+            f"quantiles of {len(lost)} of {self.k} groups ({names}{', ...' * (len(lost) > 5)}) "
+            "cannot be estimated, because the size of each may be 0 (effective sample size at most "
+            f"{self.effective_n[lost].max(initial=0):.1f}); merge groups, or ask more people"
+        )
+        open_ended = (
+            f"{beyond} of {low.size} intervals end at infinity on one side: the quantile may lie "
+            "beyond the values of these rows"
+        )
+        return [unknown] * bool(lost.size) + [open_ended] * bool(beyond)
 
 
 # -- from rows -------------------------------------------------------------------------------
@@ -426,30 +382,17 @@ def quantiles(
     """
     check_target(target)
     asked = tuple(check_probability(one, "probs", "()") for one in np.atleast_1d(probs).tolist())
-    grouped = by
-    if not isinstance(by, Variable):
-        check_aligned(values, by, "by")
-        grouped = variable(by, mechanism, prob, group=group)
-    check_aligned(values, weights, "weights")
-    refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
-    y, w, out = usable(values, weights, grouped.rows)
+    made = {"mechanism": mechanism, "prob": prob, "group": group}
+    grouped, y, w, out = read_rows(values, weights, "by", by, **made)
     rows = _sorted(grouped, y, w, out | grouped.missing())
-    asked_rows = grouped.rows - int(not_asked([grouped], grouped.rows).sum())
-    sizes, effective_n, points, ends = _estimates(rows, asked, target, _LEVEL)
-    found = Quantiles(
-        categories=grouped.categories,
-        probs=asked,
-        n=len(rows.order),
-        n_missing=asked_rows - len(rows.order),
-        target=target,
-        quantiles=fixed(points[0]),
-        interpolated=fixed(points[1]),
-        naive=fixed(_naive(rows, asked)),
-        proportions=fixed(sizes / sizes.sum() if sizes.any() else np.full(grouped.k, np.nan)),
-        effective_n=fixed(effective_n),
-        _ends=ends,
-        _rows=rows,
-    )
+    sizes, effective_n, (first, between), ends = _estimates(rows, asked, target, _LEVEL)
+    n, not_there = len(rows.order), int(not_asked([grouped], grouped.rows).sum())
+    counts = n, grouped.rows - not_there - n, target
+    shares = sizes / sizes.sum() if sizes.any() else np.full(grouped.k, np.nan)
+    arrays = first, between, _naive(rows, asked), shares, effective_n
+    found = Quantiles(grouped.categories, asked, *counts, *arrays, ends, rows)
+    for array in arrays:
+        fixed(array)
     if found.notes:
         warn("; ".join(found.notes), LowPrecisionWarning)
     return found
@@ -471,15 +414,10 @@ def _estimates(
 
 
 def _naive(rows: SortedRows, probs: Sequence[float]) -> Floats:
-    """(k, p) quantiles by reported group."""
-    grouped = rows.grouped
-    found = np.full((grouped.k, len(probs)), np.nan)
-    if not grouped.has_cells:
-        return found
-    ones, codes = np.eye(grouped.m), grouped.codes()[rows.order]
-    named = ones if grouped.channel is None else grouped.channel.support_counts(ones)
-    for j, column in enumerate(named.T.copy()):
-        terms = column[codes] if rows.weights is None else column[codes] * rows.weights
-        first = _summed(terms, rows)
-        found[j] = [_points(first, rows.values, prob)[0] for prob in probs]
-    return found
+    """(k, p) quantiles by reported group; NaN where reports are not groups."""
+    grouped, made = rows.grouped, rows.grouped.mechanism
+    if made is not None and made.report_space != made.domain:
+        return np.full((grouped.k, len(probs)), np.nan)
+    plain = rows._replace(grouped=replace(grouped, mechanism=None, samples=None))
+    firsts = [sums.first for sums in _sums(plain, "rows")]
+    return np.array([[_points(one, rows.values, prob)[0] for prob in probs] for one in firsts])
