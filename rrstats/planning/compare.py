@@ -265,7 +265,8 @@ class DesignTable:
                 return value
             return f"{value:,}" if isinstance(value, int | np.integer) else f"{value:.4g}"
 
-        found = self._by_name.T if self._across else self._by_name
+        found = self._by_name.astype(object)  # so that whole numbers stay whole across
+        found = found.T if self._across else found
         heads, notes = list(map(str, found)), list(map(wrap, self.notes))
         return SummaryTable(self.title, (), found, heads, dict.fromkeys(heads, cell), notes)
 

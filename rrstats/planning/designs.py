@@ -59,10 +59,16 @@ _GRID, _LEAST_GRID, _CELLS = 121, 41, 4000
 """Points of the grid, if few categories leave them; at least so many; and cells of a matrix."""
 
 _CLOSE = 1e-6
-"""Rows of the programme are equal, or 0, up to this: the tolerance of its solver is 1e-7."""
+"""Rows of the programme are equal up to this: the tolerance of its solver is 1e-7."""
+
+_RARE = 1e-4
+"""Rows that no answer gives more often than this are left out."""
 
 _PART, _COST = 0.5, 0.005
 """Part of the reports that another design may take, and the growth of the variance it may cost."""
+
+_ROUNDS = 30
+"""Rounds of raising the smallest entries and scaling columns; each leaves a smaller excess."""
 
 _SAME = 1e-3
 """k-ary randomized response is preferred where it is within this of the programme."""
@@ -283,7 +289,7 @@ def _programme(
 
 def _merged(matrix: Floats) -> Floats:
     """The rows that occur, with one for each direction: multiples of a row say the same."""
-    rows = matrix[matrix.max(axis=1) > _CLOSE]
+    rows = matrix[matrix.max(axis=1) > _RARE]
     ways = rows / rows.sum(axis=1, keepdims=True)
     first = [int((abs(ways - way).max(axis=1) <= _CLOSE).argmax()) for way in ways]
     found = np.zeros_like(rows)
@@ -327,7 +333,7 @@ def _certified(
     """The design of a matrix, mixed with the uniform one until its exact ratio is small enough."""
     uniform, equal = 0.0, bool(np.ptp(prior) == 0)
     if matrix.dtype != object:
-        for _ in range(3):  # each round leaves a smaller excess
+        for _ in range(_ROUNDS):
             matrix = np.maximum(matrix, matrix.max(axis=1, keepdims=True) / float(ratio))
             matrix = matrix / matrix.sum(axis=0)
     while True:
