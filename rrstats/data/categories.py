@@ -1,4 +1,4 @@
-"""The declared categories, the code of one answer, and their form in JSON.
+"""The declared categories, the code of one answer, their form in JSON, and their Arrow types.
 
 Categories are declared, never inferred from data.  The code of an answer is 0 .. k-1, k for an
 answer outside the categories, and k+1 for a missing one (or its category, where missing is one).
@@ -474,3 +474,70 @@ def categories_digest(document: Iterable[Any]) -> str:
     """
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=True)
     return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+# -- types of Arrow, which is imported where it is used ------------------------------------------
+
+
+def arrow_type(dtype: Any) -> Any:
+    """The Arrow type behind a declared type, of pandas or Arrow; None if there is none."""
+    if isinstance(dtype, pd.ArrowDtype):
+        return dtype.pyarrow_dtype
+    if getattr(dtype, "storage", "") == "pyarrow":
+        import pyarrow as pa
+
+        return pa.large_string()
+    return dtype if type(dtype).__module__.startswith("pyarrow") else None
+
+
+def arrow_kind(arrow: Any) -> str:
+    """The kind of category that an Arrow type can hold; "any" where it does not say."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(arrow):
+        return arrow_kind(arrow.value_type)
+    if pa.types.is_timestamp(arrow):
+        return "date" if arrow.tz is None else "instant"
+    binaries = (pa.binary(), pa.large_binary())
+    tests = {
+        "bool": pa.types.is_boolean,
+        "int": pa.types.is_integer,
+        "float": pa.types.is_floating,
+        "str": lambda t: t in (pa.string(), pa.large_string()),
+        "bytes": lambda t: pa.types.is_fixed_size_binary(t) or t in binaries,
+        "date": pa.types.is_date,
+        "duration": pa.types.is_duration,
+    }
+    return next((kind for kind, test in tests.items() if test(arrow)), "any")
+
+
+def result_type(categories: Categories, own: Any) -> Any:
+    """The Arrow type of the reports of a column of the type ``own``."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(own):
+        values = result_type(categories, own.value_type)
+        return pa.dictionary(pa.int32(), values, ordered=own.ordered)
+    if pa.types.is_null(own):  # what Arrow makes of a column in which everybody is missing
+        return pa.array(categories.categories).type
+    if categories.kind == "int":
+        is_integer = pa.types.is_integer(own)
+        fitting = categories.integer_type(np.dtype(own.to_pandas_dtype() if is_integer else float))
+        return own if fitting is None else pa.from_numpy_dtype(fitting)
+    if categories.kind == "float" and not pa.types.is_floating(own):
+        return pa.float64()
+    return own
+
+
+def category_array(categories: Categories, own: Any) -> Any:
+    """The k categories as an Arrow array of the type that reports of a column get."""
+    import pyarrow as pa
+
+    target = result_type(categories, own)
+    if not pa.types.is_dictionary(target):
+        return pa.array(categories.categories, type=target)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(categories.places, type=target.index_type, mask=categories.places < 0),
+        pa.array([c for c in categories.categories if c is not None], type=target.value_type),
+        ordered=target.ordered,
+    )

@@ -42,14 +42,14 @@ from pandas.api.types import infer_dtype
 
 from rrstats._checks import check_rows, quote, type_name
 from rrstats._typing import Floats
-from rrstats.data.arrow import (
+from rrstats.data.categories import (
+    Categories,
+    Codes,
     arrow_kind,
-    arrow_objects,
     arrow_type,
     category_array,
-    plain,
+    is_missing,
 )
-from rrstats.data.categories import Categories, Codes, is_missing
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 Encoder = Callable[[Any], Codes]
@@ -704,6 +704,29 @@ def _open_pandas(values: Any) -> Column:
         return pd.array(reports, dtype=dtype, copy=False) if is_numpy else reports
 
     return Column(cells, "pandas", cells.dtype, (len(values),), wrap)
+
+
+def plain(cells: Any) -> Any:
+    """An Arrow array without views and run ends, chunked or not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_run_end_encoded(cells.type):
+        cells = pc.run_end_decode(cells)
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return cells.cast(views[cells.type]) if cells.type in views else cells
+
+
+def arrow_objects(cells: Any) -> list[Any]:
+    """The Python values of an Arrow array; one that Python cannot hold becomes an object()."""
+
+    def value_of(cell: Any) -> object:
+        try:
+            return cell.as_py()
+        except Exception:  # such as a date far in the future: unknown
+            return object()
+
+    return [value_of(cell) for cell in cells]
 
 
 def _open_arrow(values: Any) -> Column | None:
