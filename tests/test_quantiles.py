@@ -107,6 +107,11 @@ def test_rates_by_row_in_a_frame_are_those_of_a_column_of_mechanisms():
         frame["half"] = np.where(np.arange(n) < 3, 0.5, 0.8)
         with pytest.raises(errors.NotIdentifiableError, match=f"of {n} reports carry no inf"):
             getattr(frame.rr, name)("d", "v", LEVELS, "half")
+        made = frame.dropna().rr.simulate(
+            "v", LEVELS, prob="p", seed=1
+        )  # its record names the column
+        again = getattr(rr, name)(made["d"], made["v"].to_numpy(), LEVELS, made["p"].to_numpy())
+        pd.testing.assert_frame_equal(again.to_frame(), getattr(made.rr, name)("d", "v").to_frame())
 
 
 @pytest.mark.parametrize("name", ["coin", "three", "matrix"])

@@ -243,9 +243,10 @@ class ColumnRecord:
             ((name, column),) = self.by_row.items()
             raise MetadataError(
                 f"the {name} of each row of column {cut(self.name)} stands in column {cut(column)},"
-                " so that no one mechanism made the reports: df.rr.estimate reads both columns, "
-                f"and rr.estimate(reports, {name}=...) takes one number for each row; other "
-                "analyses need rows of equal prob, and their mechanism in data without this record"
+                " so that no one mechanism made the reports: df.rr.estimate, .means and .quantiles "
+                f"read both columns, and rr.estimate(reports, {name}=...) takes one number for "
+                "each row; other analyses need rows of equal prob, and their mechanism in data "
+                "without this record"
             )
         return self.largest(given)
 
