@@ -29,7 +29,7 @@ import difflib
 import enum
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import repeat
 from numbers import Number
 from operator import itemgetter
@@ -480,25 +480,47 @@ class ArrowBuilder:
     finish: Callable[[Any], Any]
     parts: dict[int, Any] = field(default_factory=dict)
 
+    @cached_property
+    def numbers(self) -> NDArray[Any] | None:
+        """The categories as numbers, or their places in a dictionary; None for other types."""
+        import pyarrow as pa
+
+        held = getattr(self.table, "indices", self.table)
+        whole = pa.types.is_integer(held.type) and not held.null_count
+        return held.to_numpy() if whole else None
+
     def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         """Write the reports of some rows, as `NumpyBuilder.write`."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        mask = None
+        there = None
         if missing is not None:
-            mask = np.zeros(len(codes), dtype=np.bool_)
-            mask[missing] = True
-        places = pa.array(codes, mask=mask)
-        self.parts[rows.start] = pc.take(self.table, places, boundscheck=False)
+            there = np.ones(len(codes), dtype=np.bool_)
+            there[missing] = False
+            codes = np.where(there, codes, codes.dtype.type(0))  # no report under a mask
+        self._write(rows, codes, there)
 
     def write_some(self, rows: slice, places: Places, codes: Codes) -> None:
         """Write the reports at some places among these rows, as `NumpyBuilder.write_some`."""
         whole = np.zeros(rows.stop - rows.start, dtype=codes.dtype)
-        whole[places] = codes
-        unasked = np.ones(len(whole), dtype=np.bool_)
-        unasked[places] = False
-        self.write(rows, whole, np.flatnonzero(unasked))
+        there = np.zeros(len(whole), dtype=np.bool_)
+        whole[places], there[places] = codes, True
+        self._write(rows, whole, there)
+
+    def _write(self, rows: slice, codes: Codes, there: NDArray[np.bool_] | None) -> None:
+        """Write reports, of which only some are there."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        bits = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little"))
+        cells = codes if self.numbers is None else self.numbers[codes]
+        # Much faster than an array of pyarrow with a mask.
+        held = [bits, pa.py_buffer(np.ascontiguousarray(cells))]
+        made = pa.Array.from_buffers(pa.from_numpy_dtype(cells.dtype), len(cells), held)
+        if self.numbers is None:
+            made = pc.take(self.table, made, boundscheck=False)
+        elif pa.types.is_dictionary(kind := self.table.type):
+            words, order = self.table.dictionary, kind.ordered
+            made = pa.DictionaryArray.from_arrays(made, words, ordered=order, safe=False)
+        self.parts[rows.start] = made
 
     def reports(self) -> Any:
         """Return the chunks in their order as ``finish`` makes them."""
@@ -561,7 +583,9 @@ def _arrow_layout(table: Any, arrow: Any, column: Column) -> ReportLayout:
     def finish(made: Any) -> Any:
         if column.family == "pandas":
             return pd.array(made, dtype=dtype, copy=False)
-        return made if hasattr(column.cells, "chunks") else made.combine_chunks()
+        if hasattr(column.cells, "chunks"):
+            return made
+        return made.chunk(0) if made.num_chunks == 1 else made.combine_chunks()
 
     return ReportLayout(dtype, lambda rows: ArrowBuilder(table, finish))
 
