@@ -634,10 +634,21 @@ class Column(NamedTuple):
         return len(self.cells)
 
     def take(self, places: Places) -> Any:
-        """Return the cells at some places, in an array of the same library."""
+        """Return the cells at some increasing places, in an array that a reader of these takes."""
         if self.family == "list":
             return [self.cells[place] for place in places.tolist()]
-        return self.cells.take(places) if self.family == "arrow" else self.cells[places]
+        if arrow_type(self.dtype) is None:
+            return self.cells[places]
+        import pyarrow as pa
+
+        cells, taken, start = self.cells, [], 0
+        held = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
+        for chunk in getattr(held, "chunks", [held]):  # their dictionaries may differ
+            first, last = np.searchsorted(places, [start, start + len(chunk)])
+            if first < last:
+                taken.append(chunk.take(pa.array(places[first:last] - start)))
+            start += len(chunk)
+        return pa.chunked_array(taken, held.type)
 
     def pick(self, places: Places) -> list[Any]:
         """Return the answers at some places, as Python values; they are private."""

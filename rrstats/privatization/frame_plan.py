@@ -465,17 +465,13 @@ class FrameRelease(Unpicklable):
         ends = np.cumsum(np.bincount(chosen, minlength=len(parts)))[:-1]
         mine = np.split(np.argsort(chosen, kind="stable"), ends)
         # Of a pair, codes of the second column stand behind those of the first.
-        spots = {
-            name: np.concatenate(
-                [
-                    mine[at] + rows * part.index(name)
-                    for at, part in enumerate(parts)
-                    if name in part
-                ]
-            )
-            for name in opened
-        }
-        asked = {name: np.where(spot < rows, spot, spot - rows) for name, spot in spots.items()}
+        asked, spots = {}, {}
+        for name in opened:
+            held = [(mine[at], part.index(name)) for at, part in enumerate(parts) if name in part]
+            places = np.concatenate([places for places, _ in held])
+            spot = np.concatenate([places + rows * second for places, second in held])
+            order = np.argsort(places, kind="stable") if len(held) > 1 else slice(None)
+            asked[name], spots[name] = places[order], spot[order]
         codes = np.zeros(
             2 * rows, dtype=np.result_type(*(one.dtype for one in self.plan.categories.values()))
         )
