@@ -194,11 +194,6 @@ class Estimate(Result):
         return self.mechanism.channel.binomial_rates
 
     @property
-    def condition_number(self) -> float:
-        """The factor by which the estimate amplifies noise."""
-        return arrays.condition_number(self.mechanism.channel)
-
-    @property
     def is_multinomial(self) -> bool:
         """True where each report falls into one cell of a common channel."""
         return self.mechanism.channel.is_multinomial
@@ -696,19 +691,20 @@ class Estimate(Result):
 
         df : (k,) degrees of freedom to use instead of `df`, for a difference.
         """
-        channel, survey = self.mechanism.channel, self._survey
+        survey: Any = self._survey
         sizes = self._effective_sizes(level, df)
-        if survey is None or not (sizes > 0).all():
+        if not (self.designed or self.by_row) or not (sizes > 0).all():
             return Interval(np.full(self.k, -np.inf), np.full(self.k, np.inf))
-        if (rates := channel.binomial_rates) is not None:
-            counts = np.clip(self.support[1], 0, 1) * sizes
+        if (rates := self.binomial_rates) is not None:
+            counts = np.clip(self.effective_support, 0, 1) * sizes
             ends = rates.false_positive_rate, rates.true_positive_rate
             found = binomial.carry(binomial.wilson_rates(counts, sizes, level), *ends)
-        elif not channel.is_multinomial:
+        elif not self.is_multinomial:
             error = np.sqrt(np.fmax(self.variance, self.least_variance))
             found = contrasts.wald(self.proportions, error, student_quantile(level, df))
         else:
-            found = mean_interval(*survey.scored(sizes[:, None]), level)
+            scores, counts, samples = survey.scored(sizes[:, None])
+            found = mean_interval(scores, counts, samples, level)
         # Each interval contains its estimate.
         return contrasts.hull(found, Interval(self.proportions, self.proportions))
 
@@ -1128,47 +1124,47 @@ class EstimateByRow(Estimate):
     """
 
     tally: Any
-    by_row = True
+    by_row, is_multinomial, title = True, False, "Estimate"
 
     @cached_property
     def _sums(self) -> tuple[Any, ...]:
-        """Sums of w and w^2, (k,) of w s and w^2 s, (k, k) of w^2 s s', for scores s."""
+        """Sums of w^2, w s, w^2 s and w^2 s s' for scores s and weights w that sum to 1."""
         _, w, ww, s, sq, ss, ssq, ssqq, ws, wsq = self.tally.sums
+        whole = w.sum() or np.nan
         squares = np.diag(ss) - ssq[:, None] - ssq + ssqq.sum()
-        return w.sum() or np.nan, ww.sum(), s - sq.sum(), ws - wsq.sum(), squares
+        first, second = (s - sq.sum()) / whole, (ws - wsq.sum()) / whole**2
+        return ww.sum() / whole**2, fixed(first), second, squares / whole**2
 
-    @cached_property
+    @property
     def proportions(self) -> Floats:
         """(k,) weighted means of the scores; may lie outside [0, 1]."""
-        whole, _, totals, *_ = self._sums
-        return fixed(totals / whole)
+        found: Floats = self._sums[1]
+        return found
 
     @property
     def covariance(self) -> Floats:
         """(k, k) covariance of the proportions, for the target."""
-        whole, ww, _, totals, squares = self._sums
-        mean = self.proportions
+        ww, mean, totals, squares = self._sums
         if self.target == "rows":
-            spread = (ww / whole**2 - 1 / max(self.n, 1)) * (np.diag(mean) - np.outer(mean, mean))
-            return np.asarray((squares - np.diag(totals)) / whole**2 + spread)
-        both = np.outer(mean, totals)
+            spread = np.diag(mean) - np.outer(mean, mean)
+            return np.asarray(squares - np.diag(totals) + (ww - 1 / max(self.n, 1)) * spread)
+        both, size = np.outer(mean, totals), self.n - self.ddof
         around = squares - both - both.T + ww * np.outer(mean, mean)
-        size = self.n - self.ddof
-        return np.asarray(around / whole**2 * (self.n / size if size > 0 else np.nan))
+        return np.asarray(around * (self.n / size if size > 0 else np.nan))
 
-    @cached_property
+    @property
     def variance(self) -> Floats:
         """(k,) variance of the proportions, for the target."""
-        return fixed(np.maximum(np.diagonal(self.covariance), 0.0))
+        return np.maximum(np.diagonal(self.covariance), 0.0)
 
-    @cached_property
+    @property
     def randomization_variance(self) -> Floats:
         """(k,) the part of `variance` due to randomization."""
-        whole, _, _, totals, squares = self._sums
-        return fixed((np.diagonal(squares) - totals) / whole**2)
+        _, _, totals, squares = self._sums
+        return np.asarray(np.diagonal(squares) - totals)
 
     @cached_property
-    def _channel(self) -> tuple[float, float]:
+    def _ends(self) -> tuple[float, float]:
         """The false and the true positive rate of the binomial channel with the mean variance."""
         _, _, ww, _, _, _, ssq, ssqq, ws, wsq = self.tally.sums.sum(axis=1)
         a, b = (ssq - ssqq) / (ww or np.nan), (ws - 2 * wsq) / (ww or np.nan)
@@ -1176,39 +1172,30 @@ class EstimateByRow(Estimate):
         u = 2 * a / (scale + b)
         return float(u / scale), float((u + 1) / scale)
 
-    def _modelled(self, proportions: Floats, target: str) -> Floats:
-        """(k,) variances if people of every prob had these true proportions."""
-        (low, high), (whole, ww, *_) = self._channel, self._sums
-        rates = low + proportions * (high - low)
-        found = rates * (1 - rates) / (high - low) ** 2 * ww / whole**2
-        return np.asarray(found - (target == "rows") * proportions * (1 - proportions) / self.n)
-
-    def _stretch(self, target: str) -> Floats:
-        """(k,) the variance over the modelled one, where it is larger: populations differ."""
-        own = replace(self, target=target, ddof=0).variance
-        return np.fmax(1.0, own / self._modelled(np.clip(self.proportions, 0, 1), target))
-
     @property
     def binomial_rates(self) -> BinomialRates:
-        """The rates of the binomial channel."""
-        low, high = (np.full(self.k, rate) for rate in self._channel)
+        """The rates of that channel."""
+        low, high = (np.full(self.k, rate) for rate in self._ends)
         return BinomialRates(low, high, self.k == 2)
 
     @property
-    def condition_number(self) -> float:
-        """The inverse of the difference of both rates."""
-        low, high = self._channel
-        return 1 / (high - low)
+    def effective_support(self) -> Floats:
+        """(k,) the rates at which that channel has these proportions."""
+        low, high = self._ends
+        return np.asarray(low + self.proportions * (high - low))
 
-    @property
-    def is_multinomial(self) -> bool:
-        """False: rows have no common channel."""
-        return False
+    @cached_property
+    def _modelled(self) -> Floats:
+        """(k,) the variances if people of every prob had these proportions, cut to [0, 1]."""
+        low, high = self._ends
+        rates = np.clip(self.effective_support, low, high)
+        return np.asarray(rates * (1 - rates) / (high - low) ** 2 * self._sums[0])
 
-    @property
-    def empty_samples(self) -> list[Hashable]:
-        """Empty: there is one sample."""
-        return []
+    @cached_property
+    def design_effect(self) -> Floats:
+        """(k,) n / `effective_n`: of the weights, and of populations that differ."""
+        own = replace(self, target="population", ddof=0).variance
+        return fixed(self.n * self._sums[0] * np.fmax(1.0, own / self._modelled))
 
     @property
     def naive(self) -> Floats:
@@ -1221,25 +1208,12 @@ class EstimateByRow(Estimate):
         counts = self.reported.astype(np.float64)
         return counts, counts / (self.n or np.nan)
 
-    @property
-    def effective_support(self) -> Floats:
-        """(k,) the rates at which the binomial channel has these proportions."""
-        low, high = self._channel
-        return np.asarray(low + self.proportions * (high - low))
-
-    @cached_property
-    def design_effect(self) -> Floats:
-        """(k,) n / `effective_n`: of the weights, and of populations that differ."""
-        whole, ww, *_ = self._sums
-        return fixed(self.n * ww / whole**2 * self._stretch("population"))
-
     @cached_property
     def implausible(self) -> NDArray[np.bool_]:
         """(k,) True where no true proportion explains the reports (Bernstein's inequality)."""
-        mean, bound = self.proportions, self.tally.largest / self._sums[0]
-        beyond = np.maximum(0.0, np.maximum(-mean, mean - 1))
-        spread = self._modelled(np.clip(mean, 0, 1), "population") + bound * beyond / 3
-        return np.asarray(beyond**2 / (2 * spread) > np.log(2 * self.k * 1e9))
+        beyond = np.maximum(0.0, np.abs(self.proportions - 0.5) - 0.5)
+        spread = self._modelled + self.tally.most * beyond / 3
+        return np.asarray(beyond**2 > 2 * np.log(2e9 * self.k) * spread)
 
     def _interval(
         self, level: float, target: str, method: str | None = None, simultaneous: bool = False
@@ -1252,50 +1226,30 @@ class EstimateByRow(Estimate):
         return self._effective_interval(level, method or METHOD, self.binomial_rates)
 
     def _rows_interval(self, level: float) -> Interval:
-        """Score intervals about the rows, with a correction for continuity; not cut."""
-        found, (whole, ww, *_), (low, high) = self.proportions, self._sums, self._channel
-        others, own = self._modelled(np.array([0.0, 1.0]), "rows")
-        bend = ww / whole**2 - 1 / self.n  # of the variance, a parabola in t
-        scale = normal_quantile(level) ** 2 * self._stretch("rows")
-        move = 0.5 / (self.effective_n * (high - low))
-
-        def root(estimate: Floats, sign: int) -> Floats:
-            half, first = estimate + scale * (own - others + bend) / 2, 1 + scale * bend
-            spread = np.maximum(half**2 - first * (estimate**2 - scale * others), 0.0)
-            return np.asarray((half + sign * np.sqrt(spread)) / first)
-
-        ends = Interval(root(found - move, -1), root(found + move, 1))
-        return contrasts.hull(ends, Interval(found, found))
+        """Normal intervals about the rows, with a correction for continuity; not cut."""
+        low, high = self._ends
+        near = np.clip(self.proportions, 0, 1)
+        least = self._modelled - near * (1 - near) / self.n
+        error = np.sqrt(np.maximum(self.with_target("rows").variance, least))
+        error += 0.5 / (self.effective_n * (high - low) * normal_quantile(level))
+        return contrasts.wald(self.proportions, error, normal_quantile(level))
 
     def uncut_interval(self, level: float, df: Floats) -> Interval:
         """(k,) intervals that may leave [0, 1], for a difference."""
-        if self.target == "rows":
-            return self._rows_interval(level)
-        sizes, (low, high) = self._effective_sizes(level, df), self._channel
-        counts = np.clip(self.effective_support, 0, 1) * sizes
-        found = binomial.carry(binomial.wilson_rates(counts, sizes, level), low, high)
-        return contrasts.hull(found, Interval(self.proportions, self.proportions))
-
-    @property
-    def title(self) -> str:
-        """The kind of result."""
-        return "Estimate"
-
-    @property
-    def header(self) -> Sequence[tuple[str, str]]:
-        """The target, the size of the sample and the weighting of its rows."""
-        return [*super().header, ("prob", "by row"), ("weighting", self.tally.weighting)]
+        rows = self.target == "rows"
+        return self._rows_interval(level) if rows else super().uncut_interval(level, df)
 
     @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
-        if self.tally.weighting == "equal":
-            return super().notes
-        return [
-            *super().notes,
-            "Rows with more precise reports count more: this assumes that people have the same "
-            "true proportions whatever their prob; weighting='equal' does not.",
-        ]
+        found = [*super().notes, "The prob differs by row; every row counts the same."]
+        if self.tally.weighting == "precision":
+            found[-1] = (
+                "The prob differs by row, and rows with more precise reports count more: this "
+                "assumes that people have the same true proportions whatever their prob; "
+                "weighting='equal' does not."
+            )
+        return found
 
 
 def _root(variance: Floats, scale: float = 0.0) -> Floats:
@@ -1445,7 +1399,7 @@ def _checked(found: Estimate, *, alone: bool = True) -> Estimate:
             f"there are no reports in the samples {found.empty_samples}, and the other samples do "
             "not identify the proportions"
         )
-    condition = found.condition_number
+    condition = 0.0 if found.by_row else arrays.condition_number(found.mechanism.channel)
     if condition > _ILL_CONDITIONED:
         warn(
             f"the design is ill-conditioned (condition number {condition:.3g}): it amplifies noise "

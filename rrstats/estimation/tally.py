@@ -394,14 +394,12 @@ class RowSums:
     mechanism : with the probs.  weighting : one of `WEIGHTINGS`.  n_missing : missing reports.
     sums : (10, k) by reported category, with s = w / (p - q): of 1, w, w^2, s, s q, s^2, s^2 q,
         s^2 q^2, w s and w s q.
-    largest : the largest s of a row.
     """
 
     mechanism: KRRByRow
     weighting: str
     n_missing: int
     sums: Floats
-    largest: float
     sampled = False
     plan = None
 
@@ -415,6 +413,13 @@ class RowSums:
         """The number of reports that are not missing."""
         return int(self.reported.sum())
 
+    @property
+    def most(self) -> float:
+        """A bound of the weighted scores of a row, over the sum of weights."""
+        gaps = (self.mechanism.k * self.mechanism.probs - 1) / (self.mechanism.k - 1)
+        largest = 1 / gaps.min(initial=1.0) if self.weighting == "equal" else gaps.max(initial=0.0)
+        return float(largest / (self.sums[1].sum() or np.nan))
+
 
 def _row_sums(column: Variable, mechanism: KRRByRow, rows: Rows, weighting: str) -> Any:
     """The sums of all rows, or a dict of those of groups."""
@@ -426,7 +431,7 @@ def _row_sums(column: Variable, mechanism: KRRByRow, rows: Rows, weighting: str)
     k, labels = mechanism.k, [None] if rows.groups is None else rows.groups.labels
     equal = check_one_of(weighting, "weighting", WEIGHTINGS) == "equal"
     sums, missing = np.zeros((10, len(labels) + 1, k)), np.zeros(len(labels) + 1, dtype=np.int64)
-    unknown, silent, largest = 0, 0, 0.0
+    unknown = silent = 0
     for part in blocks(column.rows):
         encoded, prob = column.read(part), mechanism.probs[part]
         unknown += encoded.unknown
@@ -444,7 +449,6 @@ def _row_sums(column: Variable, mechanism: KRRByRow, rows: Rows, weighting: str)
         values = (None, w, w**2, s, s * q, s**2, s**2 * q, (s * q) ** 2, w * s, w * s * q)
         for held, value in zip(sums, values, strict=True):
             _add(held, flat, value)
-        largest = max(largest, float(s.max(initial=0.0)))
     column.refuse(unknown)
     if silent and (equal or silent == sums[0].sum()):
         raise NotIdentifiableError(
@@ -452,7 +456,7 @@ def _row_sums(column: Variable, mechanism: KRRByRow, rows: Rows, weighting: str)
             "leave these rows out, or give weighting='precision', where they count nothing"
         )
     found = {
-        label: RowSums(mechanism, weighting, int(missing[at]), sums[:, at], largest)
+        label: RowSums(mechanism, weighting, int(missing[at]), sums[:, at])
         for at, label in enumerate(labels, 1)
     }
     return found[None] if rows.groups is None else found
