@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from answers import QUIET
+from refusals import refused
 from scripted import Counting
 
 import rrstats as rr
@@ -96,8 +97,7 @@ def test_again_records_the_chain():
         lambda **o: out["answer"].rr.privatize(M, **o),
         lambda **o: rr.privatize(out["answer"], M, **o),
     ):
-        with pytest.raises(rr.errors.MetadataError, match="again=True"):
-            call()
+        refused(rr.errors.MetadataError, "again=True", call)
         call(again=True)
     twice = out.rr.privatize("answer", M, again=True)
     assert twice.rr.mechanisms == {"answer": Chain(M, M)}
@@ -180,8 +180,7 @@ def test_a_column_must_be_there_just_once(columns, name, message):
         lambda: frame.rr.tally(name, CATEGORIES, 0.75),
         lambda: frame.rr.check(name, CATEGORIES),
     ):
-        with pytest.raises(rr.errors.RRStatsError, match=message):
-            call()
+        refused(rr.errors.RRStatsError, message, call)
 
 
 def test_methods_show_every_argument():
@@ -254,8 +253,7 @@ def test_a_list_of_columns_has_one_design():
     assert [*listed.rr.mechanisms] == ["q1", "q2"]
     seeded = rr.simulate(frame, ["a", "b"], 0.75, columns=["q1", "q2"], seed=1)
     pd.testing.assert_frame_equal(seeded, frame.rr.simulate(["q1", "q2"], YES, seed=1))
-    with pytest.raises(rr.errors.RRStatsError, match="columns="):
-        rr.privatize(frame, ["a", "b"], 0.75)
+    refused(rr.errors.RRStatsError, "columns=", rr.privatize, frame, ["a", "b"], 0.75)
 
 
 def test_arguments_beside_a_mapping_or_without_categories_are_refused():
@@ -266,12 +264,9 @@ def test_arguments_beside_a_mapping_or_without_categories_are_refused():
         (({"answer": M}, None, 0.75), {}),
         (({"answer": M},), {"epsilon": 1.0}),
     ):
-        with pytest.raises(rr.errors.RRStatsError, match="mapping"):
-            frame.rr.privatize(*arguments, **options)
-    with pytest.raises(rr.errors.RRStatsError, match="categories must be"):
-        frame.rr.privatize("answer")
-    with pytest.raises(rr.errors.RRStatsError, match="categories must be"):
-        frame.rr.privatize("answer", prob=0.75)
+        refused(rr.errors.RRStatsError, "mapping", frame.rr.privatize, *arguments, **options)
+    refused(rr.errors.RRStatsError, "categories must be", frame.rr.privatize, "answer")
+    refused(rr.errors.RRStatsError, "categories must be", frame.rr.privatize, "answer", prob=0.75)
     with pytest.raises(TypeError):
         frame["answer"].rr.privatize()
 

@@ -5,6 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from refusals import refused
 
 pa = pytest.importorskip("pyarrow")
 
@@ -76,10 +77,8 @@ def test_answers_that_are_refused_are_refused_before_anything_is_drawn():
     release = BatchRelease(SCHEMA, {"answer": M}, unknown="raise", rng=scripted.Scripted({}))
     release.look(batch(100))
     release.look(batch(100, 100))
-    with pytest.raises(rr.errors.UnknownAnswersError, match="30 of 200 answers"):
-        release.refuse()
-    with pytest.raises(rr.errors.UnknownAnswersError, match="15 of 100 answers"):
-        release.reports(batch(100))
+    refused(rr.errors.UnknownAnswersError, "30 of 200 answers", release.refuse)
+    refused(rr.errors.UnknownAnswersError, "15 of 100 answers", release.reports, batch(100))
     with pytest.raises(rr.errors.UnknownAnswersError, match="15 of 100 answers"):
         release.column_reports("answer", batch(100).column("answer"))
 
@@ -118,8 +117,7 @@ def test_keyed_batches_do_not_depend_on_where_they_are_cut():
 def test_a_claim_that_a_column_holds_reports_is_heard():
     """Reports are privatized again only with again=True, and both rounds are recorded."""
     made = BatchRelease(SCHEMA, {"answer": M}).schema
-    with pytest.raises(rr.errors.MetadataError, match="holding reports already"):
-        BatchRelease(made, {"answer": M})
+    refused(rr.errors.MetadataError, "holding reports already", BatchRelease, made, {"answer": M})
     twice = BatchRelease(made, {"answer": M, "yes": COIN}, again=True)
     assert [rr.mechanisms.Chain(M, M), COIN] == [record.resolve() for record in twice.records]
     other = BatchRelease(made, {"yes": COIN})
@@ -144,8 +142,7 @@ def test_a_claim_that_a_column_holds_reports_is_heard():
 )
 def test_what_cannot_be_is_refused_from_declarations(plan, options, kind, text):
     """A wrong column, plan, key, id or policy is refused before there is a batch."""
-    with pytest.raises(kind, match=text):
-        BatchRelease(SCHEMA, plan, **options)
+    refused(kind, text, BatchRelease, SCHEMA, plan, **options)
 
 
 def test_a_batch_of_another_schema_is_refused():
@@ -154,8 +151,7 @@ def test_a_batch_of_another_schema_is_refused():
     with pytest.raises(rr.errors.ArgumentTypeError, match="columns of the schema"):
         release.reports(batch().select(["answer"]))
     wide = batch().set_column(1, "answer", batch().column(1).cast(pa.large_string()))
-    with pytest.raises(rr.errors.ArgumentTypeError, match="large_string"):
-        release.reports(wide)
+    refused(rr.errors.ArgumentTypeError, "large_string", release.reports, wide)
 
 
 def test_a_release_does_not_travel():

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 import rrstats as rr
 
@@ -103,11 +104,9 @@ def test_a_wrong_law_is_not_timed(fault, k):
     reports = WRONG[fault](truth, k, np.random.default_rng(1)).astype(np.uint8)
     with pytest.raises(SystemExit, match="do not have the distribution; its time means nothing"):
         measuring.check_law("wrong", truth, reports, k)
-    with pytest.raises(SystemExit, match="reports are missing"):
-        measuring.check_law("wrong", truth, truth[1:], k)
+    refused(SystemExit, "reports are missing", measuring.check_law, "wrong", truth, truth[1:], k)
     reports[7] = k
-    with pytest.raises(SystemExit, match="a report is no category"):
-        measuring.check_law("wrong", truth, reports, k)
+    refused(SystemExit, "a report is no category", measuring.check_law, "wrong", truth, reports, k)
 
 
 # -- taking turns --------------------------------------------------------------------------
@@ -163,8 +162,7 @@ def test_the_plain_copy_of_a_file_is_one_and_a_wrong_file_is_not_timed(tmp_path)
         files.make(source, 30_000)
         files.plain_copy(source, target)
         files.check("plain pyarrow copy", source, target)
-        with pytest.raises(SystemExit, match="do not have the distribution"):
-            files.check("rrstats", source, target)
+        refused(SystemExit, "do not have the distribution", files.check, "rrstats", source, target)
     source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
     files.privatized(source, tmp_path / "reports.parquet")
     files.check("rrstats", source, tmp_path / "reports.parquet")
@@ -282,11 +280,9 @@ def test_a_lost_row_a_second_one_and_shared_noise_are_not_timed(tmp_path):
     truth = engines.read(tmp_path, rows)
     reports = inputs.textbook(truth, 4)
     engines.check_release("right", truth, reports)
-    with pytest.raises(SystemExit, match="a row is lost or there twice"):
-        engines.read(tmp_path, rows + 1)
+    refused(SystemExit, "a row is lost or there twice", engines.read, tmp_path, rows + 1)
     files.make(tmp_path / "0.parquet", size, size)  # the ids of the second part
-    with pytest.raises(SystemExit, match="a row is lost or there twice"):
-        engines.read(tmp_path, rows)
+    refused(SystemExit, "a row is lost or there twice", engines.read, tmp_path, rows)
     noise = (reports - truth) % 4
     noise[size : 2 * size] = noise[:size]
     with pytest.raises(SystemExit, match="two parts share their noise"):
@@ -357,5 +353,4 @@ def test_the_large_run_stops_at_a_wrong_release(tmp_path, fault, said):
     if fault == "shared":
         noise[1] = noise[0]
     _write(tmp_path, noise, first=int(fault == "other ids"))
-    with pytest.raises(SystemExit, match=said):
-        _phases(tmp_path, rows, ["check every row"])
+    refused(SystemExit, said, _phases, tmp_path, rows, ["check every row"])

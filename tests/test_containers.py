@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from answers import CASES, CATEGORIES, QUIET, encode, objects
+from refusals import refused
 
 import rrstats as rr
 from rrstats.data import columns
@@ -286,10 +287,8 @@ def test_a_date_column_takes_dates_and_datetimes():
 )
 def test_kinds_that_cannot_match_are_refused_from_the_dtypes_alone(answers, categories):
     """Of an integer column and categories "1", "2" the error says so, also without any answer."""
-    with pytest.raises(ArgumentTypeError, match="kind"):
-        rr.privatize(answers, categories, 0.75)
-    with pytest.raises(ArgumentTypeError, match="kind"):
-        rr.privatize(answers[:0], categories, 0.75)
+    refused(ArgumentTypeError, "kind", rr.privatize, answers, categories, 0.75)
+    refused(ArgumentTypeError, "kind", rr.privatize, answers[:0], categories, 0.75)
 
 
 def test_kinds_of_arrow_that_cannot_match_are_refused():
@@ -309,8 +308,7 @@ def test_kinds_of_arrow_that_cannot_match_are_refused():
         (pa.array([1], pa.duration("s")), [1, 2]),
     ):
         for held in (answers, pd.Series(answers, dtype=pd.ArrowDtype(answers.type))):
-            with pytest.raises(ArgumentTypeError, match="kind"):
-                rr.privatize(held, categories, 0.75)
+            refused(ArgumentTypeError, "kind", rr.privatize, held, categories, 0.75)
 
 
 @pytest.mark.parametrize("kind", ["str", "bool", "bytes", "date", "str or missing"])
@@ -339,8 +337,7 @@ def test_a_float_column_is_never_refused_because_it_may_be_all_missing(kind):
 )
 def test_a_type_that_cannot_tell_categories_apart_is_refused(answers, categories):
     """Rounded, cut or overflowing categories would be wrong reports: an error, before noise."""
-    with pytest.raises(ArgumentTypeError, match=r"cannot be distinguished|stored"):
-        truth(answers, categories)
+    refused(ArgumentTypeError, r"cannot be distinguished|stored", truth, answers, categories)
 
 
 @pytest.mark.parametrize(
@@ -361,8 +358,7 @@ def test_a_type_that_cannot_tell_categories_apart_is_refused(answers, categories
 )
 def test_other_containers_are_refused_by_type(values):
     """What rrstats could not give back is an error that names the type."""
-    with pytest.raises(ArgumentTypeError, match="values must"):
-        rr.privatize(values, ["a", "b"], 0.75)
+    refused(ArgumentTypeError, "values must", rr.privatize, values, ["a", "b"], 0.75)
 
 
 @pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
@@ -518,8 +514,7 @@ def test_arrow_types_without_a_kernel_are_refused_before_noise():
         pa.array([datetime.time(1, 2)]),
         pd.Series([[1]], dtype=pd.ArrowDtype(pa.list_(pa.int64()))),
     ):
-        with pytest.raises(ArgumentTypeError, match="cannot be stored"):
-            truth(answers, ["a", "b"])
+        refused(ArgumentTypeError, "cannot be stored", truth, answers, ["a", "b"])
 
 
 def test_the_guard_notices_a_table_that_changes_a_category(monkeypatch):
@@ -637,8 +632,7 @@ def test_a_categorical_without_a_declared_category_is_unknown_like_any_other(vot
         assert set(rr.privatize(votes, declared, 0.75)) <= set(declared)
     with pytest.raises(rr.errors.UnknownAnswersError, match=f"{len(votes)} of {len(votes)} ans"):
         rr.privatize(votes, declared, 0.75, unknown="raise")
-    with pytest.raises(rr.errors.RRStatsError, match="reports"):
-        rr.estimate(votes, declared, 0.75)
+    refused(rr.errors.RRStatsError, "reports", rr.estimate, votes, declared, 0.75)
 
 
 def test_a_categorical_is_read_by_its_labels():

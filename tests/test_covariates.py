@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from scipy import optimize, special, stats
 
 import rrstats as rr
@@ -539,8 +540,7 @@ def test_effects_of_a_line_are_its_coefficients():
     found, names = fit.marginal_effects(), ["z", "x[T.b]", "x[T.c]", "w[T.yes]"]
     assert fit.params[names].tolist() == pytest.approx(found["effect"].tolist(), rel=1e-6)
     assert fit.bse[names].tolist() == pytest.approx(found["std_error"].tolist(), rel=1e-5)
-    with pytest.raises(ArgumentTypeError, match="for a number use predict"):
-        fit.prevalence()
+    refused(ArgumentTypeError, "for a number use predict", fit.prevalence)
 
 
 def test_nested_fits_on_privatized_covariates_compare():
@@ -558,13 +558,11 @@ def test_nested_fits_on_privatized_covariates_compare():
     assert 3 == test.df  # v explains the outcome and the two logits of the category
     assert test == large.lr_test(small)
     assert 2 == small.compare(fitted(["z", "x"], covariate_model="constant")).df
-    with pytest.raises(ArgumentValueError, match="special case"):
-        fitted(["v", "x"]).compare(small)
+    refused(ArgumentValueError, "special case", fitted(["v", "x"]).compare, small)
     with pytest.raises(ArgumentValueError, match="must be of the same reports"):
         large.compare(logit(y > 1, frame[["z", "x"]], **how))
     clustered = fitted(["z", "x"], design=rr.SampleDesign(clusters=np.arange(600) // 4))
-    with pytest.raises(ArgumentValueError, match="use wald_test"):
-        large.compare(clustered)
+    refused(ArgumentValueError, "use wald_test", large.compare, clustered)
     assert "AIC" not in str(clustered.summary())
     with pytest.raises(ArgumentTypeError, match="found ScoreResult"):
         large.compare(linear(y, frame[["z", "x"]], **how))
@@ -575,18 +573,15 @@ def test_what_a_fit_has_not_names_the_way():
     frame, y, _ = _world()
     fit = linear(y, frame, covariates={"x": THREE}, intercept=True)
     for name in ("compare", "marginal_effects", "posterior"):
-        with pytest.raises(AttributeError, match=f"ScoreResult has no {name}: .*'likelihood'"):
-            getattr(fit, name)
+        refused(AttributeError, f"ScoreResult has no {name}: .*'likelihood'", getattr, fit, name)
         assert not hasattr(fit, name)
     with pytest.raises(AttributeError, match=r"has no colour$"):
         _ = fit.colour
-    with pytest.raises(ArgumentTypeError, match=r"true categories .* \['x'\]"):
-        fit.predict()
+    refused(ArgumentTypeError, r"true categories .* \['x'\]", fit.predict)
     told = fit.predict(pd.DataFrame({"x": ["a", "c"], "z": [0.0, 1.0]}, index=[7, 3]))
     assert ["z", "x", "prediction", "std_error", "low", "high"] == list(told)
     assert [7, 3] == told.index.tolist()
-    with pytest.raises(ArgumentValueError, match="not alpha"):
-        fit.conf_int(0.05)
+    refused(ArgumentValueError, "not alpha", fit.conf_int, 0.05)
 
 
 def test_a_summary_says_what_was_fitted():
@@ -665,8 +660,7 @@ def test_bad_arguments_are_refused_with_the_rule(options, error, words):
     """Errors name the argument and what it may be."""
     frame, y, _ = _world()
     given = {"covariates": {"x": THREE}, "intercept": True} | options
-    with pytest.raises(error, match=words):
-        linear(y, frame, **given)
+    refused(error, words, linear, y, frame, **given)
 
 
 def test_bad_data_is_refused_with_counts():
@@ -682,16 +676,14 @@ def test_bad_data_is_refused_with_counts():
             linear(np.full(600, constant), frame, **how, method="likelihood")
     y[:3] = np.nan
     told = frame.assign(x=frame["x"].where(frame.index != 5))
-    with pytest.raises(ArgumentValueError, match="3 in the outcome, 1 in covariate 'x'"):
-        linear(y, told, **how)
+    refused(ArgumentValueError, "3 in the outcome, 1 in covariate 'x'", linear, y, told, **how)
     assert 596 == linear(y, told, **how, missing="drop").nobs
     with pytest.raises(ArgumentValueError, match="1 of 600 reports") as caught:
         linear(np.ones(600), frame.assign(x=["secret", *frame["x"][1:]]), **how)
     assert "secret" not in str(caught.value)
     with pytest.raises(ArgumentValueError, match="two categories, found 1"):
         logit(np.ones(600, dtype=bool), frame, **how)
-    with pytest.raises(ArgumentValueError, match="cannot tell"):
-        linear([1.0, 2.0], frame[:2], **how)
+    refused(ArgumentValueError, "cannot tell", linear, [1.0, 2.0], frame[:2], **how)
 
 
 # -- what the shares go with ---------------------------------------------------------------------

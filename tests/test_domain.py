@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from answers import CATEGORIES, FORMS, MISSING, encode, hostile, objects
+from refusals import refused
 
 import rrstats as rr
 from rrstats.data.bitsets import Subsets
@@ -57,8 +58,7 @@ def test_categories_keep_their_order_and_their_objects(kind):
 )
 def test_categories_that_could_be_confused_are_refused_together(categories):
     """Equal, or taken for one another by Python, pandas or a reader of the text (T18)."""
-    with pytest.raises(ArgumentValueError, match=r"categories must be distinct.*1 .*2"):
-        Categories(categories)
+    refused(ArgumentValueError, r"categories must be distinct.*1 .*2", Categories, categories)
 
 
 def test_confused_categories_are_not_quoted():
@@ -124,8 +124,7 @@ def test_enum_members_that_are_words_or_numbers_become_plain():
 )  # fmt: skip
 def test_fewer_than_two_categories_are_refused(categories):
     """One possible answer would be no question."""
-    with pytest.raises(ArgumentValueError, match="at least two"):
-        Categories(categories)
+    refused(ArgumentValueError, "at least two", Categories, categories)
 
 
 @pytest.mark.parametrize(
@@ -140,8 +139,7 @@ def test_fewer_than_two_categories_are_refused(categories):
 )  # fmt: skip
 def test_what_is_no_list_of_categories_is_refused_by_type(categories):
     """The error is a TypeError of the tree and names the argument."""
-    with pytest.raises(ArgumentTypeError, match="categories"):
-        Categories(categories)
+    refused(ArgumentTypeError, "categories", Categories, categories)
 
 
 def test_a_domain_cannot_be_changed():
@@ -375,8 +373,7 @@ def test_a_missing_place_of_a_categorical_is_never_a_category(k, labels):
 @pytest.mark.parametrize("endless", [range(10**10), iter(int, 1), np.broadcast_to(1, 10**9)])
 def test_too_many_categories_are_refused_before_they_take_memory(endless):
     """A range of billions, and an iterator without end, are refused at once."""
-    with pytest.raises(ArgumentValueError, match="at most 4,194,304"):
-        Categories(endless)
+    refused(ArgumentValueError, "at most 4,194,304", Categories, endless)
 
 
 CODEBOOK = {1: "never", 2: "once", 3: "often"}
@@ -421,8 +418,7 @@ def test_frames_remember_a_codebook():
     assert list(released.rr.estimate().to_frame()["category"]) == [*CODEBOOK.values()] * 2
     assert rr.KRR(CODEBOOK, 0.8) != rr.KRR([1, 2, 3], 0.8)
     twice = [{"int": 1, "label": "a"}, {"int": 1, "label": "b"}]
-    with pytest.raises(MetadataError, match="twice"):
-        from_dict({"type": "KRR", "categories": twice, "prob": 0.8})
+    refused(MetadataError, "twice", from_dict, {"type": "KRR", "categories": twice, "prob": 0.8})
 
 
 def test_a_categorical_of_labels_is_read_by_them():
@@ -440,8 +436,7 @@ def test_a_categorical_of_labels_is_read_by_them():
     assert codes.tolist() == reports[0].tolist()
     assert list(CODEBOOK.values()) == list(reports[0].rr.estimate().categories)
     assert rr.check(pd.Categorical(["Never"]), m)["status"].tolist() == ["unknown"]
-    with pytest.raises(ArgumentTypeError, match="not another category"):
-        rr.KRR({"a": "b", "b": "a"}, 0.8)
+    refused(ArgumentTypeError, "not another category", rr.KRR, {"a": "b", "b": "a"}, 0.8)
 
 
 def test_keyed_reports_of_labels_are_those_of_their_codes():
@@ -459,5 +454,4 @@ def test_a_missing_category_of_a_codebook_stays_one():
     m = rr.KRR({1: "never", 2: "once", None: "refused"}, 0.999999)
     labels = pd.Categorical(["never", None] * 20, categories=["never", "once"])
     assert pd.isna(rr.simulate(pd.Series(labels), m, seed=1)).sum() >= 18
-    with pytest.raises(ArgumentValueError, match="missing='keep'"):
-        rr.privatize(labels, m, missing="keep")
+    refused(ArgumentValueError, "missing='keep'", rr.privatize, labels, m, missing="keep")

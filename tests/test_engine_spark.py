@@ -12,6 +12,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 from rrstats.mechanisms.serialization import ColumnRecord
 
@@ -110,8 +111,7 @@ def test_what_is_there_is_not_overwritten_unless_asked(spark, rrs, tmp_path):
     frame, out = answers(spark, 20, 2), tmp_path / "out"
     rrs.privatize_parquet(frame, out, {"answer": M}, unknown="uniform")
     before = sorted(path.name for path in out.iterdir())
-    with pytest.raises(rr.errors.FileError, match="overwrite=True"):
-        rrs.privatize_parquet(frame, out, {"answer": M})
+    refused(rr.errors.FileError, "overwrite=True", rrs.privatize_parquet, frame, out, {"answer": M})
     assert before == sorted(path.name for path in out.iterdir())
     rrs.privatize_parquet(frame, out, {"answer": M}, unknown="uniform", overwrite=True)
     assert before != sorted(path.name for path in out.iterdir())
@@ -347,8 +347,7 @@ def test_columns_that_cannot_be_are_refused_before_anything_runs(spark, rrs, tmp
     """A column that is not there, or twice, a list, a partition by the answer, and a stream."""
     frame, out = answers(spark, 20, 2), tmp_path / "out"
     wrong = rr.errors.ArgumentValueError
-    with pytest.raises(wrong, match="did you mean 'answer'"):
-        rrs.privatize_parquet(frame, out, {"answr": M})
+    refused(wrong, "did you mean 'answer'", rrs.privatize_parquet, frame, out, {"answr": M})
     with pytest.raises(rr.errors.RRStatsError):
         rrs.privatize_parquet(frame.select("*", "answer"), out, {"answer": M})
     with pytest.raises(rr.errors.ArgumentTypeError, match="one plain value"):
@@ -361,8 +360,7 @@ def test_columns_that_cannot_be_are_refused_before_anything_runs(spark, rrs, tmp
         rrs.privatize_parquet(stream, out, {"value": rr.KRR([1, 2], 0.75)})
     with pytest.raises(rr.errors.FileError, match="cannot read"):
         rrs.privatize_parquet(tmp_path / "nothing", out, {"answer": M})
-    with pytest.raises(TypeError, match="PathLike"):
-        rrs.privatize_parquet(frame, 5, {"answer": M})
+    refused(TypeError, "PathLike", rrs.privatize_parquet, frame, 5, {"answer": M})
     assert not out.exists()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 import rrstats as rr
 from rrstats import metadata
@@ -81,8 +82,7 @@ def test_an_rng_that_is_none_is_refused(call, rng):
     rule = (
         r"rng must be None, an rr\.SecureGenerator\(\) or.*numpy\.random\.Generator.*rr\.simulate"
     )
-    with pytest.raises(rr.errors.ArgumentTypeError, match=rule):
-        CALLS[call](rng=rng)
+    refused(rr.errors.ArgumentTypeError, rule, CALLS[call], rng=rng)
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -164,10 +164,8 @@ def test_what_is_simulated_is_marked():
 )
 def test_simulate_checks_its_seed(options, error, match):
     """A seed is an integer from 0, and always given."""
-    with pytest.raises(error, match=match):
-        rr.simulate(["never"], MECHANISM, **options)
-    with pytest.raises(error, match=match):
-        FRAME.rr.simulate("answer", MECHANISM, **options)
+    refused(error, match, rr.simulate, ["never"], MECHANISM, **options)
+    refused(error, match, FRAME.rr.simulate, "answer", MECHANISM, **options)
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from refusals import refused
 
 pa = pytest.importorskip("pyarrow")
 
@@ -132,15 +133,12 @@ def test_estimates_need_no_parameters(tmp_path, ending):
 def test_estimates_of_files_that_say_nothing(tmp_path):
     """Then the column and its mechanism are needed."""
     source = written(tmp_path, ".csv")
-    with pytest.raises(ArgumentTypeError, match="which columns hold reports"):
-        files.estimate_file(source)
-    with pytest.raises(ArgumentTypeError, match="give the mechanism"):
-        files.tally_file(source, "answer")
+    refused(ArgumentTypeError, "which columns hold reports", files.estimate_file, source)
+    refused(ArgumentTypeError, "give the mechanism", files.tally_file, source, "answer")
     with pytest.raises(ArgumentTypeError, match="for one column"):
         files.estimate_file(source, ["answer", "kind"], KRR)
     assert [167, 167, 166] == files.tally_file(source, "answer", KRR).reported.tolist()
-    with pytest.raises(ArgumentValueError, match="not among the categories"):
-        files.tally_file(source, "kind", KRR)
+    refused(ArgumentValueError, "not among the categories", files.tally_file, source, "kind", KRR)
 
 
 def test_check_lists_what_matches_no_category(tmp_path, monkeypatch):
@@ -200,8 +198,7 @@ def test_answers_are_refused_before_anything_is_drawn(tmp_path, ending):
     release(source, missing="raise", unknown="uniform")
     data = data.set_column(1, "answer", pa.array(["never"] * 499 + [None]))
     source = written(tmp_path, ".pq", data)
-    with pytest.raises(rr.errors.UnknownAnswersError, match="missing"):
-        release(source, missing="raise")
+    refused(rr.errors.UnknownAnswersError, "missing", release, source, missing="raise")
 
 
 def test_simulated_noise_is_marked(tmp_path):
@@ -224,8 +221,7 @@ def test_reports_are_privatized_again_only_on_request(tmp_path, ending):
     source = written(tmp_path, ending)
     first = privatize(source)
     second = first.with_name("second" + ending)
-    with pytest.raises(rr.errors.MetadataError, match="again=True"):
-        release(first, target=second)
+    refused(rr.errors.MetadataError, "again=True", release, first, target=second)
     receipt = release(first, {"answer": rr.KRR(WORDS, 0.6)}, target=second, again=True)
     (record,) = files.describe_file(second)
     assert KRR.then(rr.KRR(WORDS, 0.6)) == record.resolve()
@@ -307,8 +303,7 @@ def test_bad_columns_are_refused(tmp_path, name):
     """Before anything is read; the next step is named."""
     columns, kind, said = BAD_COLUMNS[name]
     source = written(tmp_path, ".parquet")
-    with pytest.raises(kind, match=said):
-        files.privatize_file(source, tmp_path / "target.parquet", columns)
+    refused(kind, said, files.privatize_file, source, tmp_path / "target.parquet", columns)
     assert ["source.parquet"] == paths_in(tmp_path)
 
 
@@ -332,8 +327,7 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path, ending):
         source.write_text("answer,x,answer\nnever,x,once\n")
     else:
         source = written(tmp_path, ending, data)
-    with pytest.raises(ArgumentValueError, match="2 times"):
-        release(source)
+    refused(ArgumentValueError, "2 times", release, source)
 
 
 @pytest.mark.parametrize("ending", FORMATS)
@@ -375,8 +369,7 @@ def test_bad_targets_are_refused(tmp_path, name):
     (tmp_path / "x").mkdir()
     FORMATS[source.suffix][0](samples.table(), source)
     before = paths_in(tmp_path)
-    with pytest.raises(ArgumentValueError, match=said):
-        release(source, target=tmp_path / target, overwrite=True)
+    refused(ArgumentValueError, said, release, source, target=tmp_path / target, overwrite=True)
     assert before == paths_in(tmp_path)
 
 
@@ -386,8 +379,7 @@ def test_links_to_the_source_are_the_source(tmp_path):
     for name, link in (("a.parquet", "symlink_to"), ("b.parquet", "hardlink_to")):
         target = tmp_path / name
         getattr(target, link)(source)
-        with pytest.raises(ArgumentValueError, match="another path"):
-            release(source, target=target, overwrite=True)
+        refused(ArgumentValueError, "another path", release, source, target=target, overwrite=True)
 
 
 def spoil_directory(path, how):
@@ -460,8 +452,7 @@ def test_a_source_that_changes_between_two_passes_stops_the_run(tmp_path, monkey
 
     monkeypatch.setitem(known, "look", looked)
     monkeypatch.setitem(known, "rewrite", lambda *_, **__: pytest.fail("privatized"))
-    with pytest.raises(rr.errors.FileError, match="was changed while it was read"):
-        release(source, unknown="raise")
+    refused(rr.errors.FileError, "was changed while it was read", release, source, unknown="raise")
     assert [source.name] == paths_in(tmp_path)
 
 

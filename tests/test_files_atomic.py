@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from cli_calls import run
+from refusals import refused
 
 from rrstats.errors import FileError
 
@@ -315,8 +316,7 @@ def test_a_target_made_meanwhile_is_left_alone(tmp_path, directory):
         publication.open("a.parquet" if directory else None).write(b"mine")
         theirs.parent.mkdir(exist_ok=True)
         theirs.write_bytes(b"theirs")
-        with pytest.raises(FileError, match="in the meantime"):
-            publication.publish()
+        refused(FileError, "in the meantime", publication.publish)
     assert {theirs.relative_to(tmp_path).as_posix(): b"theirs"} == tree(tmp_path)
 
 
@@ -330,8 +330,7 @@ def test_two_runs_at_once_do_not_mix(tmp_path):
     with Publication(target) as first:
         with first.open() as file:  # who closes it does not give the lock back
             file.write(b"first")
-        with pytest.raises(FileError, match="another run is writing"):
-            publish(target, b"second")
+        refused(FileError, "another run is writing", publish, target, b"second")
         first.publish()
     assert {"out": b"first"} == tree(tmp_path)
 
@@ -389,8 +388,7 @@ def test_a_staging_directory_that_is_not_ours_is_left_alone(tmp_path, kind):
         part.chmod(0o700 if kind == "foreign" else 0o755)
         (part / ("thesis.docx" if kind == "foreign" else "data")).write_bytes(b"theirs")
     before, inode = sorted(tmp_path.rglob("*")), part.lstat().st_ino
-    with pytest.raises(FileError, match="does not come from an interrupted run"):
-        publish(tmp_path / "out")
+    refused(FileError, "does not come from an interrupted run", publish, tmp_path / "out")
     assert inode == part.lstat().st_ino
     assert before == sorted(tmp_path.rglob("*"))
 

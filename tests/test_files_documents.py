@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from refusals import refused
 
 pytest.importorskip("pyarrow")  # rrstats.files reads and writes with it
 
@@ -81,8 +82,7 @@ def test_footer_against_document(tmp_path):
             match=r"_rrstats.json and part-1.parquet say two different things .* 'answer'",
         ):
             use(path)
-    with pytest.raises(MetadataError, match="two different things"):
-        files.tally_file(path, "answer", KRR)
+    refused(MetadataError, "two different things", files.tally_file, path, "answer", KRR)
     with pytest.raises(MetadataError, match="two different things"):
         files.privatize_file(path, tmp_path / "target", {"answer": KRR}, again=True)
     assert not (tmp_path / "target").exists()
@@ -100,8 +100,7 @@ def test_footer_against_document(tmp_path):
 def test_damaged_documents(tmp_path, text, message):
     """A document that cannot be read is refused by name, not passed over."""
     path = directory(tmp_path / "reports", text)
-    with pytest.raises(DamagedDocumentError, match=f"_rrstats.json: .*{message}"):
-        files.describe_file(path)
+    refused(DamagedDocumentError, f"_rrstats.json: .*{message}", files.describe_file, path)
     with pytest.raises(DamagedDocumentError):
         files.tally_file(path, "answer", KRR)
 
@@ -130,8 +129,7 @@ def test_columns_that_are_not_there(tmp_path, place):
     that is there can be asked for by its name."""
     path = place(tmp_path / "reports", ABSENT)
     for use in (files.describe_file, files.estimate_file, files.statement_of):
-        with pytest.raises(MetadataError, match=r"column 'reply' does not fit: there is no such"):
-            use(path)
+        refused(MetadataError, r"column 'reply' does not fit: there is no such", use, path)
     assert files.tally_file(path, "answer").n == N
 
 
@@ -147,8 +145,7 @@ def test_columns_of_another_kind(tmp_path, place, name):
         lambda path: files.tally_file(path, name),
         lambda path: files.privatize_file(path, target, {name: KRR}, again=True),
     ):
-        with pytest.raises(MetadataError, match=f"of column '{name}' does not fit: "):
-            use(path)
+        refused(MetadataError, f"of column '{name}' does not fit: ", use, path)
     assert not target.exists()
 
 
@@ -163,8 +160,7 @@ def test_fingerprints_fit(tmp_path, place):
     path = place(tmp_path / "reports", said)
     assert [record.name for record in files.describe_file(path)] == ["answer", "grade"]
     assert files.tally_file(path, "answer", m).n == N
-    with pytest.raises(MetadataError, match="found 'Newer'"):
-        files.tally_file(path, "grade")
+    refused(MetadataError, "found 'Newer'", files.tally_file, path, "grade")
 
 
 # -- Spark's own place --------------------------------------------------------------------------
@@ -252,13 +248,11 @@ def test_nested_documents_are_refused_everywhere(tmp_path, levels):
     for name, metadata in places.items():
         path = tmp_path / f"{name}.parquet"
         pq.write_table(REPORTS.replace_schema_metadata(metadata), path)
-        with pytest.raises(MetadataError, match="nested too deeply"):
-            files.describe_file(path)
+        refused(MetadataError, "nested too deeply", files.describe_file, path)
     path = tmp_path / "reports.csv"
     path.write_text("answer\nnever\n")
     (tmp_path / "reports.csv.rrstats.json").write_text(text)
-    with pytest.raises(DamagedDocumentError, match="nested too deeply"):
-        files.describe_file(path)
+    refused(DamagedDocumentError, "nested too deeply", files.describe_file, path)
     plan = tmp_path / "plan.json"
     plan.write_text(text)
     with pytest.raises(MetadataError, match="nested too deeply"):

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from refusals import refused
 
 pa = pytest.importorskip("pyarrow")
 
@@ -273,9 +274,7 @@ def test_refused_answers_are_counted_over_all_parts(tmp_path, policies, why):
         calls_made.extend(calls)
         return in_turn(calls)
 
-    with pytest.raises(UnknownAnswersError, match=why) as caught:
-        release(source, run, **policies)
-    assert "PRIVATE" not in str(caught.value)
+    assert "PRIVATE" not in refused(UnknownAnswersError, why, release, source, run, **policies)
     assert [None] * 3 == [call.args[1] for call in calls_made]
     assert nothing_there(source)
     for part, name in zip(PARTS, "abc", strict=True):
@@ -289,14 +288,11 @@ def test_places_that_tasks_cannot_share_are_refused(tmp_path):
     go = partial(privatize_by_tasks, columns={"answer": KRR}, run=in_turn)
     with pytest.raises(ArgumentValueError, match=r"source must end in .*s3:/bucket/in"):
         go("s3://bucket/in", tmp_path / "target")
-    with pytest.raises(FileError, match=r"the folder .* is not there"):
-        go(source, "s3://bucket/out")
-    with pytest.raises(TypeError, match="PathLike"):
-        go(source, 7)
+    refused(FileError, r"the folder .* is not there", go, source, "s3://bucket/out")
+    refused(TypeError, "PathLike", go, source, 7)
     with pytest.raises(ArgumentValueError, match="without the ending of a file"):
         go(source, tmp_path / "out.parquet")
-    with pytest.raises(ArgumentValueError, match="nor contain it"):
-        go(source, tmp_path)
+    refused(ArgumentValueError, "nor contain it", go, source, tmp_path)
     with pytest.raises(TypeError, match="rng"):  # one generator for all tasks is one noise
         go(source, tmp_path / "target", rng=np.random.default_rng(1))
 

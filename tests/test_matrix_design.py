@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import ASYMMETRIC
+from refusals import refused
 from scripted import Counting, EveryStream
 
 import rrstats as rr
@@ -224,8 +225,7 @@ def test_equal_numbers_are_equal_designs():
 )
 def test_bad_matrices(matrix, message):
     """A matrix that is none is refused with the column, the rule and by how much."""
-    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=message):
-        MatrixDesign(["no", "yes"], matrix)
+    refused((ArgumentTypeError, ArgumentValueError), message, MatrixDesign, ["no", "yes"], matrix)
 
 
 @pytest.mark.parametrize(
@@ -270,8 +270,7 @@ def test_bad_reports(reports, message):
         lambda: MatrixDesign(["no", "yes"], frame, reports=reports),
         lambda: rr.surveys.warner([False, True], 0.7, reports=reports),
     ):
-        with pytest.raises((ArgumentTypeError, ArgumentValueError), match=message):
-            build()
+        refused((ArgumentTypeError, ArgumentValueError), message, build)
 
 
 @pytest.mark.parametrize("index", [["no", "yes"], ["yes", "no"]])
@@ -342,8 +341,7 @@ def test_bad_labels():
     """Reports have one label each, and every class shows a category."""
     with pytest.raises(ArgumentValueError, match="one label for each of the 3 rows"):
         MatrixDesign(["no", "yes"], TALL, reports=["no", "yes"])
-    with pytest.raises(ArgumentValueError, match="at least two"):
-        MatrixDesign(["no"], [[1], [0]])
+    refused(ArgumentValueError, "at least two", MatrixDesign, ["no"], [[1], [0]])
     for shows in ({"no": 1}, {"no": 1, "maybe": 2}):
         with pytest.raises(ArgumentValueError, match="shows must give each of the classes"):
             MatrixDesign(["no", "yes"], THIRDS, shows=shows)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from answers import QUIET, hostile, objects
+from refusals import refused
 from scripted import Counting, Recorded
 
 import rrstats as rr
@@ -73,8 +74,7 @@ def test_unknown_raise_gives_the_count_before_anything_is_drawn():
         rr.privatize(ANSWERS, ["a", "b"], 0.75, missing="raise", rng=source)
     frame = pd.DataFrame({"x": ["a"] * 5, "y": ANSWERS})
     plan = {"x": rr.KRR(["a", "b"], 0.75), "y": rr.KRR(["a", "b"], 0.75)}
-    with pytest.raises(UnknownAnswersError, match="2 of 5"):
-        rr.privatize(frame, plan, unknown="raise", rng=source)
+    refused(UnknownAnswersError, "2 of 5", rr.privatize, frame, plan, unknown="raise", rng=source)
     assert source.log == []
     assert rr.privatize(["a", None], ["a", None], 0.75, unknown="raise", rng=QUIET) == ["a", None]
 
@@ -224,8 +224,7 @@ def test_bad_arguments_give_a_clear_error_of_the_tree(change, named):
     if not {"values", "columns"} & set(change):
         frame = pd.DataFrame({"x": ["a", "b"]})
         for call in (partial(frame.rr.privatize, "x"), frame["x"].rr.privatize):
-            with pytest.raises(rr.errors.RRStatsError, match=f"(?s){named}"):
-                call(categories, prob, **given)
+            refused(rr.errors.RRStatsError, f"(?s){named}", call, categories, prob, **given)
 
 
 @pytest.mark.parametrize(
@@ -249,7 +248,5 @@ def test_bad_frames_and_plans_are_refused(data, columns, named):
 @pytest.mark.parametrize("categories", [None, "ab", ["a"], rr.KRR, 3])
 def test_check_refuses_what_is_no_declaration(categories):
     """check needs categories or a mechanism as well."""
-    with pytest.raises(rr.errors.RRStatsError, match="categories"):
-        rr.check(["a"], categories)
-    with pytest.raises(ArgumentTypeError, match="values"):
-        rr.check({"a": 1}, ["a", "b"])
+    refused(rr.errors.RRStatsError, "categories", rr.check, ["a"], categories)
+    refused(ArgumentTypeError, "values", rr.check, {"a": 1}, ["a", "b"])
