@@ -2,13 +2,15 @@
 
 import itertools
 import json
+import pickle
 from collections import Counter
 from fractions import Fraction
 
+import chance as chance_tests
 import numpy as np
 import pandas as pd
 import pytest
-from scripted import EveryStream
+from scripted import Counting, EveryStream, Scripted
 
 import rrstats as rr
 from rrstats._display import chance
@@ -20,6 +22,8 @@ from rrstats.mechanisms.serialization import (
     plan_mechanisms,
     read,
 )
+from rrstats.privatization.frame_plan import FrameRelease
+from rrstats.randomness.sources import BLOCK_ROWS
 from rrstats.statement import describe
 
 DOMAINS = {
@@ -304,3 +308,133 @@ def test_records_stay_with_the_public_column():
             broken()
     some = rr.metadata.carry(merged[["b", "rr_asked"]], released, dropped=["a", "c"])
     assert some.rr.epsilon == 0.75
+
+
+def test_parts_of_whole_blocks_are_the_whole():
+    """Under given words a frame has the same reports in one part, in several, and in threads."""
+    rows = BLOCK_ROWS + 700
+    columns = {
+        "a": np.arange(rows) % 2,
+        "b": pd.Series(pd.Categorical.from_codes(np.arange(rows) % 3, ["x", "y", "z"])),
+        "c": np.arange(rows) % 7 == 3,
+    }
+    frame = pd.DataFrame(columns)
+    whole = frame.rr.privatize(MIXED, rng=Counting(3))
+    assert whole.equals(frame.rr.privatize(MIXED, rng=Counting(3), threads=3))
+    release = FrameRelease(frame[:0], MIXED, frame.columns, rng=Counting(3))
+    made = [release.reports(frame[:BLOCK_ROWS]), release.reports(frame[BLOCK_ROWS:])]
+    assert whole.equals(pd.concat([pd.DataFrame(one) for one in made]))
+    assert {column.rows for column in release.columns.values()} == {rows}
+    with pytest.raises(rr.errors.ArgumentTypeError, match="cannot be pickled"):
+        pickle.dumps(release)
+    share = whole["rr_asked"].value_counts(normalize=True)["a"]
+    assert abs(share - 5 / 7.301) < 5 * (0.25 / rows) ** 0.5  # fixed words
+
+
+def test_the_parts_have_their_chances():
+    """One of the parts is asked as often as its chance says; wrongly fails once in 1e9."""
+    n = chance_tests.sample_size(gap=0.01, false_alarm=1e-9, false_pass=1e-9, cells=4)
+    frame = pd.DataFrame({"a": np.zeros(n, int), "b": ["x"] * n, "c": [True] * n})
+    plan = rr.FramePlan(PARTS, 1, ["a", ("a", "b"), "c", ("b", "c")], chances=[0.5, 2, 1, 0.25])
+    asked = frame.rr.privatize(plan)["rr_asked"].value_counts()
+    limit = np.sqrt(np.log(2 * 4 / 1e-9) / 2 / n)
+    for label, number in zip(plan.labels, plan.chances, strict=True):
+        assert abs(asked[label] / n - number / 3.75) < limit
+
+
+REFUSED = {
+    "group": ({"group": "age"}, "leave group out"),
+    "again": ({"again": True}, "leave again out"),
+    "keyed": ({"key": 1, "id": "age"}, "leave key and id out"),
+    "prob": ({"prob": 0.75}, "leave prob out"),
+    "keep": ({"missing": "keep"}, r"missing must be one of \['unknown', 'uniform', 'raise'\]"),
+    "raise": ({"missing": "raise"}, "20 of 60 answers are missing"),
+    "a policy": ({"unknown": "drop"}, "unknown must be one of"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_a_plan_excludes_is_refused_before_anything_is_drawn(case):
+    """Keys, groups, a second round, kept answers: with the reason, and without a word drawn."""
+    given, text = REFUSED[case]
+    errors = rr.errors.RRStatsError
+    with pytest.raises(errors, match=text):
+        FRAME.rr.privatize(MIXED, rng=Scripted({}), **given)
+
+
+def test_data_that_do_not_fit_a_plan_are_refused():
+    """Absent columns, columns that are there twice, reports, and a public column that is there."""
+    released = FRAME.rr.privatize(MIXED, unknown="uniform")
+    twice = FRAME.set_axis(["a", "b", "c", "a"], axis=1)
+    for data, text in (
+        (FRAME.drop(columns="b"), "column 'b' is not there"),
+        (twice, "column 'a' is there 2 times"),
+        (released, "there is a column 'rr_asked'"),
+        (released.rename(columns={"rr_asked": "x"}), "recorded as holding reports already"),
+        (FRAME.set_index("a", drop=False), "the index is also named 'a'"),
+        ([0, 1], "columns belong to a DataFrame"),
+    ):
+        with pytest.raises(rr.errors.RRStatsError, match=text):
+            rr.privatize(data, MIXED, rng=Scripted({}))
+
+
+def test_any_frame_keeps_its_rows_and_public_columns():
+    """pandas, Arrow and Polars; no rows, an index that repeats, and a public column as text."""
+    odd = FRAME.set_axis([7, 7, 8] * 20)
+    released = odd.rr.simulate(MIXED, seed=1, unknown="uniform")
+    assert released.equals(odd.rr.simulate(MIXED, seed=1, unknown="uniform"))
+    assert released.index.equals(odd.index)
+    assert released["age"].equals(odd["age"])
+    assert [record.simulated for record in read(released.attrs)] == [True] * 3
+    empty = FRAME[:0].rr.privatize(MIXED)
+    assert empty.dtypes.equals(released.dtypes)
+    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    table = rr.privatize(pa.Table.from_pandas(FRAME), MIXED, unknown="uniform")
+    frame = rr.privatize(pl.DataFrame(FRAME.to_dict("list")), MIXED, unknown="uniform")
+    assert table.column_names == frame.columns == [*FRAME.columns, "rr_asked"]
+    assert table.schema.field("rr_asked").type == pa.string()
+    assert frame["rr_asked"].dtype == pl.String
+    for found in (table.to_pandas(), frame.to_pandas()):
+        assert set(found["rr_asked"]) <= set(MIXED.labels)
+        asked = found["rr_asked"].isin(["a & b"])
+        assert found["b"].notna().tolist() == asked.tolist()
+    with pytest.raises(rr.errors.ArgumentTypeError, match="asked must be text"):
+        rr.privatize(table.select(["age"]), rr.FramePlan({"age": [0, 1]}, 1, ["age"], asked=1))
+
+
+# -- the audit --------------------------------------------------------------------------------
+
+RECORDS = list(itertools.product([0, 1], ["x", "y", "z"]))
+
+
+def audited(privatize, epsilon):
+    """The audit of a function from frames to frames; a record is a row of two answers."""
+
+    def release(records):
+        rows = [one if isinstance(one, tuple) else (one, one) for one in records]
+        frame = pd.DataFrame({"a": [a for a, _ in rows], "b": [b for _, b in rows]}, dtype=object)
+        found = privatize(frame)
+        return found.astype(object).where(found.notna(), None).to_numpy().tolist()
+
+    claimed = {"epsilon": epsilon, "trials": 20_000, "calls": 400, "level": 1 - 1e-6}
+    return rr.audit(lambda records: [tuple(one) for one in release(records)], RECORDS, **claimed)
+
+
+@pytest.mark.slow
+def test_the_audit_is_silent_on_plans_and_sees_planted_faults():
+    """Rows under a plan keep their epsilon; two whole reports, and a coin that looks, do not."""
+    singles = rr.planning.frame({"a": [0, 1], "b": ["x", "y", "z"]}, 1.0)
+    pairs = rr.planning.frame({"a": [0, 1], "b": ["x", "y", "z"]}, 1.0, "pairs")
+    for plan in (singles, pairs):
+        found = audited(lambda frame, plan=plan: frame.rr.privatize(plan, unknown="uniform"), 1.0)
+        assert found.passed
+
+    def looking(frame):
+        released = frame.rr.privatize(singles, unknown="uniform")
+        kept = (released["rr_asked"] == "b") & frame["b"].isna()
+        return released.assign(rr_asked=released["rr_asked"].astype(str).where(~kept, "a"))
+
+    assert not audited(
+        lambda frame: frame.rr.privatize(singles.mechanisms, unknown="uniform"), 1.0
+    ).passed
+    assert not audited(looking, 1.0).passed
