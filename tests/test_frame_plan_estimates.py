@@ -12,50 +12,20 @@ import pytest
 from chance import assert_at_least, p_value
 
 import rrstats as rr
-from rrstats.data.categories import Categories
-from rrstats.mechanisms.serialization import (
-    ColumnRecord,
-    part_label,
-    part_mechanism,
-    plan_mechanisms,
-    write,
-)
+from rrstats.mechanisms.serialization import part_label, write
 from rrstats.privatization.frame_plan import FramePlan
 
-CATEGORIES = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v"]}
-PARTS = [["a"], ["a", "b"], ["c", "b"]]  # a has two marginal mechanisms, b has two, c has one
-EPSILON = 1.5
+PLAN = FramePlan(
+    {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v"]}, 1.5, ["a", ("a", "b"), ("c", "b")]
+)  # a and b have two marginal mechanisms each, c has one
+PAIR = PLAN.part_mechanisms[1]
 
 
-def planned(columns, parts=PARTS, categories=CATEGORIES, epsilon=EPSILON):
-    """A frame with these columns, which says that they are from a plan."""
-    domains = {name: Categories(held) for name, held in categories.items()}
-    plan = {"asked": "rr_asked", "epsilon": epsilon, "parts": parts, "chances": [1] * len(parts)}
-    made = plan_mechanisms(domains, parts, epsilon)
-    frame = pd.DataFrame(columns)
-    for name, held in categories.items():
-        frame[name] = pd.Categorical(frame[name], held)
-    records = [ColumnRecord.of(name, made[name], plan=plan) for name in categories]
-    frame.attrs["rrstats"] = write(records)
-    return frame
-
-
-def reports(truth, rng, parts=PARTS, categories=CATEGORIES, epsilon=EPSILON, chances=None):
-    """The reports of a plan, by NumPy alone: the plain version of what a release does."""
-    picked = rng.choice(len(parts), len(truth), p=chances)
-    asked = np.array([part_label(part) for part in parts])[picked]
-    found = truth.assign(**dict.fromkeys(categories), rr_asked=asked).astype({"rr_asked": object})
-    for place, part in enumerate(parts):
-        rows = np.flatnonzero(picked == place)
-        sizes = [len(categories[name]) for name in part]
-        codes = [pd.Categorical(truth[name], categories[name]).codes[rows] for name in part]
-        k, true = math.prod(sizes), np.ravel_multi_index(codes, sizes)
-        odds = math.exp(epsilon)
-        lie = rng.random(len(rows)) >= odds / (odds + k - 1)
-        told = np.where(lie, (true + rng.integers(1, k, len(rows))) % k, true)
-        for name, code in zip(part, np.unravel_index(told, sizes), strict=True):
-            found.loc[found.index[rows], name] = pd.Series(categories[name])[code].to_numpy()
-    return planned(found, parts, categories, epsilon)
+def recorded(data, records=()):
+    """A copy that says of itself what these records say, by default nothing."""
+    found = data.copy()
+    found.attrs = {"rrstats": write(records)} if records else {}
+    return found
 
 
 def people(n, rng):
@@ -64,34 +34,31 @@ def people(n, rng):
     b = np.where(rng.random(n) < 0.5, rng.choice([1, 2, 3], n), np.where(a == "x", 1, 3))
     held = {"a": a, "b": b, "c": rng.choice(["u", "v"], n), "region": rng.choice(["n", "s"], n)}
     held |= {"weight": rng.choice([1.0, 3.0], n), "village": rng.integers(0, 40, n)}
-    return pd.DataFrame(held | {"pay": rng.normal(size=n) + (a == "x")})
+    return pd.DataFrame(held | {"pay": rng.normal(size=n) + (a == "x")}).astype({"b": "Int64"})
 
 
 @pytest.fixture(scope="module")
 def survey():
     """Reports of 12,000 people, for what must agree and not for what must be near."""
-    rng = np.random.default_rng(1)
-    return reports(people(12_000, rng), rng)
+    return rr.simulate(people(12_000, np.random.default_rng(1)), PLAN, seed=1)
 
 
 def worlds(truths):
     """All releases of some people, one group of rows each, and their probabilities."""
-    domains = {name: Categories(held) for name, held in CATEGORIES.items()}
     outcomes = []  # of each person: what is asked, the reports, the probability
     for truth in truths:
         mine = []
-        for part in PARTS:
-            mechanism = part_mechanism([domains[name] for name in part], EPSILON)
-            true = tuple(truth[name] for name in part)
-            for told in itertools.product(*(CATEGORIES[name] for name in part)):
-                q = (1 - mechanism.prob) / (mechanism.k - 1)
-                chance = (mechanism.prob if told == true else q) / len(PARTS)
-                row = dict.fromkeys(CATEGORIES) | dict(zip(part, told, strict=True))
+        for part, mechanism in zip(PLAN.parts, PLAN.part_mechanisms, strict=True):
+            true, q = tuple(truth[name] for name in part), (1 - mechanism.prob) / (mechanism.k - 1)
+            for told in itertools.product(*(PLAN.categories[name].categories for name in part)):
+                chance = (mechanism.prob if told == true else q) / len(PLAN.parts)
+                row = dict.fromkeys("abc") | dict(zip(part, told, strict=True))
                 mine.append((row | {"rr_asked": part_label(part)}, chance))
         outcomes.append(mine)
     listed = list(itertools.product(*outcomes))
     rows = [row | {"world": at} for at, one in enumerate(listed) for row, _ in one]
-    return planned(rows), np.array([math.prod(chance for _, chance in one) for one in listed])
+    frame = recorded(pd.DataFrame(rows), PLAN.records)
+    return frame, np.array([math.prod(chance for _, chance in one) for one in listed])
 
 
 TRUTHS = [{"a": "x", "b": 1, "c": "u"}, {"a": "y", "b": 3, "c": "u"}]
@@ -104,7 +71,9 @@ def test_estimates_are_unbiased_over_all_releases(name):
     assert np.isclose(1, chances.sum())
     found = rr.estimate(frame, columns=name, by="world", target="rows")
     asked = frame[name].notna().to_numpy().reshape(-1, len(TRUTHS))
-    true = np.array([[row[name] == one for one in CATEGORIES[name]] for row in TRUTHS])
+    true = np.array(
+        [[row[name] == one for one in PLAN.categories[name].categories] for row in TRUTHS]
+    )
     each = [found[world] for world in range(len(chances))]
     assert [one.n for one in each] == asked.sum(axis=1).tolist()
     assert [one.n_missing for one in each] == (~asked).sum(axis=1).tolist()
@@ -127,7 +96,6 @@ def test_pairs_are_unbiased_over_all_releases():
                      for row in TRUTHS])  # fmt: skip
     here = np.flatnonzero(whole == len(TRUTHS))
     weight, rows = chances[here] / chances[here].sum(), frame.set_index("world")
-    rows.attrs = frame.attrs
     tables = [rows.loc[[world]].rr.crosstab("a", "b", target="rows") for world in here]
     cells = np.array([one.proportions.ravel() for one in tables])
     assert np.allclose(true.mean(axis=0), weight @ cells)
@@ -140,8 +108,7 @@ def test_pairs_are_unbiased_over_all_releases():
 def test_a_pair_is_one_answer(survey):
     """Its crosstab is the estimate of one k1 k2 answer; margins, ratios and tests follow."""
     table = survey.rr.crosstab("a", "b")
-    whole = part_mechanism([Categories(CATEGORIES[name]) for name in "ab"], EPSILON)
-    alone = rr.estimate(survey, whole, columns=["a", "b"])
+    alone = rr.estimate(survey, PAIR, columns=["a", "b"])
     assert table.n == alone.n == (survey["rr_asked"] == "a & b").sum()
     assert table.n_missing == 0
     assert np.allclose(alone.proportions.reshape(2, 3), table.proportions)
@@ -149,10 +116,9 @@ def test_a_pair_is_one_answer(survey):
     assert np.allclose(alone.interval(), [end.ravel() for end in table.interval()])
     turned = survey.rr.crosstab("b", "a")
     assert np.allclose(table.proportions, turned.proportions.T)
-    margin = survey[survey["rr_asked"] == "a & b"].rr.estimate("a")
-    assert np.allclose(margin.proportions, table.estimate("a").proportions)
-    assert np.allclose(margin.std_error, table.estimate("a").std_error)
-    assert np.allclose(margin.proportions, table.margin("a").proportions)
+    margin, found = survey[survey["rr_asked"] == "a & b"].rr.estimate("a"), table.estimate("a")
+    assert np.allclose(margin.proportions, found.proportions)
+    assert np.allclose(margin.std_error, found.std_error)
     shares = alone.among([("x", 2), ("y", 2)])
     given = table.conditional("a", given="b")
     assert np.allclose(shares["proportion"], given.proportions[:, 1])
@@ -165,7 +131,6 @@ def test_a_pair_is_one_answer(survey):
     assert np.allclose(table.proportions, sum(parts).proportions)
     means = survey.rr.means("pay", ["a", "b"])
     assert np.allclose(means.proportions.reshape(2, 3), table.proportions)
-    assert means.n_missing == 0
 
 
 def test_pairs_with_ordinary_columns_and_weights(survey):
@@ -182,13 +147,11 @@ def test_pairs_with_ordinary_columns_and_weights(survey):
         assert np.allclose(expected.proportions, three.margin(*order).proportions)
         assert np.allclose(expected.variance, three.margin(*order).variance)
     same = survey.assign(one=1.0)
-    same.attrs = survey.attrs
     weighted = same.rr.crosstab("a", "b", weights="one")
     assert np.allclose(table.proportions, weighted.proportions)
     assert np.allclose(table.std_error, weighted.std_error, rtol=1e-3)  # n / (n - 1) of all rows
     heavy = survey.rr.crosstab("a", "b", weights="weight")
-    whole = part_mechanism([Categories(CATEGORIES[name]) for name in "ab"], EPSILON)
-    alone = rr.estimate(survey, whole, columns=["a", "b"], weights="weight")
+    alone = rr.estimate(survey, PAIR, columns=["a", "b"], weights="weight")
     assert np.allclose(alone.proportions.reshape(2, 3), heavy.proportions)
     assert np.allclose(alone.std_error.reshape(2, 3), heavy.std_error)
 
@@ -200,9 +163,8 @@ def test_rows_not_asked_are_a_domain_of_the_design(survey):
     group = survey.assign(
         asked=survey["c"].notna(), c=survey["c"].fillna(survey["region"].map({"n": "u", "s": "v"}))
     )
-    made = survey.rr.mechanisms["c"]
-    group.attrs = {}
-    expected = group.rr.estimate("c", made, by="asked", design=design)[True]
+    made = PLAN.mechanisms["c"]
+    expected = recorded(group).rr.estimate("c", made, by="asked", design=design)[True]
     assert np.allclose(expected.proportions, found.proportions)
     assert np.allclose(expected.std_error, found.std_error)
     assert np.allclose(expected.interval(), found.interval())
@@ -217,7 +179,7 @@ def test_all_columns_and_groups(survey):
     """Without names all columns are estimated; the samples of a come from the public column."""
     found = survey.rr.estimate()
     assert list(found) == ["a", "b", "c"]
-    assert found.epsilon == EPSILON
+    assert found.epsilon == PLAN.epsilon
     asked = survey["rr_asked"].where(survey["a"].notna(), "a")
     by_hand = rr.estimate(survey["a"].rename(None), survey.rr.mechanisms["a"], group=asked)
     assert np.allclose(by_hand.proportions, found["a"].proportions)
@@ -225,7 +187,7 @@ def test_all_columns_and_groups(survey):
     groups = survey.rr.estimate("a", by="region")
     assert sum(one.n for one in groups.values()) == found["a"].n
     assert groups.left_out == 0
-    assert survey.rr.estimate(by="region").epsilon == EPSILON
+    assert survey.rr.estimate(by="region").epsilon == PLAN.epsilon
     given = rr.posterior(
         survey["a"], survey.rr.mechanisms["a"], [0.5, 0.5], group=survey["rr_asked"]
     )
@@ -233,7 +195,6 @@ def test_all_columns_and_groups(survey):
     with pytest.raises(rr.errors.ArgumentTypeError, match="of a plan give the frame"):
         rr.estimate(survey["a"])
     wrong = survey.assign(rr_asked="c & b")
-    wrong.attrs = survey.attrs
     with pytest.raises(rr.errors.ArgumentValueError, match=f"found {found['a'].n} missing or unk"):
         wrong.rr.estimate("a")
 
@@ -248,32 +209,26 @@ def test_engines_count_by_the_public_column(survey, engine):
         group = "rr_asked" if made.groups else None
         found = rr.tally(frame, made, columns=name, group=group, by="region")
         assert found == rr.tally(survey, columns=name, by="region")
-    plan = FramePlan(CATEGORIES, EPSILON, PARTS)
-    given = rr.tally(frame, plan)
+    given = rr.tally(frame, PLAN)
     assert given == {name: rr.tally(survey, columns=name) for name in "abc"}
-    table, pandas = rr.crosstab(frame, "a", "b", mechanisms=plan), survey.rr.crosstab("a", "b")
+    table, pandas = rr.crosstab(frame, "a", "b", mechanisms=PLAN), survey.rr.crosstab("a", "b")
     assert np.allclose(pandas.covariance, table.covariance)
     assert pandas.n_missing == table.n_missing == 0
-    bare = survey.copy()
-    bare.attrs = {}
-    assert rr.tally(bare, plan) == given
-    alone = {name: plan.mechanisms[name] for name in "ab"}
+    bare = recorded(survey)
+    assert rr.tally(bare, PLAN) == given
+    alone = {name: PLAN.mechanisms[name] for name in "ab"}
     for data in (frame, bare):  # without a record the noise of a pair would be taken as apart
         with pytest.raises(rr.errors.MetadataError, match="of a plan, but no record of it"):
             rr.crosstab(data, "a", "b", mechanisms=alone, group="rr_asked")
-    assert (
-        rr.crosstab(frame, "c", "region", mechanisms={"c": plan.mechanisms["c"]}).n == given["c"].n
-    )
+    alone = {"c": PLAN.mechanisms["c"]}
+    assert rr.crosstab(frame, "c", "region", mechanisms=alone).n == given["c"].n
 
 
 def test_models_use_the_rows_that_were_asked(survey):
     """Means, tables and regressions with one column of a plan are those of its asked rows."""
     pytest.importorskip("formulaic")
-    rows = survey.loc[survey["c"].notna()].assign(high=lambda frame: (frame["pay"] > 0) * 1)
-    alone, made = pd.DataFrame(rows), {"c": survey.rr.mechanisms["c"]}
-    alone.attrs = {}
     whole = survey.assign(high=(survey["pay"] > 0) * 1)
-    whole.attrs = survey.attrs
+    alone, made = recorded(whole.loc[whole["c"].notna()]), {"c": PLAN.mechanisms["c"]}
     pairs = [
         (whole.rr.means("pay", "c").means, alone.rr.means("pay", "c", made["c"]).means),
         (whole.rr.quantiles("pay", "c").quantiles,
@@ -289,7 +244,6 @@ def test_models_use_the_rows_that_were_asked(survey):
     assert whole.rr.means("pay", "a", missing="raise").n == survey["a"].notna().sum()
     assert rr.correlations(whole, "b", "pay").n_missing == 0
     lost = whole.assign(pay=whole["pay"].where(whole.index % 7 > 0))
-    lost.attrs = survey.attrs
     asked = lost.loc[lost["a"].notna()]
     for found in (lost.rr.means("pay", "a"), lost.rr.quantiles("pay", "a")):
         assert found.n_missing == asked["pay"].isna().sum()
@@ -311,7 +265,7 @@ def test_models_use_the_rows_that_were_asked(survey):
         (lambda frame: frame.rr.logit("region ~ b + c"), "few rows or none"),
         (lambda frame: frame.rr.linear("pay ~ a * b"), "few rows or none"),
         (lambda frame: frame.rr.estimate("a", by="b"), "by must be ordinary values"),
-        (lambda frame: frame.rr.means("weight", "a", weights="b"), "weights must be numbers"),
+        (lambda frame: frame.rr.means("weight", "a", weights="b"), "weights must be ordinary"),
     ],
 )
 def test_columns_that_cannot_be_used_together(survey, use, reason):
@@ -324,20 +278,32 @@ def test_columns_that_cannot_be_used_together(survey, use, reason):
 
 def test_two_plans_meet_like_two_columns(survey):
     """Columns of different plans are noisy apart: their table is a product of two channels."""
-    rng = np.random.default_rng(2)
-    other = reports(people(12_000, rng), rng).rename(columns={"rr_asked": "second"})
-    found = survey.assign(d=other["c"], second=other["second"])
-    record = other.attrs["rrstats"]["columns"][2]
-    plan = record["plan"] | {"asked": "second"}
-    columns = [*survey.attrs["rrstats"]["columns"], record | {"name": "d", "plan": plan}]
-    found.attrs["rrstats"] = {"v": 2, "columns": columns}
-    table = found.rr.crosstab("c", "d")
-    plain = found.drop(columns="rr_asked")
-    plain.attrs = {}
-    expected = plain.rr.crosstab("c", "d", mechanisms=dict.fromkeys("cd", found.rr.mechanisms["c"]))
+    truth = people(len(survey), np.random.default_rng(2)).rename(columns={"c": "d"})
+    other = FramePlan({"d": ["u", "v"], "b": [1, 2, 3]}, 1.5, ["d", "b"], asked="second")
+    second = rr.simulate(truth, other, seed=2)[["d", "second"]]
+    found = recorded(survey.join(second), [*PLAN.records, other.records[0]])
+    table, made = found.rr.crosstab("c", "d"), found.rr.mechanisms
+    plain = recorded(found.drop(columns="rr_asked"))
+    expected = plain.rr.crosstab("c", "d", mechanisms={name: made[name] for name in "cd"})
     assert np.allclose(expected.covariance, table.covariance)
     assert table.n_missing == 0
-    assert found.rr.estimate().epsilon == pytest.approx(2 * EPSILON)
+    assert found.rr.estimate().epsilon == pytest.approx(2 * PLAN.epsilon)
+
+
+def test_differences_of_a_pair_have_its_covariance():
+    """Both columns of a pair share one noise; rows that report one of them add none."""
+    rng, yes = np.random.default_rng(3), ["no", "yes"]
+    truth = pd.DataFrame({"a": rng.choice(yes, 3000)})
+    truth["b"] = truth["a"].where(rng.random(3000) < 0.8, "no")
+    frame = rr.simulate(truth, FramePlan({"a": yes, "b": yes}, 2, ["a", ("a", "b")]), seed=3)
+    table, both = frame.rr.crosstab("a", "b"), frame.rr.estimate(["a", "b"])
+    for target in ("population", "rows"):
+        a, b = (both[name].with_target(target) for name in "ab")
+        sides = np.array([[1, 1, 0, 0], [0, 0, 1, 1]]), np.array([[1, 0, 1, 0], [0, 1, 0, 1]])
+        shared = sides[0] @ table.with_target(target).covariance @ sides[1].T * (table.n / a.n)
+        expected = a.variance + b.variance - 2 * np.diag(shared)
+        assert np.allclose(expected, rr.difference(a, b, paired=table).std_error ** 2)
+    assert not np.allclose(shared, 0)
 
 
 TABLE = {  # epsilon: (d, a proportion divided, one column each, a cell divided, one pair each)
@@ -369,14 +335,6 @@ def test_variances_of_the_published_table(epsilon):
                                (tables["variance"], pair), (tables["divided"], cell)]:  # fmt: skip
             assert np.allclose(found, found.iloc[0])
             assert agrees(printed, found.iloc[0])
-        # The same by the variances that an estimate and a table print.
-        made = rr.KRR(range(4), epsilon=epsilon / d)
-        uniform = np.full((4, 4), 10**6)
-        table = rr.Crosstab.from_counts(uniform, {"a": made, "b": made})
-        assert agrees(cell, table.variance[0, 0] * table.n)
-        joint = rr.KRR(range(16), epsilon=epsilon)
-        whole = rr.estimate(rr.Tally.from_counts(uniform.ravel().tolist(), joint))
-        assert agrees(pair, whole.variance[0] * whole.n * len(tables))
 
 
 def test_variances_of_a_plan_are_those_of_its_estimates():
@@ -393,10 +351,10 @@ def test_variances_of_a_plan_are_those_of_its_estimates():
     alone = rr.estimate(rr.Tally.from_counts(counts, plan.mechanisms["a"]))
     assert alone.proportions[0] == pytest.approx(0.3)
     assert found.loc["a", "variance"] == pytest.approx(alone.variance[0] * alone.n, rel=1e-6)
-    made = plan.mechanisms["b"]
-    rate = 0.3 * made.prob + 0.7 * (1 - made.prob) / 2
-    one = rate * (1 - rate) / (made.prob - (1 - made.prob) / 2) ** 2
-    assert found.loc["b", "variance"] == pytest.approx(one / 0.75)
+    joint = plan.part_mechanisms[1]
+    uniform = rr.estimate(rr.Tally.from_counts([10**6] * 6, joint))
+    expected = uniform.variance[0] * uniform.n / 0.75
+    assert found.loc["a & b", "variance"] == pytest.approx(expected, rel=1e-6)
     divided = rr.KRR(["x", "y"], epsilon=1), rr.KRR([1, 2, 3], epsilon=1)
     table = rr.Crosstab.from_counts(np.full((2, 3), 10**6), dict(zip("ab", divided, strict=True)))
     assert found.loc["a & b", "divided"] == pytest.approx(table.variance[0, 0] * table.n, rel=1e-5)
@@ -417,9 +375,9 @@ def test_default_intervals_of_a_plan_cover():
     held = {"a": np.array(["x", "y"])[cell // 4], "b": 1 + cell % 4}
     held |= {"c": rng.choice(["u", "v", "w"], len(cell), p=third)}
     held |= {"world": np.repeat(np.arange(worlds), n), "weight": rng.choice([1.0, 3.0], len(cell))}
-    parts, chances = [["a"], ["a", "b"], ["b", "c"], ["c"]], [0.3, 0.4, 0.2, 0.1]
-    frame = reports(pd.DataFrame(held), rng, parts, categories, 2.0, chances)
-    whole = part_mechanism([Categories(categories[name]) for name in "ab"], 2.0)
+    parts = ["a", ("a", "b"), ("b", "c"), "c"]
+    plan = FramePlan(categories, 2.0, parts, chances=[0.3, 0.4, 0.2, 0.1])
+    frame, whole = rr.simulate(pd.DataFrame(held), plan, seed=5), plan.part_mechanisms[1]
     cases = [("a", None, joint.sum(axis=1)), ("b", None, joint.sum(axis=0)), ("c", None, third)]
     cases = [*cases, (["a", "b"], whole, joint.ravel())]
     for weights, least in ((None, 0.95), ("weight", 0.93)):
@@ -444,7 +402,9 @@ def test_the_test_of_independence_of_a_pair_keeps_its_level():
     held = {"a": rng.choice(["x", "y"], n * worlds, p=[0.1, 0.9])}
     held |= {"b": rng.choice([1, 2, 3], n * worlds, p=[0.1, 0.2, 0.7])}
     held |= {"c": "u", "world": np.repeat(np.arange(worlds), n)}
-    frame = reports(pd.DataFrame(held), rng, [["a", "b"], ["c"]], CATEGORIES, 2.0, [0.8, 0.2])
+    columns = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v"]}
+    plan = FramePlan(columns, 2.0, [("a", "b"), "c"], chances=[4, 1])
+    frame = rr.simulate(pd.DataFrame(held), plan, seed=6)
     p_values, apart = [], []
     for start in range(0, len(frame), n):
         table = frame.iloc[start : start + n].rr.crosstab("a", "b")

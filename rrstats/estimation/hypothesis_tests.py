@@ -1033,7 +1033,8 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
     """(k, k) covariance of the proportions of the first with those of the second."""
     k = first.k
     check_instance(table, "paired", Crosstab, "the crosstab of both columns")
-    if table.combined is not None or first.designed or second.designed:
+    pair = table.combined is not None and not table.combined.designed
+    if (table.combined is not None and not pair) or first.designed or second.designed:
         raise ArgumentValueError(
             "paired is for estimates and a crosstab without weights or a design; test a crosstab "
             "of both columns with rr.hypotheses.change"
@@ -1044,6 +1045,11 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
             f"both estimates ({first.n} and {second.n} reports), found the shape {table.shape} and "
             f"{table.n} people"
         )
+    if pair:  # of a plan: one noise for both columns
+        eye, ones = np.eye(k), np.ones((1, k))
+        joint = table.with_target(first.target).covariance
+        both = np.kron(eye, ones) @ joint @ np.kron(ones, eye).T
+        return np.asarray(both * (table.n**2 / (first.n * second.n)))
     if first.target == "rows" or table.n < 2:  # the noise of both columns is independent
         return np.zeros((k, k))
     one, other = (table.margin(name).proportions for name in table.names)
@@ -1400,8 +1406,8 @@ def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Di
         a design from ``estimate(..., by=)`` (see `Estimate.covariance_with`); for "rows" they are
         two sets of rows, and only the noise is random.
     paired : Crosstab, optional
-        If the same people gave both reports: the crosstab of the first with the second.  People who
-        gave only one of them may be in the estimates too.
+        If the same people gave both reports, apart or as a pair of a plan: the crosstab of the
+        first with the second.  People who gave only one of them may be in the estimates too.
 
     Returns
     -------

@@ -583,6 +583,7 @@ def read_rows(
         grouped = variable(reports, **made)
     check_aligned(values, weights, "weights")
     refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
+    refuse_reports(weights, "weights", "use weights from ordinary columns")
     y = numbers(values, "values", grouped.rows)
     if weights is None:
         return grouped, y, None, np.isnan(y)
