@@ -36,6 +36,7 @@ def lines(settings: Settings) -> Iterator[Line]:
     """Counting first, then regression of a survey, and of many rows in a fresh process."""
     yield from _crosstab(settings)
     yield from _groups(settings)
+    yield from _by_row(settings)
     yield from _survey(settings)
     rows = settings.fewer(LARGE, 10_000)
     seconds, peak = zip(
@@ -123,6 +124,35 @@ def _groups(settings: Settings) -> list[Line]:
     return side_by_side(
         f"shares of {GROUPS:,} groups, k = 4", "ms", times, {"groupby size": Target(0.5)}
     )
+
+
+def _by_row(settings: Settings) -> Iterator[Line]:
+    """Reports whose probability differs by row: a tenth as many channels as rows."""
+    rows = settings.fewer(LARGE, 10_000)
+    rng = np.random.default_rng(5)
+    probs = rng.choice(rng.uniform(0.3, 0.95, rows // 10), rows)
+    truth = np.array([0.4, 0.3, 0.2, 0.1])
+    frame = pd.DataFrame({"answer": rng.choice(WORDS, rows, p=truth), "prob": probs})
+    released = frame.rr.privatize("answer", WORDS, prob="prob")
+
+    def check_release(found: Any) -> None:
+        far = abs((found["answer"] == frame["answer"]).mean() - probs.mean())
+        stop_unless(far < STANDARD_ERRORS / rows**0.5, "privatize by row", "the law is another")
+
+    def check_estimate(found: Any) -> None:
+        far = np.abs(found.proportions - truth) > STANDARD_ERRORS * found.std_error
+        stop_unless(not far.any(), "estimate by row", "the proportions are wrong")
+
+    for name, run, check in (
+        (
+            "privatize",
+            lambda: frame.rr.privatize("answer", WORDS, prob="prob"),
+            check_release,
+        ),
+        ("estimate", lambda: released.rr.estimate("answer"), check_estimate),
+    ):
+        times = take_turns([Way(name, run, check, 1.0)], settings.rounds)
+        yield Line(f"{name}, {rows // 10:,} channels", "s", times[name], target=at_most(1))
 
 
 def _people(rows: int, covariates: int) -> tuple[Any, Any, Any, Any]:
