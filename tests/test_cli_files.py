@@ -289,13 +289,9 @@ BAD = [
     (PRIVATIZE + "answer --prob 0.5 --epsilon 1", 2, "not allowed with argument --prob"),
     (PRIVATIZE + "answer --prob 0.5 --prob 0.5", 2, "--prob must be given once"),
     (PRIVATIZE + "answer --categories a,b --prob 75", 2, "write 0.75 for 75%"),
-    (PRIVATIZE + "answer --categories a,a --prob .5", 2, "distinct"),
     (PRIVATIZE + "answer --categories a,,b --prob .5", 2, "--with-missing"),
     (PRIVATIZE + "answer --categories '\"a,b' --prob .5", 2, "quoted as in CSV"),
-    (PRIVATIZE + "answer --categories a,b,c --epsilon 0", 2, "epsilon must be at least"),
-    (PRIVATIZE + "visits --categories a,b --prob .5", 2, "'a' is not a value of column 'visits'"),
     (PRIVATIZE + "visits --categories 1,300 --prob .5", 2, "which has the type int8"),
-    (PRIVATIZE + "anwser --categories a,b --prob .5", 2, "did you mean 'answer'"),
     (f"privatize in.parquet x/o.parquet {ALL}", 1, "x"),
     (f"privatize in.xlsx out.xlsx {ALL}", 2, "in.xlsx"),
     (f"privatize bad.parquet out.parquet {ALL}", 1, "bad.parquet"),
@@ -404,24 +400,6 @@ def test_estimate_as_csv_has_all_columns(out, capsys):
     assert [*WORDS, "True", "False"] == [row["category"] for row in rows]
     for name in expected.columns[1:]:
         assert expected[name].tolist() == [float(row[name]) for row in rows[:3]]
-
-
-def test_estimate_takes_the_mechanism_of_a_file_that_says_nothing(folder, capsys):
-    """Reports of other programs are estimated with categories and prob, cast to their type."""
-    pd.DataFrame({"n": [1, 1, 1, 2]}).to_parquet("other.parquet")
-    Path("other.csv").write_text("n\n1\n1\n1\n2\n")
-    for file in ("other.parquet", "other.csv"):
-        options = ["--column", "n", "--categories", "1,2", "--prob", "0.75", "--format", "csv"]
-        first, second = csv.DictReader(io.StringIO(done(capsys, "estimate", file, *options)))
-        assert (1.0, 0.0) == (float(first["proportion"]), float(second["proportion"]))
-
-
-def test_estimate_refuses_contradictions(out, capsys):
-    """An argument that does not fit what the file says is refused; one that fits is taken."""
-    fewer = [*A, "--categories", "never,often", "--prob", "0.75"]
-    for options in ([*ANSWER[:-1], "0.8"], fewer):
-        assert 2 == refused(capsys, "estimate", out, *options)[0]
-    assert done(capsys, "estimate", out, *A) == done(capsys, "estimate", out, *ANSWER)
 
 
 def test_estimate_warns_of_true_answers(folder, capsys):

@@ -25,7 +25,6 @@ NO_YES = ["no", "yes"]
 DICE = rr.KRR(NO_YES, 0.75)
 WARNER = rr.surveys.warner([0, 1], 0.7, yes=1)
 FORCED = rr.surveys.forced_response([0, 1], 2 / 3, [1 / 6, 1 / 6])
-LIES = rr.surveys.stochastic_lie_detector([0, 1], [1 / 6, 5 / 6], yes=1)
 
 INVERSE = {
     logit: lambda eta: 1 / (1 + np.exp(-eta)),
@@ -563,28 +562,6 @@ def test_a_test_of_fit_with_a_profile_for_each_person_has_no_p_value():
     assert f"Pearson: chi2({coarse.df}) = {coarse.pearson:.2f}" in repr(coarse)
 
 
-def test_tests_read_as_sentences():
-    """A test says its numbers and what the reports say of the null."""
-    frame = world(n=400)
-    large, small = (
-        logit(frame["answer"], frame[columns], mechanism=DICE, intercept=True)
-        for columns in (["age", "club"], ["club"])
-    )
-    for test, null in (
-        (large.compare(small), "The smaller model"),
-        (large.wald_test("age"), "A coefficient of 0"),
-        (large.wald_test(["age", "club"]), "Equality of 2 coefficients with 0"),
-        (large.wald_test([[0, 1, 0], [0, 1, 1]]), "The given linear hypothesis"),
-    ):
-        assert 400 == test.n
-        assert test.interpret().startswith(f"{null} is rejected (p ")
-    assert large.zvalues["age"] ** 2 == pytest.approx(large.wald_test("age").statistic)
-    assert large.pvalues["age"] == pytest.approx(large.wald_test("age").p_value)
-    age = next(line for line in large.interpret().splitlines() if line.startswith("age: "))
-    low, high = large.conf_int().loc["age"]
-    assert f"{large.params['age']:.4f}, 95% interval {low:.4f} to {high:.4f}" in age
-
-
 @pytest.mark.parametrize(
     "ask", ["conf_int", "predict", "prevalence", "marginal_effects", "summary", "interpret"]
 )
@@ -614,16 +591,6 @@ def test_predictions_stand_beside_their_profiles():
     assert list("abcabc") == told["category"].tolist()
     assert [0, 0, 0, 1, 1, 1] == told.index.tolist()
     assert [1, 1] == pytest.approx(told.groupby("profile_low")["prevalence"].sum().tolist())
-
-
-def test_the_summary_says_what_was_fitted():
-    """The table names the outcome, every covariate, the kind of errors and what is missing."""
-    frame = world(n=200)
-    text = logit(frame["answer"], frame[["age"]], mechanism=DICE, vcov="opg").summary()
-    text = str(text)
-    for word in ("'answer' being 'yes'", "age", "opg", "200", "No intercept"):
-        assert word in text
-    assert "No intercept" not in str(logit(frame["answer"], mechanism=DICE).summary())
 
 
 # -- arguments ---------------------------------------------------------------------------------

@@ -342,20 +342,6 @@ def test_the_page_says_how_to_estimate_without_rrstats():
     assert est.proportions[0] == pytest.approx(by_hand, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "options", "error"),
-    [
-        ([[]], {}, rr.errors.ArgumentValueError),
-        ([[record()]], {"format": "pdf"}, rr.errors.ArgumentValueError),
-        ([[record()]], {"made": 2026}, rr.errors.ArgumentTypeError),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, options, error):
-    """Nothing to describe, another format, and a date of another type."""
-    with pytest.raises(error):
-        statement(*arguments, **options)
-
-
 # -- written safely ------------------------------------------------------------------------
 
 

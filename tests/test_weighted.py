@@ -423,27 +423,6 @@ def test_a_ratio_has_the_linearized_variance():
     assert ratio.high - ratio.low > 1.99 * 2.145 * ratio.std_error
 
 
-def test_equal_weights_leave_ratios_and_means_as_they_are():
-    """With weights of 1 and no clusters they are those of `Estimate`, but for t quantiles."""
-    reports, _, _ = answered()
-    plain = rr.estimate(reports, SILENT_TOO)
-    found = rr.estimate(reports, SILENT_TOO, weights=np.ones(300))
-    values = {"no": 0, "yes": 1, None: 2.5}
-    pairs = [
-        (plain.among(["yes", "no"]), found.among(["yes", "no"])),
-        (plain.mean(values), found.mean(values)),
-    ]
-    for one, other in pairs:
-        assert np.allclose(one.std_error, other.std_error, rtol=1e-9)
-        for name in ("low", "high"):
-            assert np.allclose(getattr(one, name), getattr(other, name), atol=1.5e-3)
-    frames = pairs[0]
-    assert list(frames[0].columns) == list(frames[1].columns)
-    assert np.allclose(frames[0]["proportion"], frames[1]["proportion"], rtol=1e-12)
-    assert ["yes", "no"] == frames[1]["category"].tolist()
-    assert ["no", "yes"] == found.among(level=0.5)["category"].tolist()
-
-
 def test_ratios_and_means_say_what_they_cannot():
     """Unknown categories, nobody, too few clusters and words that are no numbers."""
     reports, weights, _ = answered(40)
