@@ -95,6 +95,11 @@ def test_no_serialization_of_reports_holds_an_answer(name):
         )
         for form, content in serialized(released).items():
             assert MARK.encode() not in content, form
+    plan = rr.FramePlan(
+        {"answer": CATEGORIES, "age": [1, 2]}, 1, ["answer", ("answer", "age"), "age"]
+    )
+    for form, content in serialized(frame.rr.privatize(plan, unknown="uniform")).items():
+        assert MARK.encode() not in content, form
 
 
 @pytest.mark.parametrize("name", [name for name in COLUMNS if name != "slice"])
@@ -139,6 +144,7 @@ def _raw_with_a_claim():
 
 
 NUMBERS = FRAME["n"].to_numpy()
+PLAN = rr.FramePlan({"x": CATEGORIES}, 1, ["x"])
 FAILING = {
     "unknown": lambda: rr.privatize(WORDS, CATEGORIES, 0.75, unknown="raise"),
     "unknown category": lambda: rr.privatize(
@@ -179,6 +185,12 @@ FAILING = {
     },
     "mapping from answers": lambda: FRAME.rr.privatize(dict.fromkeys(WORDS, rr.KRR([1, 2], 0.75))),
     "group of answers": lambda: FRAME.rr.privatize("x", CATEGORIES, 0.75, group=tuple(WORDS)),
+    "plan, unknown": lambda: FRAME.rr.privatize(PLAN, unknown="raise"),
+    "plan, kind": lambda: FRAME.rr.privatize(rr.FramePlan({"n": CATEGORIES}, 1, ["n"])),
+    "plan, no column": lambda: FRAME.rr.privatize(rr.FramePlan({"y": CATEGORIES}, 1, ["y"])),
+    "plan, parts of answers": lambda: rr.FramePlan({"x": CATEGORIES}, 1, WORDS),
+    "plan, columns of answers": lambda: rr.FramePlan(dict.fromkeys(WORDS, (0, 1)), 1, ["x"]),
+    "plan, list of answers": lambda: rr.privatize(WORDS, PLAN),
     "simulate": lambda: rr.simulate(WORDS, CATEGORIES, 0.75, seed=0.5),
 }
 
