@@ -488,7 +488,7 @@ class DaskAccessor:
         counts for every distinct value of a person; rows with the same id and value have the same
         noise; the key reveals nearly every answer.  See `rrstats.new_key`.
         """
-        check_lazy(key, id, "dask.privatize_parquet(ddf, path, plan)")
+        check_lazy(key, id, "dask.privatize_parquet(ddf, path, plan)", column)
         made = column_mechanisms(column, categories, prob, epsilon)
         one = _Keyed(made, {"key": key, "id": id, **options})
         meta = one(self._data._meta)

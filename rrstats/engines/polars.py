@@ -330,7 +330,7 @@ class LazyNamespace(_Counting):
         counts for every distinct value of a person; rows of one person have dependent noise; the
         key reveals nearly every answer.
         """
-        check_lazy(key, id, "polars.sink_privatized(lf, path, ...)")
+        check_lazy(key, id, "polars.sink_privatized(lf, path, ...)", column)
         plan = column_mechanisms(column, categories, prob, epsilon)
         wanted = wanted_columns(plan, unknown, missing)
         schema = careful(self._data.collect_schema)

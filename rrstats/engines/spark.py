@@ -539,7 +539,7 @@ def privatize(
     column are refused.
     """
     check_instance(df, "df", DataFrame, "a Spark DataFrame")
-    check_lazy(key, id, "spark.privatize_parquet(df, dst, ...)")
+    check_lazy(key, id, "spark.privatize_parquet(df, dst, ...)", columns)
     wanted = wanted_columns(columns, unknown, missing)
     refuse_by(df, wanted)
     _, task, schema = prepare(df, wanted, {}, again, key=check_key(key), id=id)

@@ -281,6 +281,12 @@ def variable(
     record = record_of(values)
     plan = None if record is None else record.plan
     called = getattr(values, "name", None) if name is None else name
+    if plan is not None and made.domain.missing_code is not None:
+        raise MetadataError(
+            f"column {called!r} of a plan has a missing value among its categories, like the rows "
+            "that were not asked; save the frame (df.rr.to_parquet) and use "
+            "rr.files.estimate_file, which reads the public column, or declare a word for no answer"
+        )
     held = column.rows, column.cells, reader
     found = Variable(called, made.categories, *held, made, times=times, plan=plan)
     if group is None and made.groups is None:

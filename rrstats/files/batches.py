@@ -38,7 +38,7 @@ from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.mechanisms.serialization import ColumnRecord
 from rrstats.privatization.column import ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame import warn_of
-from rrstats.privatization.frame_plan import FrameRelease
+from rrstats.privatization.frame_plan import FramePlan, FrameRelease
 from rrstats.randomness.sources import BLOCK_ROWS, Unpicklable
 
 Result = TypeVar("Result")
@@ -432,13 +432,15 @@ def anew(error: Exception, what: str) -> RRStatsError:
     )
 
 
-def check_lazy(key: Any, id: Any, sink: str) -> None:
+def check_lazy(key: Any, id: Any, sink: str, columns: Any) -> None:
     """Raise ArgumentTypeError unless a lazy result is the same whenever it is computed."""
-    if key is None or id is None:
+    planned = isinstance(columns, FramePlan)
+    if planned or key is None or id is None:
+        keyed = ", or give key= (rr.new_key()) and id= for keyed reports"
         raise ArgumentTypeError(
             "a lazy frame is computed again each time it is used, and each time would be another "
-            f"release of the same answers; write it once with rrstats.engines.{sink}, or give "
-            "key= (rr.new_key()) and id= for keyed reports"
+            f"release of the same answers; write it once with rrstats.engines.{sink}"
+            f"{'; the coin of a plan cannot be keyed' if planned else keyed}"
         )
 
 

@@ -86,7 +86,7 @@ def estimate_file(
     column : str or iterable of str, optional
         One name, several names, or None for all columns that the given document describes, or
         without a document all that the file describes.
-    mechanism : Mechanism, ColumnRecord, list of ColumnRecord, dict or path, optional
+    mechanism : Mechanism, FramePlan, ColumnRecord, list of ColumnRecord, dict or path, optional
         The mechanism of one column, or a document as for `tally_file`, such as the
         ``.rrstats.json`` of a CSV file; by default the record in the file.
     target : {"population", "rows"}

@@ -1,7 +1,8 @@
 """Plans: files with the design of each column; and category words with types.
 
-A plan is the document of `mechanisms.serialization`, as JSON or TOML.  A plan written by hand may
-hold plain category words and ``epsilon`` instead of ``prob``, and may omit the policies:
+A plan is the document of `mechanisms.serialization`, as JSON or TOML, or that of a `FramePlan`.  A
+plan written by hand may hold plain category words and ``epsilon`` instead of ``prob``, and may omit
+the policies:
 
     v = 1
 
@@ -113,10 +114,10 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
 
 
 def is_document(given: object) -> bool:
-    """True for a ColumnRecord, a list of them, a document or a path: see `read_document`."""
+    """True for records, a FramePlan, a document or a path: see `read_document`."""
     if isinstance(given, list):
         return bool(given) and all(isinstance(item, ColumnRecord) for item in given)
-    return isinstance(given, ColumnRecord | Mapping | str | os.PathLike)
+    return isinstance(given, ColumnRecord | FramePlan | Mapping | str | os.PathLike)
 
 
 def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
@@ -136,13 +137,14 @@ def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> li
 def read_document(given: Any) -> list[ColumnRecord]:
     """Read how reports were made, from a document in any form.
 
-    given : a ColumnRecord, a list of them, a document (a dict), or a .json or .toml path.
+    given : a ColumnRecord, a list of them, a FramePlan, a document (a dict), or a .json or .toml
+        path.
     Raises the errors of `read_plan`.
     """
     if isinstance(given, ColumnRecord | list):
         return [given] if isinstance(given, ColumnRecord) else given
-    if isinstance(given, Mapping):
-        return _described(given)
+    if isinstance(given, Mapping | FramePlan):
+        return _described(given.to_dict() if isinstance(given, FramePlan) else given)
     with _reading(given):
         return _described(_parsed(Path(given)))
 

@@ -156,9 +156,9 @@ def privatize_file(
     source, target : path
         Paths of the same format: Parquet (.parquet, .pq, or a directory of such files),
         Arrow IPC (.feather, .arrow, .ipc), CSV and TSV (also .gz).
-    columns : mapping, list of ColumnRecord, dict or path
-        A mapping from column to mechanism; or a plan: a list of records, a document, or the path
-        of a .json or .toml file.
+    columns : mapping, FramePlan, list of ColumnRecord, dict or path
+        A mapping from column to mechanism; or a plan: a `FramePlan`, a list of records, a document,
+        or the path of a .json or .toml file.  The public column of a `FramePlan` comes last.
     unknown, missing : str
         As for `rrstats.privatize`, for all columns; with a plan, the plan sets them.
     again : bool
