@@ -149,9 +149,7 @@ def design(
     ratio = prob * (domain.k - 1) / (1 - prob)
     if question == "mean":
         number = category_numbers(scores, domain.labels, "scores")
-        weights = prior
-        if not (isinstance(prior, str) and prior == WORST):
-            weights = _prior(prior, domain)
+        weights = _prior(prior, domain)
         if number.min() < number.max():
             return _for_mean(domain, asked, ratio, number, prior=weights)
         raise ArgumentValueError("scores must differ, found one number for all categories")
@@ -169,7 +167,9 @@ def design(
     )
 
 
-def _prior(prior: Any, domain: Categories) -> Floats:
+def _prior(prior: Any, domain: Categories) -> Any:
+    if isinstance(prior, str):
+        return check_one_of(prior, "prior", [WORST])
     if prior is None:
         return np.full(domain.k, 1 / domain.k)
     if isinstance(prior, Mapping):
