@@ -293,12 +293,9 @@ BAD = [
     (PRIVATIZE + "answer --categories '\"a,b' --prob .5", 2, "quoted as in CSV"),
     (PRIVATIZE + "visits --categories 1,300 --prob .5", 2, "which has the type int8"),
     (f"privatize in.parquet x/o.parquet {ALL}", 1, "x"),
-    (f"privatize in.xlsx out.xlsx {ALL}", 2, "in.xlsx"),
     (f"privatize bad.parquet out.parquet {ALL}", 1, "bad.parquet"),
     (f"privatize in.csv o.csv {ALL} --with-missing --missing keep", 2, "contradicts the cat"),
-    ("privatize in.parquet o.parquet --plan none.toml", 1, "none.toml"),
     ("privatize in.parquet o.parquet --plan bad.toml", 2, "bad.toml"),
-    (f"privatize '' o.parquet {ALL}", 2, "the name of a file"),
     ("estimate in.parquet", 2, "does not say"),
     (
         "estimate in.parquet --column smoker --categories true,false --prob .75 --level 95",

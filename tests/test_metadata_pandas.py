@@ -8,7 +8,6 @@ import io
 import itertools
 import pickle
 
-import numpy as np
 import pandas as pd
 import pytest
 from catalogue import EXAMPLES
@@ -19,7 +18,6 @@ from rrstats import metadata
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
-    ImplausibleReportsWarning,
     MetadataError,
 )
 from rrstats.mechanisms.epsilon import total_epsilon
@@ -226,15 +224,6 @@ def test_unfit(name):
         other.rr.estimate("answer")
 
 
-def test_unnoticed():
-    """What no type shows is a limit: a default is no evidence.  Only wild reports are noticed."""
-    raw = released().assign(answer=ANSWERS["answer"])
-    assert raw.rr.mechanisms["answer"] == YES_NO
-    mapped = released().replace({"yes": "no"})
-    with pytest.warns(ImplausibleReportsWarning, match="check that these answers were privatized"):
-        mapped.rr.estimate("answer")
-
-
 RESHAPED = {
     "value_counts": lambda f: f["answer"].value_counts().to_frame(),
     "crosstab": lambda f: pd.crosstab(f["answer"], f["region"]),
@@ -392,15 +381,6 @@ def test_names_that_do_not_help():
     twice = pd.concat([other, other[["reply"]]], axis=1)
     with pytest.raises(ArgumentValueError, match="'reply' is there 2 times"):
         carry(twice, frame, names={"answer": "reply"})
-
-
-def test_fingerprints_are_carried():
-    """Of more than 100 categories the fingerprint is carried, and the mechanism still needed."""
-    m = rr.KRR(range(101), 0.75)
-    frame = pd.DataFrame({"town": np.arange(101)}).rr.privatize("town", m, rng=Counting(1))
-    carried = carry(pd.DataFrame(frame), frame)
-    assert frame.attrs == carried.attrs
-    assert m == carried.rr.tally("town", m).mechanism
 
 
 def test_a_source_that_says_nothing_of_a_column_speaks_against_a_claim():

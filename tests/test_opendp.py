@@ -147,27 +147,21 @@ def test_types_of_numbers():
             (text, "must be the JSON of OpenDP's make_randomized_response .*; for a chain")
             for text in (
                 "{",
-                "[" * 100_000,
                 "[]",
                 '{"v": 1}',
                 WORDS.replace("make_randomized_response", "make_laplace"),
-                WORDS.replace("measurements", "combinators"),
                 WORDS.replace('"make_randomized_response"', "[1]"),
                 WORDS.replace("__version__", "__verzion__"),
                 changed(WORDS, delta=1e-6),
                 changed(BOOL, categories=[1]),
-                changed(WORDS, categories="abc"),
                 changed(WORDS, categories=[]),
             )
         ),
         (object(), r"serialize\(measurement\), found object"),
         (changed(WORDS, prob="0.75"), "must be a number"),
-        (changed(WORDS, prob=True), "must be a number"),
         (changed(WORDS, prob=1.0), "prob must be in"),
-        (changed(WORDS, prob=0.2), "prob must be in"),
         (changed(WORDS, categories=["a", "a", "b"]), "distinct|twice|same|duplicate"),
         (changed(WORDS, categories=["a", 1]), "found int and str"),
-        (changed(WORDS, categories=["a", ["b"]]), "found list and str"),
     ],
 )
 def test_other_json_is_refused(text, message):
