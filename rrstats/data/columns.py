@@ -29,7 +29,7 @@ import difflib
 import enum
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from itertools import repeat
 from numbers import Number
 from operator import itemgetter
@@ -480,15 +480,6 @@ class ArrowBuilder:
     finish: Callable[[Any], Any]
     parts: dict[int, Any] = field(default_factory=dict)
 
-    @cached_property
-    def numbers(self) -> NDArray[Any] | None:
-        """The categories as numbers, or their places in a dictionary; None for other types."""
-        import pyarrow as pa
-
-        held = getattr(self.table, "indices", self.table)
-        whole = pa.types.is_integer(held.type) and not held.null_count
-        return held.to_numpy() if whole else None
-
     def write(self, rows: slice, codes: Codes, missing: Places | None) -> None:
         """Write the reports of some rows, as `NumpyBuilder.write`."""
         there = None
@@ -511,11 +502,13 @@ class ArrowBuilder:
         import pyarrow.compute as pc
 
         bits = None if there is None else pa.py_buffer(np.packbits(there, bitorder="little"))
-        cells = codes if self.numbers is None else self.numbers[codes]
+        held = getattr(self.table, "indices", self.table)  # numbers, or places in a dictionary
+        plain = pa.types.is_integer(held.type) and not held.null_count
+        cells = held.to_numpy()[codes] if plain else codes
         # Much faster than an array of pyarrow with a mask.
-        held = [bits, pa.py_buffer(np.ascontiguousarray(cells))]
-        made = pa.Array.from_buffers(pa.from_numpy_dtype(cells.dtype), len(cells), held)
-        if self.numbers is None:
+        buffers = [bits, pa.py_buffer(np.ascontiguousarray(cells))]
+        made = pa.Array.from_buffers(pa.from_numpy_dtype(cells.dtype), len(cells), buffers)
+        if not plain:
             made = pc.take(self.table, made, boundscheck=False)
         elif pa.types.is_dictionary(kind := self.table.type):
             words, order = self.table.dictionary, kind.ordered

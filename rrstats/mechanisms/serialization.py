@@ -572,7 +572,7 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
         raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
     records = [ColumnRecord.from_dict(item) for item in said["columns"]]
     names = [record.name for record in records]
-    if said["v"] < _version(records):
+    if said["v"] == 1 and any(record.plan or record.by_row for record in records):
         raise MetadataError("plan and by_row of a column need version 2 of the rrstats document")
     for place, name in enumerate(names):
         if name in names[:place]:
@@ -627,13 +627,9 @@ def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
     -------
     dict
     """
-    records = list(records)
-    return {"v": _version(records), "columns": [record.to_dict() for record in records]}
-
-
-def _version(records: Iterable[ColumnRecord]) -> int:
-    """The version of the document that these records need."""
-    return 2 if any(record.plan or record.by_row for record in records) else 1
+    columns = [record.to_dict() for record in records]
+    new = any("plan" in column or "by_row" in column for column in columns)
+    return {"v": 2 if new else 1, "columns": columns}
 
 
 def record_columns(
