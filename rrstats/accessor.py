@@ -18,7 +18,7 @@ import pandas as pd
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, MetadataError
 from rrstats.estimation.analysis_columns import (
-    as_pairs,
+    pair_column,
     row_rates,
     sample_column,
     variable,
@@ -347,15 +347,14 @@ class FrameAccessor:
         """Means or quantiles of columns; made : the mechanism of ``by``, its prob and group."""
         names, (mechanism, prob, group) = by if isinstance(by, list) else [by], made
         mechanism, data, rates = self._mechanisms_of(mechanism), self._data, (prob, None)
+        pair = None
         if len(names) == 1:
             group = sample_column(data.attrs, names[0], group)
             rates = row_rates(data, names[0], prob)
-        elif mechanism is None:  # the reports of a plan's pair are tuples
-            pairs = as_pairs(variables(data, names, group=group, pairs=True))
-            if pairs[0].pair is not None:
-                mechanism, data = pairs[0].pair[1], data.dropna(subset=names)  # that were asked
+        elif mechanism is None:
+            pair = pair_column(variables(data, names, group=group, pairs=True))
         labels = None if group is None else column_of(data, group)
-        reports = variable(reports_in(data, names), mechanism, *rates, group=labels)
+        reports = pair or variable(reports_in(data, names), mechanism, *rates, group=labels)
         given = None if weights is None else column_of(data, weights)
         return function(column_of(data, values), reports, weights=given, **options)
 

@@ -224,6 +224,33 @@ def test_engines_count_by_the_public_column(survey, engine):
     assert rr.crosstab(frame, "c", "region", mechanisms=alone).n == given["c"].n
 
 
+def test_a_missing_answer_may_be_a_category():
+    """The public column, not the missing cell, says then whether a row was asked."""
+    plan = FramePlan(
+        {"a": ["x", "y"], "c": ["u", None]}, 2, ["a", ("a", "c"), "c"], chances=[2, 3, 4]
+    )
+    rng = np.random.default_rng(4)
+    truth = pd.DataFrame({"a": rng.choice(["x", "y"], 900), "c": rng.choice(["u", None], 900)})
+    frame = rr.simulate(truth.assign(pay=rng.normal(size=900)), plan, seed=4)
+    told = frame.loc[frame["rr_asked"].isin(["a & c", "c"])]
+    alone = rr.tally(told["c"].tolist(), plan.mechanisms["c"], group=told["rr_asked"])
+    found = rr.tally(frame, columns="c")
+    assert found.reported.tolist() == alone.reported.tolist()
+    assert (found.n, found.n_missing) == (len(told), 900 - len(told))
+    asked = frame.loc[frame["rr_asked"] == "a & c"]
+    table = frame.rr.crosstab("a", "c")
+    counts = [[((asked["a"] == a) & (asked["c"].isna() == gone)).sum() for gone in (False, True)]
+              for a in "xy"]  # fmt: skip
+    assert (counts, table.n_missing) == (table.counted.tolist(), 0)
+    assert np.allclose(frame.rr.means("pay", ["a", "c"]).proportions, table.proportions.ravel())
+    assert frame.rr.means("pay", "c").n == len(told)
+    with pytest.raises(rr.errors.ArgumentTypeError, match="give the frame, which says it in rr_as"):
+        rr.estimate(frame["c"])
+    columns = {name: frame[name].astype(object).where(frame[name].notna(), None).tolist()
+               for name in ("a", "c", "rr_asked")}  # fmt: skip
+    assert rr.tally(engine_frames.make("polars", columns), plan)["c"] == found
+
+
 def test_models_use_the_rows_that_were_asked(survey):
     """Means, tables and regressions with one column of a plan are those of its asked rows."""
     pytest.importorskip("formulaic")

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._checks import check_rows
 from rrstats._typing import Floats
 from rrstats.data.columns import (
     Encoded,
@@ -38,6 +39,7 @@ from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_co
 from rrstats.mechanisms.serialization import (
     ASKED,
     ColumnRecord,
+    asked_labels,
     find,
     marginal_mechanism,
     part_mechanism,
@@ -143,6 +145,7 @@ class Variable(ReportModel):
     times : (rows,) how many rows of the data each stands for; None where that is 1.
     plan : of the frame, as in its record: rows without a report were not asked.
     pair : the names of two columns that a plan asked together, and their joint mechanism.
+    asked : (rows,) where a plan asked for it, if a missing cell may be a report; else None.
     """
 
     name: Hashable
@@ -155,6 +158,7 @@ class Variable(ReportModel):
     times: NDArray[np.int64] | None = None
     plan: Mapping[str, Any] | None = None
     pair: tuple[tuple[Hashable, ...], KRR] | None = None
+    asked: NDArray[np.bool_] | None = None
 
     @property
     def private(self) -> bool:
@@ -168,7 +172,10 @@ class Variable(ReportModel):
 
     def read(self, part: slice) -> Encoded:
         """The reports of some rows, coded."""
-        return self.reader(self.cells[part])
+        encoded = self.reader(self.cells[part])
+        if self.asked is None:
+            return encoded
+        return Encoded.of(np.where(self.asked[part], encoded.codes, self.k + 1), self.k)
 
     def given(self, encoded: Encoded, part: slice) -> NDArray[Any]:
         """The reports among some rows, without what is unknown or missing, for the channel."""
@@ -281,18 +288,26 @@ def variable(
     record = record_of(values)
     plan = None if record is None else record.plan
     called = getattr(values, "name", None) if name is None else name
-    if plan is not None and made.domain.missing_code is not None:
-        raise MetadataError(
-            f"column {called!r} of a plan has a missing value among its categories, like the rows "
-            "that were not asked; save the frame (df.rr.to_parquet) and use "
-            "rr.files.estimate_file, which reads the public column, or declare a word for no answer"
-        )
     held = column.rows, column.cells, reader
     found = Variable(called, made.categories, *held, made, times=times, plan=plan)
-    if group is None and made.groups is None:
+    if record is not None and plan is not None and made.domain.missing_code is not None:
+        found = replace(found, asked=_asked(record, group, column.rows))
+    if made.groups is None and (group is None or plan is not None):
         return found
     samples = sample_codes(made, group, column.rows, values, absent=found.missing)
     return replace(found, samples=samples)
+
+
+def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
+    """(rows,) where a plan asked for a column of which a missing answer is a category."""
+    if group is None:
+        raise ArgumentTypeError(
+            f"a missing report of column {record.name!r} may be an answer or a row that its plan "
+            f"did not ask: give the frame, which says it in {record.plan and record.plan['asked']}"
+        )
+    labels, mine = ordinary(group), asked_labels(record)
+    check_rows(labels.rows, rows, "group", "label", "reports")
+    return np.array([*(one in mine for one in labels.categories), False])[labels.codes()]
 
 
 def _row_mechanism(values: Any, categories: Any, prob: Any, epsilon: Any) -> KRRByRow:
@@ -469,7 +484,7 @@ def variables(
         beside = sample_column(frame.attrs, name, group)
         if beside is not None and _by_row(made, len(column)) is None:
             sampled = mechanism_of(column, made, None, None).groups is not None
-            labels = column_of(frame, beside) if sampled else None
+            labels = column_of(frame, beside) if sampled or beside != group else None
         found.append(variable(column, made, name=name, group=labels, times=times))
     check_together(found, frame.columns, pairs=pairs)
     return found
@@ -477,10 +492,8 @@ def variables(
 
 def sample_column(attrs: Mapping[Any, Any], name: Hashable, group: Any) -> Any:
     """The column of the samples of rows: what is given, or the public column of a plan."""
-    record = find(attrs, name) if group is None and attrs else None
-    if record is None or record.plan is None or record.mechanism.get("type") != "Samples":
-        return group
-    return record.plan["asked"]
+    record = find(attrs, name) if attrs else None
+    return group if record is None or record.plan is None else record.plan["asked"]
 
 
 def check_together(
@@ -530,6 +543,19 @@ def as_pairs(columns: Sequence[Variable]) -> list[Variable]:
             alone = marginal_mechanism(domain, whole)
             found[column.name] = replace(column, mechanism=alone, samples=None, pair=pair)
     return list(found.values())
+
+
+def pair_column(columns: Sequence[Variable]) -> Variable | None:
+    """The answer that two columns of a plan hold together; None for others."""
+    one, *others = as_pairs(columns)
+    if one.pair is None:
+        return None
+    (other,), whole = others, one.pair[1]
+    first, second = one.codes(), other.codes()
+    there = (first < one.k) & (second < other.k)
+    codes = np.where(there, first * other.k + second, whole.k + 1)
+    held = None, whole.categories, one.rows, codes, partial(Encoded.of, k=whole.k)
+    return Variable(*held, mechanism=whole, plan=one.plan)
 
 
 def not_asked(columns: Iterable[Variable], rows: int) -> NDArray[np.bool_]:

@@ -337,6 +337,7 @@ def _outcome(request: ModelRequest, latent: bool) -> Variable:
     named = request.group
     if request.formula is not None:
         named = sample_column(values.attrs, values.name, named)
+    sampled = sampled or named != request.group  # of a plan
     group = request.column("group", named, rows) if sampled or not latent else None
     return variable(values, given, request.prob, epsilon=request.epsilon, group=group)
 
