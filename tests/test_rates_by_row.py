@@ -17,7 +17,6 @@ from rrstats.errors import (
     MetadataError,
     NotIdentifiableError,
 )
-from rrstats.estimation.analysis_columns import variable
 from rrstats.estimation.tally import WEIGHTINGS
 from rrstats.mechanisms.epsilon import epsilon_from_prob
 from rrstats.mechanisms.krr import KRRByRow
@@ -56,19 +55,6 @@ def test_ties_of_whole_words_go_on_with_the_next_digits_of_their_own_row():
     assert found.tolist() == [True, True, False, True, False, False, True, True, False, False]
 
 
-def test_words_of_a_block_do_not_depend_on_answers():
-    """The same addresses for all answers; the shift of a lie is drawn for every row."""
-    logs, m = [], rr.KRR(range(5), 0.5)
-    for answer in (0, 4):
-        source = Recorded(Counting(3))
-        m.randomize(
-            np.full(999, answer, dtype=m.domain.dtype), source, 0, np.linspace(0.2, 0.9, 999)
-        )
-        logs.append(source.addresses)
-    assert logs[0] == logs[1]
-    assert {one.stream for one in logs[0]} == {0, 1}
-
-
 @pytest.mark.parametrize("k", [2, 3, 1000])
 def test_the_epsilon_of_each_row_is_at_most_what_was_asked(k):
     """The exact epsilon of each row's double: not above the column, and at most 1e-9 below it."""
@@ -80,15 +66,6 @@ def test_the_epsilon_of_each_row_is_at_most_what_was_asked(k):
     assert (m.probs >= 1 / k).all()
     assert m.epsilon == max(m.epsilon, *exact) <= 36
     assert m.largest == rr.KRR(range(k), epsilon=36)
-
-
-def test_scores_of_rows_are_unbiased_and_those_of_their_mechanism():
-    """The scores of each row are those of a column of its k-RR."""
-    probs, reports = [0.4, 0.5, 0.9, 0.7], ["a", "c", None, "b"]
-    found = variable(reports, list("abc"), probs).scores()
-    for row, prob in enumerate(probs):
-        expected = variable(reports[row : row + 1], list("abc"), prob).scores()
-        np.testing.assert_allclose(found[row : row + 1], expected, rtol=1e-12)
 
 
 # -- the release -------------------------------------------------------------------------------
@@ -275,6 +252,9 @@ def test_equal_probabilities_give_the_estimate_of_their_mechanism(target, weight
     np.testing.assert_allclose(found.covariance, plain.covariance, rtol=1e-9, atol=1e-15)
     close = {"atol": 0.0015} if target == "rows" else {"rtol": 1e-9}
     np.testing.assert_allclose(found.interval(), plain.interval(), **close)
+    if target == "rows":  # half a report is 0.5 / (1000 * 0.55)
+        margin = found.proportions - found.interval().low
+        np.testing.assert_allclose(margin, 1.959964 * found.std_error + 0.5 / 550, rtol=1e-6)
     assert found.effective_n.round(6).tolist() == [1000] * 3
     assert found.interpret("c")[:20] == plain.interpret("c")[:20]
     assert repr(found).startswith("Estimate: target")
@@ -284,7 +264,7 @@ def test_groups_and_their_differences_are_those_of_separate_estimates():
     """by= on a released frame, a Difference of two, and missing reports counted."""
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"a": rng.choice(XYZ, 600), "p": rng.uniform(0.4, 0.9, 600)})
-    made = frame.assign(g=np.resize(["f", "m"], 600)).rr.privatize("a", XYZ, prob="p")
+    made = frame.assign(g=np.resize(["f", "m"], 600)).rr.simulate("a", XYZ, "p", seed=5)
     made.loc[:9, "a"] = None
     groups = made.rr.estimate("a", by="g")
     for name, mine in made.groupby("g"):
@@ -292,10 +272,35 @@ def test_groups_and_their_differences_are_those_of_separate_estimates():
         np.testing.assert_allclose(groups[name].covariance, alone.covariance)
         np.testing.assert_allclose(groups[name].interval(), alone.interval())
         assert (alone.n, alone.n_missing) == (295, 5)
+    for one in groups.values():  # no group counts for more than its reports
+        assert (one.effective_n <= 295).all()
+        assert (one.effective_n < 294).any()
     apart = rr.difference(groups["f"], groups["m"])
     expected = np.sqrt(groups["f"].variance + groups["m"].variance)
     np.testing.assert_allclose(apart.std_error, expected)
     assert len(groups.to_frame()) == 6
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_sums_give_the_variances_of_weighted_scores(weighting):
+    """The plain formulas, row by row; the rows' scores are those of their own k-RR."""
+    rng = np.random.default_rng(4)
+    probs, reports = rng.uniform(0.4, 0.9, 80), rng.choice([0, 0, 1, 2], 80).tolist()
+    scores = rr.estimators.debias_reports(reports, range(3), probs)
+    np.testing.assert_allclose(
+        scores[7], rr.estimators.debias_reports(reports[7:8], range(3), probs[7])[0]
+    )
+    w = np.ones(80) if weighting == "equal" else (1.5 * probs - 0.5) ** 2
+    w /= w.sum()
+    found = rr.estimate(reports, range(3), prob=probs, weighting=weighting)
+    mean = w @ scores
+    around = w[:, None] * (scores - mean)
+    noise = (w**2 * scores.T) @ scores - np.diag(w**2 @ scores)
+    drawn = (np.sum(w**2) - 1 / 80) * (np.diag(mean) - np.outer(mean, mean))
+    np.testing.assert_allclose(found.proportions, mean)
+    np.testing.assert_allclose(found.covariance, around.T @ around * 80 / 79, rtol=1e-9)
+    np.testing.assert_allclose(found.with_target("rows").covariance, noise + drawn, rtol=1e-9)
+    np.testing.assert_allclose(found.randomization_variance, np.diag(noise), rtol=1e-9)
 
 
 @pytest.mark.parametrize(("high", "ratio"), [(0.2, 1.02), (0.9, 4.33)])
