@@ -117,7 +117,11 @@ BAD = [
     (lambda f: f.rr.privatize("a", XYZ, prob="q"), ArgumentValueError, "column 'q' is not there"),
     (lambda f: f.rr.privatize("p", XYZ, prob="p"), ArgumentValueError, "must be a public column"),
     (lambda f: f.rr.privatize("a", XYZ, prob="p", epsilon=1.0), ArgumentTypeError, "found prob"),
-    (lambda f: f.rr.privatize("a", XYZ, prob=f["p"]), ArgumentTypeError, "prob must be a number"),
+    (
+        lambda f: f.rr.privatize("a", XYZ, prob=f["p"]),
+        ArgumentTypeError,
+        "name of a column of the frame",
+    ),
     (lambda f: f.rr.privatize("a", XYZ, prob="a"), ArgumentTypeError, "prob must be numbers"),
     (lambda f: f.rr.privatize("a", XY, prob="low"), ArgumentValueError, "1 of 4 rows .* 2 where"),
     (lambda f: f.rr.privatize("a", XY, epsilon="low"), ArgumentValueError, "1 of 4 rows .* 1 w"),
@@ -139,11 +143,23 @@ BAD = [
         NotIdentifiableError,
         "no inf",
     ),
-    (lambda f: rr.estimate(f["r"], XY, prob=f["p"], weighting="best"), ArgumentValueError, "one"),
     (
         lambda f: rr.estimate(f["r"], XY, prob=f["p"], weights=f["p"]),
         ArgumentValueError,
         "strata",
+    ),
+    (lambda f: rr.estimate(f["r"], XY, 0.7, weighting="best"), ArgumentValueError, "one of"),
+    (
+        lambda f: rr.estimate(
+            f["r"], {one: rr.KRR(XY, 0.7) for one in XY}, group=f["r"], weighting="precision"
+        ),
+        ArgumentTypeError,
+        "leave weighting out",
+    ),
+    (
+        lambda f: rr.estimate(f["r"], XY, prob=[0.7] * 4, target="rows").interval(method="wald"),
+        ArgumentValueError,
+        "method must be one of",
     ),
     (lambda f: rr.estimate(f["a"], XY, prob=f["p"][:3]), ArgumentValueError, "index"),
 ]

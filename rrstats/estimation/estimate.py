@@ -17,7 +17,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_bool, check_instance, check_level, check_one_of, check_proportions
+from rrstats._checks import (
+    check_bool,
+    check_instance,
+    check_left_out,
+    check_level,
+    check_one_of,
+    check_proportions,
+)
 from rrstats._display import label, percent_range
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, category_numbers
@@ -1124,7 +1131,8 @@ class EstimateByRow(Estimate):
     """
 
     tally: Any
-    by_row, is_multinomial, title = True, False, "Estimate"
+    by_row, is_multinomial, title, default_method = True, False, "Estimate", METHOD
+    empty_samples: Any = ()
 
     @cached_property
     def _sums(self) -> tuple[Any, ...]:
@@ -1221,7 +1229,8 @@ class EstimateByRow(Estimate):
         level = arrays.level_of_each(level, simultaneous, 1 if self.k == 2 else self.k)
         if np.isnan(self.proportions).any():
             return Interval(np.zeros(self.k), np.ones(self.k))
-        if target == "rows" and method is None:
+        if target == "rows":
+            check_one_of(method or METHOD, "method", [METHOD])
             return contrasts.cut_to_unit(self._rows_interval(level))
         return self._effective_interval(level, method or METHOD, self.binomial_rates)
 
@@ -1347,6 +1356,7 @@ def estimate(
     (array([0.78, 0.22]), array([0.0304, 0.0304]))
     """
     check_target(target)
+    check_one_of(weighting, "weighting", WEIGHTINGS)
     if mechanism is not None:
         if categories is not None:
             raise ArgumentTypeError("give categories or mechanism, found both")
@@ -1362,15 +1372,20 @@ def estimate(
     for name, counted in tallies.items():
         parts, alone = ({None: counted}, True) if names is None else (counted, False)
         each = {
-            by: _checked(_estimate_of(one, *settings), alone=alone) for by, one in parts.items()
+            by: _checked(_estimate_of(one, *settings, weighting=weighting), alone=alone)
+            for by, one in parts.items()
         }
         counts = sum(one.n + one.n_missing for one in each.values())
         found[name] = each[None] if names is None else GroupEstimates(names, each, rows - counts)
     return next(iter(found.values())) if single else Estimates(found)
 
 
-def _estimate_of(counted: Any, *settings: Any) -> Estimate:
-    return (EstimateByRow if isinstance(counted, RowSums) else Estimate)(counted, *settings)
+def _estimate_of(counted: Any, *settings: Any, weighting: str) -> Estimate:
+    if isinstance(counted, RowSums):
+        return EstimateByRow(counted, *settings)
+    if weighting != "equal" and counted.mechanism.groups is not None:
+        check_left_out("rows of several samples count the same", weighting=weighting)
+    return Estimate(counted, *settings)
 
 
 def _check_tally(counted: Tally, made: tuple[Any, Any, Any], said: list[Any]) -> None:

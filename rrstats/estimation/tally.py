@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_count, check_one_of
+from rrstats._checks import check_count
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, column_of
@@ -429,7 +429,7 @@ def _row_sums(column: Variable, mechanism: KRRByRow, rows: Rows, weighting: str)
             "out, or give a survey package the scores of rr.estimators.debias_reports"
         )
     k, labels = mechanism.k, [None] if rows.groups is None else rows.groups.labels
-    equal = check_one_of(weighting, "weighting", WEIGHTINGS) == "equal"
+    equal = weighting == "equal"
     sums, missing = np.zeros((10, len(labels) + 1, k)), np.zeros(len(labels) + 1, dtype=np.int64)
     unknown = silent = 0
     for part in blocks(column.rows):

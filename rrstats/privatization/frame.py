@@ -278,6 +278,9 @@ def _by_row(data: Any, categories: Any, prob: Any, epsilon: Any) -> tuple[Any, A
     given: dict[str, Any] = {"prob": prob, "epsilon": epsilon}
     framed = isinstance(data, pd.DataFrame) or is_table(data)
     chosen = {name for name, one in given.items() if (names_column if framed else is_by_row)(one)}
+    for name, one in given.items():
+        if framed and is_by_row(one):
+            check_instance(one, name, Number, "a number, or the name of a column of the frame")
     if not chosen:
         return categories, prob, epsilon
     labels = {name: given[name] for name in chosen}
