@@ -273,11 +273,7 @@ def test_a_date_column_takes_dates_and_datetimes():
         (pd.Series([1, 2]).astype("category"), ["1", "2"]),
         (pd.Series([True, False]), [1, 0]),
         (pd.Series(["1", "2"], dtype="string"), [1, 2]),
-        (pd.Series([1, 2], dtype="Int8"), ["1", "2"]),
-        (pd.Series([True], dtype="boolean"), ["1", "2"]),
-        (np.array(["1"], dtype="T"), [1, 2]),
         (np.array([b"1"]), ["1", "2"]),
-        (np.array([1], "m8[s]"), [1, 2]),
         (np.array(["1"]), [1, 2]),
         (np.array(["1"]), [b"1", b"2"]),
         (np.array(["2020"], "M8[D]"), ["2020", "2021"]),
@@ -294,18 +290,16 @@ def test_kinds_that_cannot_match_are_refused_from_the_dtypes_alone(answers, cate
 def test_kinds_of_arrow_that_cannot_match_are_refused():
     """The same for Arrow's types, as such and in pandas."""
     pa = pytest.importorskip("pyarrow")
-    words, pair = ["1", "2"], [True, False]
+    words = ["1", "2"]
     for answers, categories in (
         (pa.array([1, 2], pa.int8()), words),
         (pa.array([True]), [1, 0]),
         (pa.array(words), [1, 2]),
-        (pa.array(words, pa.large_string()), pair),
         (pa.array(words).dictionary_encode(), [1, 2]),
         (pa.array([b"1"]), words),
         (pa.array([1], pa.date32()), words),
         (pa.array([1], pa.timestamp("s")), CATEGORIES["instant"]),
         (pa.array([1], pa.timestamp("s", "UTC")), CATEGORIES["datetime"]),
-        (pa.array([1], pa.duration("s")), [1, 2]),
     ):
         for held in (answers, pd.Series(answers, dtype=pd.ArrowDtype(answers.type))):
             refused(ArgumentTypeError, "kind", rr.privatize, held, categories, 0.75)
@@ -346,13 +340,10 @@ def test_a_type_that_cannot_tell_categories_apart_is_refused(answers, categories
         {"a": 1},
         {"a", "b"},
         iter(["a"]),
-        range(3),
         pd.DataFrame({"a": ["a"]}),
         pd.MultiIndex.from_tuples([("a", 1)]),
         np.ma.array(["a", "b"], mask=[False, True]),
         object(),
-        list,
-        lambda: None,
     ],
     ids=lambda v: type(v).__name__,
 )

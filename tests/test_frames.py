@@ -4,6 +4,7 @@ import json
 import math
 
 import pytest
+from refusals import refused
 
 import rrstats as rr
 from rrstats.mechanisms import Chain
@@ -70,8 +71,7 @@ def test_two_columns_of_a_table_have_noise_of_their_own():
 )
 def test_what_a_table_cannot_do_is_said(call, words):
     """The errors are those of a pandas frame."""
-    with pytest.raises(rr.errors.RRStatsError, match=words):
-        call(table())
+    refused(rr.errors.RRStatsError, words, call, table())
 
 
 def test_a_table_remembers_what_was_made_before():
@@ -80,8 +80,7 @@ def test_a_table_remembers_what_was_made_before():
     both = rr.privatize(one, {"w": KRR})
     records = rr.metadata.read({"rrstats": json.loads(both.schema.metadata[b"rrstats"])})
     assert {"v", "w"} == {record.name for record in records}
-    with pytest.raises(rr.errors.MetadataError, match="holding reports already"):
-        rr.privatize(both, {"v": KRR})
+    refused(rr.errors.MetadataError, "holding reports already", rr.privatize, both, {"v": KRR})
     again = rr.privatize(both, {"v": KRR}, again=True)
     said = rr.metadata.read({"rrstats": json.loads(again.schema.metadata[b"rrstats"])})
     assert isinstance({r.name: r for r in said}["v"].resolve(), Chain)
@@ -94,5 +93,4 @@ def test_an_index_of_pandas_in_a_table_is_refused():
     with pytest.raises(rr.errors.ArgumentValueError, match="__index_level_0__"):
         rr.privatize(pa.Table.from_pandas(frame), {"v": KRR})
     frame.index.name = "V"
-    with pytest.raises(rr.errors.ArgumentValueError, match="the index is also named"):
-        frame.rr.privatize("v", KRR)
+    refused(rr.errors.ArgumentValueError, "the index is also named", frame.rr.privatize, "v", KRR)

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from scripted import Counting
 
 import rrstats as rr
@@ -101,13 +102,11 @@ def test_numpy_names_are_recorded():
 )
 def test_malformed_documents(document, message):
     """What cannot be read is refused wherever it would be used, never passed over."""
-    with pytest.raises(MetadataError, match=message):
-        metadata.read({"rrstats": document})
+    refused(MetadataError, message, metadata.read, {"rrstats": document})
     reports = pd.Series(["yes", "no"], name="answer")
     reports.attrs["rrstats"] = document
     for use in (lambda: rr.tally(reports, YES_NO), lambda: rr.privatize(reports, YES_NO)):
-        with pytest.raises(MetadataError, match=message):
-            use()
+        refused(MetadataError, message, use)
 
 
 def nested(levels):
@@ -168,8 +167,7 @@ def test_mechanisms_of_a_newer_version():
     document = document_of({"mechanism": {"type": "Kuk", "draws": 3}})
     (record,) = metadata.read({"rrstats": document})
     for use in (record.resolve, lambda: record.resolve(YES_NO), lambda: record.epsilon):
-        with pytest.raises(MetadataError, match="found 'Kuk'; a newer rrstats may know it"):
-            use()
+        refused(MetadataError, "found 'Kuk'; a newer rrstats may know it", use)
 
 
 @pytest.mark.parametrize(
@@ -191,8 +189,7 @@ def test_contradictions_raise(frame, given, words):
         lambda: frame["answer"].rr.estimate(given),
         lambda: rr.tally(frame["answer"], given),
     ):
-        with pytest.raises(MetadataError, match=f"contradicts the column.s record: {words}"):
-            use()
+        refused(MetadataError, f"contradicts the column.s record: {words}", use)
     same = frame.rr.estimate("answer", ["yes", "no"], 0.75).to_frame()
     pd.testing.assert_frame_equal(same, frame.rr.estimate("answer").to_frame())
 
@@ -208,8 +205,7 @@ def test_categories_without_a_json_form():
     with pytest.raises(MetadataError, match="epsilon is unknown"):  # not that of one column
         _ = out.rr.epsilon
     assert out.rr.tally("day", list(days), 0.75).n == 10
-    with pytest.raises(ArgumentTypeError, match="no record of their mechanism"):
-        out.rr.tally("day")
+    refused(ArgumentTypeError, "no record of their mechanism", out.rr.tally, "day")
 
 
 @pytest.mark.parametrize("name", [math.nan, pd.Timestamp("2020-01-01"), ("a", frozenset())])
@@ -234,16 +230,13 @@ def test_many_categories():
             rr.KRR([f"town {i}" for i in range(k, 0, -1)], 0.75),
             rr.KRR([pd.Timestamp(i) for i in range(k)], 0.75),
         ):
-            with pytest.raises(MetadataError, match="contradicts"):
-                out.rr.tally("town", other)
+            refused(MetadataError, "contradicts", out.rr.tally, "town", other)
         if k == 100:
             assert {"town": m} == out.rr.mechanisms
         else:
             assert "town 7" not in json.dumps(out.attrs)
-            with pytest.raises(MetadataError, match="only a fingerprint of them; give"):
-                out.rr.tally("town")
-            with pytest.raises(MetadataError, match="contradicts"):
-                out.rr.tally("town", YES_NO)
+            refused(MetadataError, "only a fingerprint of them; give", out.rr.tally, "town")
+            refused(MetadataError, "contradicts", out.rr.tally, "town", YES_NO)
 
 
 def test_again():
@@ -293,8 +286,7 @@ def test_a_table_whose_document_is_no_json_is_refused(text):
     """An Arrow table says so as a frame does."""
     pa = pytest.importorskip("pyarrow")
     table = pa.table({"q": ["a", "b"]}).replace_schema_metadata({b"rrstats": text})
-    with pytest.raises(MetadataError, match="not JSON"):
-        rr.privatize(table, {"q": rr.KRR(["a", "b"], 0.75)})
+    refused(MetadataError, "not JSON", rr.privatize, table, {"q": rr.KRR(["a", "b"], 0.75)})
 
 
 def test_long_categories_are_not_quoted():

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from catalogue import ASYMMETRIC
+from refusals import refused
 from subset_laws import reports
 
 import rrstats as rr
@@ -263,8 +264,7 @@ def test_how_it_is_shown():
 )
 def test_bad_questions(arguments, options, error, words):
     """Each argument out of its range is named, with the rule."""
-    with pytest.raises(error, match=words):
-        recommend(*arguments, **options)
+    refused(error, words, recommend, *arguments, **options)
 
 
 # -- what a few can do --------------------------------------------------------------------------
@@ -366,12 +366,10 @@ def test_poisoning_golden():
 )
 def test_bad_attacks(ask, error, words):
     """Each argument out of its range is named, with the rule."""
-    with pytest.raises(error, match=words):
-        ask(rr.KRR(["a", "b", "c"], 0.6))
+    refused(error, words, ask, rr.KRR(["a", "b", "c"], 0.6))
 
 
 def test_several_samples_are_asked_one_by_one():
     """What a report weighs depends on its sample, so a design of several samples is refused."""
     parts = {"dice": rr.KRR(["no", "yes"], 0.75), "cards": rr.KRR(["no", "yes"], 0.9)}
-    with pytest.raises(ArgumentValueError, match="have one sample"):
-        influence(rr.mechanisms.Samples(parts), 10)
+    refused(ArgumentValueError, "have one sample", influence, rr.mechanisms.Samples(parts), 10)
