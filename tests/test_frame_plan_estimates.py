@@ -194,9 +194,14 @@ def test_all_columns_and_groups(survey):
     assert (given.probabilities[survey["a"].isna()] == 0.5).all()
     with pytest.raises(rr.errors.ArgumentTypeError, match="of a plan give the frame"):
         rr.estimate(survey["a"])
-    wrong = survey.assign(rr_asked="c & b")
-    with pytest.raises(rr.errors.ArgumentValueError, match=f"found {found['a'].n} missing or unk"):
-        wrong.rr.estimate("a")
+    changed = [{"rr_asked": "c & b"}, {"rr_asked": None}, {"a": survey["a"].fillna("x")}]
+    for wrong in [*changed, {"a": survey["a"].where(survey["region"] == "n", None)}]:
+        with pytest.raises(
+            rr.errors.MetadataError, match="'a' of a plan has reports in other rows"
+        ):
+            survey.assign(**wrong).rr.estimate("a")
+        with pytest.raises(rr.errors.MetadataError, match="in other rows than were asked"):
+            survey.assign(**wrong).rr.crosstab("a", "b")
 
 
 @pytest.mark.parametrize("engine", engine_frames.ENGINES)

@@ -145,7 +145,7 @@ class Variable(ReportModel):
     times : (rows,) how many rows of the data each stands for; None where that is 1.
     plan : of the frame, as in its record: rows without a report were not asked.
     pair : the names of two columns that a plan asked together, and their joint mechanism.
-    asked : (rows,) where a plan asked for it, if a missing cell may be a report; else None.
+    asked : (rows,) where a plan asked for it, as its public column says; else None.
     """
 
     name: Hashable
@@ -171,11 +171,20 @@ class Variable(ReportModel):
         return not isinstance(self.mechanism, KRRByRow) and self.is_multinomial
 
     def read(self, part: slice) -> Encoded:
-        """The reports of some rows, coded."""
+        """The reports of some rows, coded; of a plan, where it asked for them."""
         encoded = self.reader(self.cells[part])
-        if self.asked is None:
+        if self.asked is None or self.mechanism is None:
             return encoded
-        return Encoded.of(np.where(self.asked[part], encoded.codes, self.k + 1), self.k)
+        asked, domain = self.asked[part], self.mechanism.domain
+        gone = encoded.codes == domain.absent_code
+        if not gone[~asked].all() or (domain.missing_code is None and gone[asked].any()):
+            raise MetadataError(
+                f"column {self.name!r} of a plan has reports in other rows than were asked for it, "
+                "as the public column says; use the columns as they were released (nothing filled)"
+            )
+        if domain.missing_code is None:
+            return encoded
+        return Encoded.of(np.where(asked, encoded.codes, domain.k + 1), domain.k)
 
     def given(self, encoded: Encoded, part: slice) -> NDArray[Any]:
         """The reports among some rows, without what is unknown or missing, for the channel."""
@@ -290,7 +299,8 @@ def variable(
     called = getattr(values, "name", None) if name is None else name
     held = column.rows, column.cells, reader
     found = Variable(called, made.categories, *held, made, times=times, plan=plan)
-    if record is not None and plan is not None and made.domain.missing_code is not None:
+    hides = made.domain.missing_code is not None  # what was not asked looks like a report
+    if record is not None and plan is not None and (hides or group is not None):
         found = replace(found, asked=_asked(record, group, column.rows))
     if made.groups is None and (group is None or plan is not None):
         return found
@@ -299,7 +309,7 @@ def variable(
 
 
 def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
-    """(rows,) where a plan asked for a column of which a missing answer is a category."""
+    """(rows,) where a plan asked for a column, from its public column."""
     if group is None:
         raise ArgumentTypeError(
             f"a missing report of column {record.name!r} may be an answer or a row that its plan "
