@@ -106,6 +106,8 @@ def test_a_file_is_what_pandas_releases(tmp_path, ending):
         part = next(receipt.target.rglob("z.parquet")) if not ending else receipt.target
         field = pq.read_schema(part).field("rr_asked")
         assert (pa.string(), False) == (field.type, field.nullable)
+        group = pq.read_metadata(part).row_group(0)
+        assert [True, False] == [group.column(place).is_stats_set for place in (0, 1)]
         assert metadata.read(expected.attrs) == metadata.read(back(receipt.target).attrs)
 
 

@@ -8,8 +8,9 @@ All classes take the same arguments, so text files also take some that only Arro
 Types, field ids, key-values and Parquet's codecs and dictionaries stay as they are in the source.
 Everything else is written with pyarrow's defaults, so that it reveals nothing about the true
 answers: statistics, other encodings, page indexes, Bloom filters and sorting information are not
-copied.  Row groups have a constant number of rows, which does not depend on those of the source,
-but on the declared types, the number of rows and the width of the public columns.
+copied, and private columns have no statistics.  Row groups have a constant number of rows, which
+does not depend on those of the source, but on the declared types, the number of rows and the width
+of the public columns.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ class ParquetFile(ArrowFile):
             self._codecs = {c.path_in_schema: c.compression.lower() for c in chunks}
             self._dictionaries = {c.path_in_schema for c in chunks if c.has_dictionary_page}
         self.rows, self.names = footer.num_rows, self.schema.names
+        self._leaves = [leaf.path for leaf in leaves]
         self._old_timestamps = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
         extra = footer.metadata or {}
         self._stores_schema = ARROW_SCHEMA in extra
@@ -196,6 +198,8 @@ class ParquetFile(ArrowFile):
             store_schema=self._stores_schema,
             compression=codecs or "snappy",
             use_dictionary=sorted(dictionaries),
+            # Noise makes limits of reports useless, and they take up to half the time to write.
+            write_statistics=[path for path in self._leaves if path not in changed],
             use_deprecated_int96_timestamps=bool(self._old_timestamps),
             use_compliant_nested_type=False,  # nested fields keep their names
         ) as writer:
