@@ -121,9 +121,9 @@ class FrameAccessor:
 
         Parameters
         ----------
-        columns : hashable, list of hashables, or mapping
+        columns : hashable, list of hashables, mapping, or FramePlan
             One column name or a list of names, all with the same design; or a mapping from
-            column name to mechanism.
+            column name to mechanism; or a `FramePlan`, one epsilon for all its columns.
         categories, prob, epsilon
             The design: categories with prob = P(report = truth) or epsilon, or a mechanism.  Where
             prob or epsilon differs by row it is the name of a public column.
@@ -136,7 +136,8 @@ class FrameAccessor:
         Returns
         -------
         DataFrame
-            The same index, columns and order as the original.
+            The same index, columns and order as the original; with a `FramePlan` one public column
+            more, which says what each row reports.
 
         Examples
         --------

@@ -628,6 +628,11 @@ def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
     dict
     """
     columns = [record.to_dict() for record in records]
+    plans: list[Any] = []
+    for column in columns:  # one object for all columns of a plan: pandas copies attrs very often
+        if "plan" in column:
+            plans += [column["plan"]] if column["plan"] not in plans else []
+            column["plan"] = plans[plans.index(column["plan"])]
     new = any("plan" in column or "by_row" in column for column in columns)
     return {"v": 2 if new else 1, "columns": columns}
 

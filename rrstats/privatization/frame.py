@@ -161,9 +161,10 @@ def privatize(
         n answers as a list, tuple, array of any shape, Series, Index or Arrow array; one answer,
         such as a str; or a DataFrame of pandas or Polars or an Arrow table, of which some columns
         are privatized.
-    categories : sequence of k hashables, Mechanism, or mapping
+    categories : sequence of k hashables, Mechanism, mapping, or FramePlan
         The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.  For a DataFrame it
-        may be a mapping from column to mechanism.
+        may be a mapping from column to mechanism, or a `FramePlan` (one epsilon for a whole row),
+        which goes with unknown, missing (not "keep"), rng and threads alone.
     prob : float, array-like of shape (n,) or column name, optional
         P(report = truth), in [1/k, 1).  Where it differs by row it is a column, which is public:
         of a frame its name, else the numbers.  It stays in the released frame, for the estimate;

@@ -132,8 +132,9 @@ class FramePlan:
             )
         equal = [1.0] * len(listed) if chances is None else chances
         numbers = check_numbers(equal, "chances", size=len(listed)).tolist()
-        for name, number in [("epsilon", epsilon), *(("each of chances", one) for one in numbers)]:
-            check_number(number, name, 0.0, math.inf, ends="()")
+        check_number(epsilon, "epsilon", 0.0, math.inf, ends="()")
+        for number in numbers:  # below the largest double, so that they can be added
+            check_number(number, "each of chances", 0.0, 1e100, ends="(]")
         vars(self).update(
             categories={name: Categories(given) for name, given in columns.items()},
             epsilon=float(epsilon),
@@ -339,26 +340,20 @@ class FramePlan:
     @property
     def _blocks(self) -> list[Block]:
         """The plan in words: what each row reports, and what cannot be estimated."""
-        whole, header = sum(self.chances), ["part", "rows", "answers", "P(report = truth)"]
+        whole, header = math.fsum(self.chances), ["part", "rows", "answers", "P(report = truth)"]
+        every = zip(self.labels, self.chances, self.part_mechanisms, strict=True)
         rows = [
             [label(name), chance(number / whole), f"{one.k:,}", chance(one.prob)]
-            for name, number, one in zip(
-                self.labels, self.chances, self.part_mechanisms, strict=True
-            )
+            for name, number, one in every
         ]
         if len(rows) > _MOST_SHOWN:
-            rows = [*rows[:_MOST_SHOWN], [f"... {len(rows)} parts", "", "", ""]]
-        together = {frozenset(part) for part in self.parts}
-        apart = [
-            part_label(pair)
-            for pair in combinations(self.categories, 2)
-            if frozenset(pair) not in together
-        ]
+            rows[_MOST_SHOWN:] = [[f"... {len(rows)} parts", "", "", ""]]
         cannot = ["a regression with two or more of these columns: no row reports them separately"]
-        if apart:
-            some = ", ".join(map(label, apart[:_MOST_SHOWN]))
-            more = f" and {len(apart) - _MOST_SHOWN} more" if len(apart) > _MOST_SHOWN else ""
-            cannot.append(f"a two-way table of columns never asked together: {some}{more}")
+        pairs = combinations(self.categories, 2)
+        if apart := [label(part_label(two)) for two in pairs if not self._asking(two)]:
+            if len(apart) > _MOST_SHOWN:
+                apart[_MOST_SHOWN:] = [f"... {len(apart)} in all"]
+            cannot.append(f"a two-way table of columns never asked together: {', '.join(apart)}")
         return [
             ("text", f"Plan of a frame: epsilon {round_up(self.epsilon)} for a whole row."),
             ("text", f"A public coin picks what each row reports; {label(self.asked)} holds it."),
@@ -420,14 +415,11 @@ class FrameRelease(Unpicklable):
         whole = sum(map(Fraction, plan.chances))
         self._cuts = [total / whole for total in accumulate(map(Fraction, plan.chances))][:-1]
         # Parts of equal sizes draw together; the coin and each of these groups have own words.
-        sizes = [tuple(plan.categories[name].k for name in part) for part in plan.parts]
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for at, part in enumerate(plan.parts):
+            groups.setdefault(tuple(plan.categories[name].k for name in part), []).append(at)
         self._groups = [
-            (
-                size,
-                [at for at, one in enumerate(sizes) if one == size],
-                open_source(rng, column=turn),
-            )
-            for turn, size in enumerate(dict.fromkeys(sizes), 1)
+            (*group, open_source(rng, column=at)) for at, group in enumerate(groups.items(), 1)
         ]
         self._coin = open_source(rng)
         for column in self.columns.values():
@@ -461,23 +453,20 @@ class FrameRelease(Unpicklable):
         self, chosen: Codes, opened: Mapping[Any, Column], start: int, block: int
     ) -> Iterator[tuple[Any, NDArray[np.intp], Codes]]:
         """The rows of one block that each column was asked in, and codes of their reports."""
-        parts, rows = self.plan.parts, len(chosen)
-        ends = np.cumsum(np.bincount(chosen, minlength=len(parts)))[:-1]
+        rows = len(chosen)
+        largest = np.result_type(*(one.dtype for one in self.plan.categories.values()))
+        ends = np.cumsum(np.bincount(chosen, minlength=len(self.plan.parts)))[:-1]
         mine = np.split(np.argsort(chosen, kind="stable"), ends)
         # Of a pair, codes of the second column stand behind those of the first.
-        asked, spots = {}, {}
-        for name in opened:
-            held = [(mine[at], part.index(name)) for at, part in enumerate(parts) if name in part]
+        codes, asked, spots = np.zeros(2 * rows, largest), {}, {}
+        for name in opened:  # no answer to what was not asked is looked at
+            held = [(mine[at], p.index(name)) for at, p in enumerate(self.plan.parts) if name in p]
             places = np.concatenate([places for places, _ in held])
             spot = np.concatenate([places + rows * second for places, second in held])
             order = np.argsort(places, kind="stable") if len(held) > 1 else slice(None)
             asked[name], spots[name] = places[order], spot[order]
-        codes = np.zeros(
-            2 * rows, dtype=np.result_type(*(one.dtype for one in self.plan.categories.values()))
-        )
-        for name, spot in spots.items():  # no answer to what was not asked is looked at
             found = self.columns[name].read(opened[name].take(start + asked[name]))
-            codes[spot] = found.codes
+            codes[spots[name]] = found.codes
             self.columns[name].add(rows, found.unknown, len(found.absent))
         for size, members, source in self._groups:
             group = np.concatenate([mine[at] for at in members])
