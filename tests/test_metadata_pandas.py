@@ -220,23 +220,6 @@ def test_unfit(name):
         other.rr.estimate("answer")
 
 
-RESHAPED = {
-    "value_counts": lambda f: f["answer"].value_counts().to_frame(),
-    "crosstab": lambda f: pd.crosstab(f["answer"], f["region"]),
-    "pivot": lambda f: f.pivot(index="id", columns="region", values="answer"),
-    "melt": lambda f: f.melt(id_vars="id", value_vars=["answer"]),
-}
-
-
-@pytest.mark.parametrize("name", RESHAPED)
-def test_reshaped(name):
-    """What is no longer a row for each person has no epsilon, and estimating names the columns."""
-    other = RESHAPED[name](released())
-    with pytest.raises(MetadataError, match="epsilon is unknown"):
-        _ = other.rr.epsilon
-    refused((ArgumentTypeError, ArgumentValueError), "answer", other.rr.estimate, "answer")
-
-
 @pytest.mark.parametrize("name", list(EXAMPLES))
 def test_carries_every_mechanism(name):
     """Whatever made a column is carried over a merge, and fits the reports that it made."""

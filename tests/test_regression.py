@@ -891,16 +891,3 @@ def test_a_wald_test_refuses_what_it_does_not_know(terms):
     reports = np.array(list("abc"))[np.random.default_rng(3).integers(0, 3, 300)]
     found = logit(reports, None, mechanism=rr.KRR(list("abc"), 0.8))
     refused(ArgumentValueError, "terms must be", found.wald_test, terms)
-
-
-def test_no_profile_has_no_prediction():
-    """A frame without rows gives one without rows."""
-    pytest.importorskip("formulaic")
-    frame = pd.DataFrame({"x": np.arange(40.0) % 7, "a": [0, 0, 1, 0] * 10})
-    found = rr.logit("a ~ x", frame, mechanism=rr.KRR([0, 1], 0.8))
-    told = found.predict(frame[:0])
-    assert (0, list(found.predict(frame).columns)) == (len(told), list(told.columns))
-    frame = pd.DataFrame({"x": [0, 0, 0, 1, 1] * 40, "a": [0, 1, 0, 1, 0, 1, 1, 0] * 25})
-    m = rr.KRR([0, 1], 0.9)
-    both = rr.logit("a ~ x", frame, mechanism=m, covariates={"x": m})
-    assert both.predict(frame[:0]).empty

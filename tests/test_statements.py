@@ -286,15 +286,6 @@ def test_a_general_design_is_a_table():
     assert "| c | 12.5% | 25% | 62.5% |" in paragraphs(record(rr.MatrixDesign(list("abc"), law)))
 
 
-def test_reports_that_support_several_answers_are_called_so():
-    """Where probabilities of the cells add to more than 1, a report names several answers."""
-    page = paragraphs(record(rr.UnaryEncoding(list("abc"), 0.5, 0.375)))
-    assert (
-        "A report names, possibly among others, the true answer with probability 50%, and" in page
-    )
-    assert "each of the other 2 with probability 37.5%" in page
-
-
 def test_an_infinite_epsilon_is_no_protection():
     """Where some report proves an answer, the page opens with that."""
     law = [[1, 0, 0], [0, 1, 0.5], [0, 0, 0.5]]
