@@ -117,6 +117,8 @@ def test_the_variance_is_least_where_it_was_asked_for():
     named = dict(zip("abcdefghijk", prior, strict=True))
     by_name = design(list(named), 2, "mean", dict(zip(named, scores, strict=True)), named)
     assert by_name.matrix == made[1].matrix
+    series = pd.Series(prior, index=list(named))[::-1]  # by label, not by place
+    assert made[1].matrix == design(list(named), 2, "mean", scores, series).matrix
 
 
 def test_a_design_for_the_mean_works_everywhere(tmp_path):

@@ -330,7 +330,7 @@ class Categories:
 def category_numbers(values: Any, labels: Sequence[Hashable], name: str) -> NDArray[np.float64]:
     """(k,) the number of each category: by category, in their order, or None for themselves."""
     known, given = Categories(labels), list[Any](labels)
-    if isinstance(values, Mapping):
+    if isinstance(values, Mapping | pd.Series):
         by_code = {known.code(category): number for category, number in values.items()}
         given = [by_code.get(code) for code in range(known.k)]
         given += [None] * (len(by_code) > known.k or max(by_code, default=0) >= known.k)

@@ -618,7 +618,7 @@ def _for_question(
         people = size * table["variance"] / table["variance"][0]
         table.insert(5, "people", np.ceil(people - 1e-6).astype(np.int64))
         table.insert(4, "std_error", np.sqrt(table["variance"] / size))
-    given: dict[str, Any] = {"epsilon": epsilon, "categories": domain.labels, "makers": makers}
+    given: dict[str, Any] = {"epsilon": epsilon, "categories": domain.categories, "makers": makers}
     return Recommendation(title, table, made, (note,), **given)
 
 

@@ -33,6 +33,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy
 
 from rrstats._checks import check_epsilon, check_number, check_one_of, check_proportions
@@ -57,6 +58,9 @@ response is nearly a direct question."""
 
 _GRID, _LEAST_GRID, _CELLS = 121, 41, 4000
 """Points of the grid, if few categories leave them; at least so many; and cells of a matrix."""
+
+_SECONDS = 120.0
+"""A programme that takes longer, of a thousand categories or so, is given up."""
 
 _CLOSE = 1e-6
 """Rows of the programme are equal up to this: the tolerance of its solver is 1e-7."""
@@ -172,7 +176,7 @@ def _prior(prior: Any, domain: Categories) -> Any:
         return check_one_of(prior, "prior", [WORST])
     if prior is None:
         return np.full(domain.k, 1 / domain.k)
-    if isinstance(prior, Mapping):
+    if isinstance(prior, Mapping | pd.Series):
         prior = category_numbers(prior, domain.labels, "prior")
     return check_proportions(prior, "prior", domain.k)
 
@@ -277,6 +281,7 @@ def _programme(
         b_ub=np.concatenate([np.zeros(2 * m * k), *[scores**2] * worst]),
         A_eq=sparse.hstack([sums, sparse.csr_matrix((2 * k, m + 1))]).tocsr(),
         b_eq=np.concatenate([np.ones(k), scores]),
+        options={"time_limit": _SECONDS},
     )
     if not found.success:
         raise ArgumentValueError(
