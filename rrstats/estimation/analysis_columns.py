@@ -328,7 +328,7 @@ def _row_mechanism(values: Any, categories: Any, prob: Any, epsilon: Any) -> KRR
         check_aligned(values, column, argument)
     if record is not None and categories is None:
         categories = record.largest().domain.declared
-    made = KRRByRow(categories, prob, epsilon=epsilon, rows=open_column(values).rows)
+    made = KRRByRow(categories, open_column(values).rows, prob=prob, epsilon=epsilon)
     if record is not None and record.by_row is None:
         record.resolve(made)  # raises
     elif record is not None:
@@ -349,14 +349,11 @@ def row_rates(
     A name of a column stands for that column; without any, the record of the reports says it.
     """
     given = {"prob": prob, "epsilon": epsilon}
-    said = prob is not None or epsilon is not None or is_mechanism(mechanism)
-    record = None if said else find(frame.attrs, name)
-    if record is not None:
-        given |= record.by_row or {}
-    for argument, one in given.items():
-        if names_column(one) or (record is not None and one is not None):
-            given[argument] = column_of(frame, one)
-    return given["prob"], given["epsilon"]
+    if prob is None and epsilon is None and not is_mechanism(mechanism):
+        by_row = getattr(find(frame.attrs, name), "by_row", None) or {}
+        given |= {argument: column_of(frame, one) for argument, one in by_row.items()}
+    prob, epsilon = (column_of(frame, v) if names_column(v) else v for v in given.values())
+    return prob, epsilon
 
 
 def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:

@@ -1135,7 +1135,7 @@ class EstimateByRow(Estimate):
     empty_samples: Any = ()
 
     @cached_property
-    def _sums(self) -> tuple[Any, ...]:
+    def _sums(self) -> tuple[float, Floats, Floats, Floats]:
         """Sums of w^2, w s, w^2 s and w^2 s s' for scores s and weights w that sum to 1."""
         _, w, ww, s, sq, ss, ssq, ssqq, ws, wsq = self.tally.sums
         whole = w.sum() or np.nan
@@ -1146,8 +1146,7 @@ class EstimateByRow(Estimate):
     @property
     def proportions(self) -> Floats:
         """(k,) weighted means of the scores; may lie outside [0, 1]."""
-        found: Floats = self._sums[1]
-        return found
+        return self._sums[1]
 
     @property
     def covariance(self) -> Floats:

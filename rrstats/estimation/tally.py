@@ -435,9 +435,8 @@ def _row_sums(column: Variable, mechanism: KRRByRow, rows: Rows, weighting: str)
     for part in blocks(column.rows):
         encoded, prob = column.read(part), mechanism.probs[part]
         unknown += encoded.unknown
-        places = np.ones(len(prob), dtype=np.intp)
-        if rows.groups is not None:
-            places = rows.groups.codes[part] + 1
+        group = 0 if rows.groups is None else rows.groups.codes[part]
+        places = np.ones(len(prob), dtype=np.intp) + group
         _add(missing, places[encoded.absent], None)
         there = encoded.codes < k
         prob, flat = prob[there], places[there] * k + encoded.codes[there]

@@ -107,11 +107,7 @@ class KRR(Mechanism):
         return KRRChannel.of(self.k, Fraction(self.prob))
 
     def randomize(
-        self,
-        codes: NDArray[Any],
-        source: Source,
-        block: int = 0,
-        probs: NDArray[np.float64] | None = None,
+        self, codes: NDArray[Any], source: Source, block: int = 0, probs: Floats | None = None
     ) -> NDArray[Any]:
         """Randomize one block of true codes (each below k) into new codes of the same type.
 
@@ -197,7 +193,7 @@ def names_column(value: Any) -> bool:
 class KRRByRow(KRR):
     """k-ary randomized response whose prob differs from row to row; it has no single channel.
 
-    categories : as for `KRR`.  prob or epsilon : a column of ``rows`` numbers, which is public.
+    categories : as for `KRR`.  given : prob or epsilon, a column of ``rows`` numbers; it is public.
     probs : (rows,) P(report = truth).  From an epsilon it is rounded towards privacy by 2**-49,
         more than all errors of the formula.
     largest : the k-RR of the largest epsilon; its prob and epsilon are also those of this.
@@ -208,23 +204,13 @@ class KRRByRow(KRR):
     largest: KRR
     by_row: dict[str, Hashable]
 
-    def __init__(
-        self,
-        categories: object,
-        prob: Any = None,
-        *,
-        epsilon: Any = None,
-        rows: int,
-        by_row: dict[str, Hashable] | None = None,
-    ) -> None:
-        k = as_mechanism(categories, LARGEST_PROB).domain.k
-        name, ends = check_exactly_one(prob=prob, epsilon=epsilon), (1 / k, LARGEST_PROB)
-        found = numbers(prob if name == "prob" else epsilon, name, rows, finite=False)
-        if name == "epsilon":
-            ends = (_LEAST_EPSILON, largest_epsilon(k))
+    def __init__(self, categories: object, rows: int, **given: Any) -> None:
+        k, name = as_mechanism(categories, LARGEST_PROB).domain.k, check_exactly_one(**given)
+        found = numbers(given[name], name, rows, finite=False)
+        ends = (1 / k, 1.0) if name == "prob" else (_LEAST_EPSILON, largest_epsilon(k))
         lost = int(np.isnan(found).sum())
-        if wrong := rows - int(((found >= ends[0]) & (found <= ends[1])).sum()):
-            limits = f"[1/{k}, 1)" if name == "prob" else f"[{ends[0]}, {ends[1]:.4g}]"
+        if wrong := rows - int(((found >= ends[0]) & (found < ends[1])).sum()):
+            limits = f"[{ends[0]:.4g}, {ends[1]:.4g})"
             raise ArgumentValueError(
                 f"{name} of each row must be in {limits} for {k} categories, found {lost} of "
                 f"{rows} rows where it is missing, and {wrong - lost} where it is outside"
@@ -235,8 +221,8 @@ class KRRByRow(KRR):
             low = np.nextafter(1 - (1 + 2.0**-49) * lies / (1 + lies), 0)
             found = np.maximum((1 - 2.0**-49) / (1 + lies), low)
         probs = np.minimum(found, largest.prob)
-        vars(self).update(domain=largest.domain, prob=largest.prob, probs=probs, largest=largest)
-        vars(self)["by_row"] = by_row or {}
+        vars(self).update(domain=largest.domain, prob=largest.prob, epsilon=largest.epsilon)
+        vars(self).update(probs=probs, largest=largest, by_row={})
 
     @cached_property
     def channel(self) -> KRRChannel:
@@ -246,11 +232,6 @@ class KRRByRow(KRR):
             "common to them; rr.estimate (also by=), rr.means and rr.quantiles take such "
             "reports, others do not: select rows of equal prob for these"
         )
-
-    @cached_property
-    def epsilon(self) -> float:
-        """The largest epsilon of a row, rounded up."""
-        return self.largest.epsilon
 
     @property
     def _arguments(self) -> dict[str, Any]:
@@ -264,8 +245,7 @@ class KRRByRow(KRR):
         prob = self.probs[part, None]
         other = (1 - prob) / (self.k - 1)
         with np.errstate(divide="ignore"):
-            scores = ((codes[:, None] == np.arange(self.k)) - other) / (prob - other)
-        return np.asarray(scores)
+            return np.asarray(((codes[:, None] == np.arange(self.k)) - other) / (prob - other))
 
 
 def two_rounds(

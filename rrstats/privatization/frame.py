@@ -276,23 +276,20 @@ def _by_row(data: Any, categories: Any, prob: Any, epsilon: Any) -> tuple[Any, A
 
     Of a frame it is the name of a column, else a column.
     """
-    given: dict[str, Any] = {"prob": prob, "epsilon": epsilon}
+    given, labels = {"prob": prob, "epsilon": epsilon}, dict[str, Any]()
     framed = isinstance(data, pd.DataFrame) or is_table(data)
-    chosen = {name for name, one in given.items() if (names_column if framed else is_by_row)(one)}
     for name, one in given.items():
         if framed and is_by_row(one):
             check_instance(one, name, Number, "a number, or the name of a column of the frame")
-    if not chosen:
-        return categories, prob, epsilon
-    labels = {name: given[name] for name in chosen}
-    rows = len(data) if framed else open_column(data).rows
-    for name in chosen:
-        if framed:
-            given[name] = column_of(data, given[name])
-        else:
+        if (names_column if framed else is_by_row)(one):
+            labels[name] = one if framed else getattr(one, "name", None)
+            given[name] = column_of(data, one) if framed else one
             check_aligned(data, given[name], name)
-            labels[name] = getattr(given[name], "name", None)
-    return KRRByRow(categories, **given, rows=rows, by_row=labels), None, None
+    if not labels:
+        return categories, prob, epsilon
+    made = KRRByRow(categories, len(data) if framed else open_column(data).rows, **given)
+    made.by_row.update(labels)
+    return made, None, None
 
 
 def _prepared(
