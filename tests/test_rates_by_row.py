@@ -295,6 +295,7 @@ def test_groups_and_their_differences_are_those_of_separate_estimates():
     expected = np.sqrt(groups["f"].variance + groups["m"].variance)
     np.testing.assert_allclose(apart.std_error, expected)
     assert len(groups.to_frame()) == 6
+    assert "every row counts" in groups.notes[0]
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)

@@ -270,7 +270,7 @@ class GroupEstimates(_Several):
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
         blind = [name for name, one in self.items() if one.n and np.isnan(one.proportions).any()]
-        notes = []
+        notes = [one.notes[-1] for one in list(self.values())[:1] if one.by_row]
         if self.left_out:
             lost = f"{self.left_out:,} report{' is' if self.left_out == 1 else 's are'}"
             notes.append(f"{lost} in no group: the label is missing.")
