@@ -1,12 +1,12 @@
-"""Joint tables of columns that were privatized separately, and of ordinary columns.
+"""Joint tables of columns that were privatized separately or as a pair, and of ordinary columns.
 
 A person's score in a cell is the product of their scores in the columns.  It is unbiased because
 the columns were randomized independently.  The table of means is solved column by column,
 F = M1^-1 (O / n) M2^-T for two, and so are the variances with squared scores; no Kronecker product
 is formed.  n Var(f) = E[product of squared scores] - f^2 grows like the product over columns of
 1 / (p - q)^2: with five private columns the effective sample size of a million rows may be near 0,
-and `crosstab` warns (`Crosstab.effective_size`).  A pair that was privatized together as one answer
-over all combinations is one column, with pairs as categories, and does not belong here.
+and `crosstab` warns (`Crosstab.effective_size`).  Two columns that a plan asked together hold one
+answer over all combinations; their table is the estimate of that answer (`Crosstab.combined`).
 Conditional proportions are ratios of two of these proportions: consistent, not unbiased.
 Everything is linear in counts, axis by axis: an `Axis` holds small matrices from the counted
 numbers (its *features*) to scores, to products of scores, and to the possible values of the score
@@ -485,7 +485,8 @@ class CellProportions(Result):
 class Crosstab(CellProportions):
     """Unbiased joint proportions of the categories of several columns.
 
-    The columns must have been privatized separately, each answer with its own randomization.
+    The columns must have been privatized separately, each answer with its own randomization, or be
+    a pair that a plan asked together, of which a table counts the rows that were asked both.
     Proportions may lie outside [0, 1].  Add tables of parts of the data with ``+``.
 
     Attributes
