@@ -113,55 +113,31 @@ def test_a_release_tells_nothing_but_reports():
     assert seen[0] == seen[1] == seen[2]
 
 
+TWO = {"x": rr.KRR(XY, 0.7), "y": rr.KRR(XY, 0.7)}
+T, V, N = ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 BAD = [
-    (lambda f: f.rr.privatize("a", XYZ, prob="q"), ArgumentValueError, "column 'q' is not there"),
-    (lambda f: f.rr.privatize("p", XYZ, prob="p"), ArgumentValueError, "must be a public column"),
-    (lambda f: f.rr.privatize("a", XYZ, prob="p", epsilon=1.0), ArgumentTypeError, "found prob"),
-    (
-        lambda f: f.rr.privatize("a", XYZ, prob=f["p"]),
-        ArgumentTypeError,
-        "name of a column of the frame",
-    ),
-    (lambda f: f.rr.privatize("a", XYZ, prob="a"), ArgumentTypeError, "prob must be numbers"),
-    (lambda f: f.rr.privatize("a", XY, prob="low"), ArgumentValueError, "1 of 4 rows .* 2 where"),
-    (lambda f: f.rr.privatize("a", XY, epsilon="low"), ArgumentValueError, "1 of 4 rows .* 1 w"),
-    (lambda f: f.rr.privatize("a", rr.KRR(XY, 0.6), prob="p"), ArgumentTypeError, "mechanism"),
-    (lambda f: f.rr.privatize({"a": rr.KRR(XY, 0.6)}, prob="p"), ArgumentTypeError, "leave prob"),
-    (
-        lambda f: f.rr.privatize("a", XY, prob="p", key=rr.new_key(), id="p"),
-        ArgumentTypeError,
-        "leave key out",
-    ),
-    (lambda f: f.rr.privatize("a", XY, prob="p", again=True), ArgumentTypeError, "leave again"),
-    (lambda f: rr.privatize(f["a"], XY, prob=[0.6]), ArgumentValueError, "each of the 4 rows"),
-    (lambda f: rr.privatize(f["a"], XY, prob=f["p"][::-1]), ArgumentValueError, "same index"),
-    (lambda f: rr.KRR(XY, [0.6, 0.7]), ArgumentTypeError, "prob must be a number"),
-    (lambda f: rr.tally(f["r"], XY, prob=f["p"]), ArgumentValueError, "differs from row to row"),
-    (lambda f: rr.estimate(f["r"], XY, prob=f["p"]), NotIdentifiableError, "1 of 4 reports"),
-    (
-        lambda f: rr.estimate(f["r"], XY, prob=[0.5] * 4, weighting="precision"),
-        NotIdentifiableError,
-        "no inf",
-    ),
-    (
-        lambda f: rr.estimate(f["r"], XY, prob=f["p"], weights=f["p"]),
-        ArgumentValueError,
-        "strata",
-    ),
-    (lambda f: rr.estimate(f["r"], XY, 0.7, weighting="best"), ArgumentValueError, "one of"),
-    (
-        lambda f: rr.estimate(
-            f["r"], {one: rr.KRR(XY, 0.7) for one in XY}, group=f["r"], weighting="precision"
-        ),
-        ArgumentTypeError,
-        "leave weighting out",
-    ),
-    (
-        lambda f: rr.estimate(f["r"], XY, prob=[0.7] * 4, target="rows").interval(method="wald"),
-        ArgumentValueError,
-        "method must be one of",
-    ),
-    (lambda f: rr.estimate(f["a"], XY, prob=f["p"][:3]), ArgumentValueError, "index"),
+    (lambda f: f.rr.privatize("a", XYZ, prob="q"), V, "column 'q' is not there"),
+    (lambda f: f.rr.privatize("p", XYZ, prob="p"), V, "must be a public column"),
+    (lambda f: f.rr.privatize("a", XYZ, prob="p", epsilon=1.0), T, "found prob"),
+    (lambda f: f.rr.privatize("a", XYZ, prob=f["p"]), T, "name of a column of the frame"),
+    (lambda f: f.rr.privatize("a", XYZ, prob="a"), T, "prob must be numbers"),
+    (lambda f: f.rr.privatize("a", XY, prob="low"), V, "1 of 4 rows .* 2 where"),
+    (lambda f: f.rr.privatize("a", XY, epsilon="low"), V, "1 of 4 rows .* 1 w"),
+    (lambda f: f.rr.privatize("a", rr.KRR(XY, 0.6), prob="p"), T, "mechanism"),
+    (lambda f: f.rr.privatize({"a": rr.KRR(XY, 0.6)}, prob="p"), T, "leave prob"),
+    (lambda f: f.rr.privatize("a", XY, prob="p", key=rr.new_key(), id="p"), T, "leave key out"),
+    (lambda f: f.rr.privatize("a", XY, prob="p", again=True), T, "leave again"),
+    (lambda f: rr.privatize(f["a"], XY, prob=[0.6]), V, "each of the 4 rows"),
+    (lambda f: rr.privatize(f["a"], XY, prob=f["p"][::-1]), V, "same index"),
+    (lambda f: rr.KRR(XY, [0.6, 0.7]), T, "prob must be a number"),
+    (lambda f: rr.tally(f["r"], XY, prob=f["p"]), V, "differs from row to row"),
+    (lambda f: rr.estimate(f["r"], XY, prob=f["p"]), N, "1 of 4 reports"),
+    (lambda f: rr.estimate(f["r"], XY, prob=[0.5] * 4, weighting="precision"), N, "no inf"),
+    (lambda f: rr.estimate(f["r"], XY, prob=f["p"], weights=f["p"]), V, "strata"),
+    (lambda f: rr.estimate(f["r"], XY, 0.7, weighting="best"), V, "one of"),
+    (lambda f: rr.estimate(f["r"], TWO, group=f["r"], weighting="precision"), T, "leave"),
+    (lambda f: rr.estimate(f["r"], XY, [0.7] * 4, target="rows").interval(method="w"), V, "one"),
+    (lambda f: rr.estimate(f["a"], XY, prob=f["p"][:3]), V, "index"),
 ]
 
 
