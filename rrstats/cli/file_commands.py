@@ -200,7 +200,7 @@ def estimate(options: argparse.Namespace) -> str:
             level=options.level,
             target=estimate.target,
             method=options.method or estimate.default_method,
-            epsilon=estimate.mechanism.epsilon,
+            epsilon=(estimate.plan or {"epsilon": estimate.mechanism.epsilon})["epsilon"],
             missing=estimate.n_missing,
         )
     if options.format == "csv":
