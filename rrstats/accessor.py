@@ -570,7 +570,7 @@ class FrameAccessor:
                     f"{record.name!r}]"
                 ) from None
             check_fits(column, record)
-            check_plan(record, self._data.columns)
+            check_plan(record, self._data)
         return records
 
     def __repr__(self) -> str:

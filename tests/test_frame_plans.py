@@ -292,8 +292,11 @@ def test_the_page_of_a_release_says_who_was_asked():
 
 
 def test_records_stay_with_the_public_column():
-    """A merge keeps the plan; without its public column, or renamed, a record is refused."""
+    """A merge keeps the plan; without its own public column, or renamed, a record is refused."""
     released = FRAME.rr.privatize(MIXED, unknown="uniform").assign(id=range(60))
+    another = FRAME.rr.privatize(MIXED, unknown="uniform")
+    first, *others = released.attrs["rrstats"]["columns"]
+    assert all(first["plan"] is other["plan"] for other in others)  # pandas copies it once
     plain = pd.DataFrame({"id": range(60), "sex": ["f", "m"] * 30})
     merged = plain.merge(released, on="id")
     carried = rr.metadata.carry(merged, released)
@@ -304,8 +307,10 @@ def test_records_stay_with_the_public_column():
         lambda: released.drop(columns="rr_asked").rr.budget(),
         lambda: rr.metadata.carry(merged.drop(columns="rr_asked"), released),
         lambda: rr.metadata.carry(merged.rename(columns={"a": "z"}), released, names={"a": "z"}),
+        lambda: released.assign(b=another["b"]).rr.epsilon,  # of two releases
+        lambda: released.assign(rr_asked=another["rr_asked"].astype(str)).rr.budget(),
     ):
-        with pytest.raises(rr.errors.MetadataError, match="need the public column 'rr_asked'"):
+        with pytest.raises(rr.errors.MetadataError, match="the public column 'rr_asked' of that"):
             broken()
     some = rr.metadata.carry(merged[["b", "rr_asked"]], released, dropped=["a", "c"])
     assert some.rr.epsilon == 0.75

@@ -476,15 +476,20 @@ def row_mechanisms(records: Iterable[ColumnRecord]) -> dict[Hashable, Mechanism]
     return found
 
 
-def check_plan(record: ColumnRecord, names: Iterable[Any]) -> None:
-    """Raise unless a column of a plan has its name, and the plan's public column beside it."""
+def check_plan(record: ColumnRecord, frame: pd.DataFrame) -> None:
+    """Raise unless a column of a plan has its name, and the public column of its release.
+
+    With the public column of another release, two releases would be counted as one.
+    """
     if record.plan is None:
         return
-    parts, asked = record.plan["parts"], record.plan["asked"]
-    if asked not in list(names) or all(record.name not in part for part in parts):
+    asked, name = record.plan["asked"], record.name
+    labels = asked_labels(record)
+    found = column_of(frame, asked) if asked in frame.columns and labels else None
+    if found is None or (column_of(frame, name).notna() & ~found.isin(labels)).any():
         raise MetadataError(
-            f"column {cut(record.name)} was privatized by the plan of a frame: its reports need "
-            f"the public column {cut(asked)} of that release, and the names that both had there"
+            f"column {cut(name)} was privatized by the plan of a frame: it needs its name and the "
+            f"public column {cut(asked)} of that release, which says which rows have a report"
         )
 
 
@@ -806,7 +811,7 @@ def _carried(
             )
     for record in made.values():
         check_fits(column_of(target, record.name), record)
-        check_plan(record, target.columns)
+        check_plan(record, target)
     return list(made.values())
 
 
