@@ -162,6 +162,7 @@ def test_plans_in_every_form(tmp_path):
         wanted = wanted_columns(form, "warn", "unknown")
         assert [PLAN] * 3 == [one.plan for one in wanted]
         assert PLAN.mechanisms == {one.name: one.mechanism for one in wanted}
+    assert PLAN == FramePlan.from_dict(write(made))
     again = files.privatize_file(source, tmp_path / "t.parquet", tmp_path / "r.json", again=True)
     assert made == again.records
 

@@ -145,9 +145,11 @@ def _report(report: Mapping[str, Any], format: str) -> str:
 
 def _tell_the_curator(receipt: Receipt) -> None:
     """Print counts of unknown and missing answers on stderr."""
+    planned = [str(record.name) for record in receipt.records if record.plan is not None]
     for name, counts in receipt.private.items():
         unknown, missing = counts["unknown"], counts["missing"]
-        found = [f"{unknown:,} unknown and {missing:,} missing of {receipt.rows:,} answers"]
+        among = "the answers asked for" if name in planned else f"{receipt.rows:,} answers"
+        found = [f"{unknown:,} unknown and {missing:,} missing of {among}"]
         if unknown and unknown + missing == receipt.rows:
             found.append(
                 "no answer fits the categories, so the reports are pure noise; check that the "

@@ -34,14 +34,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from rrstats._checks import check_distinct, check_ending, cut
+from rrstats._checks import check_distinct, check_ending
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.serialization import KEY, POLICIES, ColumnRecord, read
 from rrstats.privatization.column import ColumnRelease
-from rrstats.privatization.frame_plan import FramePlan
+from rrstats.privatization.frame_plan import FramePlan, frame_plan
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -97,7 +97,7 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
         )
     else:
         records = list(map(_followed, read_document(columns)))
-        plan = _frame_plan(records)
+        plan = frame_plan(records)
         found = [
             ColumnRequest(record.name, record.resolve(), record.unknown, record.missing, plan)
             for record in records
@@ -208,29 +208,6 @@ def _tagged(value: Any) -> Any:
 def _is_plan(document: Mapping[Any, Any]) -> bool:
     """True for the document of `FramePlan.to_dict`."""
     return isinstance(kind := document.get("type"), str) and kind == FramePlan.__name__
-
-
-def _frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
-    """The plan of a frame that these records describe; None without one."""
-    first = records[0]
-    if all(record.plan is None for record in records):
-        return None
-    said = first.plan or {"parts": []}
-    names = [record.name for record in records]
-    alike = [(record.plan, record.unknown, record.missing) for record in records]
-    plan = None
-    if {*names} == {name for part in said["parts"] for name in part}:
-        domains = {record.name: record.resolve().domain.declared for record in records}
-        options = {"chances": said["chances"], "asked": said["asked"]}
-        plan = FramePlan(domains, said["epsilon"], said["parts"], **options)
-    made = {} if plan is None else plan.mechanisms
-    if alike != alike[:1] * len(alike) or any(r.resolve() != made.get(r.name) for r in records):
-        raise MetadataError(
-            "a document with the plan of a frame must describe exactly the columns of its parts, "
-            "all with the same plan, unknown and missing, and each with its mechanism in that "
-            f"plan; found {cut(names)}: save FramePlan.to_dict(), or use the document of a release"
-        )
-    return plan
 
 
 def _followed(record: ColumnRecord) -> ColumnRecord:

@@ -81,7 +81,8 @@ class Receipt:
         For each column the number of its releases from this source according to the ledger, this
         one included, and their total epsilon.
     private : dict
-        For each column the numbers of unknown and missing answers; for the data curator only.
+        For each column the numbers of unknown and missing answers, in a plan among the rows that
+        were asked; for the data curator only.
     ledger : Path or None
         The ledger in which the release was entered; None if it was not entered.
     """

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance, check_number, check_numbers, check_one_of
+from rrstats._checks import check_instance, check_number, check_numbers, check_one_of, cut
 from rrstats._display import Block, as_fragment, as_text, chance, label
 from rrstats.data.categories import Categories, Codes, categories_from_json, categories_to_json
 from rrstats.data.columns import Column, open_column
@@ -35,6 +35,7 @@ from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.serialization import (
     ASKED,
+    KEY,
     POLICIES,
     ColumnRecord,
     dominating,
@@ -42,6 +43,7 @@ from rrstats.mechanisms.serialization import (
     part_label,
     part_mechanism,
     plan_mechanisms,
+    read,
 )
 from rrstats.privatization.column import ColumnAnswers, chained, threads_for
 from rrstats.randomness.samplers import below, cells
@@ -298,12 +300,13 @@ class FramePlan:
 
     @classmethod
     def from_dict(cls, document: Any) -> FramePlan:
-        """Return the plan that `to_dict` described.
+        """Return the plan that `to_dict` described, or that of a release.
 
         Parameters
         ----------
         document : dict
-            The description; ``chances`` and ``asked`` may be left out, and words need no tags.
+            The description; ``chances`` and ``asked`` may be left out, and words need no tags.  Or
+            the document of released data, as in ``df.attrs["rrstats"]``.
 
         Returns
         -------
@@ -315,6 +318,9 @@ class FramePlan:
             If the document is not a plan, or describes one that cannot be.
         """
         keys = [field.name for field in fields(cls)]
+        released = isinstance(document, Mapping) and "v" in document
+        if released and (found := frame_plan(read({KEY: document}))) is not None:
+            return found
         try:
             check_instance(document, "a plan", Mapping, "an object")
             if document["type"] != "FramePlan" or {*document} - {"type", "columns", *keys[1:]}:
@@ -367,6 +373,31 @@ class FramePlan:
 
     def _repr_html_(self) -> str:
         return as_fragment(self._blocks)
+
+
+def frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
+    """The plan of a frame that these records describe; None if they describe none.
+
+    Raises MetadataError unless they are exactly the columns of one plan.
+    """
+    if all(record.plan is None for record in records):
+        return None
+    said = records[0].plan or {"parts": []}
+    names = [record.name for record in records]
+    alike = [(record.plan, record.unknown, record.missing) for record in records]
+    plan = None
+    if {*names} == {name for part in said["parts"] for name in part}:
+        domains = {record.name: record.resolve().domain.declared for record in records}
+        options = {"chances": said["chances"], "asked": said["asked"]}
+        plan = FramePlan(domains, said["epsilon"], said["parts"], **options)
+    made = {} if plan is None else plan.mechanisms
+    if alike != alike[:1] * len(alike) or any(r.resolve() != made.get(r.name) for r in records):
+        raise MetadataError(
+            "a document with the plan of a frame must describe exactly the columns of its parts, "
+            "all with the same plan, unknown and missing, and each with its mechanism in that "
+            f"plan; found {cut(names)}: save FramePlan.to_dict(), or use the document of a release"
+        )
+    return plan
 
 
 class FrameRelease(Unpicklable):
