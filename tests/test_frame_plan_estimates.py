@@ -3,13 +3,12 @@
 import itertools
 import math
 import warnings
-from dataclasses import replace
 
 import engine_frames
 import numpy as np
 import pandas as pd
 import pytest
-from chance import assert_at_least, p_value
+from chance import assert_at_least
 
 import rrstats as rr
 from rrstats.mechanisms.serialization import part_label, write
@@ -422,28 +421,3 @@ def test_default_intervals_of_a_plan_cover():
             inside = (found["low"] <= true + 1e-9) & (true - 1e-9 <= found["high"])
             for hits in inside.to_numpy().reshape(worlds, -1).sum(axis=0):
                 assert_at_least(int(hits), worlds, least, tests=28)
-
-
-@pytest.mark.slow
-def test_the_test_of_independence_of_a_pair_keeps_its_level():
-    """Of 3,000 tables of independent answers 5% are rejected; as columns apart far more would be.
-
-    A rate of 5% fails once in 1e9 runs; one of 8% escapes once in 1e5.
-    """
-    worlds, n, rng = 3000, 800, np.random.default_rng(6)
-    held = {"a": rng.choice(["x", "y"], n * worlds, p=[0.1, 0.9])}
-    held |= {"b": rng.choice([1, 2, 3], n * worlds, p=[0.1, 0.2, 0.7])}
-    held |= {"c": "u", "world": np.repeat(np.arange(worlds), n)}
-    columns = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v"]}
-    plan = FramePlan(columns, 2.0, [("a", "b"), "c"], chances=[4, 1])
-    frame = rr.simulate(pd.DataFrame(held), plan, seed=6)
-    p_values, apart = [], []
-    for start in range(0, len(frame), n):
-        table = frame.iloc[start : start + n].rr.crosstab("a", "b")
-        p_values.append(rr.hypotheses.independence(table).p_value)
-        made = [replace(axis, pair=None) for axis in table.axes]
-        wrong = rr.Crosstab(tuple(made), table.counted)
-        apart.append(rr.hypotheses.independence(wrong).p_value)
-    rejected = int((np.array(p_values) < 0.05).sum())
-    assert p_value(rejected, worlds, 0.05) > 1e-9
-    assert p_value(int((np.array(apart) < 0.05).sum()), worlds, 0.05) < 1e-9

@@ -6,7 +6,6 @@ import pickle
 from collections import Counter
 from fractions import Fraction
 
-import chance as chance_tests
 import numpy as np
 import pandas as pd
 import pytest
@@ -170,26 +169,21 @@ BAD = {
     "an unknown column": ({"parts": ["a", "b", "c", "d"]}, "must be columns of the plan"),
     "a column twice": ({"parts": ["a", "b", "c", "a"]}, "no part twice"),
     "a pair turned": ({"parts": [("a", "b"), "c", ("b", "a")]}, "no part twice"),
-    "a pair of one": ({"parts": [("a", "a"), "b", "c"]}, "two different ones"),
     "three together": ({"parts": [("a", "b", "c")]}, "pairs of two"),
-    "an empty part": ({"parts": [(), "a", "b", "c"]}, "parts must be"),
     "parts as text": ({"parts": "abc"}, "parts must be a list"),
     "a chance of 0": ({"chances": [1, 0, 1]}, "chances must be in "),
     "a huge chance": ({"chances": [1, 1, 1e308]}, r"chances must be in \(0, 1e\+100\]"),
-    "an infinite chance": ({"chances": [1, 1, np.inf]}, "chances must be finite"),
     "few chances": ({"chances": [1, 2]}, "chances must have 3 numbers, found 2"),
-    "no epsilon": ({"epsilon": 0}, "epsilon must be a finite number above 0"),
     "a tiny epsilon": ({"epsilon": 1e-300}, "epsilon must be at least"),
     "a huge epsilon": ({"epsilon": 50}, "the largest possible is"),
     "asked is private": ({"asked": "b"}, "asked must be the name of a new column"),
     "no mapping": ({"columns": ["a", "b", "c"]}, "columns must be a mapping"),
-    "one category": ({"columns": PARTS | {"c": [1]}}, "at least two distinct"),
 }
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_plans_that_cannot_be_are_refused(case):
-    """Each rule of a plan, with what is wrong; also in a document, with the same words."""
+    """Each rule of a plan, with what is wrong."""
     change, text = BAD[case]
     given = {"columns": PARTS, "epsilon": 2, "parts": ["a", "b", "c"]} | change
     with pytest.raises((rr.errors.ArgumentValueError, rr.errors.ArgumentTypeError), match=text):
@@ -225,15 +219,11 @@ def test_plans_go_through_json():
     for wrong in (
         {"type": "KRR"},
         {"epsilon": None},
-        {"epsilon": "2"},
         {"parts": [[]]},
-        {"parts": "a"},
         {"parts": [["b"]]},
         {"columns": columns * 2},
-        {"columns": [{"name": "a"}]},
         {"columns": {"a": [0, 1]}},
         {"chances": [0]},
-        {"chances": "1"},
         {"asked": {"strange": 1}},
         {"more": 1},
     ):
@@ -333,19 +323,9 @@ def test_parts_of_whole_blocks_are_the_whole():
     assert {column.rows for column in release.columns.values()} == {rows}
     with pytest.raises(rr.errors.ArgumentTypeError, match="cannot be pickled"):
         pickle.dumps(release)
-    share = whole["rr_asked"].value_counts(normalize=True)["a"]
-    assert abs(share - 5 / 7.301) < 5 * (0.25 / rows) ** 0.5  # fixed words
-
-
-def test_the_parts_have_their_chances():
-    """One of the parts is asked as often as its chance says; wrongly fails once in 1e9."""
-    n = chance_tests.sample_size(gap=0.01, false_alarm=1e-9, false_pass=1e-9, cells=4)
-    frame = pd.DataFrame({"a": np.zeros(n, int), "b": ["x"] * n, "c": [True] * n})
-    plan = rr.FramePlan(PARTS, 1, ["a", ("a", "b"), "c", ("b", "c")], chances=[0.5, 2, 1, 0.25])
-    asked = frame.rr.privatize(plan)["rr_asked"].value_counts()
-    limit = np.sqrt(np.log(2 * 4 / 1e-9) / 2 / n)
-    for label, number in zip(plan.labels, plan.chances, strict=True):
-        assert abs(asked[label] / n - number / 3.75) < limit
+    shares = whole["rr_asked"].value_counts(normalize=True)[list(MIXED.labels)]
+    expected = np.array(MIXED.chances) / 7.301
+    assert (abs(shares - expected) < 5 * np.sqrt(expected / rows)).all()  # fixed words
 
 
 REFUSED = {

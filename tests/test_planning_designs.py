@@ -78,23 +78,21 @@ CASES = [
 ]
 
 
-def test_the_certified_epsilon_is_at_most_the_one_asked():
-    """By exact fractions of the stored numbers, after a round trip of the document; hardly less."""
+def test_no_design_passes_its_epsilon_and_no_mean_is_biased():
+    """By exact fractions of the stored numbers, after a round trip of the document.
+
+    The certified epsilon is hardly less than the one asked. The doubles that the estimate uses
+    give each answer its score, unordered and with a tie, to 1e-9 of the range.
+    """
     for k, epsilon, question, prior in CASES:
-        scores = np.arange(k) ** 1.5 if question == "mean" else None
-        m = from_dict(json.loads(json.dumps(design(k, epsilon, question, scores, prior).to_dict())))
+        scores = np.array([1.0, 10, 0, 3, 3])[:k]
+        m = design(k, epsilon, question, scores if question == "mean" else None, prior)
+        assert m == from_dict(json.loads(json.dumps(m.to_dict())))
         ratio = max(max(row) / min(row) for row in exact(m))
         assert ratio == m.channel.max_likelihood_ratio
         assert epsilon * (1 - 1e-9) - 1e-12 <= m.epsilon <= epsilon, (k, question, prior)
         assert ratio <= math.exp(epsilon) * (1 + 1e-13)
-
-
-def test_the_mean_is_unbiased_at_every_answer():
-    """By exact fractions of the doubles that the estimate uses: within 1e-9 of the range."""
-    for k, epsilon, question, prior in CASES:
         if question == "mean" and epsilon > 0.01:
-            scores = np.array([1.0, 10, 0, 3, 3, 8, 8.5, 9, -1, 2, 6])[:k]  # unordered, with a tie
-            m = design(k, epsilon, "mean", scores, prior)
             value = [Fraction(x) for x in scores @ m.channel.left_inverse]
             for column, score in zip(zip(*exact(m), strict=True), scores, strict=True):
                 found = sum(x * y for x, y in zip(column, value, strict=True))
@@ -114,11 +112,10 @@ def test_the_variance_is_least_where_it_was_asked_for():
     assert [0, 1, 2] == np.argmin(found, axis=0).tolist()
     # 0.86377: the worst variance of a programme over 241 points from -1.6 to 1.6 times Duchi's.
     assert found[2][2] == pytest.approx(25 * 0.86377, rel=0.005)
-    named = dict(zip("abcdefghijk", prior, strict=True))
-    by_name = design(list(named), 2, "mean", dict(zip(named, scores, strict=True)), named)
+    labels = list("abcdefghijk")
+    by_label = pd.Series(prior, index=labels)[::-1]  # not by place
+    by_name = design(labels, 2, "mean", dict(zip(labels, scores, strict=True)), by_label)
     assert by_name.matrix == made[1].matrix
-    series = pd.Series(prior, index=list(named))[::-1]  # by label, not by place
-    assert made[1].matrix == design(list(named), 2, "mean", scores, series).matrix
 
 
 def test_a_design_for_the_mean_works_everywhere(tmp_path):
@@ -326,6 +323,7 @@ def test_a_programme_that_fails_says_what_is_possible(monkeypatch):
         design(5, 1, "mean")
 
 
+@pytest.mark.slow
 def test_32_categories_are_solved_in_time():
     """Each question in under 5 seconds (here a fifth of that)."""
     begin = time.perf_counter()
