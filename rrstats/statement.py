@@ -239,12 +239,9 @@ class _Column:
             f"{label(plan['asked'])} says what. This column was asked in "
             f"{chance(share) if share < 1 else 'all'} of the rows{together}. In all other rows it "
             "is empty, which says nothing about the answer."
+            + " A pair was reported as one answer; below are the chances of this column alone."
+            * bool(pairs)
         )
-        if pairs:
-            yield (
-                "A pair was reported as one answer, wrong in both columns or in one; below are the "
-                "probabilities of this column alone."
-            )
 
     def _probabilities(self) -> str:
         """The probabilities of reports given answers, in a sentence or a table."""

@@ -243,14 +243,14 @@ def privatize(
     if isinstance(values, pd.DataFrame) or is_table(values):
         given = categories if columns is None else columns
         if isinstance(given, FramePlan):
+            left = {"prob": prob, "epsilon": epsilon, "group": group, "again": again or None}
+            left |= {"key": key, "id": id, "question": question}
+            left["categories"] = None if columns is None else categories
             check_left_out(
-                "a FramePlan is the whole design, and its coin needs fresh words",
-                **{"prob": prob, "epsilon": epsilon, "group": group, "again": again or None},
-                **{"key": key, "id": id, "question": question},
-                categories=None if columns is None else categories,
+                "a FramePlan is the whole design, and its coin needs fresh words", **left
             )
-            policies = {"unknown": unknown, "missing": missing}
-            return cast("Values", _planned(values, given, **policies, rng=rng, threads=threads))
+            options = {"unknown": unknown, "missing": missing, "threads": threads, "rng": rng}
+            return cast("Values", _planned(values, given, **options))
         plan = column_mechanisms(columns, categories, prob, epsilon)
         prepared = _prepared(values, plan, group=group, id=id, question=question, options=options)
         releases = {label: one.release for label, one in prepared.items()}

@@ -27,7 +27,7 @@ from rrstats._checks import check_instance, check_number, check_numbers, check_o
 from rrstats._display import Block, as_fragment, as_text, chance, label
 from rrstats.data.categories import Categories, Codes, categories_from_json, categories_to_json
 from rrstats.data.columns import Column, open_column
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, RRStatsError
+from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import report_variance
 from rrstats.mechanisms.epsilon import round_up
@@ -47,12 +47,7 @@ from rrstats.mechanisms.serialization import (
 )
 from rrstats.privatization.column import ColumnAnswers, chained, threads_for
 from rrstats.randomness.samplers import below, cells
-from rrstats.randomness.sources import (
-    REPLACEMENT_STREAM,
-    Substream,
-    Unpicklable,
-    open_source,
-)
+from rrstats.randomness.sources import REPLACEMENT_STREAM, Substream, Unpicklable, open_source
 
 PART_STREAM = 0
 
@@ -317,30 +312,26 @@ class FramePlan:
         MetadataError
             If the document is not a plan, or describes one that cannot be.
         """
-        keys = [field.name for field in fields(cls)]
         released = isinstance(document, Mapping) and "v" in document
         if released and (found := frame_plan(read({KEY: document}))) is not None:
             return found
+        known = {"type", "columns", *(field.name for field in fields(cls)[1:])}
         try:
             check_instance(document, "a plan", Mapping, "an object")
-            if document["type"] != "FramePlan" or {*document} - {"type", "columns", *keys[1:]}:
+            if document["type"] != "FramePlan" or not {*document} <= known:
                 raise KeyError
             names = categories_from_json([one["name"] for one in document["columns"]])
             listed = [categories_from_json(one["categories"]) for one in document["columns"]]
-            (asked,) = categories_from_json([document.get("asked", "rr_asked")])
-            if len({*names}) < len(names):
+            columns = dict(zip(names, listed, strict=True))
+            if len(columns) < len(names):
                 raise KeyError
-            return cls(
-                dict(zip(names, listed, strict=True)),
-                document["epsilon"],
-                [tuple(categories_from_json(part)) for part in document["parts"]],
-                chances=document.get("chances"),
-                asked=asked,
-            )
-        except (KeyError, TypeError, ArgumentTypeError, ArgumentValueError) as error:
-            known = "type, columns (each name once, with its categories), epsilon and parts"
-            ours = isinstance(error, RRStatsError)
-            why = str(error) if ours else f"it needs {known}, as FramePlan.to_dict writes them"
+            parts = [tuple(categories_from_json(part)) for part in document["parts"]]
+            (asked,) = categories_from_json([document.get("asked", ASKED)])
+            chances = document.get("chances")
+            return cls(columns, document["epsilon"], parts, chances=chances, asked=asked)
+        except (KeyError, TypeError, RRStatsError) as error:
+            rule = "it needs type, columns (each name once, with its categories), epsilon and parts"
+            why = str(error) if isinstance(error, RRStatsError) else rule
             raise MetadataError(f"the plan of a frame cannot be used: {why}") from None
 
     @property
