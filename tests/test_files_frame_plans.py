@@ -163,6 +163,8 @@ def test_plans_in_every_form(tmp_path):
         assert [PLAN] * 3 == [one.plan for one in wanted]
         assert PLAN.mechanisms == {one.name: one.mechanism for one in wanted}
     assert PLAN == FramePlan.from_dict(write(made))
+    wanted = wanted_columns({**PLAN.to_dict(), "unknown": "uniform"}, "warn", "unknown")
+    assert [("uniform", "unknown")] * 3 == [(one.unknown, one.missing) for one in wanted]
     again = files.privatize_file(source, tmp_path / "t.parquet", tmp_path / "r.json", again=True)
     assert made == again.records
 
@@ -246,6 +248,7 @@ WRONG = {
     "other plan": (_changed(plan=OTHER.document), {}, "same plan, unknown and missing"),
     "law": (_changed(mechanism=rr.KRR([0, 1, 2], 0.9).to_dict()), {}, "mechanism in that"),
     "parts": ({**PLAN.to_dict(), "parts": [["b", "c", "a"]]}, {}, "pairs of two different"),
+    "odd policy": ({**PLAN.to_dict(), "unknown": "keep"}, {}, "'unknown' of column .* must be one"),
     "simulated": (_changed(simulated=True), {}, "which a plan cannot set"),
     "rows": (_changed(by_row={"prob": "p"}), {}, "prob of each row"),
 }

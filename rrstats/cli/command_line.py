@@ -354,6 +354,16 @@ def _privatize(command: argparse.ArgumentParser) -> None:
       parameters = { prob_statement = "2/3" }
     Designs and their parameters have the names that rrstats.surveys gives them.
 
+    With one epsilon for a whole row, each row reports one part, a column or a pair:
+      type = "FramePlan"
+      epsilon = 2.0
+      parts = [["answer"], ["smoker", "drinker"]]
+      unknown = "uniform"
+      [[columns]]
+      name = "answer"
+      categories = ["never", "often"]
+    and so on for each column.
+
     Each run draws fresh noise, so a second release of the same answers tells more:
     it is refused without --again. A private ledger beside IN records all releases.
     """

@@ -39,7 +39,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.serialization import KEY, POLICIES, ColumnRecord, read
+from rrstats.mechanisms.serialization import KEY, POLICIES, ColumnRecord, read, write
 from rrstats.privatization.column import ColumnRelease
 from rrstats.privatization.frame_plan import FramePlan, frame_plan
 
@@ -174,10 +174,11 @@ def _parsed(path: Path) -> Any:
 def _described(document: Any, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
     """The columns of a document; raises if there is none, or for an unknown policy."""
     if isinstance(document, Mapping) and _is_plan(document):
-        plan = FramePlan.from_dict(document)
-        facts: dict[str, Any] = {**(policies or {}), "plan": plan.document}
-        made = plan.mechanisms.items()
-        return [ColumnRecord(name, mechanism.to_dict(), **facts) for name, mechanism in made]
+        told = {key: document[key] for key in POLICIES if key in document}
+        plan = FramePlan.from_dict({key: document[key] for key in document if key not in told})
+        facts: dict[str, Any] = {**(policies or {}), **told, "plan": plan.document}
+        made = [ColumnRecord(name, m.to_dict(), **facts) for name, m in plan.mechanisms.items()]
+        document = write(made)
     if isinstance(document, Mapping) and "v" not in document:
         raise MetadataError('it has no version; add v = 1 at the beginning (in JSON "v": 1)')
     if policies and isinstance(document, Mapping) and isinstance(document.get("columns"), list):
