@@ -132,6 +132,23 @@ def test_pieces_and_shuffled_rows_stay_whole(tmp_path, monkeypatch, ending):
         assert not rows["c"][rows["rr_asked"] != "c"].notna().any()
 
 
+@pytest.mark.filterwarnings("ignore::rrstats.errors.SimulationWarning")
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv.gz"])
+def test_answers_that_were_not_asked_change_no_byte(tmp_path, ending):
+    """Under equal words two files are equal if their answers differ only where none was asked."""
+    data, targets = answers(), []
+    for at in range(2):
+        (tmp_path / str(at)).mkdir()
+        table = pa.Table.from_pandas(data, preserve_index=False)
+        source = samples.written(tmp_path / str(at), ending, table)
+        targets.append(release(source, rng=np.random.default_rng(3)).target)
+        for name, other in [("a", [2, 9, 0, 1]), ("b", ["odd", "x"]), ("c", ["v", "u"])]:
+            asked = back(targets[0])["rr_asked"].isin(ASKED[name])
+            data[name] = data[name].where(asked, pd.Series(other * (400 // len(other))))
+    assert not data.equals(answers())
+    assert targets[0].read_bytes() == targets[1].read_bytes()
+
+
 @pytest.mark.parametrize("n", [400, 0])
 @pytest.mark.parametrize("end", [b"", b"\r\n"])
 def test_the_new_cell_stands_before_the_line_end(tmp_path, end, n):
