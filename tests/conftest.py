@@ -1,7 +1,9 @@
-"""For all tests: signals as a terminal gives them, and no deadline for examples of hypothesis."""
+"""For all tests: signals as a terminal gives them, packages that may be absent, no deadlines."""
 
 import contextlib
 import signal
+
+import pytest
 
 # `nohup python -m pytest &` starts with these ignored, and so would every child process.  A
 # handler is not inherited: under nohup a hang-up still ends nothing here, and the children.
@@ -15,3 +17,12 @@ with contextlib.suppress(ImportError):
 
     hypothesis.settings.register_profile("no deadline", deadline=None)
     hypothesis.settings.load_profile("no deadline")
+
+
+def optional(package):
+    """A fixture that is this package; where it is absent the test is skipped."""
+    return pytest.fixture(lambda: pytest.importorskip(package), scope="session")
+
+
+pa, pl, dd = optional("pyarrow"), optional("polars"), optional("dask.dataframe")
+nw, formulaic, cryptography = optional("narwhals"), optional("formulaic"), optional("cryptography")

@@ -219,9 +219,8 @@ def test_writes_the_page(tmp_path, capsys):
 # -- engines -------------------------------------------------------------------------------
 
 
-def test_a_lost_row_a_second_one_and_shared_noise_are_not_timed(tmp_path):
+def test_a_lost_row_a_second_one_and_shared_noise_are_not_timed(tmp_path, pa):
     """A release is stopped for rows that are not there once, and for parts with one noise."""
-    pytest.importorskip("pyarrow")
     size = 3000
     for part in range(engines.PARTS):
         files.make(tmp_path / f"{part}.parquet", size, part * size)
@@ -242,8 +241,7 @@ def test_a_lost_row_a_second_one_and_shared_noise_are_not_timed(tmp_path):
 
 
 @pytest.fixture
-def _small(monkeypatch):
-    pytest.importorskip("pyarrow")
+def _small(monkeypatch, pa):
     monkeypatch.setattr(billion, "PART", 10_000)
     monkeypatch.setattr(billion, "BLOCK", 4096)
 

@@ -117,9 +117,8 @@ def test_nothing_as_long_as_the_column_stands_beside_the_result(build):
 
 
 @pytest.mark.slow
-def test_text_takes_no_second_column_either():
+def test_text_takes_no_second_column_either(pa):
     """The same for strings, which Arrow holds: its high-water mark, in a fresh process."""
-    pytest.importorskip("pyarrow")
     code = """
         import numpy as np, pandas as pd, pyarrow as pa, rrstats as rr
         words = ["never", "once", "often"]

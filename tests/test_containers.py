@@ -287,9 +287,8 @@ def test_kinds_that_cannot_match_are_refused_from_the_dtypes_alone(answers, cate
     refused(ArgumentTypeError, "kind", rr.privatize, answers[:0], categories, 0.75)
 
 
-def test_kinds_of_arrow_that_cannot_match_are_refused():
+def test_kinds_of_arrow_that_cannot_match_are_refused(pa):
     """The same for Arrow's types, as such and in pandas."""
-    pa = pytest.importorskip("pyarrow")
     words = ["1", "2"]
     for answers, categories in (
         (pa.array([1, 2], pa.int8()), words),
@@ -384,9 +383,8 @@ def test_objects_of_the_answers_do_not_come_back():
     assert str is type(series[0])
 
 
-def test_a_pickled_slice_holds_only_its_own_reports():
+def test_a_pickled_slice_holds_only_its_own_reports(pa):
     """Arrow reports own their buffers (T21): no true answer lies behind a short slice."""
-    pa = pytest.importorskip("pyarrow")
     words = [f"private answer number {i:06d}" for i in range(20_000)]
     for whole in (
         pa.array(words),
@@ -402,9 +400,8 @@ def test_a_pickled_slice_holds_only_its_own_reports():
         assert len(out) < 3_000
 
 
-def test_arrow_containers_come_back_as_they_are():
+def test_arrow_containers_come_back_as_they_are(pa):
     """Array, ChunkedArray with 0, 1 or more chunks, dictionary and scalar, with nulls."""
-    pa = pytest.importorskip("pyarrow")
     words = ["b", "a", None, "b"]
     categories = ["a", "b", None]
     for chunks in ([], [words], [words, [], words[:1]]):
@@ -420,9 +417,8 @@ def test_arrow_containers_come_back_as_they_are():
     assert words == truth(sliced, categories).to_pylist()
 
 
-def test_an_arrow_dictionary_holds_exactly_the_categories():
+def test_an_arrow_dictionary_holds_exactly_the_categories(pa):
     """The old dictionary goes, also its unused words, nulls and double entries."""
-    pa = pytest.importorskip("pyarrow")
     dictionary = pa.array(["b", "SECRET", "a", None, "a"])
     answers = pa.DictionaryArray.from_arrays(pa.array([0, 2, 4, 3, None, 1], pa.int8()), dictionary)
     out = truth(answers, ["a", "b", "c", None], unknown="uniform")
@@ -439,9 +435,8 @@ def test_an_arrow_dictionary_holds_exactly_the_categories():
     assert pa.dictionary(pa.int32(), pa.int64()) == numbers.type
 
 
-def test_an_arrow_column_of_nulls_gets_the_type_of_the_categories():
+def test_an_arrow_column_of_nulls_gets_the_type_of_the_categories(pa):
     """What Arrow infers where everybody is missing does not decide the reports' type."""
-    pa = pytest.importorskip("pyarrow")
     assert pa.string() == truth(pa.array([None, None]), ["a", "b"], unknown="uniform").type
     series = pd.Series([None, None], dtype=pd.ArrowDtype(pa.null()))
     assert pa.int64() == truth(series, [1, 2], unknown="uniform").dtype.pyarrow_dtype
@@ -460,9 +455,8 @@ def test_an_arrow_column_of_nulls_gets_the_type_of_the_categories():
         ("bool", [False, True, None], "bool"),
     ],
 )
-def test_arrow_numbers_follow_the_same_rules(own, categories, expected):
+def test_arrow_numbers_follow_the_same_rules(own, categories, expected, pa):
     """Integers widen where a category does not fit, and nothing else changes the type."""
-    pa = pytest.importorskip("pyarrow")
     if own == "halffloat" and pa.__version__ < "18":
         pytest.skip("pyarrow 17 makes half floats only from half floats of NumPy")
     values = np.array([0, 1], dtype={"halffloat": "f2", "bool": "?"}.get(own, "i1"))
@@ -483,9 +477,8 @@ def test_arrow_numbers_follow_the_same_rules(own, categories, expected):
     ],
     ids=lambda categories: type(categories[0]).__name__,
 )
-def test_many_cells_of_arrow_become_few_objects(monkeypatch, categories):
+def test_many_cells_of_arrow_become_few_objects(monkeypatch, categories, pa):
     """Dates, bytes and the like are looked up once for each distinct one: cells are many."""
-    pa = pytest.importorskip("pyarrow")
     sizes, real = [], columns.arrow_objects
     monkeypatch.setattr(
         columns, "arrow_objects", lambda cells: sizes.append(len(cells)) or real(cells)
@@ -496,9 +489,8 @@ def test_many_cells_of_arrow_become_few_objects(monkeypatch, categories):
     assert max(sizes) <= 3
 
 
-def test_arrow_types_without_a_kernel_are_refused_before_noise():
+def test_arrow_types_without_a_kernel_are_refused_before_noise(pa):
     """A type that cannot hold the categories is an RRStatsError, not one of Arrow's."""
-    pa = pytest.importorskip("pyarrow")
     for answers in (
         pa.array([{"a": 1}]),
         pa.array([[1, 2]]),
@@ -518,9 +510,8 @@ def test_the_guard_notices_a_table_that_changes_a_category(monkeypatch):
         codec_of(domain).layout(container, keep_missing=False)
 
 
-def test_scalars_of_arrow_are_answers_in_a_list():
+def test_scalars_of_arrow_are_answers_in_a_list(pa):
     """A list of an Arrow array's scalars holds the answers that the array holds."""
-    pa = pytest.importorskip("pyarrow")
     listed = list(pa.array(["yes", None, "no"]))
     assert encode(Categories(["no", "yes"]), listed).codes.tolist() == [1, 3, 0]
     assert encode(Categories([1, 2]), list(pa.array([2, 1]))).codes.tolist() == [1, 0]
@@ -538,9 +529,8 @@ def test_scalars_of_arrow_are_answers_in_a_list():
         ("Binary", [b"a", b"bc"]),
     ],
 )
-def test_a_polars_series_comes_back(dtype, categories):
+def test_a_polars_series_comes_back(dtype, categories, pl):
     """An eager Polars Series gives one of its name and type, with missing answers kept or not."""
-    pl = pytest.importorskip("polars")
     answers = pl.Series("answer", [*categories, categories[0]]).cast(getattr(pl, dtype))
     out = truth(answers, categories)
     assert (answers.name, answers.dtype) == (out.name, out.dtype)
@@ -550,9 +540,8 @@ def test_a_polars_series_comes_back(dtype, categories):
     assert rr.tally(answers, categories, 0.75).reported.tolist() == [2, 1]
 
 
-def test_a_polars_enum_holds_the_declared_categories():
+def test_a_polars_enum_holds_the_declared_categories(pl):
     """It says nothing of what else the column held, as codes of a Categorical would."""
-    pl = pytest.importorskip("polars")
     for dtype in (pl.Enum(["SECRET", "no", "yes"]), pl.Categorical):
         answers = pl.Series("answer", ["yes", "no"], dtype=dtype)
         out = truth(answers, ["no", "yes"])
@@ -579,9 +568,8 @@ class OneWay(OfCapsules):
         assert held == "words"
 
 
-def test_anything_with_capsules_comes_back():
+def test_anything_with_capsules_comes_back(pa):
     """A class with Arrow's PyCapsule interface gives one of its own, if Arrow can build it."""
-    pa = pytest.importorskip("pyarrow")
     answers = OfCapsules([pa.array(["no"]), pa.array(["yes", None])])
     out = truth(answers, ["no", "yes"], missing="keep")
     assert type(answers) is type(out)
@@ -595,9 +583,8 @@ def test_anything_with_capsules_comes_back():
 
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("kind", ["string_view", "binary_view", "run ends", "run ends of numbers"])
-def test_views_and_run_ends_of_arrow_are_read(kind, chunked):
+def test_views_and_run_ends_of_arrow_are_read(kind, chunked, pa):
     """Arrow's newer layouts are read; reports are plain arrays."""
-    pa = pytest.importorskip("pyarrow")
     if kind.endswith("view") and pa.__version__ < "18":
         pytest.skip("pyarrow 17 cannot cast to string or binary views")
     values = {"binary_view": [b"a", b"b", None], "run ends of numbers": [1, 2, None]}

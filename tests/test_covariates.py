@@ -341,9 +341,8 @@ def test_the_covariance_of_scores_is_that_of_the_equations():
 
 
 @pytest.mark.parametrize("method", ["scores", "likelihood"])
-def test_the_order_of_terms_changes_nothing(method):
+def test_the_order_of_terms_changes_nothing(method, formulaic):
     """A privatized column in the middle of a formula is that at its end."""
-    pytest.importorskip("formulaic")
     frame, y, _ = _world()
     frame = frame.assign(y=y, w=np.cos(np.arange(600)), v=np.arange(600) % 5)
     how = {"covariates": {"x": THREE}, "method": method}
@@ -394,9 +393,8 @@ def test_units_and_the_order_of_categories_change_nothing_else(method):
         assert one.llf - lost == pytest.approx(other.llf, abs=1e-6)
 
 
-def test_a_formula_and_columns_say_the_same():
+def test_a_formula_and_columns_say_the_same(formulaic):
     """A formula names the privatized column as any other, with interactions if wanted."""
-    pytest.importorskip("formulaic")
     frame, y, _ = _world()
     frame["y"] = y
     one = linear("y ~ z + x", frame, covariates={"x": THREE})
@@ -680,9 +678,8 @@ def test_bad_data_is_refused_with_counts():
 @pytest.mark.slow
 @pytest.mark.parametrize("formula", ["y ~ x + x:z", "y ~ x / z", "y ~ 0 + x + x:z"])
 @pytest.mark.parametrize("mechanism", [COIN, THREE], ids=["two", "three"])
-def test_shares_go_with_a_covariate_that_only_interacts(formula, mechanism):
+def test_shares_go_with_a_covariate_that_only_interacts(formula, mechanism, formulaic):
     """``x + x:z`` is ``x * z`` in other words; its shares were constant, and its effects biased."""
-    pytest.importorskip("formulaic")
     frame, y, _ = _world(400, mechanism)
     frame["y"] = (y > np.median(y)).astype(int)
     with warnings.catch_warnings():
@@ -700,9 +697,8 @@ def test_shares_go_with_a_covariate_that_only_interacts(formula, mechanism):
     assert one == pytest.approx(two, abs=1e-4)
 
 
-def test_shares_of_a_factor_in_an_interaction_and_constant_ones():
+def test_shares_of_a_factor_in_an_interaction_and_constant_ones(formulaic):
     """Each level has shares of its own; with constant ones that is said."""
-    pytest.importorskip("formulaic")
     frame, y, _ = _world(500, COIN)
     frame["g"] = np.array(list("pqr"))[np.arange(500) % 3]
     frame["y"] = y

@@ -299,9 +299,8 @@ def test_half_surrogates_are_served_in_every_column_of_words():
     assert encode(domain, pa.array(["a", "b", None])).codes.tolist() == [0, 2, 3]
 
 
-def test_arrow_values_that_python_cannot_hold_are_unknown():
+def test_arrow_values_that_python_cannot_hold_are_unknown(pa):
     """A date beyond the year 9999 inside a list or a struct raises in Arrow, not here."""
-    pa = pytest.importorskip("pyarrow")
     far = pa.array([2**60, 0], pa.int64()).cast(pa.timestamp("s"))
     nested = pa.ListArray.from_arrays(pa.array([0, 1, 2]), far)
     assert encode(Categories([("a",), ("b",)]), nested).codes.tolist() == [2, 2]
@@ -439,9 +438,8 @@ def test_a_categorical_of_labels_is_read_by_them():
     refused(ArgumentTypeError, "not another category", rr.KRR, {"a": "b", "b": "a"}, 0.8)
 
 
-def test_keyed_reports_of_labels_are_those_of_their_codes():
+def test_keyed_reports_of_labels_are_those_of_their_codes(cryptography):
     """The same answers, key and ids have the same noise, in whatever form the answers stand."""
-    pytest.importorskip("cryptography")
     m, key, ids = rr.KRR(CODEBOOK, 0.8), rr.new_key(), list(range(100))
     codes = pd.Series([3, 1] * 50, name="q")
     labels = codes.map(CODEBOOK).astype("category")

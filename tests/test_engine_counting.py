@@ -286,9 +286,8 @@ def test_only_counts_come_back(engine, monkeypatch):
     assert [4, weighed, 4, 3, pairs] == fetched
 
 
-def test_an_empty_frame(engine):
+def test_an_empty_frame(engine, pa):
     """No rows are no reports."""
-    pa = pytest.importorskip("pyarrow")
     types = {"answer": pa.string(), "region": pa.string(), "weight": pa.float64()}
     data = engine_frames.make(engine, {name: [] for name in types}, types)
     assert (0, 0) == ((found := rr.tally(data, M, columns="answer")).n, found.n_missing)
@@ -335,9 +334,8 @@ def test_twins_in_duckdb():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("claims", [False, True])
-def test_a_name_twice_in_spark(claims):
+def test_a_name_twice_in_spark(claims, nw):
     """Of a joined Spark frame other columns are counted, and a name there twice is refused."""
-    pytest.importorskip("narwhals")
     data = _spoken("pyspark")[1] if claims else engine_frames.of_arrow("pyspark", _claiming_arrow())
     data = data.select("answer", "answer", "region")
     sides = KRR(["n", "s"], 0.75)
@@ -347,10 +345,8 @@ def test_a_name_twice_in_spark(claims):
 
 
 @pytest.mark.parametrize("engine", ["pyarrow", "batch", "dask"])
-def test_a_name_twice(engine):
+def test_a_name_twice(engine, nw, pa):
     """A frame of Arrow or Dask with a name there twice is refused, and the name is said."""
-    pytest.importorskip("narwhals")
-    pa = pytest.importorskip("pyarrow")
     data = pa.table([["once"], ["my secret"], ["never"]], names=["answer", "other", "other"])
     if engine == "dask":
         dd = pytest.importorskip("dask.dataframe")
@@ -363,9 +359,8 @@ def test_a_name_twice(engine):
     assert "secret" not in str(caught.value)
 
 
-def test_kinds_of_numbers(engine):
+def test_kinds_of_numbers(engine, pa):
     """Unsigned, small and decimal columns hold the same whole numbers, as pandas has them."""
-    pa = pytest.importorskip("pyarrow")
     values = [10, 20, None, 30, 30]
     for kind in (pa.int8(), pa.uint8(), pa.uint64(), pa.float32(), pa.decimal128(12, 2)):
         if engine in ("pyspark", "sqlframe") and pa.types.is_unsigned_integer(kind):
@@ -393,10 +388,8 @@ def test_designs_of_many_clusters(engine):
     assert 1500 == len(found.cells)
 
 
-def test_levels_of_a_dictionary():
+def test_levels_of_a_dictionary(pl, nw):
     """Declared levels keep their order, and those that do not occur where they are asked for."""
-    pl = pytest.importorskip("polars")
-    pytest.importorskip("narwhals")
     levels = ["low", "high", "none"]
     held = {"answer": ["once", "never", "once"], "level": ["high", "low", "high"]}
     pandas = pd.DataFrame(held).astype({"level": pd.CategoricalDtype(levels)})
@@ -415,10 +408,8 @@ def test_levels_of_a_dictionary():
         )
 
 
-def test_dictionaries_of_chunks():
+def test_dictionaries_of_chunks(pa, nw):
     """Chunks of an Arrow table whose dictionaries differ are counted together."""
-    pa = pytest.importorskip("pyarrow")
-    pytest.importorskip("narwhals")
     chunks = [["once", "never"], ["often", "once"]]
     column = pa.chunked_array([pa.array(chunk).dictionary_encode() for chunk in chunks])
     found = rr.tally(pa.table({"answer": column}), M, columns="answer")
@@ -458,9 +449,8 @@ def _spoken(engine):
 
 
 @pytest.mark.parametrize("engine", ["pyarrow", "dask", "pyspark"])
-def test_what_the_data_say(engine):
+def test_what_the_data_say(engine, nw):
     """A frame that says how its column was made needs no mechanism, and none that differs."""
-    pytest.importorskip("narwhals")
     pandas, data = _spoken(engine)
     assert same(rr.tally(pandas), rr.tally(data))
     assert same(rr.estimate(pandas, by="region"), rr.estimate(data, by="region"))
@@ -474,10 +464,8 @@ def test_what_the_data_say(engine):
             rr.tally(frame_, KRR(["n", "s"], 0.5), columns="region", by="answer")
 
 
-def test_where_pandas_keeps_it():
+def test_where_pandas_keeps_it(pa, nw):
     """An Arrow table made by pandas says it among pandas' attributes."""
-    pa = pytest.importorskip("pyarrow")
-    pytest.importorskip("narwhals")
     import json
 
     data = _claiming()
@@ -498,10 +486,8 @@ def test_an_engine_that_keeps_nothing():
 # -- engines that fail, or are not there ---------------------------------------------------------
 
 
-def test_engines_are_not_quoted():
+def test_engines_are_not_quoted(pl, nw):
     """What an engine says when it fails may hold cells, so it is not repeated, nor chained."""
-    pl = pytest.importorskip("polars")
-    pytest.importorskip("narwhals")
     data = pl.LazyFrame({"answer": ["my secret"]}).with_columns(pl.col("answer").cast(pl.Int64))
     refused(pl.exceptions.PolarsError, "secret", data.collect)
     with pytest.raises(ArgumentValueError, match="polars could not compute this frame") as caught:
@@ -512,10 +498,8 @@ def test_engines_are_not_quoted():
         error = error.__cause__ or error.__context__
 
 
-def test_a_directory_with_a_document(tmp_path):
+def test_a_directory_with_a_document(tmp_path, pl, nw):
     """Where Polars takes a document in a directory for data, the error says how to leave it out."""
-    pl = pytest.importorskip("polars")
-    pytest.importorskip("narwhals")
     pl.DataFrame({"answer": ["once"]}).write_parquet(tmp_path / "part-0.parquet")
     (tmp_path / "_rrstats.json").write_text("{}")
     with pytest.raises(ArgumentValueError, match=r"name the data alone.*dir/\*\.parquet"):
@@ -523,10 +507,8 @@ def test_a_directory_with_a_document(tmp_path):
     assert 1 == rr.tally(pl.scan_parquet(tmp_path / "*.parquet"), M, columns="answer").n
 
 
-def test_lazy_frames_are_computed_once():
+def test_lazy_frames_are_computed_once(pl, nw):
     """A call computes a lazy frame once, with weights and groups and all."""
-    pl = pytest.importorskip("polars")
-    pytest.importorskip("narwhals")
     ran = []
 
     def watched(series):
@@ -540,10 +522,8 @@ def test_lazy_frames_are_computed_once():
     assert N == sum(ran)
 
 
-def test_batches_and_narwhals_own_frames():
+def test_batches_and_narwhals_own_frames(pa, nw):
     """A batch of Arrow's counts as a table, and narwhals' frames as what they hold."""
-    pa = pytest.importorskip("pyarrow")
-    nw = pytest.importorskip("narwhals")
     expected = rr.tally(plain(), M, columns="answer")
     table = pa.table({"answer": columns()["answer"]})
     held = [nw.from_native(table), nw.from_native(table).lazy(), nw.from_native(plain())]
@@ -551,10 +531,8 @@ def test_batches_and_narwhals_own_frames():
         assert expected == rr.tally(data, M, columns="answer")
 
 
-def test_names_that_are_no_text():
+def test_names_that_are_no_text(dd, nw):
     """Dask's columns may have numbers for names, as those of pandas."""
-    dd = pytest.importorskip("dask.dataframe")
-    pytest.importorskip("narwhals")
     data = dd.from_pandas(pd.DataFrame({"answer": ["once"], 7: ["north"]}), npartitions=1)
     assert ["north"] == list(rr.tally(data, M, columns="answer", by=7))
 

@@ -255,9 +255,8 @@ def test_a_missing_answer_may_be_a_category():
     assert rr.tally(engine_frames.make("polars", columns), plan)["c"] == found
 
 
-def test_models_use_the_rows_that_were_asked(survey):
+def test_models_use_the_rows_that_were_asked(survey, formulaic):
     """Means, tables and regressions with one column of a plan are those of its asked rows."""
-    pytest.importorskip("formulaic")
     whole = survey.assign(high=(survey["pay"] > 0) * 1)
     alone, made = recorded(whole.loc[whole["c"].notna()]), {"c": PLAN.mechanisms["c"]}
     pairs = [

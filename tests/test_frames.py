@@ -37,9 +37,8 @@ def test_one_design_for_several_columns_of_a_table(columns):
     assert table().to_pydict() == released.to_pydict()
 
 
-def test_a_polars_frame_stays_one():
+def test_a_polars_frame_stays_one(pl):
     """Types stay, but a Categorical becomes the Enum of the declared categories."""
-    pl = pytest.importorskip("polars")
     frame = pl.from_arrow(table()).with_columns(pl.col("w").cast(pl.Categorical))
     released = rr.privatize(frame, {"v": KRR, "w": KRR})
     assert isinstance(released, pl.DataFrame)

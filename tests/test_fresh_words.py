@@ -76,9 +76,8 @@ def test_keystream_is_aes_256_in_counter_mode(monkeypatch):
 @pytest.mark.parametrize(
     ("stream", "block", "round"), [(2**16, 0, 0), (0, 2**48, 0), (0, 0, 2**16), (-1, 0, 0)]
 )
-def test_an_address_that_does_not_fit_is_an_error(stream, block, round):
+def test_an_address_that_does_not_fit_is_an_error(stream, block, round, cryptography):
     """A field that overflows raises instead of running into the next address."""
-    pytest.importorskip("cryptography")
     with pytest.raises(OverflowError):
         FreshWords().words(stream, block, 1, round=round, bits=8)
 
@@ -92,9 +91,8 @@ def test_the_zeros_stay_zero(words_from):
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32, 64])
-def test_few_words_are_the_first_of_many(bits):
+def test_few_words_are_the_first_of_many(bits, cryptography):
     """Counters taken one by one give the same key stream as counter mode."""
-    pytest.importorskip("cryptography")
     source = FreshWords()
     for stream, block, round in ADDRESSES:
         many = source.words(stream, block, 5000, round=round, bits=bits)
@@ -105,9 +103,8 @@ def test_few_words_are_the_first_of_many(bits):
             )
 
 
-def test_every_call_has_a_key_of_its_own(monkeypatch):
+def test_every_call_has_a_key_of_its_own(monkeypatch, cryptography):
     """Two calls, and two columns of one call, take 32 fresh bytes each, and nothing else."""
-    pytest.importorskip("cryptography")
     monkeypatch.setattr(os, "urandom", Urandom("c"))
     keys = []
     cipher, aes, modes = randomness._ciphers()
@@ -161,9 +158,8 @@ def test_a_small_call_follows_the_law_too(words_from):
 
 
 @pytest.mark.parametrize("which", ["counter mode", "blocks"])
-def test_a_cipher_that_writes_less_than_it_was_asked_is_noticed(monkeypatch, which):
+def test_a_cipher_that_writes_less_than_it_was_asked_is_noticed(monkeypatch, which, cryptography):
     """What lies behind its last byte is memory, not noise."""
-    pytest.importorskip("cryptography")
     cipher, aes, modes = randomness._ciphers()
 
     class Short:

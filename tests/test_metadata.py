@@ -282,9 +282,8 @@ def test_one_fingerprint_holds_nothing_up():
 
 
 @pytest.mark.parametrize("text", [b"{", b"9" * 5000, b"[" * 100_000])
-def test_a_table_whose_document_is_no_json_is_refused(text):
+def test_a_table_whose_document_is_no_json_is_refused(text, pa):
     """An Arrow table says so as a frame does."""
-    pa = pytest.importorskip("pyarrow")
     table = pa.table({"q": ["a", "b"]}).replace_schema_metadata({b"rrstats": text})
     refused(MetadataError, "not JSON", rr.privatize, table, {"q": rr.KRR(["a", "b"], 0.75)})
 

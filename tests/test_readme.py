@@ -134,9 +134,8 @@ def test_pages_name_only_what_exists(files):
 
 
 @pytest.mark.slow
-def test_the_commands_for_files_work_as_they_stand(tmp_path):
+def test_the_commands_for_files_work_as_they_stand(tmp_path, pa):
     """Each block of shell commands that begins with its own data, line by line, does its work."""
-    pytest.importorskip("pyarrow")
     shell = [text for page in PAGES for text in blocks(page, "sh")]
     found = [text for text in shell if text.startswith("python -c")]
     assert found

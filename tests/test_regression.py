@@ -432,9 +432,8 @@ def test_effects_are_those_written_out():
         )
 
 
-def test_formulas_are_made_again_for_new_data():
+def test_formulas_are_made_again_for_new_data(formulaic):
     """Predictions use the means, levels and squares of the fit, not of the new rows."""
-    pytest.importorskip("formulaic")
     frame = world()
     formula = "answer ~ center(age) + I(age**2) + C(club)"
     found = logit(formula, frame, mechanism=DICE)
@@ -450,9 +449,8 @@ def test_formulas_are_made_again_for_new_data():
         found.predict(frame.iloc[:3].assign(club=9))
 
 
-def test_effects_of_a_square_move_together():
+def test_effects_of_a_square_move_together(formulaic):
     """The effect of age is that of age and its square, and of a factor one for each level."""
-    pytest.importorskip("formulaic")
     frame = world()
     found = logit("answer ~ age + I(age**2) + C(club)", frame, mechanism=DICE)
     effects = found.marginal_effects()
@@ -474,9 +472,8 @@ def stepped(n=700):
 @pytest.mark.parametrize(
     "term", ["C(days > 3)", "C(days // 3)", "I(days > 3)", "age:C(days > 2)", "np.floor(days)"]
 )
-def test_a_transform_that_jumps_has_no_slope(term):
+def test_a_transform_that_jumps_has_no_slope(term, formulaic):
     """It is refused by name, and the step as a column of the frame has an effect."""
-    pytest.importorskip("formulaic")
     frame = stepped()
     found = logit(f"answer ~ age + {term}", frame, mechanism=DICE)
     refused(ArgumentValueError, r"'days' has no slope, because '.*' is not", found.marginal_effects)
@@ -487,9 +484,8 @@ def test_a_transform_that_jumps_has_no_slope(term):
     assert ends[1] - ends[0] == pytest.approx(effects["step"])
 
 
-def test_a_spline_has_one_slope_within_the_values_seen():
+def test_a_spline_has_one_slope_within_the_values_seen(formulaic):
     """Steps end where the fit has seen nothing, as there a spline is not known."""
-    pytest.importorskip("formulaic")
     frame = stepped()
     found = logit("answer ~ bs(age, df=4)", frame, mechanism=DICE)
     row = found.marginal_effects().set_index("change").loc[["slope"]]
@@ -501,9 +497,8 @@ def test_a_spline_has_one_slope_within_the_values_seen():
     assert 1 == len(row)
 
 
-def test_kinks_have_slopes():
+def test_kinks_have_slopes(formulaic):
     """A continuous transform has a slope, also of a covariate with some far values."""
-    pytest.importorskip("formulaic")
     frame = stepped().assign(pay=lambda d: np.exp(np.linspace(-6, 6, len(d))))
     for formula in (
         "answer ~ np.maximum(age - 50, 0)",
@@ -596,9 +591,8 @@ def test_predictions_stand_beside_their_profiles():
 # -- arguments ---------------------------------------------------------------------------------
 
 
-def test_a_formula_and_arrays_agree():
+def test_a_formula_and_arrays_agree(formulaic):
     """A formula is the arrays that it makes; columns may be named for every option."""
-    pytest.importorskip("formulaic")
     frame = world().assign(n=lambda d: d["club"] + 1, home=lambda d: d["age"] % 29)
     one = logit("answer ~ age", frame, mechanism=DICE, design=rr.SampleDesign("n", clusters="home"))
     other = logit(
@@ -704,9 +698,8 @@ def test_text_among_covariates_asks_for_a_formula_and_is_not_quoted():
         ("answer ~ C(answer) + age", "'answer' stands on both sides"),
     ],
 )
-def test_formulas_that_are_none(formula, words):
+def test_formulas_that_are_none(formula, words, formulaic):
     """A formula that cannot be used says which part of it."""
-    pytest.importorskip("formulaic")
     frame = world(n=50)
     frame = frame if "~ height" in formula else frame.assign(word="a")
     refused(ArgumentValueError, words, logit, formula, frame, mechanism=DICE)
@@ -720,9 +713,8 @@ def test_formulas_that_are_none(formula, words):
         ("an.answer ~ C(my.club != 'my.age^2')", "an.answer ~ C(`my.club` != 'my.age^2')"),
     ],
 )
-def test_formulas_of_r_are_read_as_they_stand(typed, read):
+def test_formulas_of_r_are_read_as_they_stand(typed, read, formulaic):
     """Names with dots also inside functions; ``^`` is a power, for whole numbers too."""
-    pytest.importorskip("formulaic")
     frame = world(n=200).rename(columns={"answer": "an.answer", "age": "my.age", "club": "my.club"})
     found, wanted = (logit(one, frame, mechanism=DICE) for one in (typed, read))
     assert wanted.params.tolist() == found.params.tolist()
@@ -730,9 +722,8 @@ def test_formulas_of_r_are_read_as_they_stand(typed, read):
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint64"])
-def test_small_whole_numbers_do_not_overflow_in_formulas(kind):
+def test_small_whole_numbers_do_not_overflow_in_formulas(kind, formulaic):
     """In int8 60^2 is 16, and in uint8 20 - 50 is 226: fits of other covariates, silently."""
-    pytest.importorskip("formulaic")
     wide = world(n=400).assign(
         age=lambda frame: (20 + 60 * frame["age"].rank(pct=True)).astype(int)
     )

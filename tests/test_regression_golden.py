@@ -168,9 +168,8 @@ def test_the_hessian_agrees_with_rrreg(mechanism, vcov, log_likelihood, prevalen
     assert chisq == pytest.approx(ratio(found), abs=1e-6)
 
 
-def test_a_factor_is_saturated():
+def test_a_factor_is_saturated(formulaic):
     """With a level for each x the fitted prevalence is the debiased share, as in RRreg."""
-    pytest.importorskip("formulaic")
     found = logit("y ~ C(x)", GRID, mechanism=WARNER, frequencies="n")
     # RRreg 0.7.6, RRlog(y ~ factor(x), model = "Warner", p = .7)
     expected = [-1.9458632, 0.7090976, 1.2149726, 1.7955779, 2.4566858]
@@ -181,9 +180,8 @@ def test_a_factor_is_saturated():
     assert shares == pytest.approx(found.predict()["prevalence"].to_numpy()[::2], abs=1e-12)
 
 
-def test_nested_fits_compare_either_way():
+def test_nested_fits_compare_either_way(formulaic):
     """RRreg's anova of factor(x) against 1: 20.1996 on 4 df; the order does not matter."""
-    pytest.importorskip("formulaic")
     large = logit("y ~ C(x)", GRID, mechanism=WARNER, frequencies="n")
     small = logit("y ~ 1", GRID, mechanism=WARNER, frequencies="n")
     for test in (large.compare(small), small.compare(large)):

@@ -152,9 +152,8 @@ def test_reports_are_no_weights_and_no_clusters(people):
 
 
 @pytest.mark.parametrize("formula", ["pay ~ s", "s ~ drinker", "s ~ age", "voted ~ drinker + s"])
-def test_renamed_reports_are_refused(people, formula):
+def test_renamed_reports_are_refused(people, formula, formulaic):
     """Reports under another name are no truth, neither as covariate nor as outcome."""
-    pytest.importorskip("formulaic")
     renamed = people.rename(columns={"smoker": "s"})
     fit = rr.linear if formula.startswith("pay") else rr.logit
     if formula == "s ~ age":  # nothing else is privatized: then a mechanism is asked for
@@ -182,9 +181,8 @@ def test_renamed_columns_of_covariates_are_refused(people):
 # -- what a formula takes ------------------------------------------------------------------------
 
 
-def test_factors_of_any_text_type_are_factors(people):
+def test_factors_of_any_text_type_are_factors(people, formulaic):
     """Nullable texts make the columns that plain ones make, and no error that quotes them."""
-    pytest.importorskip("formulaic")
     frame = people[["smoker", "region"]]
     expected = rr.logit("smoker ~ region", frame).params
     kinds = ["string[python]", "category", object]
@@ -210,9 +208,8 @@ def test_factors_of_any_text_type_are_factors(people):
             )
 
 
-def test_numbers_of_any_type_are_numbers(people):
+def test_numbers_of_any_type_are_numbers(people, formulaic):
     """Nullable numbers and truth values make one column, as plain ones do."""
-    pytest.importorskip("formulaic")
     plain = (people.age > 0).astype(int)
     expected = rr.logit("smoker ~ x", people.assign(x=plain)).params.tolist()
     for kind in ("Int64", "Float64", "boolean"):
@@ -251,9 +248,8 @@ def test_dates_and_complex_numbers_are_refused(people, name):
         ([SECRET, "b"], "smoker ~ center(x)"),
     ],
 )
-def test_errors_of_a_formula_quote_no_private_cell(people, cells, formula):
+def test_errors_of_a_formula_quote_no_private_cell(people, cells, formula, formulaic):
     """The reason of formulaic or pandas is given, and a private column is never shown to them."""
-    pytest.importorskip("formulaic")
     column = pd.Series([cells[place % len(cells)] for place in range(len(people))], dtype=object)
     with pytest.raises(ArgumentValueError, match=r"cannot be made of .*\(\w+Error"):
         rr.logit(formula, people.assign(x=column))
@@ -262,9 +258,8 @@ def test_errors_of_a_formula_quote_no_private_cell(people, cells, formula):
     assert SECRET not in str(caught.value)
 
 
-def test_errors_of_profiles_name_the_column(people):
+def test_errors_of_profiles_name_the_column(people, formulaic):
     """A text for a number, and a level that the fit has not seen, are refused."""
-    pytest.importorskip("formulaic")
     fit = rr.logit("smoker ~ age + region", people)
     for changed in ({"age": SECRET}, {"region": SECRET}, {"region": [[SECRET]] * 2}):
         with pytest.raises(ArgumentValueError, match=next(iter(changed))):
@@ -272,9 +267,8 @@ def test_errors_of_profiles_name_the_column(people):
 
 
 @pytest.mark.slow
-def test_errors_of_many_levels_name_the_column(people):
+def test_errors_of_many_levels_name_the_column(people, formulaic):
     """Collinear and separated factors are told by name and number of columns."""
-    pytest.importorskip("formulaic")
     levels = [f"{SECRET}{place % 50}" for place in range(len(people))]
     frame = people.assign(one=levels, two=[f"{level}!" for level in levels])
     with pytest.raises(ArgumentValueError, match=r"\['one \(49 columns\)', 'two \(49 c") as caught:
@@ -314,9 +308,8 @@ def test_masked_cells_are_missing(people):
 
 
 @pytest.mark.parametrize("term", ["name", "C(name)"])
-def test_a_level_for_each_row_is_refused_by_name(people, term):
+def test_a_level_for_each_row_is_refused_by_name(people, term, formulaic):
     """A column of text with as many levels as rows took minutes; its cells are not quoted."""
-    pytest.importorskip("formulaic")
     frame = people.assign(name=[f"{SECRET}{place}" for place in range(len(people))])
     with pytest.raises(ArgumentValueError, match="'name' has 3000 levels in 3000 rows") as caught:
         rr.logit(f"smoker ~ age + {term}", frame)
@@ -339,9 +332,8 @@ def test_names_that_a_formula_reads_otherwise_are_refused(people, formula, chang
     refused(ArgumentValueError, words, rr.logit, formula, frame)
 
 
-def test_columns_that_are_there_twice_are_refused(people):
+def test_columns_that_are_there_twice_are_refused(people, formulaic):
     """Which of the two a formula means cannot be known."""
-    pytest.importorskip("formulaic")
     frame = people.copy()
     frame.insert(0, "age", 1.0, allow_duplicates=True)
     for fit in (rr.logit, rr.linear):
@@ -350,9 +342,8 @@ def test_columns_that_are_there_twice_are_refused(people):
     assert rr.logit("smoker ~ weight", frame).nobs == len(people)
 
 
-def test_columns_called_by_numerals_are_columns(people):
+def test_columns_called_by_numerals_are_columns(people, formulaic):
     """Only `1` is read otherwise; an Intercept of one's own goes without the formula's."""
-    pytest.importorskip("formulaic")
     expected = rr.logit("smoker ~ age", people).params.tolist()
     for name in ("0", "2020", "a b"):
         found = rr.logit(f"smoker ~ `{name}`", people.assign(**{name: people.age}))
@@ -386,9 +377,8 @@ FACTORS = [
 
 
 @pytest.mark.parametrize("factor", FACTORS)
-def test_levels_that_were_not_seen_are_refused(people, factor):
+def test_levels_that_were_not_seen_are_refused(people, factor, formulaic):
     """A level of its own is never the first level, and formulaic has nothing to warn of."""
-    pytest.importorskip("formulaic")
     frame = people.assign(**{"the region": people.region})
     fit = rr.logit(f"smoker ~ {factor}", frame)
     few = frame.head(3)
@@ -425,9 +415,8 @@ def test_results_can_be_pickled(people, link):
 
 
 @pytest.mark.parametrize("formula", ["age*drinker + C(region)", "drinker + bs(age, df=4)"])
-def test_results_of_formulas_and_private_covariates_can_be_pickled(people, formula):
+def test_results_of_formulas_and_private_covariates_can_be_pickled(people, formula, formulaic):
     """The columns of new data are made as the fit made them; reports do not travel along."""
-    pytest.importorskip("formulaic")
     data = people.head(3).assign(drinker="yes")
     _same(rr.linear(f"pay ~ {formula}", people), data)
     _same(rr.linear(f"pay ~ {formula}", people, method="likelihood"), data)
@@ -440,9 +429,8 @@ def test_results_of_formulas_and_private_covariates_can_be_pickled(people, formu
 # -- levels that nobody has ----------------------------------------------------------------------
 
 
-def test_a_level_that_no_row_has_is_no_column():
+def test_a_level_that_no_row_has_is_no_column(formulaic):
     """Of a cut, and where rows with missing values held it alone; its column would be 0."""
-    pytest.importorskip("formulaic")
     rng = np.random.default_rng(3)
     z = rng.normal(size=600)
     frame = pd.DataFrame({"y": np.array(["no", "yes"])[rng.integers(0, 2, 600)], "x": z})
@@ -458,9 +446,8 @@ def test_a_level_that_no_row_has_is_no_column():
     assert ["Intercept", "g[T.(-1, 0]]", "g[T.(0, 1]]", "x"] == list(dropped.params.index)
 
 
-def test_a_private_covariate_keeps_categories_that_the_rows_might_not_show():
+def test_a_private_covariate_keeps_categories_that_the_rows_might_not_show(formulaic):
     """The classes are those of the mechanism, whatever rows are left (here each second one)."""
-    pytest.importorskip("formulaic")
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"s": np.array(["no", "yes"])[rng.integers(0, 2, 400)]})
     frame["y"] = rng.normal(size=400)

@@ -379,9 +379,8 @@ def test_posterior_refuses():
     refused(MetadataError, "prob", rr.posterior, reports, warner(0.9), [0.5, 0.5])
 
 
-def test_files_do_not_tell_samples_apart(tmp_path):
+def test_files_do_not_tell_samples_apart(tmp_path, pa):
     """A file is refused before anything is written, with the way that works."""
-    pytest.importorskip("pyarrow")
     source, target = tmp_path / "in.parquet", tmp_path / "out.parquet"
     df = pd.DataFrame({"version": ["dice", "cards"], "answer": ["yes", "no"]})
     df.to_parquet(source)

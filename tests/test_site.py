@@ -47,9 +47,8 @@ def public_names():
             yield from (f"{name}.{inner}" for inner in vars(one) if inner[0] != "_")
 
 
-def test_every_public_name_has_a_page(monkeypatch):
+def test_every_public_name_has_a_page(monkeypatch, pa):
     """The pages of the reference list all public names, once each, and each module."""
-    pytest.importorskip("pyarrow")  # for `rrstats.files`
     monkeypatch.syspath_prepend(DOCS)
     pages = importlib.import_module("reference_pages")
     listed = [name for names in pages.listed(DOCS / "reference").values() for name in names]

@@ -8,8 +8,6 @@ import sys
 import types
 from pathlib import Path
 
-import pytest
-
 import rrstats
 from rrstats import mechanisms
 
@@ -42,9 +40,8 @@ def test_import_loads_no_room():
     assert used.endswith("> True")
 
 
-def test_completion_shows_public_names_alone():
+def test_completion_shows_public_names_alone(pa):
     """``rr.<Tab>`` and that of every public module list what is public, and no import."""
-    pytest.importorskip("pyarrow")  # for `rrstats.files`
     found = [getattr(rrstats, name) for name in rrstats.__all__]
     modules = [rrstats, *(one for one in found if isinstance(one, types.ModuleType))]
     assert len(modules) > 10
@@ -56,9 +53,8 @@ def test_completion_shows_public_names_alone():
         assert "check_" not in " ".join(module.__all__).replace("check_file", "")
 
 
-def test_public_names_are_documented():
+def test_public_names_are_documented(pa):
     """Each public name exists and says what it is."""
-    pytest.importorskip("pyarrow")  # for `rrstats.files`
     names = set(rrstats.__all__) - {"__version__"}
     assert [] == [name for name in names if not getattr(rrstats, name).__doc__]
 

@@ -145,9 +145,8 @@ def test_pandas(mechanism, kind):
 
 
 @BOTH
-def test_arrow(mechanism):
+def test_arrow(mechanism, pa):
     """fixed_size_binary, chunked where the answers were; other binary types are read as well."""
-    pa = pytest.importorskip("pyarrow")
     whole, kind = expected_bits(mechanism), pa.binary(WIDTH)
     array = pa.array(ANSWERS)
     chunked = pa.chunked_array([array[:100], array[100:100], array[100:]])
@@ -200,9 +199,8 @@ def test_missing_answers_kept():
             rr.privatize(numbers, UNARY, missing="keep")
 
 
-def test_missing_answers_kept_in_arrow():
+def test_missing_answers_kept_in_arrow(pa):
     """Nulls, and nothing of the report under them."""
-    pa = pytest.importorskip("pyarrow")
     many = pa.chunked_array([pa.array([1, None]), pa.array([None, 4])])
     for answers in (pa.array([1, None, None, 4]), many):
         reports = rr.privatize(answers, UNARY, missing="keep")
@@ -214,9 +212,8 @@ def test_missing_answers_kept_in_arrow():
 
 
 @pytest.mark.parametrize("missing", ["unknown", "keep"])
-def test_as_many_arrays_of_arrow_as_it_takes(monkeypatch, missing):
+def test_as_many_arrays_of_arrow_as_it_takes(monkeypatch, missing, pa):
     """A column of pandas with more bytes than one array can count has several."""
-    pytest.importorskip("pyarrow")
     answers = pd.Series([*ANSWERS.tolist(), None], dtype="Int64")
     made = [rr.privatize(answers, UNARY, missing=missing, unknown="uniform", rng=Counting(1))]
     monkeypatch.setattr(bitsets, "_MOST_BYTES", 15)
@@ -306,9 +303,8 @@ def test_impossible_reports_in_arrays():
     assert rr.tally(np.array([b"\1", b"\0"], dtype="S2"), UNARY).reported.tolist() == [1] + [0] * 10
 
 
-def test_impossible_reports_in_arrow():
+def test_impossible_reports_in_arrow(pa):
     """Of another width, or with spare bits; slices and nulls are no trouble."""
-    pa = pytest.importorskip("pyarrow")
     cells = pa.array([GOOD, b"abc", None, b"", GOOD], pa.binary())
     for reports in (cells, cells.cast(pa.large_binary()), cells.dictionary_encode()):
         refused(ArgumentValueError, "2 of 5 reports", rr.tally, reports, UNARY)
@@ -361,9 +357,8 @@ def test_counts_in_parts(monkeypatch):
 
 @BOTH
 @pytest.mark.parametrize("ending", [".parquet", ".feather"])
-def test_files(tmp_path, mechanism, ending):
+def test_files(tmp_path, mechanism, ending, pa):
     """A column of fixed-size binary, counted and estimated by what the file says of itself."""
-    pa = pytest.importorskip("pyarrow")
     import pyarrow.feather as feather
     import pyarrow.parquet as pq
 
@@ -394,9 +389,8 @@ def test_files(tmp_path, mechanism, ending):
 
 @BOTH
 @pytest.mark.parametrize("missing", ["unknown", "keep"])
-def test_pandas_reads_what_it_wrote(tmp_path, mechanism, missing):
+def test_pandas_reads_what_it_wrote(tmp_path, mechanism, missing, pa):
     """A privatized frame goes through pandas' files and Arrow's tables, and is estimated then."""
-    pa = pytest.importorskip("pyarrow")
     answers = [*ANSWERS.tolist(), None] if missing == "keep" else ANSWERS.tolist()
     frame = pd.DataFrame({"answer": pd.array(answers, dtype="Int64")})
     made = frame.rr.privatize({"answer": mechanism}, missing=missing)
@@ -429,9 +423,8 @@ TEXT_COLUMNS = {
 
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
 @pytest.mark.parametrize("kind", TEXT_COLUMNS)
-def test_pandas_reads_files_that_were_columns_of_arrow(tmp_path, kind, ending):
+def test_pandas_reads_files_that_were_columns_of_arrow(tmp_path, kind, ending, pa):
     """What a file says of a column of text in Arrow makes no trouble for the bits in its place."""
-    pa = pytest.importorskip("pyarrow")
     dtype = pd.ArrowDtype(TEXT_COLUMNS[kind](pa))
     mechanism = UnaryEncoding.optimized(list("abcdefghijk"), epsilon=1.0)
     source, target = tmp_path / f"source.{ending}", tmp_path / f"target.{ending}"
@@ -448,9 +441,8 @@ def test_pandas_reads_files_that_were_columns_of_arrow(tmp_path, kind, ending):
     assert rr.tally(again["answer"], mechanism) == rr.files.tally_file(target, "answer")
 
 
-def test_missing_reports_in_files(tmp_path):
+def test_missing_reports_in_files(tmp_path, pa):
     """Kept missing answers are nulls, also where the column says that it has none."""
-    pa = pytest.importorskip("pyarrow")
     import pyarrow.parquet as pq
 
     source, target = tmp_path / "source.parquet", tmp_path / "target.parquet"
@@ -464,9 +456,8 @@ def test_missing_reports_in_files(tmp_path):
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".csv.gz"])
-def test_text_files_are_refused(tmp_path, ending):
+def test_text_files_are_refused(tmp_path, ending, pa):
     """Words cannot hold bits: refused before anything is written, with what would serve."""
-    pytest.importorskip("pyarrow")
     source, target = tmp_path / f"source{ending}", tmp_path / f"target{ending}"
     separator = "\t" if ending == ".tsv" else ","
     pd.DataFrame({"id": [1, 2], "answer": [3, 4]}).to_csv(source, index=False, sep=separator)

@@ -40,9 +40,8 @@ def test_containers(reports):
     assert found == rr.tally(reports, M)
 
 
-def test_arrow_containers():
+def test_arrow_containers(pa):
     """Arrow arrays and chunks count alike."""
-    pa = pytest.importorskip("pyarrow")
     array = pa.array([*REPORTS, None])
     chunks = pa.chunked_array([array[:2], array[2:2], array[2:]])
     for reports in (array, chunks, array.dictionary_encode(), pd.Series(array.to_pandas())):

@@ -39,9 +39,8 @@ def told(vector):
     return Told("", words, strict=True)
 
 
-def test_the_files_are_what_the_code_makes():
+def test_the_files_are_what_the_code_makes(cryptography):
     """Making the vectors anew changes no file: the sampler draws as it did when they were made."""
-    pytest.importorskip("cryptography")
     made = make_vectors.documents()
     assert set(made) == {*FILES, "keyed.json"}
     for name, document in made.items():
@@ -287,9 +286,8 @@ def test_module_refuses_other_designs(change, message):
 
 
 @pytest.mark.parametrize("name", KEYED_DESIGNS)
-def test_shipped_keyed_reports(name):
+def test_shipped_keyed_reports(name, cryptography):
     """`privatize` with the key and the id of a vector makes its report."""
-    pytest.importorskip("cryptography")
     design, key = KEYED_DESIGNS[name], bytes.fromhex(KEYED["key"])
     mechanism = mechanisms.from_dict(design["mechanism"])
     (column,) = categories_from_json([KEYED["column"]])
