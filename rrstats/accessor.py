@@ -81,9 +81,12 @@ class FrameAccessor:
     ::
 
         df.rr.privatize("answer", ["never", "once", "often"], 0.75)  # a new frame with reports
+        df.rr.privatize(plan)                              # one epsilon for all columns of a plan
         df.rr.estimate("answer")                           # proportions with intervals
         df.rr.estimate("answer", by="region")              # the same in each group
         df.rr.crosstab("answer", "region")                 # a two-way table of true answers
+        df.rr.means("age", "answer")                       # means of a number in true groups
+        df.rr.quantiles("age", "answer")                   # its quantiles
         df.rr.logit("answer ~ age")                        # a logistic regression
         df.rr.check("answer", ["never", "once", "often"])  # private: for the data curator only
         df.rr.mechanisms, df.rr.epsilon                    # how the frame was privatized

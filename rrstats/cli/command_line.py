@@ -338,7 +338,8 @@ def _privatize(command: argparse.ArgumentParser) -> None:
         --categories yes,no --with-missing --epsilon 1
       rrstats privatize in.parquet out.parquet --plan plan.toml
 
-    A plan lists columns and mechanisms. --write-plan prints a plan of the options,
+    A plan lists columns and mechanisms, or it is a FramePlan: each row reports one
+    part, with one epsilon in all. --write-plan prints a plan of the options,
     and rrstats describe OUT --format json the plan of a release, in JSON. In TOML:
       v = 1
       [[columns]]
