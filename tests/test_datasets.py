@@ -50,6 +50,17 @@ def test_categories_are_declared_in_their_order():
     assert ["vote"] == [name for name, cat in found.items() if not cat.ordered]
 
 
+def test_counts_are_those_of_the_origin():
+    """Answers occur as often as in the origin: value_counts of statsmodels 0.15.0's frames."""
+    health, people = rr.datasets.load_rand_health(), rr.datasets.load_anes96()
+    counts = health["health"].value_counts(sort=False)
+    assert [11019, 7309, 1560, 302] == counts.tolist()
+    assert int(health["visited_doctor"].sum()) == 13_882
+    parties = people["party"].value_counts(sort=False)
+    assert [200, 180, 108, 37, 94, 150, 175] == parties.tolist()
+    assert [551, 393] == people["vote"].value_counts(sort=False).tolist()
+
+
 def test_origin_and_licence_stand_beside_the_files():
     """SOURCES.md is in the installed package and names each file and its licence."""
     folder = resources.files("rrstats.datasets")

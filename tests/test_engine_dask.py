@@ -336,6 +336,19 @@ def test_a_frame_from_folders_of_answers_is_refused(tmp_path, in_turn, by_answer
     assert ["in"] == names(tmp_path)
 
 
+def test_the_way_out_of_folders_leads_out(tmp_path, in_turn, by_answer):
+    """What the refusal says to do mixes the answers over parts and within them."""
+    lazy = dd.read_parquet(by_answer)
+    mixed = lazy.astype({"answer": "string[pyarrow]"}).shuffle("id")
+    mixed.to_parquet(tmp_path / "mixed", write_index=False)
+    receipt = rrd.privatize_parquet(tmp_path / "mixed", tmp_path / "out", PLAN, shuffle_rows=True)
+    assert 60 == receipt.rows
+    for path in (tmp_path / "out").glob("*.parquet"):
+        found = pq.read_table(path).column("id").to_pylist()
+        assert {0, 1, 2} == {id % 3 for id in found}  # which is the answer
+        assert found != sorted(found, key=lambda id: id % 3)
+
+
 def test_a_public_column_may_be_in_folders(tmp_path, in_turn, by_answer):
     """Only what folders tell of the private column matters."""
     frame(60, kind=["x", "y"] * 30).to_parquet(tmp_path / "kinds", partition_cols=["kind"])

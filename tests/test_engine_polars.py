@@ -116,6 +116,17 @@ def test_a_column_alike_in_all_rows_gets_a_coin_for_each(tmp_path, value):
     assert 1 < eager.n_unique()
 
 
+def test_a_filter_before_the_sink_chooses_by_the_truth(tmp_path):
+    """What the frame asks for is done before privatizing: a filter, a slice, a sort, a join."""
+    lazy = frame(400).lazy().filter(pl.col("answer") == "once").sort("id", descending=True)
+    names = pl.LazyFrame({"age": range(90), "band": [f"{i // 10}0s" for i in range(90)]})
+    lazy = lazy.join(names, on="age", maintain_order="left").head(30)
+    rrp.sink_privatized(lazy, tmp_path / "out.parquet", {"answer": M})
+    made = pl.read_parquet(tmp_path / "out.parquet")
+    assert lazy.collect().drop("answer").equals(made.drop("answer"))
+    assert 1 < made["answer"].n_unique()  # all once with a chance of 0.4**30 = 1e-12
+
+
 def test_a_frame_that_fails_leaves_nothing_and_quotes_no_cell(tmp_path):
     """When the frame cannot be computed there is no file, and the error tells no cell."""
 
@@ -279,6 +290,16 @@ def test_counting_is_that_of_the_public_functions():
         assert 180 == counted.crosstab("answer", "age", mechanisms={"answer": M}).n
     assert expected == reports["answer"].rr.tally(M).reported.tolist()
     assert shares == reports["answer"].rr.estimate(M).proportions.tolist()
+
+
+def test_missing_ids_are_refused(tmp_path):
+    """Without an id there is no keyed report; the error counts them, and nothing is written."""
+    lazy = pl.LazyFrame({"id": [1, None, 3], "answer": WORDS[:3]})
+    with pytest.raises(rr.errors.ArgumentValueError, match=r"found 1 of \d missing"):
+        rrp.sink_privatized(lazy, tmp_path / "out.parquet", {"answer": M}, key=KEY, id="id")
+    assert [] == list(tmp_path.iterdir())
+    with pytest.raises(rr.errors.ArgumentValueError, match=r"found 1 of \d missing"):
+        lazy.collect().rr.privatize("answer", M, key=KEY, id="id")
 
 
 def test_nothing_lazy_without_a_key(tmp_path):

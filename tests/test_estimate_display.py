@@ -140,6 +140,14 @@ def test_the_html_is_escaped():
     assert html.endswith("1,000 reports</p>")
 
 
+def test_the_html_reads_the_last_category(health):
+    """One table, one sentence."""
+    html = health._repr_html_()
+    assert 4 + 1 == html.count("<tr")
+    assert f"<p>{health.interpret('poor')}</p>" in html
+    assert "there are no reports" in estimate([0, 0])._repr_html_()
+
+
 # -- sentences -----------------------------------------------------------------------------
 
 
@@ -198,6 +206,12 @@ def test_reading(name):
     """The share, its interval and of whom; what lies outside or says nothing is called so."""
     counts, prob, categories, category, target, words = READINGS[name]
     assert re.match(words, estimate(counts, prob, categories, target=target).interpret(category))
+
+
+def test_reading_with_another_level(health):
+    """The level is written as given, never rounded to 100%."""
+    for level, shown in ((0.99, "99%"), (0.999999, "99.9999%"), (0.57, "57%")):
+        assert f", {shown} interval " in health.interpret("poor", level=level)
 
 
 def test_reading_rounds_its_interval_outward_to_what_it_tells():

@@ -321,6 +321,27 @@ def test_one_report_has_a_share_but_no_sampling_error():
     assert (rows.interval().low <= rows.interval().high).all()
 
 
+@pytest.mark.slow
+def test_ten_thousand_categories_work():
+    """k = 10,000: all in frame, intervals, MLE and projection, and few shown in a notebook."""
+    k = 10_000
+    counts = np.arange(k) % 7 + 20
+    est = from_counts(counts, 0.2, target="rows")
+    frame = est.to_frame()
+    assert k == len(frame)
+    assert 1 == pytest.approx(est.proportions.sum(), abs=1e-9)
+    assert (frame["low"] <= frame["high"]).all()
+    place = 4321
+    assert len(repr(est).splitlines()) < 100
+    assert est._repr_html_().count("<tr") < 100
+    assert len(repr(est.mle()).splitlines()) < 100
+    alone = confidence_interval(int(counts[place]), 0.2, k=k, n=int(counts.sum()), target="rows")
+    assert (frame["low"][place], frame["high"][place]) == alone
+    for table in (est.mle(), est.project()):
+        assert 1 == pytest.approx(table.proportions.sum(), abs=1e-9)
+        assert table.proportions.min() >= 0
+
+
 # -- properties ----------------------------------------------------------------------------
 
 

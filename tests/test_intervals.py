@@ -1,5 +1,6 @@
 """Intervals of a rate and of the share behind it, against other software and brute force."""
 
+import itertools
 from fractions import Fraction
 from math import comb
 
@@ -238,6 +239,16 @@ def test_methods_are_symmetric_monotone_and_hold_the_observed_rate(method, level
     if method not in ("wald", "agresti-coull"):
         assert (0.0, 1.0) == (low[0], high[-1])
         assert 0 <= low.min() <= high.max() <= 1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_higher_levels_are_wider(method):
+    """An interval of a higher level holds one of a lower level."""
+    x = np.arange(41)
+    found = [METHODS[method](x, 40, level) for level in (0.5, 0.8, 0.95, 0.99, 0.999999)]
+    for narrow, wide in itertools.pairwise(found):
+        assert (wide.low <= narrow.low + 1e-12).all()
+        assert (narrow.high <= wide.high + 1e-12).all()
 
 
 def test_clopper_pearson_is_exact_at_any_level_and_size():

@@ -19,6 +19,7 @@ from rrstats import metadata
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    ImplausibleReportsWarning,
     MetadataError,
 )
 from rrstats.mechanisms.epsilon import total_epsilon
@@ -218,6 +219,15 @@ def test_unfit(name):
     refused(MetadataError, "'answer' does not fit it: ", carry, other, released())
     with pytest.raises((ArgumentTypeError, ArgumentValueError)):
         other.rr.estimate("answer")
+
+
+def test_unnoticed():
+    """What no type shows is a limit: a default is no evidence.  Only wild reports are noticed."""
+    raw = released().assign(answer=ANSWERS["answer"])
+    assert raw.rr.mechanisms["answer"] == YES_NO
+    mapped = released().replace({"yes": "no"})
+    with pytest.warns(ImplausibleReportsWarning, match="check that these answers were privatized"):
+        mapped.rr.estimate("answer")
 
 
 @pytest.mark.parametrize("name", list(EXAMPLES))

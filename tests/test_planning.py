@@ -124,6 +124,18 @@ def test_where_krr_is_the_best(epsilon, largest):
 
 
 @pytest.mark.parametrize(
+    ("epsilon", "largest"),
+    # theory.md, section 1: "k-RR beats OUE (uniform f) for k up to".
+    [(0.5, 6), (1.0, 9), (1.5, 13), (2.0, 20), (3.0, 51), (4.0, 134), (5.0, 360)],
+)
+def test_where_krr_beats_optimized_unary(epsilon, largest):
+    """The order of k-RR and optimized unary encoding turns at the published k."""
+    for k, krr_is_better in ((largest, True), (largest + 1, False)):
+        ratio = by_name(recommend(k, epsilon))["ratio"]
+        assert krr_is_better == (ratio["KRR"] < ratio["OptimizedUnary"])
+
+
+@pytest.mark.parametrize(
     ("k", "epsilon", "krr", "unary"),
     # theory.md, section 1, "Variance over the optimum, k-RR / OUE, uniform f".
     [

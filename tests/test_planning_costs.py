@@ -69,6 +69,14 @@ def test_false_accusations_alone_may_decide():
     )
 
 
+def test_where_all_carry_it():
+    """Everybody a carrier, one person asked: still an answer."""
+    assert 0 < break_even(1000, 1, epsilon=1.0) < 0.05
+    # One person: the direct error is t, that of the report s (1 - s) / (p - q)^2 at s = p.
+    p = math.e / (math.e + 1)
+    assert p * (1 - p) / (2 * p - 1) ** 2 == pytest.approx(break_even(1, 1, epsilon=1.0))
+
+
 def test_one_person_asked_directly():
     """The direct error is f^2 + g (1 - 2 f): it falls with t, and at t = 1 is 0.37 > 0.21."""
     direct = rr.surveys.direct(NO_YES)

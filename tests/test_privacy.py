@@ -651,6 +651,19 @@ def test_the_curve_falls_and_its_inverse_inverts(seed):
         assert epsilon == 0 or found.delta(below) > delta
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_another_column_never_lowers(seed):
+    """More reports have no less delta at any epsilon, in whatever order they are listed."""
+    rng = random.Random(seed)
+    some, more = drawn(rng), drawn(rng)
+    few, many = compose(some), compose([*some, *more])
+    turned = compose([*reversed(more), *some])
+    for epsilon in (0.0, 0.5, 1.5):
+        assert few.delta(epsilon) <= many.delta(epsilon)
+        assert many.delta(epsilon) == pytest.approx(turned.delta(epsilon), rel=1e-14)
+    assert few.epsilon_at(1e-5) <= many.epsilon_at(1e-5)
+
+
 def test_no_information_costs_nothing():
     """Reports that say nothing have epsilon 0 and leave others as they are."""
     silent = rr.KRR([True, False], 0.5)

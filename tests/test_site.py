@@ -7,7 +7,7 @@ import re
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from browser import PROGRAM, Browser
@@ -121,6 +121,29 @@ def test_pages_fit_a_telephone():
             if wide > 390 or unseen or errors:
                 faulty.append((page.relative_to(SITE).as_posix(), wide, unseen, errors))
     assert [] == faulty
+
+
+@BUILT
+@CHROMIUM
+@pytest.mark.slow
+def test_search_leads_to_the_guide():
+    """The page of a task is among the first eight results for the words a reader would type."""
+    expected = {
+        "confidence interval": "guide/estimate.html",
+        "sample size": "guide/planning.html",
+        "crosswise": "guide/survey_designs.html",
+        "SPSS": "guide/files.html",
+        "weights": "guide/groups_and_weights.html",
+    }
+    with Browser() as browser:
+        for words, page in expected.items():
+            browser.open(f"{(SITE / 'search.html').as_uri()}?q={quote(words)}")
+            found = browser.evaluate(
+                "new Promise(done => setInterval(() => document.querySelector('.search-summary')"
+                "?.textContent.startsWith('Search finished') && done([...document.querySelectorAll("
+                "'ul.search li > a')].map(a => a.getAttribute('href').split('#')[0])), 200))"
+            )
+            assert page in found[:8], words
 
 
 @BUILT
