@@ -11,7 +11,7 @@ import importlib
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pandas as pd
 
@@ -49,6 +49,8 @@ from rrstats.privatization.frame import (
     telling_columns,
 )
 from rrstats.regression.models import linear, logit
+
+Found = TypeVar("Found")
 
 
 def _bound(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -291,11 +293,8 @@ class FrameAccessor:
         >>> df.rr.means("age", "vote", rrstats.KRR(["yes", "no"], 0.9)).n
         100
         """
-        made = mechanism, prob, group
-        found: Means = self._of_groups(
-            means, values, by, made, weights, target=target, missing=missing
-        )
-        return found
+        made, options = (mechanism, prob, group), {"target": target, "missing": missing}
+        return self._of_groups(means, values, by, made, weights=weights, **options)
 
     def quantiles(
         self,
@@ -333,21 +332,12 @@ class FrameAccessor:
         >>> df.rr.quantiles("age", "vote", rrstats.KRR(["yes", "no"], 0.9), probs=0.5).n
         100
         """
-        made = mechanism, prob, group
-        found: Quantiles = self._of_groups(
-            quantiles, values, by, made, weights, probs=probs, target=target
-        )
-        return found
+        made, options = (mechanism, prob, group), {"target": target, "probs": probs}
+        return self._of_groups(quantiles, values, by, made, weights=weights, **options)
 
     def _of_groups(
-        self,
-        function: Callable[..., Any],
-        values: Hashable,
-        by: Any,
-        made: tuple[Any, Any, Any],
-        weights: Hashable,
-        **options: Any,
-    ) -> Any:
+        self, function: Callable[..., Found], values: Hashable, by: Any, made: Any, **options: Any
+    ) -> Found:
         """Means or quantiles of columns; made : the mechanism of ``by``, its prob and group."""
         names, (mechanism, prob, group) = by if isinstance(by, list) else [by], made
         mechanism, data, rates = self._mechanisms_of(mechanism), self._data, (prob, None)
@@ -359,8 +349,9 @@ class FrameAccessor:
             pair = pair_column(variables(data, names, group=group, pairs=True))
         labels = None if group is None else column_of(data, group)
         reports = pair or variable(reports_in(data, names), mechanism, *rates, group=labels)
-        given = None if weights is None else column_of(data, weights)
-        return function(column_of(data, values), reports, weights=given, **options)
+        if options["weights"] is not None:
+            options["weights"] = column_of(data, options["weights"])
+        return function(column_of(data, values), reports, **options)
 
     logit = _of_formula(logit)
     linear = _of_formula(linear)

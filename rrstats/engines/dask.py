@@ -320,19 +320,9 @@ def privatize_parquet(
     """
     client = client_of(client)
     if not isinstance(src, dd.DataFrame):
-        return privatize_by_tasks(
-            src,
-            dst,
-            plan,
-            run_by(client),
-            unknown=unknown,
-            missing=missing,
-            again=again,
-            overwrite=overwrite,
-            shuffle_rows=shuffle_rows,
-            ledger=ledger,
-            progress=progress,
-        )
+        options: Any = {"unknown": unknown, "missing": missing, "again": again, "ledger": ledger}
+        options |= {"overwrite": overwrite, "shuffle_rows": shuffle_rows, "progress": progress}
+        return privatize_by_tasks(src, dst, plan, run_by(client), **options)
     if ledger is not None:
         raise ArgumentTypeError(
             "ledger needs src as a path; write the frame to Parquet, and give its path"

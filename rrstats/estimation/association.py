@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ from rrstats.estimation.analysis_columns import (
     variables,
 )
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
-from rrstats.estimation.result import FORMATS, Result, place_of
+from rrstats.estimation.result import Result, formats_of, place_of
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
 
@@ -470,7 +470,7 @@ class Correlations(Result):
         Correlations are about the population, or about these rows alone.
     """
 
-    formats: ClassVar[Any] = {**FORMATS, "correlation": "{:.4f}".format}
+    formats = formats_of("{:.4f}", "correlation")
     shown = ("correlation", "low", "high", "std_error")
     n_labels = 2
 

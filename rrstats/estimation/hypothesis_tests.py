@@ -64,9 +64,9 @@ from rrstats.estimation.crosstab import Crosstab, check_two_way
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.posterior import proportions_of
 from rrstats.estimation.result import (
-    FORMATS,
     LabelledInterval,
     Result,
+    formats_of,
     label_column,
     proportion_rows,
 )
@@ -159,10 +159,7 @@ class TestResult(Result):
     """
 
     __test__: ClassVar[bool] = False  # pytest must not collect this class
-    formats: ClassVar[Any] = {
-        **FORMATS,
-        **dict.fromkeys(("statistic", "p_value"), "{:.6g}".format),
-    }
+    formats = formats_of("{:.6g}", "statistic", "p_value")
     shown = ("p_value", "statistic", "df", "n", "effective_n")
 
     null: str
@@ -1092,10 +1089,7 @@ class Difference(Result):
         Whether they are two groups of one sample, and not two reports of the same people.
     """
 
-    formats: ClassVar[Any] = {
-        **FORMATS,
-        **dict.fromkeys(("first", "second", "difference", "z", "p_value"), "{:.4f}".format),
-    }
+    formats = formats_of("{:.4f}", "first", "second", "difference", "z", "p_value")
     shown = ("difference", "low", "high", "p_value", "first", "second", "std_error")
 
     first: Estimate

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,7 @@ from rrstats.estimation.analysis_columns import (
     refuse_reports,
     variable,
 )
-from rrstats.estimation.result import FORMATS, Result, label_column, place_of, proportion_rows
+from rrstats.estimation.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.sample_design import refuse_missing, refuse_weights
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
 from rrstats.mechanisms.channel import check_target, fixed
@@ -186,7 +186,7 @@ class MeanDifference(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Means(Result):
+class Means(GroupResult):
     """Means of a number in the true groups, estimated from privatized groups.
 
     Attributes
@@ -203,25 +203,14 @@ class Means(Result):
         Means by reported group, biased towards each other; NaN if no report names a group.
     """
 
-    formats: ClassVar[Any] = {
-        **FORMATS,
-        **dict.fromkeys(("mean", "naive", "low", "high", "std_error"), "{:.4g}".format),
-        "proportion": "{:.1%}".format,
-    }
+    formats = formats_of("{:.4g}", "mean", "naive", "low", "high", "std_error")
+    formats |= {"proportion": "{:.1%}".format}
     shown = ("mean", "low", "high", "std_error", "naive", "proportion", "effective_n")
 
-    categories: tuple[Hashable, ...]
-    n: int
-    n_missing: int
-    target: str
-    naive: Floats
+    _what = "means"
+
     _centre: float = field(repr=False)
     _sums: GroupSums = field(repr=False)
-
-    @property
-    def k(self) -> int:
-        """The number of groups."""
-        return len(self.categories)
 
     @cached_property
     def _sizes(self) -> Floats:
@@ -372,7 +361,7 @@ class Means(Result):
         >>> round(found.difference, 6), round(found.std_error, 3)
         (10.0, 0.545)
         """
-        places = [place_of(one, self.categories, "these means") for one in (first, second)]
+        places = [self._place(first), self._place(second)]
         value = float(self._centred[places] @ [1, -1])
         if not np.isfinite(value):  # an empty group
             return MeanDifference(value, np.nan, -np.inf, np.inf, np.nan)
@@ -398,18 +387,9 @@ class Means(Result):
         DataFrame
             Columns category, n, proportion, effective_n, naive, mean, std_error, low and high.
         """
-        return pd.DataFrame(
-            {
-                "category": label_column(self.categories),
-                "n": self.n,
-                "proportion": self.proportions,
-                "effective_n": self.effective_n,
-                "naive": self.naive,
-                "mean": self.means,
-                "std_error": self.std_error,
-                **self.interval(level)._asdict(),
-            }
-        )
+        groups = {"proportion": self.proportions, "effective_n": self.effective_n}
+        own = {"mean": self.means, "std_error": self.std_error, **self.interval(level)._asdict()}
+        return self._framed({"category": self.categories}, groups, own)
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The mean of one group in a sentence.
@@ -426,8 +406,8 @@ class Means(Result):
         str
             The mean with its interval, and the effective sample size of the group.
         """
-        asked = self.categories[-1] if category is ... else category
-        place, group = place_of(asked, self.categories, "these means"), label(asked)
+        place = self._place(category)
+        group = label(self.categories[place])
         if not self.n or (self.n == 1 and self.target == "population"):
             rows = "is only one row" if self.n else "are no rows"
             return f"the mean of {group} cannot be estimated: there {rows}"
@@ -438,10 +418,9 @@ class Means(Result):
                 f"the mean of {group} cannot be estimated: the size of the group, estimated as "
                 f"{self.proportions[place]:.1%} of {self.n:,} rows, may be 0 ({known})"
             )
-        whom = "the population behind these rows" if self.target == "population" else "these rows"
         return (
             f"about {self.means[place]:.4g} among {group}, {level * 100:.10g}% interval {low:.4g} "
-            f"to {high:.4g}, of {whom}; {known} of {self.n:,} rows"
+            f"to {high:.4g}, of {self._whom}; {known} of {self.n:,} rows"
         )
 
     def plot(
@@ -468,23 +447,10 @@ class Means(Result):
         return plot_intervals(rows, ax, xlabel="mean of the true group", **limits, **options)
 
     @property
-    def header(self) -> list[tuple[str, str]]:
-        """The target of the means, and the rows."""
-        found = [("target", self.target), ("n", f"{self.n:,}")]
-        return found + [("missing", f"{self.n_missing:,}")] * bool(self.n_missing)
-
-    @property
     def notes(self) -> list[str]:
         """A sentence about groups whose means cannot be estimated."""
-        lost = np.flatnonzero(~np.isfinite(np.subtract(*self.interval()[::-1])))
-        if not self.n or not lost.size:
-            return []
-        names = ", ".join(label(self.categories[code]) for code in lost[:5])
-        return [
-            f"the means of {len(lost)} of {self.k} groups ({names}{', ...' * (len(lost) > 5)}) "
-            "cannot be estimated, because the size of each may be 0 (effective sample size at most "
-            f"{self.effective_n[lost].max():.1f}); merge groups, or ask more people"
-        ]
+        lost = np.flatnonzero(~np.isfinite(np.subtract(*self.interval()[::-1])) & (self.n > 0))
+        return self._lost(lost, self.effective_n)
 
 
 # -- from rows -------------------------------------------------------------------------------

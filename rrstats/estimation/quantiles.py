@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from rrstats._typing import Floats
 from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.analysis_columns import Variable, blocks, not_asked
 from rrstats.estimation.means import read_rows, row_scores
-from rrstats.estimation.result import FORMATS, Result, long_frame, place_of
+from rrstats.estimation.result import GroupResult, formats_of
 from rrstats.inference.contrasts import Interval, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
 
@@ -144,7 +144,7 @@ def _ends(sums: CumulativeSums, values: Floats, prob: float, limit: float) -> tu
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Quantiles(Result):
+class Quantiles(GroupResult):
     """Quantiles of a number in the true groups, estimated from privatized groups.
 
     Attributes
@@ -172,34 +172,18 @@ class Quantiles(Result):
         Effective sample sizes: (sum w s)^2 / sum (w s)^2; 0 where the size is not positive.
     """
 
-    formats: ClassVar[Any] = {
-        **FORMATS,
-        **dict.fromkeys(("quantile", "interpolated", "naive", "low", "high"), "{:.4g}".format),
-    }
+    formats = formats_of("{:.4g}", "quantile", "interpolated", "naive", "low", "high")
     shown = ("quantile", "low", "high", "interpolated", "naive", "effective_n")
+    n_labels = 2  # the group and the probability
+    _what = "quantiles"
 
-    categories: tuple[Hashable, ...]
-    probs: tuple[float, ...]
-    n: int
-    n_missing: int
-    target: str
     quantiles: Floats
     interpolated: Floats
-    naive: Floats
     proportions: Floats
     effective_n: Floats
+    probs: tuple[float, ...]
     _ends: Interval = field(repr=False)
     _rows: SortedRows = field(repr=False)
-
-    @property
-    def k(self) -> int:
-        """The number of groups."""
-        return len(self.categories)
-
-    @property
-    def n_labels(self) -> int:
-        """The group and the probability."""
-        return 2
 
     def interval(self, level: float = 0.95) -> Interval:
         """Intervals of each quantile; an end is infinite if it may lie beyond all values.
@@ -241,17 +225,10 @@ class Quantiles(Result):
             Columns category, prob, n, proportion, effective_n, naive, quantile, interpolated, low
             and high.
         """
-        shape = self.quantiles.shape
-        held = {
-            "n": np.full(shape, self.n),
-            "proportion": np.broadcast_to(self.proportions[:, None], shape),
-            "effective_n": np.broadcast_to(self.effective_n[:, None], shape),
-            "naive": self.naive,
-            "quantile": self.quantiles,
-            "interpolated": self.interpolated,
-            **self.interval(level)._asdict(),
-        }
-        return long_frame(("category", "prob"), (self.categories, self.probs), held)
+        groups = {"proportion": self.proportions, "effective_n": self.effective_n}
+        own = {"quantile": self.quantiles, "interpolated": self.interpolated}
+        own |= self.interval(level)._asdict()
+        return self._framed({"category": self.categories, "prob": self.probs}, groups, own)
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The quantiles of one group in a sentence.
@@ -268,44 +245,31 @@ class Quantiles(Result):
         str
             Quantiles with their intervals, and the effective sample size of the group.
         """
-        asked = self.categories[-1] if category is ... else category
-        place, group = place_of(asked, self.categories, "these quantiles"), label(asked)
+        place = self._place(category)
+        group = label(self.categories[place])
         if not self.effective_n[place]:
             why = "the estimated size of the group is not positive" if self.n else "no rows"
             return f"the quantiles of {group} cannot be estimated: {why}"
-        whom = "the population behind these rows" if self.target == "population" else "these rows"
         numbers = (self.quantiles[place], *(end[place] for end in self.interval(level)))
         found = ", ".join(
             f"{prob:.10g} quantile about {value:.4g} ({low:.4g} to {high:.4g})"
             for prob, value, low, high in zip(self.probs, *numbers, strict=True)
         )
         return (
-            f"among {group}, with {level * 100:.10g}% intervals, of {whom}: {found}; effective "
-            f"sample size {self.effective_n[place]:,.1f} of {self.n:,} rows"
+            f"among {group}, with {level * 100:.10g}% intervals, of {self._whom}: {found}; "
+            f"effective sample size {self.effective_n[place]:,.1f} of {self.n:,} rows"
         )
-
-    @property
-    def header(self) -> list[tuple[str, str]]:
-        """The target of the quantiles, and the rows."""
-        found = [("target", self.target), ("n", f"{self.n:,}")]
-        return found + [("missing", f"{self.n_missing:,}")] * bool(self.n_missing)
 
     @property
     def notes(self) -> list[str]:
         """Sentences about intervals with infinite ends."""
         low, high = np.isinf(self._ends) & (self.n > 0)
         lost, beyond = np.flatnonzero((low & high).any(axis=1)), int((low ^ high).sum())
-        names = ", ".join(label(self.categories[code]) for code in lost[:5])
-        unknown = (
-            f"quantiles of {len(lost)} of {self.k} groups ({names}{', ...' * (len(lost) > 5)}) "
-            "cannot be estimated, because the size of each may be 0 (effective sample size at most "
-            f"{self.effective_n[lost].max(initial=0):.1f}); merge groups, or ask more people"
-        )
         open_ended = (
             f"{beyond} of {low.size} intervals end at infinity on one side: the quantile may lie "
             "beyond the values of these rows"
         )
-        return [unknown] * bool(lost.size) + [open_ended] * bool(beyond)
+        return self._lost(lost, self.effective_n) + [open_ended] * bool(beyond)
 
 
 # -- from rows -------------------------------------------------------------------------------
@@ -389,8 +353,8 @@ def quantiles(
     n, not_there = len(rows.order), int(not_asked([grouped], grouped.rows).sum())
     counts = n, grouped.rows - not_there - n, target
     shares = sizes / sizes.sum() if sizes.any() else np.full(grouped.k, np.nan)
-    arrays = first, between, _naive(rows, asked), shares, effective_n
-    found = Quantiles(grouped.categories, asked, *counts, *arrays, ends, rows)
+    arrays = _naive(rows, asked), first, between, shares, effective_n
+    found = Quantiles(grouped.categories, *counts, *arrays, asked, ends, rows)
     for array in arrays:
         fixed(array)
     if found.notes:

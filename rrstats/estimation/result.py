@@ -52,6 +52,11 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 """Formatters of columns by name."""
 
 
+def formats_of(text: str, *names: str) -> dict[str, Callable[[Any], str]]:
+    """The formatters, with another format of some columns."""
+    return FORMATS | dict.fromkeys(names, text.format)
+
+
 class Result(ABC):
     """Base of all results; the module lists what a subclass defines."""
 
@@ -189,6 +194,57 @@ class LabelledInterval(Interval):
         ends = zip(self.labels, self.low, self.high, strict=True)
         rows = [[_shortened(label(one)), f"{low:.6g}", f"{high:.6g}"] for one, low, high in ends]
         return columns([["category", "low", "high"], *rows])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupResult(Result):
+    """Base of estimates of a number in the true groups; ``_what`` names them, such as "means"."""
+
+    _what: ClassVar[str]
+
+    categories: tuple[Hashable, ...]
+    n: int
+    n_missing: int
+    target: str
+    naive: Floats
+
+    @property
+    def k(self) -> int:
+        """The number of groups."""
+        return len(self.categories)
+
+    @property
+    def header(self) -> list[tuple[str, str]]:
+        """The target, and the rows."""
+        found = [("target", self.target), ("n", f"{self.n:,}")]
+        return found + [("missing", f"{self.n_missing:,}")] * bool(self.n_missing)
+
+    @property
+    def _whom(self) -> str:
+        return "the population behind these rows" if self.target == "population" else "these rows"
+
+    def _place(self, category: Hashable) -> int:
+        """The place of a group, by default the last."""
+        asked = self.categories[-1] if category is ... else category
+        return place_of(asked, self.categories, f"these {self._what}")
+
+    def _framed(
+        self, axes: Mapping[str, Any], of_groups: Mapping[str, Any], own: Mapping[str, Any]
+    ) -> pd.DataFrame:
+        """A tidy frame of numbers of groups, and of arrays of the shape of ``naive``."""
+        groups, shape = {"n": self.n, **of_groups}, self.naive.shape[::-1]
+        held = {name: np.broadcast_to(one, shape).T for name, one in groups.items()}
+        return long_frame(tuple(axes), tuple(axes.values()), held | {"naive": self.naive, **own})
+
+    def _lost(self, lost: NDArray[np.intp], effective_n: Floats) -> list[str]:
+        """A sentence about groups whose size may be 0, if there are any."""
+        names = ", ".join(label(self.categories[code]) for code in lost[:5])
+        return [
+            f"the {self._what} of {len(lost)} of {self.k} groups "
+            f"({names}{', ...' * (len(lost) > 5)}) cannot be estimated, because the size of each "
+            f"may be 0 (effective sample size at most {effective_n[lost].max(initial=0):.1f}); "
+            "merge groups, or ask more people"
+        ] * bool(lost.size)
 
 
 # -- small results ---------------------------------------------------------------------------

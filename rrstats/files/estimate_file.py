@@ -385,17 +385,8 @@ def statement_of(
         if not records:
             raise FileError(f"{path} does not say that any column was privatized{silence(source)}")
         rows, file, beside = count_rows(source), source.path.name, document_beside(source)
-    return statement(
-        records,
-        rows=rows,
-        title=title,
-        made=made,
-        file=file,
-        beside=beside,
-        questions=questions,
-        contact=contact,
-        format=format,
-    )
+    told: Any = {"title": title, "made": made, "questions": questions, "contact": contact}
+    return statement(records, rows=rows, file=file, beside=beside, format=format, **told)
 
 
 def count_rows(source: FileSource) -> int:
