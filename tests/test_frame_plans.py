@@ -20,8 +20,10 @@ from rrstats.mechanisms.serialization import (
     part_mechanism,
     plan_mechanisms,
     read,
+    row_epsilon,
+    row_mechanisms,
 )
-from rrstats.privatization.frame_plan import FrameRelease
+from rrstats.privatization.frame_plan import FramePlan, FrameRelease
 from rrstats.randomness.sources import BLOCK_ROWS
 from rrstats.statement import describe
 
@@ -304,6 +306,26 @@ def test_records_stay_with_the_public_column():
             broken()
     some = rr.metadata.carry(merged[["b", "rr_asked"]], released, dropped=["a", "c"])
     assert some.rr.epsilon == 0.75
+
+
+def test_two_releases_do_not_count_as_one():
+    """A column of a second release, two plans with one public column, and a record that lies."""
+    plan = FramePlan({"a": [0, 1], "b": [0, 1]}, 2, ["a", "b"])
+    data = pd.DataFrame({"a": [0, 1] * 30, "b": [1, 0] * 30}, dtype="Int64")
+    one, two = (rr.simulate(data, plan, seed=seed) for seed in (1, 2))
+    with pytest.raises(rr.errors.MetadataError, match="which rows have a report"):
+        rr.metadata.carry(one.assign(b=two["b"]), one, two)
+    other = FramePlan({"c": [0, 1], "rr_asked": [0, 1]}, 3, ["c", "rr_asked"], asked="other")
+    third = FramePlan({"d": [0, 1]}, 4, ["d"])
+    for plans, expected in ([plan, third], 6.0), ([plan, other], 5.0), ([other, third], 7.0):
+        records = [record for each in plans for record in each.records]
+        assert row_epsilon(records) == expected
+        assert rr.privacy.compose(row_mechanisms(records)).epsilon == expected
+    lying = {"v": 2, "columns": [each.to_dict() for each in plan.records]}
+    lying["columns"][0]["plan"]["epsilon"] = lying["columns"][1]["plan"]["epsilon"] = 0.5
+    one.attrs = {"rrstats": lying}
+    found = one.rr.epsilon, one.rr.budget().epsilon, one.rr.estimate().epsilon
+    assert found == pytest.approx((2, 2, 2))
 
 
 def test_parts_of_whole_blocks_are_the_whole():

@@ -31,6 +31,9 @@ def frame():
     return rr.privatize(data, plan, rng=Counting(1))
 
 
+PLAN = {"epsilon": 1, "parts": [["answer"]], "chances": [1]}
+
+
 def document_of(record, **changes):
     """A valid document with something changed in its one column."""
     column = {"name": "answer", "mechanism": YES_NO.to_dict(), **record}
@@ -92,7 +95,14 @@ def test_numpy_names_are_recorded():
         ({"v": 1, "columns": [3]}, "needs a name and a mechanism"),
         (document_of({"by_row": {"prob": "p"}}), "need version 2"),
         (document_of({"by_row": {"p": "p"}}, v=2), "by_row of a column must be"),
-        (document_of({"plan": {"asked": "q"}}, v=2), "the plan of a frame needs"),
+        *[
+            (document_of({"plan": {"asked": "q"} | rest}, v=2), "the plan of a frame needs")
+            for rest in (
+                *({}, PLAN | {"parts": [["other"]]}, PLAN | {"epsilon": 10**400}),
+                *(PLAN | {"parts": [["answer", "b", "c"]]}, PLAN | {"parts": [["answer"] * 2]}),
+                PLAN | {"parts": [["answer"]] * 2, "chances": [1, 1]},
+            )
+        ],
         ({"v": 1, "columns": [{"name": "answer"}]}, "needs a name and a mechanism"),
         (document_of({"name": ["answer"]}), "one tag"),
         (document_of({"unknown": 3}), "'unknown' of column 'answer' must be one of .*, found 3"),

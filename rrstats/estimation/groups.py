@@ -21,6 +21,7 @@ from rrstats.estimation.result import Result, label_column, proportion_rows
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.serialization import together
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
@@ -320,10 +321,10 @@ class Estimates(_Several):
     @property
     def epsilon(self) -> float:
         """The privacy loss of one row over these columns, rounded up; those of a plan share one."""
-        plans = [one.plan for one in self.values() if one.plan is not None]
-        shared = [plan["epsilon"] for at, plan in enumerate(plans) if plan not in plans[:at]]
-        others = [one.mechanism.epsilon for one in self.values() if one.plan is None]
-        return total_epsilon([*others, *shared])
+        return total_epsilon(
+            max(max(one.mechanism.epsilon, (one.plan or {}).get("epsilon", 0)) for one in held)
+            for held in together(self.values())
+        )
 
     @property
     def header(self) -> Sequence[tuple[str, str]]:

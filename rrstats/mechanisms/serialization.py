@@ -24,7 +24,6 @@ import contextlib
 import copy
 import inspect
 import json
-import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -327,7 +326,8 @@ class ColumnRecord:
         if "name" not in found or not isinstance(found.pop("mechanism", None), dict):
             raise MetadataError("each column of an rrstats document needs a name and a mechanism")
         (name,) = categories_from_json([found.pop("name")])
-        plan, by_row = _read_plan(found.pop("plan", None)), _read_by_row(found.pop("by_row", None))
+        plan, by_row = found.pop("plan", None), _read_by_row(found.pop("by_row", None))
+        plan = _read_plan(plan, name)
         for key, value in found.items():
             allowed = _FACTS.get(key, ())
             if not any(
@@ -346,22 +346,28 @@ def _label(name: Hashable) -> Any:
     return categories_to_json([name])[0]
 
 
-def _read_plan(document: Any) -> dict[str, Any] | None:
-    """The plan in a record; anything else raises MetadataError."""
+def _read_plan(document: Any, name: Hashable) -> dict[str, Any] | None:
+    """The plan in the record of a column; anything else raises MetadataError."""
     if document is None:
         return None
     keys = {"asked", "epsilon", "parts", "chances"}
     held = document if isinstance(document, dict) and set(document) == keys else {}
     lists = [held.get("parts"), held.get("chances")]
-    numbers = [held.get("epsilon"), *(lists[1] if isinstance(lists[1], list) else [None])]
-    proper = all(type(one) in (int, float) and 0 < one < math.inf for one in numbers)
-    if not proper or not isinstance(lists[0], list) or len(lists[0]) != len(numbers) - 1:
+    listed, chances = (one if isinstance(one, list) else [] for one in lists)
+    parts = [categories_from_json(part) for part in listed]
+    labels = {part_label(part) for part in parts}
+    numbers = all(
+        type(one) in (int, float) and 0 < one < 1e308 for one in [held.get("epsilon"), *chances]
+    )
+    fits = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in parts)
+    own = any(name in part for part in parts)
+    if not (numbers and fits and own and len(parts) == len(chances) == len(labels)):
         raise MetadataError(
-            f"the plan of a frame needs {sorted(keys)}, with a list of columns and a positive "
-            "chance for each part"
+            f"the plan of a frame needs {sorted(keys)}: parts of one column or two, each once, and "
+            f"a positive chance for each; column {cut(name)} must be in one"
         )
     (asked,) = categories_from_json([held["asked"]])
-    return held | {"asked": asked, "parts": [categories_from_json(part) for part in lists[0]]}
+    return held | {"asked": asked, "parts": parts}
 
 
 def _read_by_row(document: Any) -> dict[str, Any] | None:
@@ -435,18 +441,24 @@ def plan_mechanisms(
 def row_epsilon(records: Iterable[ColumnRecord]) -> float:
     """The privacy loss of one row over all recorded columns; the columns of one plan share one.
 
-    >>> kept = {"name": "a", "mechanism": {}, "plan":
+    >>> told = {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}
+    >>> kept = {"name": "a", "mechanism": told, "plan":
     ...     {"asked": "rr_asked", "epsilon": 2.0, "parts": [["a"], ["b"]], "chances": [1, 1]}}
     >>> row_epsilon(ColumnRecord.from_dict(kept | {"name": name}) for name in ("a", "b"))
     2.0
     """
-    shared, others = [], []
-    for record in records:
-        if record.plan is None:
-            others.append(record.epsilon)
-        elif record.plan not in shared:
-            shared.append(record.plan)
-    return total_epsilon([*others, *(plan["epsilon"] for plan in shared)])
+    return total_epsilon(max(one.epsilon for one in held) for held in together(records))
+
+
+def together(listed: Iterable[Any]) -> Iterable[list[Any]]:
+    """Records or estimates whose losses do not add up: one alone, or all columns of one plan."""
+    found: list[list[Any]] = []
+    for one in listed:
+        same = (held for held in found if one.plan is not None and held[0].plan == one.plan)
+        if (mine := next(same, None)) is None:
+            found.append(mine := [])
+        mine.append(one)
+    return found
 
 
 def dominating(epsilon: float) -> MatrixDesign:
@@ -468,11 +480,15 @@ def row_mechanisms(records: Iterable[ColumnRecord]) -> dict[Hashable, Mechanism]
     the coin, a row's reports are those of one mechanism of the plan's epsilon.
     """
     found: dict[Hashable, Mechanism] = {}
-    for record in records:
-        if record.plan is None:
-            found[record.name] = record.unlabelled()
-        else:
-            found[record.plan["asked"]] = dominating(record.plan["epsilon"])
+    listed = list(records)
+    names = {record.name for record in listed}
+    for held in together(listed):
+        largest = max(held, key=lambda one: one.epsilon)
+        name, made = largest.name, largest.unlabelled()
+        if (plan := largest.plan) is not None and made.epsilon <= plan["epsilon"]:
+            made = dominating(plan["epsilon"])
+            name = name if plan["asked"] in names.union(found) else plan["asked"]
+        found[name] = made
     return found
 
 
