@@ -250,7 +250,9 @@ def check_numbers(
     if given.dtype.kind not in "iufO":
         raise ArgumentTypeError(f"{name} must be numbers, found {given.dtype}")
     if axes is not None and found.ndim != axes:
-        raise ArgumentValueError(f"{name} must have {axes} axes, found {found.ndim}")
+        raise ArgumentValueError(
+            f"{name} must have dimension {axes} (a list has 1, a number 0), found {found.ndim}"
+        )
     if size is not None and found.shape[-1] != size:
         raise ArgumentValueError(f"{name} must have {size} numbers, found {found.shape[-1]}")
     wrong = ~np.isfinite(found) | (found < low) | (found > high)

@@ -372,7 +372,9 @@ def test_variances_of_a_plan_are_those_of_its_estimates():
     plan = FramePlan({"a": ["x", "y"], "b": [1, 2, 3]}, 2, ["a", ("a", "b")], chances=[1, 3])
     found = plan.variances(0.3).set_index("estimate")
     assert found["asked"].tolist() == [1.0, 0.75, 0.75]
-    assert (plan.asked_fraction("b", "a"), plan.asked_fraction("a", "c")) == (0.75, 0.0)
+    assert plan.asked_fraction("b", "a") == 0.75
+    with pytest.raises(rr.errors.ArgumentValueError, match="column 'c' is not there"):
+        plan.asked_fraction("a", "c")
     counts = {}
     for label, share in (("a", 1), ("a & b", 3)):
         made = plan.mechanisms["a"].parts[plan.mechanisms["a"].groups.index(label)]

@@ -259,7 +259,8 @@ def privatize(
         return cast("Values", fill(values, drawn, releases))
     if columns is not None or isinstance(categories, FramePlan):
         raise ArgumentTypeError(
-            f"columns belong to a DataFrame, found {type_name(values)}{engine_hint(values)}"
+            "columns belong to a DataFrame, and so does a FramePlan; found "
+            f"{type_name(values)}{engine_hint(values)}"
         )
     mechanism = as_mechanism(categories, prob, epsilon)
     asked = getattr(values, "name", None) if question is None else question

@@ -23,10 +23,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance, check_number, check_numbers, check_one_of, cut
+from rrstats._checks import (
+    check_instance,
+    check_number,
+    check_numbers,
+    check_one_of,
+    cut,
+    quote_list,
+)
 from rrstats._display import Block, as_fragment, as_text, chance, label
 from rrstats.data.categories import Categories, Codes, categories_from_json, categories_to_json
-from rrstats.data.columns import Column, open_column
+from rrstats.data.columns import Column, open_column, place_of
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import report_variance
@@ -120,16 +127,19 @@ class FramePlan:
         labels = {unicodedata.normalize("NFC", part_label(part)) for part in listed}
         turned = {part_label(sorted(part, key=str)) for part in listed}
         proper = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in listed)
-        known = all(name in names for name in private) and all(name in private for name in names)
-        if not (proper and known and 0 < len(listed) == len(labels) == len(turned)):
+        left = [name for name in names if name not in private]
+        other = [name for name in private if name not in names]
+        if left or other or not (proper and 0 < len(listed) == len(labels) == len(turned)):
             raise ArgumentValueError(
-                "parts must be columns of the plan, or pairs of two different ones: every column "
-                "in at least one part, and no part twice or with the label of another; found "
-                f"{len(listed)} parts of {len(names)} columns"
+                "parts (want= of planning.frame) must be columns of the plan, or pairs of two "
+                "different ones: every column in at least one part, and no part twice or with the "
+                f"label of another; found {len(listed)} parts of {len(names)} columns; in no part: "
+                f"{quote_list(left)}; not in the plan: {quote_list(other)}"
             )
         equal = [1.0] * len(listed) if chances is None else chances
         numbers = check_numbers(equal, "chances", size=len(listed)).tolist()
         check_number(epsilon, "epsilon", 0.0, math.inf, ends="()")
+        check_instance(asked, "asked", str | int | tuple, "the name of a new column")
         for number in numbers:  # below the largest double, so that they can be added
             check_number(number, "each of chances", 0.0, 1e100, ends="(]")
         vars(self).update(
@@ -194,6 +204,7 @@ class FramePlan:
         >>> round(rr.planning.half_width(people, 0.2, plan.mechanisms["a"]), 3)
         0.03
         """
+        _ = [place_of(pd.DataFrame(columns=[*self.categories]), name) for name in names]
         held = [number for _, number in self._asking(names)]
         return math.fsum(held) / math.fsum(self.chances)
 
@@ -421,7 +432,8 @@ class FrameRelease(Unpicklable):
         records: Iterable[ColumnRecord] = (),
     ) -> None:
         plan.check_new(names)
-        check_one_of(missing, "missing", [one for one in POLICIES["missing"] if one != "keep"])
+        policies = [one for one in POLICIES["missing"] if one != "keep"]
+        check_one_of(missing, "with a plan (a missing cell means: not asked) missing", policies)
         said = {record.name: record for record in records}
         opened = {name: open_column(likes[name]) for name in plan.categories}
         if any(column.family == "arrow" for column in opened.values()):
