@@ -98,8 +98,8 @@ def test_a_file_is_what_pandas_releases(tmp_path, ending):
     found = back(receipt.target)
     if ending:
         assert cells(expected) == cells(found)
-        kinds = [dtype.kind for dtype in found.dtypes]
-        assert [dtype.kind for dtype in expected.dtypes[:-1]] == kinds[:-1]
+        kinds = [[one.kind for one in f.convert_dtypes().dtypes[:-1]] for f in (found, expected)]
+        assert kinds[0] == kinds[1]
     assert [*data.columns, "rr_asked"] == [*found.columns][:6]
     assert metadata.read(expected.attrs) == files.describe_file(receipt.target) == receipt.records
     assert (2.0, 2) == (receipt.epsilon_per_row, write(receipt.records)["v"])

@@ -337,8 +337,9 @@ def test_parts_of_whole_blocks_are_the_whole():
         "b": pd.Series(pd.Categorical.from_codes(np.arange(rows) % 3, ["x", "y", "z"])),
         "c": np.arange(rows) % 7 == 3,
     }
-    frame = pd.DataFrame(columns)
+    frame = pd.DataFrame(columns).astype({"a": "Int64", "c": "boolean"})
     whole = frame.rr.privatize(MIXED, rng=Counting(3))
+    assert whole.equals(pd.DataFrame(columns).rr.privatize(MIXED, rng=Counting(3)))
     assert whole.equals(frame.rr.privatize(MIXED, rng=Counting(3), threads=3))
     release = FrameRelease(frame[:0], MIXED, frame.columns, rng=Counting(3))
     made = [release.reports(frame[:BLOCK_ROWS]), release.reports(frame[BLOCK_ROWS:])]

@@ -60,6 +60,9 @@ PART_STREAM = 0
 
 _MOST_SHOWN = 12
 
+_NULLABLE = {"bool": pd.BooleanDtype(), "int": pd.Int64Dtype()}
+"""Types of pandas, by the kind of the declared categories, for columns of NumPy's types."""
+
 
 @dataclass(frozen=True, init=False, repr=False)
 class FramePlan:
@@ -442,8 +445,11 @@ class FrameRelease(Unpicklable):
         for name, mechanism in plan.mechanisms.items():
             if name in said:
                 chained(said[name], mechanism, again=False, missing=missing, rng=rng)
+            kind, like = _NULLABLE.get(plan.categories[name].kind), opened[name]
+            if kind and like.family == "pandas" and isinstance(like.dtype, np.dtype):
+                like = like._replace(dtype=kind)
             self.columns[name] = ColumnAnswers(
-                opened[name], mechanism, unknown=unknown, missing=missing, leaves_missing=True
+                like, mechanism, unknown=unknown, missing=missing, leaves_missing=True
             )
         self._threads = max(threads_for(column, threads) for column in opened.values())
         whole = sum(map(Fraction, plan.chances))
