@@ -322,8 +322,7 @@ def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
 
 def _row_mechanism(values: Any, categories: Any, prob: Any, epsilon: Any) -> KRRByRow:
     """The k-RR of reports whose prob differs by row; their record, if any, may name categories."""
-    attrs, name = getattr(values, "attrs", None) or {}, getattr(values, "name", None)
-    record = find(attrs, name) if attrs else None
+    record = record_of(values)
     for argument, column in (("prob", prob), ("epsilon", epsilon)):
         check_aligned(values, column, argument)
     if record is not None and categories is None:

@@ -611,8 +611,7 @@ class Crosstab(CellProportions):
     @cached_property
     def rates(self) -> Floats:
         """Features per row; NaN without rows."""
-        with np.errstate(invalid="ignore"):
-            return fixed(self.counted / np.float64(self.n))
+        return fixed(self.counted / (self.n or np.nan))
 
     @cached_property
     def reported(self) -> Floats:
@@ -624,8 +623,7 @@ class Crosstab(CellProportions):
         """(Weighted) proportions of rows whose reports support each cell: biased, to compare."""
         if self.combined is not None:
             return self.combined.support[1].reshape(self.shape)
-        with np.errstate(invalid="ignore"):
-            return self.reported / np.float64(self.n)
+        return self.reported / (self.n or np.nan)
 
     # -- proportions and their variance ----------------------------------------------------
 

@@ -220,8 +220,7 @@ class Estimate(Result):
         if survey is not None:
             weights = channel.support_counts(survey.first[: len(self.reported)])
             return counts, np.asarray(weights / survey.size)
-        with np.errstate(invalid="ignore"):
-            return counts, counts / np.float64(self.n)
+        return counts, counts / (self.n or np.nan)
 
     @property
     def effective_support(self) -> Floats:

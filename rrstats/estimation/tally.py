@@ -327,6 +327,7 @@ def count_reports(
     columns of groups, or None; whether a single column was given; the number of rows.
     """
     mechanism, prob, epsilon = made
+    shared: Any = {"observed": observed, "weighting": weighting}
     plain = isinstance(reports, list | tuple | np.ndarray | pd.Series)
     if plain or not frames.is_frame(reports):
         if columns is not None:
@@ -334,9 +335,7 @@ def count_reports(
                 f"columns needs reports in a frame, found a {type(reports).__name__}; give a "
                 "frame, for example from pandas.read_parquet, or leave columns out"
             )
-        own: Any = {"group": group, "by": by, "design": design, "observed": observed}
-        own["weighting"] = weighting
-        found, rows = _tallied(reports, *made, **own)
+        found, rows = _tallied(reports, *made, group=group, by=by, design=design, **shared)
         return {None: found}, None if by is None else group_names(by), True, rows
     if columns is None:  # a plan names its columns
         columns = [record.name for record in frames.records_of(mechanism)] or None
@@ -355,8 +354,7 @@ def count_reports(
             own = mechanism_of(frames.reports_in(header, names), *own), None, None
             most = frames.MOST if beside or design.columns else frames.most_of(own[0])
         table, drawn, times = frames.grouped_rows(frame, names, beside, design=design, most=most)
-        held: Any = {"design": drawn, "times": times, "observed": observed}
-        held["weighting"] = weighting
+        held: Any = {"design": drawn, "times": times, **shared}
         held["by"] = [column_of(table, name) for name in frames.listed(by)] or None
         held["group"] = None if sample is None else column_of(table, sample)
         name = names[0] if len(names) == 1 else tuple(names)

@@ -330,9 +330,7 @@ class ColumnRecord:
         plan = _read_plan(plan, name)
         for key, value in found.items():
             allowed = _FACTS.get(key, ())
-            if not any(
-                value is one or (value == one and isinstance(value, str)) for one in allowed
-            ):
+            if not isinstance(value, str | bool) or value not in allowed:
                 rule = f"must be one of {list(allowed)}, found {cut(value)}"
                 raise MetadataError(
                     f"{cut(key)} of column {cut(name)} "

@@ -782,15 +782,10 @@ def frame(
     (('beer & wine', 'beer & gin', 'wine & gin'), 2.0)
     """
     check_instance(columns, "columns", Mapping, "a mapping from column to categories")
-    parts = want
     if not isinstance(want, list | tuple):
-        chosen = check_one_of(want, "want", ("proportions", "pairs"))
-        parts = (
-            [(name,) for name in columns]
-            if chosen == "proportions"
-            else [*combinations(columns, 2)]
-        )
-    return FramePlan(columns, epsilon, parts, chances=chances, asked=asked)
+        sizes = {"proportions": 1, "pairs": 2}
+        want = [*combinations(columns, sizes[check_one_of(want, "want", sizes)])]
+    return FramePlan(columns, epsilon, want, chances=chances, asked=asked)
 
 
 # -- influence of single reports -------------------------------------------------------------------

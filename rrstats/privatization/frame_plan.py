@@ -208,17 +208,9 @@ class FramePlan:
         0.03
         """
         _ = [place_of(pd.DataFrame(columns=[*self.categories]), name) for name in names]
-        held = [number for _, number in self._asking(names)]
+        parts = zip(self.parts, self.chances, strict=True)
+        held = [number for part, number in parts if {*names} <= {*part}]
         return math.fsum(held) / math.fsum(self.chances)
-
-    def _asking(self, names: Iterable[Hashable]) -> list[tuple[int, float]]:
-        """The places and chances of the parts that hold all these columns."""
-        wanted = {*names}
-        return [
-            (place, chance)
-            for place, (part, chance) in enumerate(zip(self.parts, self.chances, strict=True))
-            if wanted <= {*part}
-        ]
 
     def variances(self, proportion: float = 0.2) -> pd.DataFrame:
         """The variance of each estimate times the number of all rows, and of a divided epsilon.
@@ -251,9 +243,11 @@ class FramePlan:
         }
         rows = []
         for name, domain in self.categories.items():
+            every = zip(self.parts, self.chances, self.part_mechanisms, strict=True)
             found = [
-                number * _variance(marginal_mechanism(domain, self.part_mechanisms[place]), share)
-                for place, number in self._asking([name])
+                number * _variance(marginal_mechanism(domain, made), share)
+                for part, number, made in every
+                if name in part
             ]  # the mean of all reports counts each part as often as it is asked
             asked = self.asked_fraction(name)
             total = math.fsum(found) / math.fsum(self.chances) / asked**2
@@ -361,7 +355,7 @@ class FramePlan:
             rows[_MOST_SHOWN:] = [[f"... {len(rows)} parts", "", "", ""]]
         cannot = ["a regression with two or more of these columns: no row reports them separately"]
         pairs = combinations(self.categories, 2)
-        if apart := [label(part_label(two)) for two in pairs if not self._asking(two)]:
+        if apart := [label(part_label(two)) for two in pairs if not self.asked_fraction(*two)]:
             if len(apart) > _MOST_SHOWN:
                 apart[_MOST_SHOWN:] = [f"... {len(apart)} in all"]
             cannot.append(f"a two-way table of columns never asked together: {', '.join(apart)}")
