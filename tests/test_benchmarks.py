@@ -34,9 +34,11 @@ if START.exists():
         inputs,
         measuring,
         page,
+        records,
         rivals,
         running,
         subsets,
+        table,
         timing,
     )
 
@@ -127,6 +129,28 @@ def test_ways_take_turns_and_the_warm_up_does_not_count(monkeypatch):
     assert list("abc" + "bca" + "cab" + "abc") == ran == checked
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "target", "reached"),
+    [
+        ((1.0,), (8.0,), ("ratio", 8), True),
+        ((1.0,), (7.9,), ("ratio", 8), False),
+        ((16.0,), (), ("most", 16), True),
+        ((16.1,), (900.0,), ("most", 16), False),
+        ((1.0,), (), ("ratio", 8), None),
+        ((), (), ("most", 16), None),
+    ],
+)
+def test_targets_are_judged_by_ratio_or_by_our_number(ours, theirs, target, reached):
+    """At least a ratio, or at most a number; and not at all where there is nothing to judge."""
+    kind, bound = target
+    wanted = table.Target(bound) if kind == "ratio" else table.at_most(bound)
+    line = table.Line("case", "unit", ours, "rival", theirs, target=wanted)
+    assert line.reached is reached
+    ending = {True: "  yes", False: "  no", None: str(wanted)}[reached]
+    assert table.printed(line).endswith(ending)
+    assert not table.printed(line, judge=False).endswith(("yes", "no"))
+
+
 # -- the table -----------------------------------------------------------------------------
 
 
@@ -156,6 +180,20 @@ def test_the_plain_copy_of_a_file_is_one_and_a_wrong_file_is_not_timed(tmp_path)
     files.make(target, 29_000)
     with pytest.raises(SystemExit, match="the ids are not those of the source"):
         files.check("rrstats", source, target)
+
+
+@pytest.mark.parametrize("package", RIVALS[:1])
+def test_an_absent_rival_gives_a_line_that_says_so(package, monkeypatch):
+    """Without a library its line stays, with the reason and without a ratio."""
+    monkeypatch.setitem(sys.modules, package.replace("-", "_"), None)
+    found = rivals.find(package, 4)
+    assert rivals.NOT_INSTALLED == found
+    name = rivals.NAMES.get(package, package)
+    lines = list(records.lines(measuring.Settings(rows=1000, rounds=1, quick=True)))
+    absent = [line for line in lines if line.rival == name]
+    assert [found] * 2 == [line.note for line in absent]
+    assert all(found in table.printed(line) for line in absent)
+    assert [None] * 2 == [line.ratio for line in absent]
 
 
 # -- rivals --------------------------------------------------------------------------------
@@ -217,6 +255,19 @@ def test_writes_the_page(tmp_path, capsys):
     for place in ("{date}", "{command}", "{about}", "{verdict}", "{table}"):
         assert place in page.TEMPLATE.read_text(encoding="utf-8")
         assert place not in text
+
+
+def test_the_page_names_each_target_that_was_missed():
+    """Counted are the targets that could be judged; those missed are listed with their numbers."""
+    fine = table.Line("fast", "ns/row", (1.0,), "textbook", (9.0,), target=table.Target(8))
+    slow = table.Line("slow", "ns/row", (2.0,), "textbook", (9.0,), target=table.Target(8))
+    large = table.Line("large", "MiB", (28.8,), target=table.at_most(16))
+    absent = table.Line("none", "ns/row", (1.0,), "OpenDP", note="absent", target=table.Target(1))
+    said = page.verdict([fine, slow, large, absent])
+    assert "1 of 3 targets were met. Missed:" in said
+    assert "- slow, against textbook: 4.5 x, target 8 x" in said
+    assert "- large: 28.8 MiB, target <= 16" in said
+    assert page.verdict([fine]).startswith("All 1 targets")
 
 
 # -- engines -------------------------------------------------------------------------------

@@ -47,6 +47,28 @@ def test_demo_shows_the_true_shares_of_the_embedded_data(capsys):
     assert {answer: f"{count / 201.90:.2f}" for answer, count in counts.items()} == shown
 
 
+def test_demo_estimates_from_the_reports(capsys):
+    """Debiased shares lie near the truth, naive ones where the noise puts them, counts agree.
+
+    At the default prob of 0.75 the standard error of a share among the rows is at most
+    0.0061 (k = 2: sqrt(p(1-p)) / ((p-q) sqrt(n))); 0.05 is 8 of them, 4e-15 for six shares.
+    """
+    page = demo(capsys)
+    rows = list(TABLE_ROW.finditer(page))
+    assert 6 == len(rows)
+    for row in rows:
+        k = 4 if row["answer"] in rr.datasets.CATEGORIES["health"] else 2
+        true, naive, debiased = (float(row[name]) for name in ("true", "naive", "debiased"))
+        assert true == pytest.approx(debiased, abs=5)
+        other = 25 / (k - 1)
+        assert other + (75 - other) * true / 100 == pytest.approx(naive, abs=5)
+        assert float(row["low"]) < debiased < float(row["high"])
+        assert 201.90 * debiased == pytest.approx(float(row["count"].replace(",", "")), abs=1.6)
+    words = " ".join(page.split())
+    assert "of these 20,190 rows." in words  # the reading is about the rows, not a population
+    assert "20,190 rows, each a person-year" in words
+
+
 def test_demo_states_the_epsilon_of_each_column_and_of_a_row(capsys):
     """ln 9 and ln 3, rounded up, and their sum, ln 27; the odds of a row change by 27 at most.
 

@@ -399,6 +399,24 @@ def test_estimate_as_csv_has_all_columns(out, capsys):
         assert expected[name].tolist() == [float(row[name]) for row in rows[:3]]
 
 
+def test_estimate_takes_the_mechanism_of_a_file_that_says_nothing(folder, capsys):
+    """Reports of other programs are estimated with categories and prob, cast to their type."""
+    pd.DataFrame({"n": [1, 1, 1, 2]}).to_parquet("other.parquet")
+    Path("other.csv").write_text("n\n1\n1\n1\n2\n")
+    for file in ("other.parquet", "other.csv"):
+        options = ["--column", "n", "--categories", "1,2", "--prob", "0.75", "--format", "csv"]
+        first, second = csv.DictReader(io.StringIO(done(capsys, "estimate", file, *options)))
+        assert (1.0, 0.0) == (float(first["proportion"]), float(second["proportion"]))
+
+
+def test_estimate_refuses_contradictions(out, capsys):
+    """An argument that does not fit what the file says is refused; one that fits is taken."""
+    fewer = [*A, "--categories", "never,often", "--prob", "0.75"]
+    for options in ([*ANSWER[:-1], "0.8"], fewer):
+        assert 2 == refused(capsys, "estimate", out, *options)[0]
+    assert done(capsys, "estimate", out, *A) == done(capsys, "estimate", out, *ANSWER)
+
+
 def test_estimate_warns_of_true_answers(folder, capsys):
     """Reports that no mechanism like this makes are estimated with one line of doubt."""
     pd.DataFrame({"answer": ["never"] * 5000 + ["once"]}).to_parquet("raw.parquet")

@@ -173,6 +173,13 @@ def test_a_reading_by_another_method_says_so(folder, capsys):
     assert "In words: " in done(capsys, "estimate", "out.csv")
 
 
+def test_describe_names_the_file_beside(folder, capsys):
+    """The words of a CSV file say that two files belong together; those of others do not."""
+    told = "The file beside it, out.csv.rrstats.json, records how the reports were made. The two"
+    assert told in " ".join(done(capsys, "describe", "out.csv").split())
+    assert "belong together" not in done(capsys, "describe", "out.parquet")
+
+
 # -- describe ------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 import math
 import os
+import pickle
 import sys
 from fractions import Fraction
 
@@ -158,6 +159,15 @@ def test_other_sources():
         rr.client.report(M, "once", rng=np.random.default_rng(1))
     assert caught[0].filename == __file__
     refused(ArgumentTypeError, "rng must be None", rr.client.report, M, "once", rng=7)
+
+
+def test_a_used_mechanism_can_be_pickled():
+    """What a mechanism prepared for its reports hinders neither copies nor equality."""
+    rr.client.report(M, "once")
+    rr.client.encode_report(M, "once")
+    again = pickle.loads(pickle.dumps(M))
+    assert again == M
+    assert rr.client.decode_report(again, rr.client.encode_report(M, "often")) == "often"
 
 
 # -- arguments -------------------------------------------------------------------------------------

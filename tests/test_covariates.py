@@ -615,6 +615,17 @@ def test_a_category_that_nobody_holds_is_said_and_not_printed_as_a_number():
         linear(y, frame, covariates={"x": COIN})
 
 
+def test_separation_is_said():
+    """An outcome that the category decides has infinite coefficients, not large ones."""
+    x = np.repeat([0, 1], 40)
+    told = np.where(np.arange(80) % 4 > 0, x, 1 - x)
+    frame = pd.DataFrame({"x": np.where(told, "yes", "no")})
+    with pytest.warns(ConvergenceWarning, match="no finite maximum"):
+        fit = logit(x > 0, frame, covariates={"x": COIN})
+    assert [-np.inf, np.inf] == fit.estimates[:2].tolist()
+    assert np.isfinite(fit.params["x=yes: Intercept"])
+
+
 def test_the_higher_of_two_maxima_is_found():
     """Clear groups and faint reports: turned round, the groups are a lower maximum."""
     y = np.repeat([0.0, 4.0], 50) + np.tile([-0.4, -0.2, 0.0, 0.2, 0.4], 20)
@@ -765,3 +776,15 @@ def test_where_the_outcome_is_separated_no_coefficient_has_a_number():
     assert not np.isfinite(fit.bse[["Intercept", "z", "x[T.yes]"]]).any()
     assert fit.effective_n.isna().all()
     assert (fit.bse.iloc[3:] < 1).all()
+
+
+def test_answers_of_pairs_are_categories():
+    """Profiles hold the tuples themselves."""
+    pairs = [("no", 1), ("yes", 2)]
+    x = np.arange(400) % 3 == 0
+    frame = pd.DataFrame({"x": [pairs[int(one)] for one in x]})
+    how = {"covariates": {"x": rr.KRR(pairs, 0.9)}, "intercept": True}
+    fit = linear(2.0 * x + np.sin(np.arange(400)), frame, **how)
+    assert fit.predict(frame.head(2))["prediction"].diff().iloc[1] == pytest.approx(
+        -fit.params.iloc[1]
+    )

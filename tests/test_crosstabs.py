@@ -690,6 +690,13 @@ def test_a_frame_without_a_complete_row_has_an_empty_table(frame, mechanisms):
     assert 0 == (table + table).n
 
 
+def test_a_table_without_cells_has_no_picture():
+    """There is nothing to draw."""
+    pytest.importorskip("matplotlib")
+    frame = pd.DataFrame({"x": ["no", "yes"], "y": [None] * 2}, dtype=object)
+    refused((crosstab(frame, "x", "y").plot, "found 0"))
+
+
 def test_a_level_that_nobody_has_is_an_empty_cell():
     """A Categorical keeps its levels: their share may be as large as no row out of n allows."""
     y = pd.Categorical(["u", "v"] * 50, categories=["u", "w", "v"])

@@ -414,6 +414,16 @@ def test_columns_of_objects_are_text(tmp_path, in_turn):
         rrd.privatize_parquet(odd, tmp_path / "odd", PLAN)
 
 
+def test_a_closed_client_is_told_with_the_next_step(tmp_path, client):
+    """Nothing is left of it."""
+    with distributed.Client(client.cluster, set_as_default=False) as other:
+        pass
+    lazy = dd.from_pandas(frame(), npartitions=2)
+    with pytest.raises(FileError, match="lost its cluster; create a new"):
+        rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, client=other)
+    assert [] == names(tmp_path)
+
+
 # -- what goes wrong with clusters ---------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ pa = pytest.importorskip("pyarrow")
 import chance  # all that follows needs pyarrow
 import file_samples as samples  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
+from answers import QUIET  # after importorskip
 from cli_calls import run  # after importorskip
 from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # after importorskip
 
@@ -338,6 +339,15 @@ def test_files_without_rows_are_released_without_rows(tmp_path, ending):
         assert 0 == receipt.rows
         assert 0 == files.tally_file(receipt.target, "answer").n
     assert ["answer"] == [r.name for r in files.describe_file(receipt.target)]
+
+
+def test_zero_row_groups(tmp_path):
+    """A Parquet file of a footer alone."""
+    source = tmp_path / "source.parquet"
+    with pq.ParquetWriter(source, samples.table().schema):
+        pass
+    assert 0 == pq.read_metadata(source).num_row_groups
+    assert 0 == release(source, rng=QUIET).rows
 
 
 BAD_TARGETS = {

@@ -229,6 +229,15 @@ def test_a_ledger_around_or_inside_that_is_damaged_is_not_passed_over(data):
         path.unlink()
 
 
+def test_a_folder_with_a_very_long_name_is_served(tmp_path):
+    """No ledger can have its name, so there is none."""
+    source = tmp_path / ("x" * 250) / "a.csv"
+    source.parent.mkdir()
+    source.touch()
+    release(Ledger.of(source), YES_NO)
+    assert 1 == len(Ledger.of(source).releases)
+
+
 def test_an_old_ledger_gets_a_key_with_its_next_entry(source):
     """Version 1 held a bare SHA-256, by which a guess of the whole source could be confirmed."""
     ledger = Ledger.of(source)

@@ -25,6 +25,7 @@ from rrstats.errors import (
     ArgumentValueError,
     FileError,
     RRStatsError,
+    SecondReleaseError,
     UnknownAnswersError,
 )
 from rrstats.files.batches import anew  # after importorskip
@@ -280,6 +281,19 @@ def test_refused_answers_are_counted_over_all_parts(tmp_path, policies, why):
     for part, name in zip(PARTS, "abc", strict=True):
         pq.write_table(pa.table({"answer": [WORDS["abc".index(name)]]}), source / part)
     assert 3 == release(source, unknown="raise", missing="raise").rows
+
+
+def test_a_second_release_needs_a_word(tmp_path):
+    """The ledger beside the source knows releases by engines and by files alike."""
+    source = written(tmp_path, "")
+    release(source)
+    with pytest.raises(SecondReleaseError, match="released once before"):
+        files.privatize_file(source, tmp_path / "other", {"answer": KRR})
+    with pytest.raises(SecondReleaseError, match="released once before"):
+        release(source, overwrite=True)
+    again = release(source, overwrite=True, again=True, unknown="uniform")
+    assert 2 == again.account["answer"][0]
+    assert sorted([*OURS, *PARTS]) == paths_in(tmp_path / "target")
 
 
 def test_places_that_tasks_cannot_share_are_refused(tmp_path):

@@ -64,6 +64,16 @@ def test_coverage_among_just_these_rows(mechanism, people, least):
     assert covered.min() > least
 
 
+def test_rows_are_narrower_than_the_population():
+    """The true answers of just these rows are fixed, so less is left to chance."""
+    est = rr.estimate(rr.Tally.from_counts([200, 300, 300, 200], KUK))
+    rows, population = est.with_target("rows").interval(), est.interval()
+    assert (rows.high - rows.low < population.high - population.low).all()
+    frame = est.to_frame()
+    assert frame["count_low"].tolist() == pytest.approx((rows.low * 1000).tolist())
+    assert est["yes"].count_high == pytest.approx(rows.high[1] * 1000)
+
+
 def test_default_and_named_methods():
     """Profile likelihood unless Wald is asked for; exact binomial methods are refused by name."""
     est = rr.estimate(rr.Tally.from_counts([200, 300, 300, 200], KUK))
@@ -116,6 +126,15 @@ def test_true_answers_are_no_reports():
         rr.estimate(rr.Tally.from_counts([900, 0, 0, 100], KUK))
     with pytest.warns(ImplausibleReportsWarning):
         rr.estimate(rr.Tally.from_counts({1: [0, 500], 2: [500, 0]}, DETECTOR))
+
+
+def test_impossible_reports_are_refused():
+    """A report that the design never makes is not explained away."""
+    never = rr.MatrixDesign(["a", "b"], [[0.75, 0.25], [0.25, 0.75], [0, 0]])
+    with pytest.raises(ArgumentValueError, match="3 of 103 reports are impossible in this design"):
+        rr.estimate(rr.Tally.from_counts([60, 40, 3], never))
+    found = rr.estimate(rr.Tally.from_counts([40, 60, 0], never)).mle().proportions
+    assert found.tolist() == pytest.approx([0.3, 0.7])
 
 
 def test_ill_conditioned_designs_say_so():

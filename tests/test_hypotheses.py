@@ -687,6 +687,17 @@ def test_differences_and_variances_add_up():
     assert np.allclose(many.differences / many.std_error, many.z, rtol=0.01)
 
 
+def test_a_category_without_reports_is_not_significant():
+    """Nobody of 13 named the first category, where 4 of 52 did: its standard error is 0."""
+    seven = rr.KRR(list("abcdefg"), epsilon=3)
+    few, many = estimated([0, 5, 3, 2, 1, 1, 1], seven), estimated([4, 9, 9, 10, 10, 5, 5], seven)
+    found = difference(few, many)
+    assert few.variance[0] < 1e-12
+    assert abs(found.differences[0]) > 2 * found.std_error[0]
+    assert found.p_value[0] == pytest.approx(0.32, abs=0.01)
+    assert found.z[0] == pytest.approx(-1.0, abs=0.01)
+
+
 def test_an_interval_excludes_0_where_the_p_value_is_below_what_it_may_miss():
     """Between the levels at which intervals are computed, z is off by 0.03 at most."""
     rng, checked = np.random.default_rng(5), 0

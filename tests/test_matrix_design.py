@@ -247,6 +247,13 @@ def test_cells_are_never_quoted(call, answers):
     assert "HIV" not in str(caught.value)
 
 
+def test_many_labels_are_not_listed():
+    """Of many labels that do not match six are listed, and how many there are."""
+    frame, reports = pd.DataFrame(np.full((50, 2), 0.02), columns=["no", "yes"]), range(100, 150)
+    text = r"not expected \[0, 1, .* 5, \.\.\. 50 in all\]"
+    refused(ArgumentValueError, text, MatrixDesign, ["no", "yes"], frame, reports=reports)
+
+
 @pytest.mark.parametrize(
     ("reports", "message"),
     [

@@ -221,6 +221,23 @@ def test_unfit(name):
         other.rr.estimate("answer")
 
 
+RESHAPED = {
+    "value_counts": lambda f: f["answer"].value_counts().to_frame(),
+    "crosstab": lambda f: pd.crosstab(f["answer"], f["region"]),
+    "pivot": lambda f: f.pivot(index="id", columns="region", values="answer"),
+    "melt": lambda f: f.melt(id_vars="id", value_vars=["answer"]),
+}
+
+
+@pytest.mark.parametrize("name", RESHAPED)
+def test_reshaped(name):
+    """What is no longer a row for each person has no epsilon, and estimating names the columns."""
+    other = RESHAPED[name](released())
+    with pytest.raises(MetadataError, match="epsilon is unknown"):
+        _ = other.rr.epsilon
+    refused((ArgumentTypeError, ArgumentValueError), "answer", other.rr.estimate, "answer")
+
+
 def test_unnoticed():
     """What no type shows is a limit: a default is no evidence.  Only wild reports are noticed."""
     raw = released().assign(answer=ANSWERS["answer"])
@@ -363,6 +380,15 @@ def test_names_that_do_not_help():
     twice = pd.concat([other, other[["reply"]]], axis=1)
     with pytest.raises(ArgumentValueError, match="'reply' is there 2 times"):
         carry(twice, frame, names={"answer": "reply"})
+
+
+def test_fingerprints_are_carried():
+    """Of more than 100 categories the fingerprint is carried, and the mechanism still needed."""
+    m = rr.KRR(range(101), 0.75)
+    frame = pd.DataFrame({"town": range(101)}).rr.privatize("town", m, rng=Counting(1))
+    carried = carry(pd.DataFrame(frame), frame)
+    assert frame.attrs == carried.attrs
+    assert m == carried.rr.tally("town", m).mechanism
 
 
 def test_a_source_that_says_nothing_of_a_column_speaks_against_a_claim():

@@ -142,6 +142,17 @@ def test_direct_answers_give_the_ordinary_regression():
         )
 
 
+@pytest.mark.parametrize("people", [[15, 5, 14, 2], [75, 25, 80, 20]])
+def test_an_intercept_at_the_floor_is_infinite_with_few_people_too(people):
+    """5 of 20 and 2 of 16 reports are no more than a design of 0.75 makes of nobody at all."""
+    how = {"mechanism": rr.KRR([0, 1], 0.75), "intercept": True, "frequencies": people}
+    with pytest.warns(ConvergenceWarning, match="fewer reports of the event than noise alone"):
+        found = logit([0, 1, 0, 1], [[0], [0], [1], [1]], **how)
+    assert -np.inf == found.params["Intercept"]
+    assert "Intercept: -inf, without interval and p-value" in found.interpret()
+    assert found.bse.isna().all()
+
+
 # -- covariances ---------------------------------------------------------------------------
 
 
@@ -557,6 +568,28 @@ def test_a_test_of_fit_with_a_profile_for_each_person_has_no_p_value():
     assert f"Pearson: chi2({coarse.df}) = {coarse.pearson:.2f}" in repr(coarse)
 
 
+def test_tests_read_as_sentences():
+    """A test says its numbers and what the reports say of the null."""
+    frame = world(n=400)
+    large, small = (
+        logit(frame["answer"], frame[columns], mechanism=DICE, intercept=True)
+        for columns in (["age", "club"], ["club"])
+    )
+    for test, null in (
+        (large.compare(small), "The smaller model"),
+        (large.wald_test("age"), "A coefficient of 0"),
+        (large.wald_test(["age", "club"]), "Equality of 2 coefficients with 0"),
+        (large.wald_test([[0, 1, 0], [0, 1, 1]]), "The given linear hypothesis"),
+    ):
+        assert 400 == test.n
+        assert test.interpret().startswith(f"{null} is rejected (p ")
+    assert large.zvalues["age"] ** 2 == pytest.approx(large.wald_test("age").statistic)
+    assert large.pvalues["age"] == pytest.approx(large.wald_test("age").p_value)
+    age = next(line for line in large.interpret().splitlines() if line.startswith("age: "))
+    low, high = large.conf_int().loc["age"]
+    assert f"{large.params['age']:.4f}, 95% interval {low:.4f} to {high:.4f}" in age
+
+
 @pytest.mark.parametrize(
     "ask", ["conf_int", "predict", "prevalence", "marginal_effects", "summary", "interpret"]
 )
@@ -586,6 +619,16 @@ def test_predictions_stand_beside_their_profiles():
     assert list("abcabc") == told["category"].tolist()
     assert [0, 0, 0, 1, 1, 1] == told.index.tolist()
     assert [1, 1] == pytest.approx(told.groupby("profile_low")["prevalence"].sum().tolist())
+
+
+def test_the_summary_says_what_was_fitted():
+    """The table names the outcome, every covariate, the kind of errors and what is missing."""
+    frame = world(n=200)
+    text = logit(frame["answer"], frame[["age"]], mechanism=DICE, vcov="opg").summary()
+    text = str(text)
+    for word in ("'answer' being 'yes'", "age", "opg", "200", "No intercept"):
+        assert word in text
+    assert "No intercept" not in str(logit(frame["answer"], mechanism=DICE).summary())
 
 
 # -- arguments ---------------------------------------------------------------------------------
@@ -882,3 +925,16 @@ def test_a_wald_test_refuses_what_it_does_not_know(terms):
     reports = np.array(list("abc"))[np.random.default_rng(3).integers(0, 3, 300)]
     found = logit(reports, None, mechanism=rr.KRR(list("abc"), 0.8))
     refused(ArgumentValueError, "terms must be", found.wald_test, terms)
+
+
+def test_no_profile_has_no_prediction():
+    """A frame without rows gives one without rows."""
+    pytest.importorskip("formulaic")
+    frame = pd.DataFrame({"x": np.arange(40.0) % 7, "a": [0, 0, 1, 0] * 10})
+    found = rr.logit("a ~ x", frame, mechanism=rr.KRR([0, 1], 0.8))
+    told = found.predict(frame[:0])
+    assert (0, list(found.predict(frame).columns)) == (len(told), list(told.columns))
+    frame = pd.DataFrame({"x": [0, 0, 0, 1, 1] * 40, "a": [0, 1, 0, 1, 0, 1, 1, 0] * 25})
+    m = rr.KRR([0, 1], 0.9)
+    both = rr.logit("a ~ x", frame, mechanism=m, covariates={"x": m})
+    assert both.predict(frame[:0]).empty

@@ -285,6 +285,12 @@ def test_errors_of_many_levels_name_the_column(people, formulaic):
     assert SECRET not in str(caught.value)
 
 
+def test_many_collinear_covariates_are_not_all_listed():
+    """After a dozen names the others are counted."""
+    text, ones = r"'x12', '18 more'\] are collinear", np.ones((40, 30))
+    refused(ArgumentValueError, text, rr.logit, ["no", "yes"] * 20, ones, mechanism=COIN)
+
+
 def test_an_unknown_event_is_not_answered_with_cells(people):
     """Categories are listed where a mechanism declares them, and those of plain answers are not."""
     outcome = people.voted.replace("no", SECRET)

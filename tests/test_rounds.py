@@ -11,7 +11,7 @@ import pytest
 from scripted import Counting, EveryStream, Recorded
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, SimulationWarning
 from rrstats.mechanisms.krr import two_rounds
 from rrstats.mechanisms.matrix_channel import MatrixChannel
 from rrstats.mechanisms.unary import Rappor
@@ -304,6 +304,13 @@ def test_words_do_not_depend_on_what_was_kept(monkeypatch):
     assert {0, 1, 2} == {asked.block for asked in logs[0]}
     first_draws = [(a.stream, a.block, a.round) for a in logs[0]]
     assert len(first_draws) == len(set(first_draws))
+
+
+def test_simulated_noise_is_said():
+    """A generator of NumPy makes reports that warn not to be released."""
+    m = Rappor(range(3), 0.5, 0.25, 0.75)
+    with pytest.warns(SimulationWarning, match="not cryptographic"):
+        rr.instantaneous(np.zeros((2, 3), bool), m, rng=np.random.default_rng(1))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from pathlib import Path
 import catalogue
 import numpy as np
 import pytest
+from refusals import refused
 
 import rrstats as rr
 from rrstats import _display as pages
@@ -331,6 +332,13 @@ def test_the_page_says_how_to_estimate_without_rrstats():
     by_hand = (0.5 - float(other)) / (float(truth) - float(other))
     est = rr.estimate(["never"] * 50 + ["once"] * 30 + ["often"] * 20, KRR)
     assert est.proportions[0] == pytest.approx(by_hand, abs=1e-12)
+
+
+def test_bad_arguments_are_refused():
+    """Nothing to describe, another format, and a date of another type."""
+    refused(rr.errors.ArgumentValueError, ".", statement, [])
+    refused(rr.errors.ArgumentValueError, "pdf", statement, [record()], format="pdf")
+    refused(rr.errors.ArgumentTypeError, "made", statement, [record()], made=2026)
 
 
 # -- written safely ------------------------------------------------------------------------

@@ -423,6 +423,27 @@ def test_a_ratio_has_the_linearized_variance():
     assert ratio.high - ratio.low > 1.99 * 2.145 * ratio.std_error
 
 
+def test_equal_weights_leave_ratios_and_means_as_they_are():
+    """With weights of 1 and no clusters they are those of `Estimate`, but for t quantiles."""
+    reports, _, _ = answered()
+    plain = rr.estimate(reports, SILENT_TOO)
+    found = rr.estimate(reports, SILENT_TOO, weights=np.ones(300))
+    values = {"no": 0, "yes": 1, None: 2.5}
+    pairs = [
+        (plain.among(["yes", "no"]), found.among(["yes", "no"])),
+        (plain.mean(values), found.mean(values)),
+    ]
+    for one, other in pairs:
+        assert np.allclose(one.std_error, other.std_error, rtol=1e-9)
+        for name in ("low", "high"):
+            assert np.allclose(getattr(one, name), getattr(other, name), atol=1.5e-3)
+    frames = pairs[0]
+    assert list(frames[0].columns) == list(frames[1].columns)
+    assert np.allclose(frames[0]["proportion"], frames[1]["proportion"], rtol=1e-12)
+    assert ["yes", "no"] == frames[1]["category"].tolist()
+    assert ["no", "yes"] == found.among(level=0.5)["category"].tolist()
+
+
 def test_ratios_and_means_say_what_they_cannot():
     """Unknown categories, nobody, too few clusters and words that are no numbers."""
     reports, weights, _ = answered(40)
@@ -790,6 +811,23 @@ def test_the_frame_is_tidy():
     assert "n=60, strata=2, clusters=8" in repr(found)
     assert "population behind these 60 reports" in found._repr_html_()
     assert "about" in found.interpret("a")
+
+
+def test_designs_without_named_reports_show_no_naive_shares():
+    """Three cards name no category: the table leaves out what nobody knows."""
+    found = survey_estimate(counted(CARDS, *drawn(CARDS, 30, 19)[:2]))
+    assert not found.has_support
+    assert "naive" not in repr(found)
+    assert np.isnan(found.to_frame()["naive"]).all()
+
+
+def test_estimates_can_be_drawn():
+    """The picture of an estimate shows weighted shares and their intervals."""
+    matplotlib = pytest.importorskip("matplotlib.figure")
+    codes, weights, _, _ = drawn(THREE, 60, 20)
+    found = survey_estimate(counted(THREE, codes, weights))
+    bars = found.plot(matplotlib.Figure().subplots()).patches
+    assert found.support[1] == pytest.approx([bar.get_width() for bar in bars])
 
 
 # -- bad input -------------------------------------------------------------------------------
