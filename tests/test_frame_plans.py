@@ -176,7 +176,7 @@ BAD = {
     "a chance of 0": ({"chances": [1, 0, 1]}, "chances must be in "),
     "a huge chance": ({"chances": [1, 1, 1e308]}, r"chances must be in \(0, 1e\+100\]"),
     "few chances": ({"chances": [1, 2]}, "chances must have 3 numbers, found 2"),
-    "a tiny epsilon": ({"epsilon": 1e-300}, "epsilon must be at least"),
+    "a tiny epsilon": ({"epsilon": 1e-300}, "epsilon must be a finite number of at least 1e-15"),
     "a huge epsilon": ({"epsilon": 50}, "the largest possible is"),
     "asked is a list": ({"asked": ["b"]}, "asked must be the name"),
     "asked is private": ({"asked": "b"}, "asked must be the name of a new column"),

@@ -141,7 +141,8 @@ class FramePlan:
             )
         equal = [1.0] * len(listed) if chances is None else chances
         numbers = check_numbers(equal, "chances", size=len(listed)).tolist()
-        check_number(epsilon, "epsilon", 0.0, math.inf, ends="()")
+        hint = "below it a double cannot tell the probabilities of a report from equal ones"
+        check_number(epsilon, "epsilon", 1e-15, math.inf, ends="[)", hint=hint)
         check_instance(asked, "asked", str | int | tuple, "the name of a new column")
         for number in numbers:  # below the largest double, so that they can be added
             check_number(number, "each of chances", 0.0, 1e100, ends="(]")
@@ -338,7 +339,10 @@ class FramePlan:
             chances = document.get("chances")
             return cls(columns, document["epsilon"], parts, chances=chances, asked=asked)
         except (KeyError, TypeError, RRStatsError) as error:
-            rule = "it needs type, columns (each name once, with its categories), epsilon and parts"
+            rule = (
+                "it needs type, columns (each name once, with its categories), epsilon and parts, "
+            )
+            rule += f"and has no keys but {quote_list(sorted(known), len(known))}"
             why = str(error) if isinstance(error, RRStatsError) else rule
             raise MetadataError(f"the plan of a frame cannot be used: {why}") from None
 
