@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scripted
+from refusals import refused
 
 import rrstats as rr
 from rrstats.data.columns import open_column
@@ -57,8 +58,7 @@ def test_looking_draws_nothing_and_refusing_starts_again():
     assert release.rows == 0
     release.look(["never"])
     release.look(["x", None])
-    with pytest.raises(rr.errors.UnknownAnswersError, match="2 of 3 answers are not among the 3"):
-        release.refuse()
+    refused(rr.errors.UnknownAnswersError, "2 of 3 answers are not among the 3", release.refuse)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -175,8 +175,7 @@ def test_a_forked_process_must_make_its_own():
     with mock.patch.object(os, "getpid", return_value=-1), pytest.raises(TypeError, match="forked"):
         release.reports(np.zeros(5, dtype=np.uint8))
     for way in (pickle.dumps, copy.copy, copy.deepcopy):
-        with pytest.raises(TypeError, match="pickled"):
-            way(release)
+        refused(TypeError, "pickled", way, release)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4, None])

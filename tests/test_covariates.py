@@ -744,27 +744,6 @@ def test_direct_answers_are_worth_themselves(clustered, weighted, noisy):
     assert fit.effective_n.iloc[0] <= n
 
 
-@pytest.mark.slow
-def test_reports_are_worth_the_variances_that_samples_show():
-    """People times the variance with known categories over that of scores, in 300 samples.
-
-    Errors of one category are 20 times as large.  The ratio of two variances of 300 samples has
-    an error of about 12% (of its logarithm sqrt(4 / 300)); mean effective_n must be within 50%.
-    """
-    rng = np.random.default_rng(5)
-    n, known, scored, told = 3000, [], [], []
-    for _ in range(300):
-        x = (rng.random(n) < 0.4).astype(int)
-        y = 2 * x + rng.normal(size=n) * np.where(x, 0.05, 1)
-        reports = np.where(rng.random(n) < 0.75, x, 1 - x)
-        frame = pd.DataFrame({"x": np.array(["no", "yes"])[reports]})
-        fit = linear(y, frame, covariates={"x": COIN}, intercept=True)
-        known.append(y[x == 1].mean() - y[x == 0].mean())
-        scored.append(fit.params.iloc[1])
-        told.append(fit.effective_n.iloc[0])
-    assert n * np.var(known) / np.var(scored) == pytest.approx(np.mean(told), rel=0.5)
-
-
 def test_where_the_outcome_is_separated_no_coefficient_has_a_number():
     """Beside a direction without information others fade: they had errors of hundreds."""
     rng = np.random.default_rng(7)

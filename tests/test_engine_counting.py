@@ -217,10 +217,6 @@ ERRORS = {
     "no such column": (lambda f: rr.tally(f, M, columns="anwser"), "did you mean 'answer'"),
     "no such group": (tallied("answer", by="regoin"), "mean 'region'"),
     "no such axis": (lambda f: rr.crosstab(f, "answer", "sx", mechanisms={"answer": M}), "'sx'"),
-    "by is a column": (
-        tallied("answer", by=plain()["region"]),
-        "with a frame, by is the name of one of its columns, found Series",
-    ),
     "columns left out": (lambda f: rr.tally(f, M), "give one column as columns='name'"),
     "no mechanism": (lambda f: rr.tally(f, columns="answer"), "no record of their mechanism"),
     "mapping of others": (tallied("answer", {"answer": M, "second": YES}), "found also"),

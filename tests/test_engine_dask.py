@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
@@ -290,15 +291,13 @@ def test_frames_that_cannot_be_released_are_refused(tmp_path, in_turn):
     with pytest.raises(ArgumentTypeError, match="ledger needs src as a path"):
         rrd.privatize_parquet(lazy, out, PLAN, ledger=tmp_path / "x")
     reports = dd.from_pandas(frame().rr.privatize("answer", KRR), npartitions=2)
-    with pytest.raises(MetadataError, match="again=True"):
-        rrd.privatize_parquet(reports, out, PLAN)
+    refused(MetadataError, "again=True", rrd.privatize_parquet, reports, out, PLAN)
     (record,) = rrd.privatize_parquet(reports, out, PLAN, again=True).records
     assert "Chain" == record.mechanism["type"]
     assert [record] == files.describe_file(out)
     with pytest.raises(ArgumentTypeError, match=r"client must be a dask\.distributed\.Client"):
         rrd.privatize_parquet(lazy, out, PLAN, client="tcp://127.0.0.1:8786")
-    with pytest.raises(TypeError, match="PathLike"):
-        rrd.privatize_parquet(frame(), out, PLAN)
+    refused(TypeError, "PathLike", rrd.privatize_parquet, frame(), out, PLAN)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 import rrstats as rr
 from rrstats.estimators import (
@@ -342,9 +343,6 @@ def test_ten_thousand_categories_work():
         assert table.proportions.min() >= 0
 
 
-# -- properties ----------------------------------------------------------------------------
-
-
 # -- bad input -----------------------------------------------------------------------------
 
 SHARES, COUNTS = [0.5, 0.3, 0.2], [50, 30, 20]
@@ -414,9 +412,7 @@ def test_reports_outside_the_categories_are_counted_not_quoted():
         lambda: rr.estimate(["heroin", "no"], ["no", "yes"], 0.75),
         lambda: debias_reports(["heroin", "no"], ["no", "yes"], 0.75),
     ):
-        with pytest.raises(rr.errors.RRStatsError, match="1 of 2 reports") as caught:
-            call()
-        assert "heroin" not in str(caught.value)
+        assert "heroin" not in refused(rr.errors.RRStatsError, "1 of 2 reports", call)
 
 
 def test_reports_that_no_truth_explains_are_said():

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 
 pa = pytest.importorskip("pyarrow")
 
@@ -220,8 +221,7 @@ def test_estimates_are_those_of_the_frame(tmp_path, ending):
     assert asked.sum() == found["c"].n
     assert asked.sum() - frame["c"].notna().sum() == found["c"].reported[2]
     assert 2 == len(found["a"].mechanism.groups)
-    with pytest.raises(ArgumentTypeError, match="give the frame, which says it in rr_asked"):
-        rr.estimate(frame["c"])  # a column cannot tell a missing report from a row not asked
+    refused(ArgumentTypeError, "give the frame, which says it in rr_asked", rr.estimate, frame["c"])
 
 
 def test_saved_frames_and_reports_that_contradict_the_plan(tmp_path):
@@ -240,8 +240,7 @@ def test_saved_frames_and_reports_that_contradict_the_plan(tmp_path):
             changed.rr.to_parquet(tmp_path / "changed.parquet")
         table = pa.Table.from_pandas(changed)
         pq.write_table(table, path := tmp_path / "changed.parquet")
-        with pytest.raises(MetadataError, match="says that other rows were asked"):
-            files.estimate_file(path, name)
+        refused(MetadataError, "says that other rows were asked", files.estimate_file, path, name)
         path.unlink()
 
 
@@ -277,8 +276,7 @@ def test_bad_plans_leave_nothing(tmp_path, name):
     plan, options, text = WRONG[name]
     source = written(tmp_path, ".parquet")
     options = options if options or not isinstance(plan, FramePlan) else {"unknown": "uniform"}
-    with pytest.raises(RRStatsError, match=text):
-        files.privatize_file(source, target_of(source), plan, **options)
+    refused(RRStatsError, text, files.privatize_file, source, target_of(source), plan, **options)
     assert [source.name] == samples.names(tmp_path)
 
 
@@ -349,8 +347,7 @@ def _polars(target):
     made = frame.rr.privatize(WORDS)
     assert [*TABLE, "rr_asked"] == made.columns
     assert made["a"].is_not_null().equals(made["rr_asked"].is_in(["a", "b & a"]))
-    with pytest.raises(ArgumentTypeError, match="leave prob out"):
-        frame.rr.privatize(WORDS, prob=0.7)
+    refused(ArgumentTypeError, "leave prob out", frame.rr.privatize, WORDS, prob=0.7)
     target = target.with_suffix(".parquet")
     return rrp.sink_privatized(frame.lazy(), target, WORDS), frame.lazy().rr, pl.scan_parquet
 

@@ -12,6 +12,7 @@ import threading
 from datetime import UTC, datetime
 
 import pytest
+from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import FileError, MetadataError, SecondReleaseError
@@ -145,8 +146,7 @@ def test_a_new_wave_of_the_same_people_adds_up_too(source):
     source.write_text("smoker,drinks\nno,never\n")
     with pytest.raises(SecondReleaseError, match=r"the source has changed since.* add up"):
         ledger.refuse([YES_NO], again=False)
-    with pytest.raises(SecondReleaseError, match="changed since"):
-        release(ledger, YES_NO)
+    refused(SecondReleaseError, "changed since", release, ledger, YES_NO)
 
 
 # -- a folder and the files in it -----------------------------------------------------------
@@ -255,8 +255,7 @@ def test_an_old_ledger_gets_a_key_with_its_next_entry(source):
     expected = sealed(document, digest_of(source))
     assert [expected, expected] == [entry["digest"] for entry in document["releases"]]
     source.write_text("smoker\nno\n")
-    with pytest.raises(SecondReleaseError, match="changed since"):
-        ledger.refuse([YES_NO], again=False)
+    refused(SecondReleaseError, "changed since", ledger.refuse, [YES_NO], again=False)
 
 
 # -- the entry and what it stands for -----------------------------------------------------------
@@ -328,13 +327,13 @@ def test_ctrl_c_while_it_is_taken_back_waits(source, monkeypatch):
 def test_runs_at_once_wait_for_each_other_and_of_two_alike_one_is_refused(source):
     """All were told at their start that there was no release; no entry is lost."""
     records = [ColumnRecord.of(f"q{number}", rr.KRR([0, 1], 0.75)) for number in range(8)]
-    refused = []
+    late = []
 
     def run(ledger, record):
         try:
             release(ledger, record)
         except SecondReleaseError:
-            refused.append(record)
+            late.append(record)
 
     threads = []
     for record in [*records, YES_NO, YES_NO]:
@@ -346,7 +345,7 @@ def test_runs_at_once_wait_for_each_other_and_of_two_alike_one_is_refused(source
     for thread in threads:
         thread.join()
     found = [record for entry in Ledger.of(source).releases for record in entry.records]
-    assert [YES_NO] == refused
+    assert [YES_NO] == late
     assert sorted(r.name for r in [*records, YES_NO]) == sorted(r.name for r in found)
 
 
@@ -433,10 +432,8 @@ def test_a_damaged_ledger_is_never_passed_over_nor_replaced(source, damage):
     for again in (False, True):
         with pytest.raises(MetadataError, match=r"survey\.csv\.rrstats-ledger\.json is damaged"):
             ledger.refuse([OFTEN], again=again)
-        with pytest.raises(MetadataError, match="is damaged"):
-            release(ledger, OFTEN, again=again)
-    with pytest.raises(MetadataError, match="is damaged"):
-        ledger.epsilon("smoker")
+        refused(MetadataError, "is damaged", release, ledger, OFTEN, again=again)
+    refused(MetadataError, "is damaged", ledger.epsilon, "smoker")
     assert text == ledger.path.read_bytes()
     assert [source.name, ledger.path.name] == names(source.parent)
 
@@ -477,8 +474,7 @@ def test_a_ledger_that_is_much_too_large_is_refused(source, monkeypatch):
     monkeypatch.setattr(ledgers, "MOST_BYTES", 10)
     ledger = Ledger.of(source)
     ledger.path.write_bytes(bytes(11))
-    with pytest.raises(MetadataError, match="too large"):
-        ledger.refuse([YES_NO], again=True)
+    refused(MetadataError, "too large", ledger.refuse, [YES_NO], again=True)
 
 
 def test_a_ledger_that_cannot_be_written_says_so_before_anything_is_drawn(source, tmp_path):

@@ -307,8 +307,7 @@ def test_places_that_tasks_cannot_share_are_refused(tmp_path):
     with pytest.raises(ArgumentValueError, match="without the ending of a file"):
         go(source, tmp_path / "out.parquet")
     refused(ArgumentValueError, "nor contain it", go, source, tmp_path)
-    with pytest.raises(TypeError, match="rng"):  # one generator for all tasks is one noise
-        go(source, tmp_path / "target", rng=np.random.default_rng(1))
+    refused(TypeError, "rng", go, source, tmp_path / "target", rng=np.random.default_rng(1))
 
 
 def test_errors_of_others_are_told_without_their_text():

@@ -9,6 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from scripted import Counting, EveryStream, Scripted
 
 import rrstats as rr
@@ -161,8 +162,7 @@ def test_planning_chooses_the_parts():
     mixed = frame(PARTS, 2, [("c", "a"), "b", ["a", "b"]], chances=[1, 2, 5], asked="which")
     assert mixed.labels == ("c & a", "b", "a & b")
     assert (mixed.chances, mixed.asked, mixed.epsilon) == ((1.0, 2.0, 5.0), "which", 2.0)
-    with pytest.raises(rr.errors.ArgumentValueError, match="want must be one of"):
-        frame(PARTS, 2, "tables")
+    refused(rr.errors.ArgumentValueError, "want must be one of", frame, PARTS, 2, "tables")
 
 
 BAD = {
@@ -303,8 +303,7 @@ def test_records_stay_with_the_public_column():
         lambda: released.assign(a=another["a"]).rr.epsilon,  # of two releases
         lambda: released.assign(rr_asked=another["rr_asked"].astype(str)).rr.budget(),
     ):
-        with pytest.raises(rr.errors.MetadataError, match="the public column 'rr_asked' of that"):
-            broken()
+        refused(rr.errors.MetadataError, "the public column 'rr_asked' of that", broken)
     some = rr.metadata.carry(merged[["b", "rr_asked"]], released, dropped=["a", "c"])
     assert some.rr.epsilon == 0.75
 
@@ -345,8 +344,7 @@ def test_parts_of_whole_blocks_are_the_whole():
     made = [release.reports(frame[:BLOCK_ROWS]), release.reports(frame[BLOCK_ROWS:])]
     assert whole.equals(pd.concat([pd.DataFrame(one) for one in made]))
     assert {column.rows for column in release.columns.values()} == {rows}
-    with pytest.raises(rr.errors.ArgumentTypeError, match="cannot be pickled"):
-        pickle.dumps(release)
+    refused(rr.errors.ArgumentTypeError, "cannot be pickled", pickle.dumps, release)
     shares = whole["rr_asked"].value_counts(normalize=True)[list(MIXED.labels)]
     expected = np.array(MIXED.chances) / 7.301
     assert (abs(shares - expected) < 5 * np.sqrt(expected / rows)).all()  # fixed words
@@ -368,8 +366,7 @@ def test_what_a_plan_excludes_is_refused_before_anything_is_drawn(case):
     """Keys, groups, a second round, kept answers: with the reason, and without a word drawn."""
     given, text = REFUSED[case]
     errors = rr.errors.RRStatsError
-    with pytest.raises(errors, match=text):
-        FRAME.rr.privatize(MIXED, rng=Scripted({}), **given)
+    refused(errors, text, FRAME.rr.privatize, MIXED, rng=Scripted({}), **given)
 
 
 def test_data_that_do_not_fit_a_plan_are_refused():
@@ -384,8 +381,7 @@ def test_data_that_do_not_fit_a_plan_are_refused():
         (FRAME.set_index("a", drop=False), "the index is also named 'a'"),
         ([0, 1], "columns belong to a DataFrame"),
     ):
-        with pytest.raises(rr.errors.RRStatsError, match=text):
-            rr.privatize(data, MIXED, rng=Scripted({}))
+        refused(rr.errors.RRStatsError, text, rr.privatize, data, MIXED, rng=Scripted({}))
 
 
 def test_any_frame_keeps_its_rows_and_public_columns():

@@ -5,6 +5,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -97,8 +98,7 @@ def test_one_person_asked_directly():
 )
 def test_what_cannot_be_planned_is_refused(call, words):
     """The argument is named, with its rule."""
-    with pytest.raises(ArgumentValueError, match=words):
-        call()
+    refused(ArgumentValueError, words, call)
 
 
 # -- designs at one epsilon --------------------------------------------------------------------
@@ -171,8 +171,7 @@ def test_designs_that_take_too_many_people_are_left_out_with_a_word():
 )
 def test_designs_that_cannot_be_compared_are_refused(arguments, error, words):
     """What is wrong with the request is said."""
-    with pytest.raises(error, match=words):
-        at_epsilon(*arguments)
+    refused(error, words, at_epsilon, *arguments)
 
 
 # -- how it is shown -----------------------------------------------------------------------------

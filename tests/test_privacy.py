@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import EXAMPLES, WITH_MATRIX, channel_of
+from refusals import refused
 
 import rrstats as rr
 from rrstats import privacy
@@ -161,8 +162,7 @@ def test_prob_golden(k, epsilon, prob):
     """Prob is the largest double that is private enough, as mpmath and Arb computed it."""
     request = float.fromhex(epsilon)
     if prob is None:
-        with pytest.raises(ArgumentValueError, match="epsilon must be at least"):
-            prob_from_epsilon(request, k)
+        refused(ArgumentValueError, "epsilon must be at least", prob_from_epsilon, request, k)
     else:
         assert prob == prob_from_epsilon(request, k).hex()
 
@@ -184,14 +184,14 @@ def test_epsilon_of_random_pairs():
 def test_prob_of_random_requests():
     """The largest double: its epsilon is within the request, that of the next double is not."""
     rng = random.Random(2)
-    refused = largest = 0
+    none = largest = 0
     for _ in range(10_000):
         k = rng.choice([2, 3, 4, 5, 7, 10, 100, int(2 ** rng.uniform(1, 40))])
         request = rng.choice([rng.uniform(0, 5), rng.uniform(0, 70), 10 ** rng.uniform(-20, 0)])
         try:
             prob = prob_from_epsilon(request, k)
         except ArgumentValueError:
-            refused += 1
+            none += 1
             assert not is_at_most(1 / k, k, request)
             continue
         assert 1 / k <= prob < 1
@@ -201,7 +201,7 @@ def test_prob_of_random_requests():
             largest += 1
         else:
             assert not is_at_most(following, k, request)
-    assert refused > 100
+    assert none > 100
     assert largest > 100
 
 
@@ -366,8 +366,7 @@ WRONG = [
 @pytest.mark.parametrize(("function", "arguments", "words"), WRONG)
 def test_wrong_numbers(function, arguments, words):
     """Each argument is named, with its range and what was found."""
-    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=words):
-        function(*arguments)
+    refused((ArgumentTypeError, ArgumentValueError), words, function, *arguments)
 
 
 def test_numbers_of_other_kinds():
@@ -854,8 +853,7 @@ def test_words_of_a_composition():
 )
 def test_what_is_refused(call, error, words):
     """Wrong arguments are named, with the rule and what was found."""
-    with pytest.raises(error, match=words):
-        call()
+    refused(error, words, call)
 
 
 # -- persons -------------------------------------------------------------------------------------
@@ -914,8 +912,7 @@ def test_the_budget_of_a_frame():
     assert expected.epsilon_at(1e-6) == found.epsilon_at(1e-6)
     assert ["a", "b"] == found.by_release()["name"].tolist()
     assert df.rr.budget(max_rows_per_person=3, person="who") == df.rr.budget(max_rows_per_person=3)
-    with pytest.raises(ArgumentValueError, match="max_rows_per_person=1 declares"):
-        df.rr.budget(person="who")
+    refused(ArgumentValueError, "max_rows_per_person=1 declares", df.rr.budget, person="who")
     # Labels that the data hold only as a fingerprint do not matter for a budget.
     m = rr.KRR(range(500), epsilon=1.0)
     df = pd.DataFrame({"a": [3, 4]}).rr.privatize({"a": m})
@@ -926,7 +923,5 @@ def test_a_frame_that_says_nothing_has_an_unknown_budget():
     """As for epsilon: unknown is not 0, and a column that is gone is no less spent."""
     with pytest.raises(MetadataError, match="no record of how it was privatized"):
         pd.DataFrame({"a": ["no"]}).rr.budget()
-    with pytest.raises(MetadataError, match="is absent or occurs twice"):
-        panel().drop(columns="b").rr.budget()
-    with pytest.raises(ArgumentValueError, match="nobody"):
-        panel().rr.budget(person="nobody")
+    refused(MetadataError, "is absent or occurs twice", panel().drop(columns="b").rr.budget)
+    refused(ArgumentValueError, "nobody", panel().rr.budget, person="nobody")

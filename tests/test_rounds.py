@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import refused
 from scripted import Counting, EveryStream, Recorded
 
 import rrstats as rr
@@ -324,8 +325,7 @@ def test_simulated_noise_is_said():
 )
 def test_rappor_parameters(arguments, error, words):
     """Each parameter out of its range is named, with the rule and what it means."""
-    with pytest.raises(error, match=words):
-        Rappor(["a", "b"], *arguments)
+    refused(error, words, Rappor, ["a", "b"], *arguments)
 
 
 @pytest.mark.parametrize(
@@ -338,8 +338,7 @@ def test_rappor_parameters(arguments, error, words):
 )
 def test_what_was_not_kept(kept, error, words):
     """Values that the permanent round never makes are refused, and counted."""
-    with pytest.raises(error, match=words):
-        rr.instantaneous(kept, Rappor(range(3), 0.5, 0.25, 0.75))
+    refused(error, words, rr.instantaneous, kept, Rappor(range(3), 0.5, 0.25, 0.75))
 
 
 @pytest.mark.parametrize("zeros", [0, 3, 9])
