@@ -261,7 +261,11 @@ def test_a_date_column_takes_dates_and_datetimes():
         (pd.Series([1, 2]).astype("category"), ["1", "2"]),
         (pd.Series([True, False]), [1, 0]),
         (pd.Series(["1", "2"], dtype="string"), [1, 2]),
+        (pd.Series([1, 2], dtype="Int8"), ["1", "2"]),
+        (pd.Series([True], dtype="boolean"), ["1", "2"]),
+        (np.array(["1"], dtype="T"), [1, 2]),
         (np.array([b"1"]), ["1", "2"]),
+        (np.array([1], "m8[s]"), [1, 2]),
         (np.array(["1"]), [1, 2]),
         (np.array(["1"]), [b"1", b"2"]),
         (np.array(["2020"], "M8[D]"), ["2020", "2021"]),
@@ -287,6 +291,7 @@ def test_kinds_of_arrow_that_cannot_match_are_refused(pa):
         (pa.array([1], pa.date32()), words),
         (pa.array([1], pa.timestamp("s")), CATEGORIES["instant"]),
         (pa.array([1], pa.timestamp("s", "UTC")), CATEGORIES["datetime"]),
+        (pa.array([1], pa.duration("s")), [1, 2]),
     ):
         for held in (answers, pd.Series(answers, dtype=pd.ArrowDtype(answers.type))):
             refused(ArgumentTypeError, "kind", rr.privatize, held, categories, 0.75)

@@ -217,6 +217,8 @@ def test_equal_numbers_are_equal_designs():
         ([[1, 1]], "at least 2 rows"),
         ([[0.5, "0.5"], [0.5, 0.5]], "finite numbers, found str$"),
         ([[0.5, math.nan], [0.5, 0.5]], "finite numbers, found nan"),
+        ([[0.5, True], [0.5, 0.5]], "finite numbers, found bool$"),
+        (0.75, "rows of numbers or a DataFrame, found float"),
     ],
 )
 def test_bad_matrices(matrix, message):
@@ -258,9 +260,11 @@ def test_many_labels_are_not_listed():
     ("reports", "message"),
     [
         ({"no", "yes"}, "reports must be a list, because .* found set"),
+        (["same"], "^reports must have at least two"),
         ({"no": 0, "yes": 1}, "^reports in a codebook must .* label"),
         ("ny", "^reports must be a list .* found str"),
         (["n", "n"], "^reports must be distinct"),
+        ([["n"], ["y"]], "^reports must be hashable"),
     ],
 )
 def test_bad_reports(reports, message):

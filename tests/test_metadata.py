@@ -89,6 +89,7 @@ def test_numpy_names_are_recorded():
     ("document", "message"),
     [
         (document_of({}, v=3), "version 3, this rrstats reads 1 to 2; a newer"),
+        (document_of({}, v=True), "version True"),
         ({"v": 1, "columns": {}}, "list of 'columns'"),
         (document_of({}, extra=1), "list of 'columns', no more"),
         ("{not json", "not JSON"),

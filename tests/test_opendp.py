@@ -147,6 +147,7 @@ def test_types_of_numbers():
             (text, "must be the JSON of OpenDP's make_randomized_response .*; for a chain")
             for text in (
                 "{",
+                "[" * 100_000,
                 "[]",
                 '{"v": 1}',
                 WORDS.replace("make_randomized_response", "make_laplace"),
@@ -159,6 +160,7 @@ def test_types_of_numbers():
         ),
         (object(), r"serialize\(measurement\), found object"),
         (changed(WORDS, prob="0.75"), "must be a number"),
+        (changed(WORDS, prob=True), "must be a number"),
         (changed(WORDS, prob=1.0), "prob must be in"),
         (changed(WORDS, categories=["a", "a", "b"]), "distinct|twice|same|duplicate"),
         (changed(WORDS, categories=["a", 1]), "found int and str"),

@@ -254,6 +254,7 @@ def test_awkward_plans_are_answered():
         (lambda: half_width(2**40 + 1, 0.1, epsilon=1), ArgumentValueError, "must be in"),
         (lambda: half_width(9, 0.1, WARNER, category="maybe"), ArgumentValueError, "category"),
         (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "class outside it"),
+        (lambda: half_width(9, 0.1, WARNER, mix={"no": 1, "x": 2}), KeyError, "yes"),
         (
             lambda: half_width(9, 0.1, WARNER, target="rows", method="wilson"),
             ArgumentValueError,

@@ -348,16 +348,20 @@ NUMBER, WHOLE = "must be a number, found", "k, the number of categories"
 KRR2 = rr.KRR([0, 1], 0.75)
 WRONG = [
     *((epsilon_from_prob, (p, 3), f"prob {NUMBER}") for p in ("0.75", None, True, [0.75], 1j)),
+    *((check_prob, (p, 3), f"prob {NUMBER}") for p in (np.bool_(True), np.ones(1))),
     *((f, (p, 3), "prob ") for f in (epsilon_from_prob, check_prob)
       for p in (0, 1, 1.0, -0.1, 1.5, math.nan, math.inf, Decimal("NaN"), 10**400)),
     (check_prob, (0.2, 3), r"\[1/3, 1\) for 3 categories, got 0.2; below 1/3"),
     (check_prob, (1, 3), "no privacy"),
     *((epsilon_from_prob, (0.75, k), WHOLE) for k in (1, 0, -3, 2.0, True, "3", None, math.nan)),
+    (prob_from_epsilon, (0.5, 1), WHOLE),
     *((prob_from_epsilon, (e, 3), "epsilon must be a finite number of at least 0")
       for e in (-1e-9, -1, math.nan, math.inf, -math.inf)),
     (prob_from_epsilon, ("1", 3), f"epsilon {NUMBER} str"),
+    *((total_epsilon, (bad,), "epsilons must be") for bad in ("12", [1, "2"])),
     *((total_epsilon, ([1.0, bad],), "epsilons must be at least 0") for bad in (-1.0, math.nan)),
     *((privacy.posterior, (prior, 3.0), "prior must be in") for prior in (0, 1, -1, math.nan)),
+    *((privacy.explain, (KRR2, prior), "prior must be in") for prior in (0, 1, math.nan)),
     *((privacy.posterior, (0.5, odds), "likelihood_ratio must be") for odds in (-1.0, math.nan)),
     *((privacy.explain, (m,), "must be a mechanism") for m in (0.75, "KRR", rr.KRR, None)),
 ]  # fmt: skip

@@ -701,7 +701,10 @@ def test_missing_rows_are_refused_or_dropped():
             {"design": lambda f: rr.SampleDesign(strata=f["club"])},
             "has weights and clusters, found strata",
         ),
+        ({"event": lambda f: "maybe"}, "event must be one of"),
+        ({"missing": lambda f: "skip"}, "missing must be one of"),
         ({"offset": lambda f: [1.0]}, "one value for each of the 200 rows"),
+        ({"weights": lambda f: "club"}, "not there"),
     ],
 )
 def test_what_cannot_be_fitted_is_said(options, words):
@@ -725,6 +728,7 @@ def test_text_among_covariates_asks_for_a_formula_and_is_not_quoted():
     ("formula", "words"),
     [
         ("age + club", "outcome"),
+        ("answer + club ~ age", "name of the column"),
         ("answer ~ age ~ club", "is no formula"),
         (
             "answer ~ height",
@@ -738,6 +742,8 @@ def test_text_among_covariates_asks_for_a_formula_and_is_not_quoted():
         ("answer ~ age +", r"is no formula \(Operator `\+` has"),
         ("answer ~ np.log(word)", r"at the factor 'np.log\(word\)' \(TypeError: loop of ufunc"),
         ("answer ~ np.log(age - 1000)", "finite"),
+        ("answer ~ 0", "no covariates"),
+        ("answers ~ age", "did you mean 'answer'"),
         ("answer ~ C(answer) + age", "'answer' stands on both sides"),
     ],
 )

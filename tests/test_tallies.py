@@ -160,7 +160,9 @@ def test_labels_are_typed():
         ([2, 1.5, 1], ValueError, "counts must be a whole number of at least 0, found 1.5"),
         ([2, 2**53 + 1, 1], ValueError, "counts must be at most"),
         ([2, "3", 1], TypeError, "counts must be a number, found str"),
+        ([2, True, 1], TypeError, "counts must be a number, found bool"),
         ([2, 3], ValueError, "a mapping from category to number, or 3 numbers"),
+        (pd.DataFrame({"n": COUNTS}), ValueError, "a mapping from category to number"),
         ({"never": 2, "ever": 1, "0nce": 1}, ValueError, "2 of the 3 labels in counts are not"),
     ],
 )
