@@ -321,6 +321,14 @@ def test_two_releases_do_not_count_as_one():
         records = [record for each in plans for record in each.records]
         assert row_epsilon(records) == expected
         assert rr.privacy.compose(row_mechanisms(records)).epsilon == expected
+    rated = data.assign(q=0.75).rr.privatize("a", [0, 1], "q")
+    for released, name in ((one, "rr_asked"), (rated, "q")):  # what estimates need stays public
+        for again in (
+            (name, ["a", "b"], 0.75),
+            (FramePlan({name: ["a", "b"]}, 1, [name], asked="z"),),
+        ):
+            with pytest.raises(rr.errors.ArgumentValueError, match="must be a public column"):
+                released.rr.privatize(*again)
     lying = {"v": 2, "columns": [each.to_dict() for each in plan.records]}
     lying["columns"][0]["plan"]["epsilon"] = lying["columns"][1]["plan"]["epsilon"] = 0.5
     one.attrs = {"rrstats": lying}

@@ -328,10 +328,17 @@ def _prepared(
     beside = zip([*names, group], [*(ids or []), samples], strict=True)
     public = [getattr(one, "name", name) for name, one in beside if one is not None]
     public += [name for one in plan.values() for name in getattr(one, "by_row", {}).values()]
-    for label in public:
-        if label in prepared:
-            raise ArgumentValueError(f"{label!r} must be a public column, but is to be privatized")
+    _check_public(prepared, public, data.attrs if isinstance(data, pd.DataFrame) else claims)
     return prepared
+
+
+def _check_public(private: Iterable[Any], public: list[Any], attrs: Mapping[Any, Any]) -> None:
+    """Raise if a column to privatize is public here, or by the records of other columns."""
+    for record in read(attrs) if attrs else []:
+        public = [*public, *(record.by_row or {}).values(), (record.plan or {}).get("asked")]
+    for label in private:
+        if label in public and label is not None:
+            raise ArgumentValueError(f"{label!r} must be a public column, but is to be privatized")
 
 
 def _planned(data: Any, plan: FramePlan, **options: Any) -> Any:
@@ -342,7 +349,8 @@ def _planned(data: Any, plan: FramePlan, **options: Any) -> Any:
     for name, column in columns.items():
         _check_index(column, name)
     names = getattr(data, "column_names", data.columns)
-    records = read(data.attrs if is_frame else _claims_of(data))
+    records = read(claims := data.attrs if is_frame else _claims_of(data))
+    _check_public(places, [], claims)
     release = FrameRelease(columns, plan, names, records=records, **options)
     for name, answers in release.columns.items():
         if answers.may_refuse:
