@@ -607,9 +607,10 @@ def _for_question(
     if rows[0]["variance"] > _AS_GOOD * rows[1]["variance"]:
         rows.reverse()
     best = rows[0]["mechanism"]
+    least = min(high, epsilon) if best == "KRR" else high
     what = "mean of scores" if question == "mean" else "distribution over ordered brackets"
     note = f"For the {what} of one column of {domain.k:,} categories at epsilon {epsilon:g} use "
-    note += f"{best}. {_question_reason({row['mechanism']: row for row in rows}, high)}"
+    note += f"{best}. {_question_reason({row['mechanism']: row for row in rows}, least)}"
     title = f"{best} for the {what}, {domain.k:,} categories, epsilon {epsilon:g}"
     made = {row["mechanism"]: row.pop("made") for row in rows}
     table = pd.DataFrame(rows)
@@ -622,16 +623,16 @@ def _for_question(
     return Recommendation(title, table, made, (note,), **given)
 
 
-def _question_reason(rows: Mapping[str, Mapping[str, Any]], least: int) -> str:
+def _question_reason(rows: Mapping[str, Mapping[str, Any]], least: float) -> str:
     """The reason for k-RR or for the matrix in sentences; least : where k-RR is as good."""
     krr, matrix = rows["KRR"], rows["MatrixDesign"]
     ratio = krr["variance"] / matrix["variance"]
     needs = f"{_more(ratio)} people, compared with" if ratio > 1 + 1e-9 else "no more people than"
     times = _number(matrix["variance_of_proportions"] / krr["variance_of_proportions"])
     return (
-        f"KRR needs {needs} MatrixDesign. From epsilon {least} on KRR is as good: it needs at most "
-        f"15% more people. The proportions of single categories have {times} times the variance "
-        "with MatrixDesign, and a report of KRR looks like an answer."
+        f"KRR needs {needs} MatrixDesign. From epsilon {least:g} on KRR is as good: it needs at "
+        f"most 15% more people. The proportions of single categories have {times} times the "
+        "variance with MatrixDesign, and a report of KRR looks like an answer."
     )
 
 
@@ -755,7 +756,8 @@ def frame(
     want : {"proportions", "pairs"} or list
         What is to be estimated: proportions of each column, each row reporting one column; all
         two-way tables, each row reporting one pair of columns; or a list of columns and pairs.
-        Proportions and means of a column come from its pairs too, less precisely.
+        Proportions and means of a column come from its pairs too, less precisely, and all its
+        reports count the same: see `FramePlan.variances`.
     chances : list of float, optional
         The chance of each part of the plan, in the order of columns, of pairs or of ``want``; they
         need not sum to 1.  By default all are equal.

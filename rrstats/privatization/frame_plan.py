@@ -196,7 +196,9 @@ class FramePlan:
         -------
         float
             0 for a pair that is never asked together.  A column is estimated from about n times
-            this many rows, with the mechanism in ``mechanisms``: plan with both.
+            this many rows, with the mechanism in ``mechanisms``: plan with both.  Only for a column
+            in several parts of unequal chances take `variances`: `rrstats.planning.half_width`
+            plans with samples of equal size.
 
         Examples
         --------
@@ -228,6 +230,11 @@ class FramePlan:
             asked it; ``variance``, n times the variance of one proportion, or of one cell of the
             table; ``divided``, the same if every row reported each column with epsilon / d, for d
             columns.
+
+        Notes
+        -----
+        All reports of a column count the same, and those of a pair are noisier: a pair beside a
+        part of the column alone may make its proportions less precise than that part alone.
 
         Examples
         --------
