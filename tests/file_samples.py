@@ -8,6 +8,7 @@ privatize `rr.files.privatize_file` under words that keep every known answer: wh
 import gzip
 import io
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -177,3 +178,9 @@ def paths_in(folder):
     """All files below a folder, by relative name."""
     found = Path(folder).rglob("*")
     return sorted(p.relative_to(folder).as_posix() for p in found if p.is_file())
+
+
+def in_turn(calls):
+    """The plain engine; what goes over to a machine is pickled, as engines do."""
+    for place, call in enumerate(calls):
+        yield place, pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(call))()))

@@ -151,9 +151,6 @@ def test_targets_are_judged_by_ratio_or_by_our_number(ours, theirs, target, reac
     assert not table.printed(line, judge=False).endswith(("yes", "no"))
 
 
-# -- the table -----------------------------------------------------------------------------
-
-
 # -- the questions -------------------------------------------------------------------------
 
 

@@ -180,9 +180,6 @@ def test_describe_names_the_file_beside(folder, capsys):
     assert "belong together" not in done(capsys, "describe", "out.parquet")
 
 
-# -- describe ------------------------------------------------------------------------------
-
-
 # -- arguments -----------------------------------------------------------------------------
 
 

@@ -10,19 +10,8 @@ import pytest
 import rrstats as rr
 from rrstats.estimation.result import ShareEstimate
 
-COLUMNS = [
-    "category",
-    "n",
-    "reported",
-    "naive",
-    "proportion",
-    "std_error",
-    "low",
-    "high",
-    "count",
-    "count_low",
-    "count_high",
-]
+COLUMNS = ["category", "n", "reported", "naive", "proportion", "std_error", "low", "high"]
+COLUMNS += ["count", "count_low", "count_high"]
 
 # Counts of published examples, and corners, that no true shares explain are wanted here.
 pytestmark = pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")

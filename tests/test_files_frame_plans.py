@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 import statistics
 import time
 
@@ -307,15 +306,11 @@ def test_the_command_line_runs_a_plan(tmp_path, capsys):
     assert [2.0] * 3 == [column["epsilon"] for column in json.loads(made)["columns"]]
 
 
-def in_turn(calls):
-    yield from enumerate(pickle.loads(pickle.dumps(call))() for call in calls)
-
-
 def test_tasks_of_an_engine_run_a_plan(tmp_path):
     """Each task draws its own coins; the parts and the document of the directory tell the plan."""
     source = written(tmp_path, "")
     target = tmp_path / "target"
-    receipt = privatize_by_tasks(source, target, PLAN, in_turn, unknown="uniform")
+    receipt = privatize_by_tasks(source, target, PLAN, samples.in_turn, unknown="uniform")
     found = back(receipt.target)
     assert (400, 2.0) == (len(found), receipt.epsilon_per_row)
     assert receipt.records == files.describe_file(receipt.target)

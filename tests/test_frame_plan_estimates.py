@@ -372,8 +372,7 @@ def test_variances_of_a_plan_are_those_of_its_estimates():
     found = plan.variances(0.3).set_index("estimate")
     assert found["asked"].tolist() == [1.0, 0.75, 0.75]
     assert plan.asked_fraction("b", "a") == 0.75
-    with pytest.raises(rr.errors.ArgumentValueError, match="column 'c' is not there"):
-        plan.asked_fraction("a", "c")
+    refused(rr.errors.ArgumentValueError, "column 'c' is not there", plan.asked_fraction, "a", "c")
     counts = {}
     for label, share in (("a", 1), ("a & b", 3)):
         made = plan.mechanisms["a"].parts[plan.mechanisms["a"].groups.index(label)]

@@ -933,9 +933,8 @@ def test_a_wald_test_refuses_what_it_does_not_know(terms):
     refused(ArgumentValueError, "terms must be", found.wald_test, terms)
 
 
-def test_no_profile_has_no_prediction():
+def test_no_profile_has_no_prediction(formulaic):
     """A frame without rows gives one without rows."""
-    pytest.importorskip("formulaic")
     frame = pd.DataFrame({"x": np.arange(40.0) % 7, "a": [0, 0, 1, 0] * 10})
     found = rr.logit("a ~ x", frame, mechanism=rr.KRR([0, 1], 0.8))
     told = found.predict(frame[:0])
