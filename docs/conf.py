@@ -59,7 +59,7 @@ nb_execution_excludepatterns = ["notebooks/*"]
 nb_execution_raise_on_error = True
 nb_execution_timeout = 120
 nb_merge_streams = True
-os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
 os.environ["PYTHONWARNINGS"] = "default"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
