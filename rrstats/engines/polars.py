@@ -35,7 +35,6 @@ from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.serialization import KEY, write
 from rrstats.privatization.frame import column_mechanisms, privatize
-from rrstats.privatization.frame_plan import FramePlan
 
 with needing("rrstats.engines.polars needs polars and pyarrow; pip install polars pyarrow"):
     import polars as pl
@@ -279,12 +278,8 @@ class FrameNamespace(_Counting):
         >>> df.rr.privatize("answer", ["yes", "no"], 0.75).columns
         ['answer', 'age']
         """
-        if isinstance(column, FramePlan):
-            options |= {"columns": column, "prob": prob, "epsilon": epsilon}
-            planned: pl.DataFrame = privatize(self._data, categories, **options)
-            return planned
-        plan = column_mechanisms(column, categories, prob, epsilon)
-        reports: pl.DataFrame = privatize(self._data, plan, **options)
+        options |= {"columns": column, "prob": prob, "epsilon": epsilon}
+        reports: pl.DataFrame = privatize(self._data, categories, **options)
         return reports
 
 

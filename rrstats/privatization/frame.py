@@ -242,21 +242,25 @@ def privatize(
         categories, prob, epsilon = _by_row(values, categories, prob, epsilon)
     if isinstance(values, pd.DataFrame) or is_table(values):
         given = categories if columns is None else columns
+        own: dict[str, Any] = {"group": group, "id": id, "question": question}
         if isinstance(given, FramePlan):
-            left = {"prob": prob, "epsilon": epsilon, "group": group, "again": again or None}
-            left |= {"key": key, "id": id, "question": question}
+            left = {"prob": prob, "epsilon": epsilon, "again": again or None, "key": key, **own}
             left["categories"] = None if columns is None else categories
             check_left_out(
                 "a FramePlan is the whole design, and its coin needs fresh words", **left
             )
             options = {"unknown": unknown, "missing": missing, "threads": threads, "rng": rng}
-            return cast("Values", _planned(values, given, **options))
-        plan = column_mechanisms(columns, categories, prob, epsilon)
-        prepared = _prepared(values, plan, group=group, id=id, question=question, options=options)
-        releases = {label: one.release for label, one in prepared.items()}
-        drawn = ((n, one.place, one.release.draw(one.answers)) for n, one in prepared.items())
+            drawn, releases = _planned(values, given, **options)
+        else:
+            plan = column_mechanisms(columns, categories, prob, epsilon)
+            prepared = _prepared(values, plan, **own, options=options)
+            releases = {label: one.release for label, one in prepared.items()}
+            drawn = ((n, one.place, one.release.draw(one.answers)) for n, one in prepared.items())
         fill: Any = _fill_frame if isinstance(values, pd.DataFrame) else _fill_table
-        return cast("Values", fill(values, drawn, releases))
+        made = {name: (one.recorded, one.facts) for name, one in releases.items()}
+        filled = fill(values, drawn, made)
+        warn_of(releases.values())
+        return cast("Values", filled)
     if columns is not None or isinstance(categories, FramePlan):
         raise ArgumentTypeError(
             "columns belong to a DataFrame, and so does a FramePlan; found "
@@ -341,8 +345,8 @@ def _check_public(private: Iterable[Any], public: list[Any], attrs: Mapping[Any,
             raise ArgumentValueError(f"{label!r} must be a public column, but is to be privatized")
 
 
-def _planned(data: Any, plan: FramePlan, **options: Any) -> Any:
-    """The data with a plan's reports; everything is checked before anything is drawn."""
+def _planned(data: Any, plan: FramePlan, **options: Any) -> tuple[Any, Mapping[Any, Any]]:
+    """The reports of a plan, and its columns; everything is checked before anything is drawn."""
     is_frame = isinstance(data, pd.DataFrame)
     places = {name: place_of(data, name) for name in plan.categories}
     columns = {name: column_of(data, name) for name in places}
@@ -357,15 +361,11 @@ def _planned(data: Any, plan: FramePlan, **options: Any) -> Any:
             answers.look(columns[name])
             answers.refuse()
     made = release.reports(columns)
-    drawn = ((name, places.get(name), reports) for name, reports in made.items())
-    fill: Any = _fill_frame if is_frame else _fill_table
-    return fill(data, drawn, release.columns)
+    return [(name, places.get(name), reports) for name, reports in made.items()], release.columns
 
 
-def _fill_frame(
-    data: pd.DataFrame, drawn: Iterable[Drawn], releases: Mapping[Any, ColumnAnswers]
-) -> pd.DataFrame:
-    """A frame with reports, whose attrs record how its columns were made; then the warnings."""
+def _fill_frame(data: pd.DataFrame, drawn: Iterable[Drawn], made: Mapping[Any, Any]) -> Any:
+    """A frame with reports, whose attrs record how its columns were made."""
     # A shallow copy, then a deep one: true answers are never copied, and no block of other
     # columns is a view into a block that holds them.
     released = data.copy(deep=False)
@@ -378,8 +378,7 @@ def _fill_frame(
         else:
             released.isetitem(place, reports)
     released = released.copy()
-    record_columns(released.attrs, {n: (one.recorded, one.facts) for n, one in releases.items()})
-    warn_of(releases.values())
+    record_columns(released.attrs, made)
     return released
 
 
@@ -395,18 +394,15 @@ def _claims_of(table: Any) -> dict[Any, Any]:
     return {KEY: said[KEY.encode()]} if KEY.encode() in said else {}
 
 
-def _fill_table(data: Any, drawn: Iterable[Drawn], releases: Mapping[Any, ColumnAnswers]) -> Any:
+def _fill_table(data: Any, drawn: Iterable[Drawn], made: Mapping[Any, Any]) -> Any:
     """A Polars frame or Arrow table with reports; other metadata of an Arrow table are dropped."""
     if hasattr(data, "with_columns"):
-        data = data.with_columns([reports for _, _, reports in drawn])
-        warn_of(releases.values())
-        return data
+        return data.with_columns([reports for _, _, reports in drawn])
     said = _claims_of(data)
     for label, place, reports in drawn:
         where = data.num_columns if place is None else place
         data = (data.add_column if place is None else data.set_column)(where, label, reports)
-    record_columns(said, {n: (one.recorded, one.facts) for n, one in releases.items()})
-    warn_of(releases.values())
+    record_columns(said, made)
     # The metadata of pandas may hold statistics or attachments.
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in said.items()})
 
