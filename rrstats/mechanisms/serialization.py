@@ -308,14 +308,16 @@ class ColumnRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON."""
-        document = vars(self) | {"name": _label(self.name)}
+        document = vars(self) | {"name": categories_to_json([self.name])[0]}
         document["mechanism"] = copy.deepcopy(self.mechanism)
         if self.plan is not None:
             parts = [categories_to_json(part) for part in self.plan["parts"]]
-            told = {"asked": _label(self.plan["asked"]), "parts": parts}
+            (asked,) = categories_to_json([self.plan["asked"]])
+            told = {"asked": asked, "parts": parts}
             document["plan"] = self.plan | told | {"chances": list(self.plan["chances"])}
         if self.by_row is not None:
-            document["by_row"] = {key: _label(name) for key, name in self.by_row.items()}
+            ((key, column),) = self.by_row.items()
+            document["by_row"] = {key: categories_to_json([column])[0]}
         return {key: value for key, value in document.items() if value is not None}
 
     @classmethod
@@ -337,11 +339,6 @@ class ColumnRecord:
                     + (rule if allowed else f"is unknown; known are {', '.join(_FACTS)}")
                 )
         return cls(**copy.deepcopy(document) | {"name": name, "plan": plan, "by_row": by_row})
-
-
-def _label(name: Hashable) -> Any:
-    """A column's label as JSON."""
-    return categories_to_json([name])[0]
 
 
 def _read_plan(document: Any, name: Hashable) -> dict[str, Any] | None:
