@@ -206,6 +206,18 @@ def test_text_is_as_wide_as_the_widest_category():
     assert np.dtypes.StringDType() == truth(np.array(["no"], dtype="T"), ["no", "x"]).dtype
 
 
+@pytest.mark.parametrize("own", ["string[python]", "str", object, "category"])
+def test_word_columns_keep_their_string_kind(own):
+    """A string dtype stays itself; an object column gets what pandas makes of the categories."""
+    answers = pd.Series(["no", "maybe"], dtype=own)
+    expected = pd.Series(["no", "yes"]).dtype if answers.dtype == object else answers.dtype
+    out = truth(answers, ["no", "yes"], unknown="uniform")
+    if own == "category":
+        assert out.cat.categories.tolist() == ["no", "yes"]
+    else:
+        assert expected == out.dtype
+
+
 def test_reports_of_mixed_categories_are_never_inferred():
     """Objects stay objects, also where all reports happen to be of one type."""
     for make in (pd.Series, pd.Index):
