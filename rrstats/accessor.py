@@ -41,13 +41,7 @@ from rrstats.mechanisms.serialization import (
     row_mechanisms,
 )
 from rrstats.privacy import Composition, check_rows_per_person, compose
-from rrstats.privatization.frame import (
-    check,
-    check_table,
-    privatize,
-    simulate,
-    telling_columns,
-)
+from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
 from rrstats.regression.models import linear, logit
 
 Found = TypeVar("Found")

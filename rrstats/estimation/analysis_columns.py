@@ -23,14 +23,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_rows
 from rrstats._typing import Floats
-from rrstats.data.columns import (
-    Encoded,
-    Reader,
-    codec_of,
-    column_of,
-    open_column,
-    open_reports,
-)
+from rrstats.data.columns import Encoded, Reader, codec_of, column_of, open_column, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix

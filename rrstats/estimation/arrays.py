@@ -63,11 +63,7 @@ from rrstats.mechanisms.channel import (
     transition_matrix,
 )
 from rrstats.mechanisms.epsilon import prob_from_epsilon
-from rrstats.mechanisms.matrix_channel import (
-    StackedChannel,
-    covariance_within,
-    score_covariance,
-)
+from rrstats.mechanisms.matrix_channel import StackedChannel, covariance_within, score_covariance
 
 
 def _channel(

@@ -30,13 +30,7 @@ from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import (
-    Variable,
-    blocks,
-    check_asked,
-    not_asked,
-    variables,
-)
+from rrstats.estimation.analysis_columns import Variable, blocks, check_asked, not_asked, variables
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
 from rrstats.estimation.result import Result, formats_of, place_of
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile

@@ -35,12 +35,7 @@ from rrstats._display import label, percent_range
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import Encoded
-from rrstats.errors import (
-    ArgumentValueError,
-    ImplausibleReportsWarning,
-    LowPrecisionWarning,
-    warn,
-)
+from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, LowPrecisionWarning, warn
 from rrstats.estimation.analysis_columns import (
     ReportModel,
     Variable,
@@ -52,13 +47,7 @@ from rrstats.estimation.analysis_columns import (
     variables,
 )
 from rrstats.estimation.arrays import check_possible, level_of_each
-from rrstats.estimation.engine_frames import (
-    grouped_rows,
-    header_of,
-    is_frame,
-    open_frame,
-    recorded,
-)
+from rrstats.estimation.engine_frames import grouped_rows, header_of, is_frame, open_frame, recorded
 from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
 from rrstats.estimation.result import (
     ConstrainedProportions,

@@ -21,12 +21,7 @@ from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import numbers
-from rrstats.errors import (
-    ArgumentValueError,
-    LowPrecisionWarning,
-    NotIdentifiableError,
-    warn,
-)
+from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
 from rrstats.estimation import arrays
 from rrstats.estimation.analysis_columns import (
     Variable,

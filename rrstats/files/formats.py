@@ -30,15 +30,7 @@ from rrstats.data.columns import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import batches, file_metadata
 from rrstats.files.atomic import is_ledger_file
-from rrstats.files.batches import (
-    Blocks,
-    Piece,
-    ReportSpace,
-    Spaces,
-    grouped,
-    reading,
-    row_bytes,
-)
+from rrstats.files.batches import Blocks, Piece, ReportSpace, Spaces, grouped, reading, row_bytes
 from rrstats.files.csv import TextFile
 from rrstats.files.file_metadata import Columns, Records
 from rrstats.files.ledger import files_in

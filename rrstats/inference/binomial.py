@@ -23,12 +23,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Booleans, Floats
-from rrstats.inference.contrasts import (
-    Interval,
-    cut_to_unit,
-    hull,
-    normal_quantile,
-)
+from rrstats.inference.contrasts import Interval, cut_to_unit, hull, normal_quantile
 from rrstats.inference.optimize import first_accepted, last_accepted, root_excess
 
 EXACT_ROWS = 10_000_000_000

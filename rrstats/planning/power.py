@@ -24,12 +24,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import (
-    check_exactly_one,
-    check_number,
-    check_one_of,
-    check_probability,
-)
+from rrstats._checks import check_exactly_one, check_number, check_one_of, check_probability
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError

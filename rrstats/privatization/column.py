@@ -21,12 +21,7 @@ from rrstats._typing import Floats
 from rrstats.data.categories import arrow_type, categories_to_json
 from rrstats.data.columns import Column, Encoded, codec_of, kind_of_type, open_column, reader
 from rrstats.data.identifiers import identity
-from rrstats.errors import (
-    ArgumentTypeError,
-    ArgumentValueError,
-    MetadataError,
-    UnknownAnswersError,
-)
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnknownAnswersError
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes

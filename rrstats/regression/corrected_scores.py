@@ -23,21 +23,12 @@ import numpy as np
 import pandas as pd
 
 from rrstats._typing import Floats
-from rrstats.errors import (
-    ArgumentTypeError,
-    LowPrecisionWarning,
-    RRStatsWarning,
-)
+from rrstats.errors import ArgumentTypeError, LowPrecisionWarning, RRStatsWarning
 from rrstats.inference.contrasts import student_quantile
 from rrstats.regression.design_matrix import table_of
 from rrstats.regression.likelihood import check_columns, clustered_covariance
 from rrstats.regression.private_covariates import ModelData
-from rrstats.regression.results import (
-    LikelihoodResult,
-    RegressionResult,
-    clusters_df,
-    confidence,
-)
+from rrstats.regression.results import LikelihoodResult, RegressionResult, clusters_df, confidence
 
 _FAINT = 2.0
 """A signal below this is not significantly different from 0."""

@@ -35,12 +35,7 @@ from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation.analysis_columns import (
-    Variable,
-    ordinary,
-    sample_column,
-    variable,
-)
+from rrstats.estimation.analysis_columns import Variable, ordinary, sample_column, variable
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
 from rrstats.regression.likelihood import (
@@ -52,12 +47,7 @@ from rrstats.regression.likelihood import (
     outcome_of,
 )
 from rrstats.regression.links import check_two, family_of
-from rrstats.regression.private_covariates import (
-    ModelData,
-    ModelRequest,
-    open_model,
-    share_columns,
-)
+from rrstats.regression.private_covariates import ModelData, ModelRequest, open_model, share_columns
 from rrstats.regression.results import LikelihoodResult
 
 _SEEN, _FAR = 2.0, 4.0
