@@ -174,9 +174,10 @@ class ColumnAnswers(Unpicklable):
         outside, rows, domain = self.outside, self.rows, self.mechanism.domain
         self.rows = self.unknown = self.missing = self.outside = 0
         if self.facts["missing"] == "raise" and missing:
+            kept = "" if self.leaves_missing else " or missing='keep'"  # a plan refuses that
             raise UnknownAnswersError(
                 f"{missing} of {rows} answers are missing; declare None among the categories "
-                "(--with-missing), choose missing='uniform' or missing='keep', or drop them first"
+                f"(--with-missing), choose missing='uniform'{kept}, or drop them first"
             )
         if self.facts["unknown"] == "raise" and outside:
             absent, held = outside - unknown, kind_of_type(self._answer_type)
