@@ -166,9 +166,9 @@ def test_planning_chooses_the_parts():
 
 
 BAD = {
-    "no parts": ({"parts": []}, r"in no part: \[.a., .b., .c.\]"),
+    "no parts": ({"parts": []}, "3 of which are in no part"),
     "a column in no part": ({"parts": ["a", "b"]}, "every column in at least one part"),
-    "an unknown column": ({"parts": ["a", "b", "c", "d"]}, r"not in the plan: \[.d.\]"),
+    "an unknown column": ({"parts": ["a", "b", "c", "d"]}, "1 names that are no column"),
     "a column twice": ({"parts": ["a", "b", "c", "a"]}, "no part twice"),
     "a pair turned": ({"parts": [("a", "b"), "c", ("b", "a")]}, "no part twice"),
     "three together": ({"parts": [("a", "b", "c")]}, "pairs of two"),

@@ -130,14 +130,14 @@ class FramePlan:
         labels = {unicodedata.normalize("NFC", part_label(part)) for part in listed}
         turned = {part_label(sorted(part, key=str)) for part in listed}
         proper = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in listed)
-        left = [name for name in names if name not in private]
-        other = [name for name in private if name not in names]
+        left = sum(name not in private for name in names)
+        other = sum(name not in names for name in private)  # counted: they may be answers
         if left or other or not (proper and 0 < len(listed) == len(labels) == len(turned)):
             raise ArgumentValueError(
                 "parts (want= of planning.frame) must be columns of the plan, or pairs of two "
                 "different ones: every column in at least one part, and no part twice or with the "
-                f"label of another; found {len(listed)} parts of {len(names)} columns; in no part: "
-                f"{quote_list(left)}; not in the plan: {quote_list(other)}"
+                f"label of another; found {len(listed)} parts of {len(names)} columns, {left} of "
+                f"which are in no part, and {other} names that are no column of the plan"
             )
         equal = [1.0] * len(listed) if chances is None else chances
         numbers = check_numbers(equal, "chances", size=len(listed)).tolist()
