@@ -237,8 +237,7 @@ def test_saved_frames_and_reports_that_contradict_the_plan(tmp_path):
         changed.loc[rows, name] = value
         with pytest.raises(MetadataError, match=r"none of its reports|have a report"):
             changed.rr.to_parquet(tmp_path / "changed.parquet")
-        table = pa.Table.from_pandas(changed)
-        pq.write_table(table, path := tmp_path / "changed.parquet")
+        changed.to_parquet(path := tmp_path / "changed.parquet")
         refused(MetadataError, "says that other rows were asked", files.estimate_file, path, name)
         path.unlink()
 

@@ -156,7 +156,7 @@ def test_analyses_that_need_one_mechanism_refuse_the_record():
         lambda: rr.estimate(made["a"]),
         lambda: made.rr.mechanisms["a"],
         lambda: rr.means(made["y"], made["a"]),
-        lambda: made.rr.logit("a ~ y"),
+        lambda: rr.logit(made["a"], made[["y"]]),
         lambda: made.rr.crosstab("a", "y"),
         lambda: made.rr.estimate("a", rr.KRR(XY, 0.9)),
         lambda: made.rr.estimate("a", ["x", "other"]),
