@@ -17,18 +17,18 @@ import pandas as pd
 
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, MetadataError
-from rrstats.estimation.analysis_columns import (
-    pair_column,
-    row_rates,
-    sample_column,
-    variable,
-    variables,
-)
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.means import Means, means
 from rrstats.estimation.quantiles import Quantiles, quantiles
+from rrstats.estimation.report_columns import (
+    joint_columns,
+    pair_column,
+    report_column,
+    row_rates,
+    sample_column,
+)
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
@@ -340,9 +340,9 @@ class FrameAccessor:
             group = sample_column(data.attrs, names[0], group)
             rates = row_rates(data, names[0], prob)
         elif mechanism is None:
-            pair = pair_column(variables(data, names, group=group, pairs=True))
+            pair = pair_column(joint_columns(data, names, group=group, pairs=True))
         labels = None if group is None else column_of(data, group)
-        reports = pair or variable(reports_in(data, names), mechanism, *rates, group=labels)
+        reports = pair or report_column(reports_in(data, names), mechanism, *rates, group=labels)
         if options["weights"] is not None:
             options["weights"] = column_of(data, options["weights"])
         return function(column_of(data, values), reports, **options)

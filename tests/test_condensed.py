@@ -15,8 +15,8 @@ from refusals import refused
 import rrstats as rr
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import ordinary, variable, variables
 from rrstats.estimation.crosstab import count_rows
+from rrstats.estimation.report_columns import joint_columns, ordinary, report_column
 from rrstats.estimation.sample_design import rows_of
 from rrstats.estimation.tally import counted_parts, tally
 from rrstats.mechanisms import KRR, Samples, surveys
@@ -81,7 +81,7 @@ def test_multiples_are_so_many_rows(mechanism, design, weighted):
         reports, by, strata, clusters, samples, weights = _columns(held)
         beside = {"by": by, "strata": strata, "clusters": clusters}
         group = samples if mechanism.groups else None
-        opened = variable(reports, mechanism, group=group, times=times)
+        opened = report_column(reports, mechanism, group=group, times=times)
         named = {name: beside[name] for name in design}
         by, own = named.pop("by"), weights if weighted else None
         sample = rr.SampleDesign(weights=own, **named)
@@ -98,7 +98,7 @@ def test_tables_of_multiples(mechanism):
     for held, times in ((rows, None), _condensed(rows)):
         reports, by, *_, samples = _columns([row[:5] for row in held])
         asked = {"group": samples} if mechanism.groups else {}
-        columns = [variable(reports, mechanism, times=times, **asked), ordinary(by)]
+        columns = [report_column(reports, mechanism, times=times, **asked), ordinary(by)]
         for chosen in (columns, columns[:1]):
             counted.append(count_rows(chosen, keep=True, times=times)[1])
     for expected, actual in zip(counted[:2], counted[2:], strict=True):
@@ -109,13 +109,13 @@ def test_tables_of_multiples(mechanism):
 def test_unknown_reports_are_counted_as_rows():
     """The error counts rows of the data, of all their rows, and not combinations."""
     reports, times = pd.Series(["secret", "once", None]), np.array([5, 7, 11])
-    opened = variable(reports, M, times=times)
+    opened = report_column(reports, M, times=times)
     with pytest.raises(ArgumentValueError, match="5 of 23 reports") as caught:
         counted_parts(opened, rows_of(reports, 3))
     assert "secret" not in str(caught.value)
     frame = pd.DataFrame({"answer": reports})
     with pytest.raises(ArgumentValueError, match="5 of 23 reports"):
-        count_rows(variables(frame, ["answer"], {"answer": M}, times=times), times=times)
+        count_rows(joint_columns(frame, ["answer"], {"answer": M}, times=times), times=times)
     with pytest.raises(ArgumentValueError, match="found 11 of 23 missing"):
         rows_of(reports, 3, design=rr.SampleDesign(strata=reports), times=times)
 

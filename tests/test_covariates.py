@@ -17,8 +17,8 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation.analysis_columns import variable
 from rrstats.estimation.means import means
+from rrstats.estimation.report_columns import report_column
 from rrstats.mechanisms import surveys
 from rrstats.regression.likelihood import Likelihood, NormalOutcome, ReportedOutcome
 from rrstats.regression.links import family_of
@@ -321,7 +321,7 @@ def test_the_covariance_of_scores_is_that_of_the_equations():
     w = np.random.default_rng(3).uniform(0.5, 1.5, 600)
     w = w / w.mean()
     groups = np.arange(600) // 4
-    s = variable(frame["x"], THREE).scores()
+    s = report_column(frame["x"], THREE).scores()
     z = frame["z"].to_numpy()
     designs = [np.column_stack([np.ones(600), z, np.full(600, k == 1), np.full(600, k == 2)])
                for k in range(3)]  # fmt: skip
@@ -412,7 +412,7 @@ def test_reports_that_name_several_categories_serve():
     """Unary reports, by scores and by likelihood, come near the truth that k-RR finds."""
     frame, y, codes = _world(n=4000)
     unary = rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=3.0)
-    seen = variable(_reported(codes, unary), unary)
+    seen = report_column(_reported(codes, unary), unary)
     for method in ("scores", "likelihood"):
         fit = linear(y, frame[["z", "x"]], covariates={"x": seen}, intercept=True, method=method)
         distance = (fit.params["x[T.c]"] - 3.0) / fit.bse["x[T.c]"]

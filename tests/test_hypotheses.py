@@ -19,7 +19,6 @@ from scipy import optimize, special, stats
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
-from rrstats.estimation.analysis_columns import variable
 from rrstats.estimation.crosstab import Crosstab, count_rows
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.hypothesis_tests import (
@@ -29,6 +28,7 @@ from rrstats.estimation.hypothesis_tests import (
     homogeneity,
     independence,
 )
+from rrstats.estimation.report_columns import report_column
 from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference.contrasts import raise_covariance, wald_statistic
 from rrstats.inference.multinomial import random_tables
@@ -294,8 +294,8 @@ def test_reports_of_several_categories_keep_the_level():
             answers.append(rng.integers(0, 2, n))
             bits.append(rng.random((n, 3)) < np.where(np.eye(3)[truth] > 0, 0.75, 0.25))
         a, b = (counted(one.sum(axis=0), UNARY, n=n) for one in bits)
-        other = variable(answers[0], rr.KRR([0, 1], 0.75), name="v")
-        axes, counts = count_rows([variable(bits[0], UNARY, name="u"), other])
+        other = report_column(answers[0], rr.KRR([0, 1], 0.75), name="v")
+        axes, counts = count_rows([report_column(bits[0], UNARY, name="u"), other])
         table = Crosstab(tuple(axes), counts)
         found = goodness_of_fit(a, SKEWED), homogeneity(a, b), independence(table)
         assert [2, 2, 2] == [one.df for one in found]

@@ -17,8 +17,8 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation.analysis_columns import ordinary, variable
 from rrstats.estimation.means import means, sums_of
+from rrstats.estimation.report_columns import ordinary, report_column
 from rrstats.mechanisms import MatrixDesign, Samples, surveys
 
 COIN = rr.KRR(["no", "yes"], 0.75)
@@ -78,7 +78,7 @@ def test_sums_over_all_worlds_are_those_of_the_truth(name):
     indicators = np.eye(mechanism.k)[truths]
     first, exact, estimated = 0.0, 0.0, 0.0
     for reports, chance in _worlds(mechanism, truths):
-        grouped = variable(reports, mechanism)
+        grouped = report_column(reports, mechanism)
         sums, _ = sums_of(grouped, y, None, np.zeros(3, dtype=bool))
         first = first + chance * sums.first[:, 0]
         exact = exact + chance * (sums.first[:, 0] - [indicators.sum(0), y @ indicators]) ** 2
@@ -95,7 +95,7 @@ def test_the_variance_is_that_of_the_scores_of_each_row(name, target):
     y, _, reports = _data(mechanism)
     w = np.random.default_rng(4).uniform(0.5, 2, len(y))
     found = _quiet(y, reports, mechanism, weights=w, target=target)
-    s = variable(reports, mechanism).scores() * w[:, None]
+    s = report_column(reports, mechanism).scores() * w[:, None]
     size, top = s.sum(0), y @ s
     e = s * (y[:, None] - top / size)
     if target == "population":
@@ -114,7 +114,7 @@ def test_the_interval_is_every_mean_that_the_rows_do_not_refuse():
     """At each end the sum of scores times the distance is just as far off as noise goes."""
     y, _, reports = _data(THREE, n=2000)
     found = means(y, reports, THREE)
-    s = variable(reports, THREE).scores()
+    s = report_column(reports, THREE).scores()
     low, high = found.interval(0.9)
     for end in (low, high):
         u = s * (y[:, None] - end)

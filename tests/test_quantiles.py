@@ -12,7 +12,7 @@ from scipy import stats
 
 import rrstats as rr
 from rrstats import errors
-from rrstats.estimation.analysis_columns import variable
+from rrstats.estimation.report_columns import report_column
 from rrstats.mechanisms import MatrixDesign, surveys
 
 LEVELS, COIN = ["low", "high"], rr.KRR(["no", "yes"], 0.75)
@@ -124,7 +124,7 @@ def test_terms_of_the_test_have_their_mean_and_variance_over_all_worlds(name):
     true = np.eye(mechanism.k)[truths].T @ above
     for cells in itertools.product(range(len(entries)), repeat=3):
         chance = np.prod(entries[list(cells), truths])
-        s = variable([labels[cell] for cell in cells], mechanism).scores()
+        s = report_column([labels[cell] for cell in cells], mechanism).scores()
         mean = mean + chance * (s.T @ above)
         exact = exact + chance * (s.T @ above - true) ** 2
         estimated = estimated + chance * ((s**2 - s).T @ above**2)
@@ -167,7 +167,7 @@ def test_quantiles_and_intervals_are_those_of_the_definition(name, target, weigh
     y = rng.exponential(2.0 + codes, n).round(int(weighted))
     told = rr.simulate([mechanism.categories[code] for code in codes], mechanism, seed=2)
     w = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
-    s, kept = variable(told, mechanism).scores(), np.delete(np.arange(n), [3, 50])
+    s, kept = report_column(told, mechanism).scores(), np.delete(np.arange(n), [3, 50])
     held = pd.Series(list(told), dtype=object)
     y[3], held[50] = np.nan, None
     given = {"probs": probs, "target": target} | ({"weights": w} if weighted else {})

@@ -6,7 +6,7 @@ import pytest
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import ordinary
+from rrstats.estimation.report_columns import ordinary
 from rrstats.estimation.sample_design import check_weights, numbered
 
 M = rr.KRR(["no", "yes", "often"], 0.75)

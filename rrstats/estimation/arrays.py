@@ -32,7 +32,7 @@ from rrstats._checks import (
 )
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import variable
+from rrstats.estimation.report_columns import report_column
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
     METHOD,
@@ -236,7 +236,7 @@ def debias_reports(
     >>> debias_reports([3], range(10), epsilon=math.log(3)).round(2).tolist()
     [[-0.5, -0.5, -0.5, 5.5, -0.5, -0.5, -0.5, -0.5, -0.5, -0.5]]
     """
-    return variable(reports, categories, prob, epsilon).scores()
+    return report_column(reports, categories, prob, epsilon).scores()
 
 
 def proportion_variance(

@@ -30,8 +30,14 @@ from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, blocks, check_asked, not_asked, variables
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
+from rrstats.estimation.report_columns import (
+    ReportColumn,
+    blocks,
+    check_asked,
+    joint_columns,
+    not_asked,
+)
 from rrstats.estimation.result import Result, formats_of, place_of
 from rrstats.inference.contrasts import Interval, fieller, ratio_variance, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
@@ -617,7 +623,7 @@ def correlations(
     check_columns(columns, mechanisms)
     check_target(target)
     given = _given_values(values, columns)
-    read = variables(data, columns, mechanisms, group=group)
+    read = joint_columns(data, columns, mechanisms, group=group)
     powers = [_powers(data, one, given.get(one.name)) for one in read]
     moments, n = _moments(powers, len(data), target)
     private = tuple(one.name for one in read if one.private)
@@ -625,7 +631,7 @@ def correlations(
     return Correlations(tuple(columns), private, moments, n, absent, target)
 
 
-def _powers(data: pd.DataFrame, column: Variable, given: Any) -> Callable[[slice], Floats]:
+def _powers(data: pd.DataFrame, column: ReportColumn, given: Any) -> Callable[[slice], Floats]:
     """(n, 5) unbiased values of 1, x, ..., x^4 of some rows, scaled; NaN if x is missing."""
     cells = column_of(data, column.name)
     if column.private or given is not None or not pd.api.types.is_numeric_dtype(cells.dtype):

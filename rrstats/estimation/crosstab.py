@@ -36,19 +36,19 @@ from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import Encoded
 from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, LowPrecisionWarning, warn
-from rrstats.estimation.analysis_columns import (
-    ReportModel,
-    Variable,
-    as_pairs,
-    blocks,
-    check_together,
-    not_asked,
-    sample_column,
-    variables,
-)
 from rrstats.estimation.arrays import check_possible, level_of_each
 from rrstats.estimation.engine_frames import grouped_rows, header_of, is_frame, open_frame, recorded
 from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
+from rrstats.estimation.report_columns import (
+    ReportColumn,
+    ReportModel,
+    as_pairs,
+    blocks,
+    check_together,
+    joint_columns,
+    not_asked,
+    sample_column,
+)
 from rrstats.estimation.result import (
     ConstrainedProportions,
     Result,
@@ -230,7 +230,7 @@ class Axis(ReportModel):
     def supports(self, scores: Floats) -> Floats:
         """(n, features) the features of rows whose reports name several categories.
 
-        scores : (n, k) from `Variable.scores`.  Rows without a report get zeros.
+        scores : (n, k) from `ReportColumn.scores`.  Rows without a report get zeros.
         """
         low, high = self.named_scores
         there = np.isfinite(scores).all(axis=1, keepdims=True)
@@ -282,7 +282,7 @@ def check_columns(names: Sequence[Hashable], mechanisms: Any) -> None:
 
 
 def count_rows(
-    columns: Sequence[Variable], *, keep: bool = False, times: Counts | None = None
+    columns: Sequence[ReportColumn], *, keep: bool = False, times: Counts | None = None
 ) -> tuple[list[Axis], Counts]:
     """The axes, and the number of rows with each combination of their features.
 
@@ -304,7 +304,7 @@ def count_rows(
     return axes, np.ascontiguousarray(full)
 
 
-def _places(columns: Sequence[Variable], part: slice) -> NDArray[np.intp]:
+def _places(columns: Sequence[ReportColumn], part: slice) -> NDArray[np.intp]:
     """(n,) the combined cell of each row; the last cell of each column is for missing values."""
     place = columns[0].codes(part)
     for column in columns[1:]:
@@ -313,7 +313,9 @@ def _places(columns: Sequence[Variable], part: slice) -> NDArray[np.intp]:
     return place
 
 
-def _features(columns: Sequence[Variable], axes: Sequence[Axis], times: Counts | None) -> Counts:
+def _features(
+    columns: Sequence[ReportColumn], axes: Sequence[Axis], times: Counts | None
+) -> Counts:
     """Rows by cell, m + 1 for each column; features of several categories weight the rows.
 
     Doubles add these sums exactly.
@@ -387,7 +389,7 @@ def _joint_likelihood(axes: Sequence[Axis]) -> Floats:
 
 
 def joint_tally(
-    columns: Sequence[Variable], axes: Sequence[Axis], rows: Rows, times: Counts | None
+    columns: Sequence[ReportColumn], axes: Sequence[Axis], rows: Rows, times: Counts | None
 ) -> Tally:
     """Rows by stratum, cluster and combined report cell, with sums of their weights."""
     mechanism, shape = joint_mechanism(axes), [axis.m for axis in axes]
@@ -398,7 +400,7 @@ def joint_tally(
     reader = partial(Encoded.of, k=size)
     held = None, mechanism.categories, len(codes), codes, reader, mechanism
     plan = next((column.plan for column in columns if column.plan is not None), None)
-    found: Tally = counted_parts(Variable(*held, times=times, plan=plan), rows)
+    found: Tally = counted_parts(ReportColumn(*held, times=times, plan=plan), rows)
     return found
 
 
@@ -1398,7 +1400,7 @@ def crosstab(
     labels = [one for one in dict.fromkeys(given) if one is not None]
     frame, beside, times = grouped_rows(data, columns, labels, design=design)
     rows = len(frame) if times is None else int(times.sum())
-    read = as_pairs(variables(frame, columns, mechanisms, group=group, times=times, pairs=True))
+    read = as_pairs(joint_columns(frame, columns, mechanisms, group=group, times=times, pairs=True))
     check_together(read, header_of(data).columns, pairs=True)
     axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, check_target(target))

@@ -21,7 +21,7 @@ from rrstats._checks import check_distinct, needing
 from rrstats._typing import Counts
 from rrstats.data.columns import codec_of, column_of, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
-from rrstats.estimation.analysis_columns import check_asked
+from rrstats.estimation.report_columns import check_asked
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism

@@ -23,12 +23,12 @@ from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
 from rrstats.estimation import arrays
-from rrstats.estimation.analysis_columns import (
-    Variable,
+from rrstats.estimation.report_columns import (
+    ReportColumn,
     blocks,
     not_asked,
     refuse_reports,
-    variable,
+    report_column,
 )
 from rrstats.estimation.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.sample_design import refuse_missing, refuse_weights
@@ -67,7 +67,7 @@ class GroupSums(NamedTuple):
 
 
 def sums_of(
-    grouped: Variable, y: Floats, w: Floats | None, out: Booleans
+    grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans
 ) -> tuple[GroupSums, Floats]:
     """Sums over the rows that are not left out, and naive means."""
     parts: Any
@@ -102,7 +102,7 @@ def _terms(y: Floats, w: Floats) -> Floats:
 
 
 def _by_cell(
-    grouped: Variable, y: Floats, w: Floats | None, out: Booleans
+    grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans
 ) -> tuple[list[Any], Floats]:
     """Counts and terms by report cell, the cells' scores and samples; and naive means."""
     m = grouped.m
@@ -124,7 +124,7 @@ def _by_cell(
     return [(counts, terms, scores, member)], _over(tops, sizes)
 
 
-def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> Iterator[Any]:
+def _by_row(grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans) -> Iterator[Any]:
     """The same by row, in blocks, for reports without common cells."""
     rows = max(min(BLOCK_ROWS, (1 << 22) // grouped.k), 1)
     for part in blocks(max(grouped.rows, 1), rows):
@@ -135,7 +135,7 @@ def _by_row(grouped: Variable, y: Floats, w: Floats | None, out: Booleans) -> It
         yield ones[0], _terms(y[part][kept], weight), scores[kept], ones
 
 
-def row_scores(grouped: Variable, part: slice) -> Floats:
+def row_scores(grouped: ReportColumn, part: slice) -> Floats:
     """(rows, k) scores of some rows; raises if a report carries no information."""
     scores = grouped.scores(part)
     if lost := int(np.isinf(scores).any(axis=1).sum()):
@@ -146,7 +146,9 @@ def row_scores(grouped: Variable, part: slice) -> Floats:
     return scores
 
 
-def _scores(grouped: Variable, counts: Floats, weight: Floats) -> tuple[Floats, NDArray[np.intp]]:
+def _scores(
+    grouped: ReportColumn, counts: Floats, weight: Floats
+) -> tuple[Floats, NDArray[np.intp]]:
     """(m, k) the score of each cell, and (m,) its sample if samples identify groups only together.
 
     The weight of a sample in the estimate is then divided among its rows.
@@ -533,15 +535,16 @@ def means(
 
 def read_rows(
     values: Any, weights: Any, name: str, reports: Any, **made: Any
-) -> tuple[Variable, Floats, Floats | None, Booleans]:
+) -> tuple[ReportColumn, Floats, Floats | None, Booleans]:
     """The groups, values, weights, and the rows that lack a value or a weight.
 
-    name : of the argument of the reports, which may be a `Variable`.  made : as for `variable`.
+    name : of the argument of the reports, which may be a `ReportColumn`.
+    made : as for `report_column`.
     """
     grouped = reports
-    if not isinstance(reports, Variable):
+    if not isinstance(reports, ReportColumn):
         check_aligned(values, reports, name)
-        grouped = variable(reports, **made)
+        grouped = report_column(reports, **made)
     check_aligned(values, weights, "weights")
     refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
     refuse_reports(weights, "weights", "use weights from ordinary columns")

@@ -20,7 +20,7 @@ from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, variable
+from rrstats.estimation.report_columns import ReportColumn, report_column
 from rrstats.estimation.result import Result
 from rrstats.plots import plot_cells
 
@@ -162,7 +162,7 @@ def posterior(
       P(answer | report)      no     yes
       yes                 0.9706  0.0294
     """
-    column = variable(reports, mechanism, group=group)
+    column = report_column(reports, mechanism, group=group)
     made: Any = column.mechanism
     shares = proportions_of(prior, made.domain, "prior")
     weights = column.likelihood() * shares
@@ -177,7 +177,7 @@ def posterior(
     return PosteriorProbabilities(weights, made.domain.labels, shares, _labels(column))
 
 
-def _labels(column: Variable) -> pd.Index:
+def _labels(column: ReportColumn) -> pd.Index:
     """The reports if the probabilities depend on their labels alone, else row numbers."""
     made: Any = column.mechanism
     codec = codec_of(made.report_space)

@@ -20,8 +20,8 @@ from rrstats._checks import check_level, check_probability
 from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.errors import LowPrecisionWarning, warn
-from rrstats.estimation.analysis_columns import Variable, blocks, not_asked
 from rrstats.estimation.means import read_rows, row_scores
+from rrstats.estimation.report_columns import ReportColumn, blocks, not_asked
 from rrstats.estimation.result import GroupResult, formats_of
 from rrstats.inference.contrasts import Interval, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
@@ -42,7 +42,7 @@ class SortedRows(NamedTuple):
     values : (d,) the distinct values.  last : (d,) the place in ``order`` of the last row of each.
     """
 
-    grouped: Variable
+    grouped: ReportColumn
     order: NDArray[np.intp]
     weights: Floats | None
     values: Floats
@@ -64,7 +64,9 @@ class CumulativeSums(NamedTuple):
     df: float
 
 
-def _sorted(grouped: Variable, y: Floats, w: Floats | None, out: NDArray[np.bool_]) -> SortedRows:
+def _sorted(
+    grouped: ReportColumn, y: Floats, w: Floats | None, out: NDArray[np.bool_]
+) -> SortedRows:
     order = np.flatnonzero(~out)
     order = order[np.argsort(y[order], kind="stable")]
     y = y[order]

@@ -20,7 +20,7 @@ from rrstats._checks import check_instance, check_left_out, check_one_of, check_
 from rrstats._typing import Counts, Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable, ordinary, refuse_reports
+from rrstats.estimation.report_columns import ReportColumn, ordinary, refuse_reports
 from rrstats.mechanisms.samples import check_aligned
 
 Codes = NDArray[np.intp]
@@ -200,7 +200,7 @@ def rows_of(
 
 def columns_of(by: Any) -> list[Any]:
     """A list of columns, from one column, a list of columns or a frame."""
-    kinds = (list, Variable, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
+    kinds = (list, ReportColumn, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
     if isinstance(by, pd.DataFrame):
         return [by.iloc[:, place] for place in range(by.shape[1])]
     if isinstance(by, list | tuple) and by and all(isinstance(one, kinds) for one in by):
@@ -216,7 +216,7 @@ def group_names(by: Any) -> tuple[Hashable, ...]:
     return tuple(one if name is None else name for name, one in zip(named, free, strict=True))
 
 
-def _aligned(reports: Any, rows: int, column: Any, name: str) -> Variable:
+def _aligned(reports: Any, rows: int, column: Any, name: str) -> ReportColumn:
     """A column of labels, checked against the reports."""
     check_aligned(reports, column, name)
     refuse_reports(column, name, "crosstab both columns, and use conditional proportions")
@@ -225,7 +225,7 @@ def _aligned(reports: Any, rows: int, column: Any, name: str) -> Variable:
     return read
 
 
-def numbered(columns: Sequence[Variable], *, observed: bool = True) -> Numbered:
+def numbered(columns: Sequence[ReportColumn], *, observed: bool = True) -> Numbered:
     """Codes of rows, from the labels of one ordinary column or the tuples of several.
 
     observed : whether only labels that occur get a code; False keeps all declared labels, except

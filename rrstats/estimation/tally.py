@@ -21,13 +21,13 @@ from rrstats.data.categories import Categories
 from rrstats.data.columns import codec_of, column_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.estimation import engine_frames as frames
-from rrstats.estimation.analysis_columns import (
-    Variable,
+from rrstats.estimation.report_columns import (
+    ReportColumn,
     blocks,
     mechanism_of,
+    report_column,
     row_rates,
     sample_column,
-    variable,
 )
 from rrstats.estimation.sample_design import (
     EVERYONE,
@@ -371,7 +371,7 @@ def _tallied(
     **beside: Any,
 ) -> tuple[Any, int]:
     """A tally of one column, or a dict of tallies of groups; and the number of rows."""
-    column = variable(reports, *made, group=group, times=times)
+    column = report_column(reports, *made, group=group, times=times)
     placed = rows_of(reports, column.rows, times=times, **beside)
     if isinstance(column.mechanism, KRRByRow) and weighting is not None:
         return _row_sums(column, column.mechanism, placed, weighting), column.rows
@@ -419,7 +419,7 @@ class RowSums:
         return float(largest / (self.sums[1].sum() or np.nan))
 
 
-def _row_sums(column: Variable, mechanism: KRRByRow, rows: Rows, weighting: str) -> Any:
+def _row_sums(column: ReportColumn, mechanism: KRRByRow, rows: Rows, weighting: str) -> Any:
     """The sums of all rows, or a dict of those of groups."""
     if rows.sampled:
         raise ArgumentValueError(
@@ -459,7 +459,7 @@ def _row_sums(column: Variable, mechanism: KRRByRow, rows: Rows, weighting: str)
     return found[None] if rows.groups is None else found
 
 
-def counted_parts(column: Variable, rows: Rows) -> Any:
+def counted_parts(column: ReportColumn, rows: Rows) -> Any:
     """A tally, or a dict of tallies of groups."""
     labels = [None] if rows.groups is None else rows.groups.labels
     keys = [EVERYONE] if rows.cells is None else rows.cells.labels
@@ -485,7 +485,7 @@ def counted_parts(column: Variable, rows: Rows) -> Any:
     return tallies[None] if rows.groups is None else tallies
 
 
-def _sums(column: Variable, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[Any], ...]:
+def _sums(column: ReportColumn, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[Any], ...]:
     """Reports and missing reports by group and (stratum, cluster), and reports by report cell.
 
     Also (2, ...) sums of weights and of their squares by report cell, and (4, ...) sums of powers

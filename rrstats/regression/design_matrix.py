@@ -27,7 +27,7 @@ from rrstats._checks import check_left_out, check_one_of, check_rows, needing
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.analysis_columns import blocks, refuse_renamed, refuse_reports
+from rrstats.estimation.report_columns import blocks, refuse_renamed, refuse_reports
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.serialization import KEY, find, write
 

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import Variable
+from rrstats.estimation.report_columns import ReportColumn
 from rrstats.inference.contrasts import bias_reduced_sandwich
 from rrstats.inference.optimize import Maximum, distinct, maximize, split_information
 from rrstats.regression.design_matrix import orthonormal, principal_axes
@@ -258,31 +258,31 @@ OutcomeModel = NormalOutcome | ReportedOutcome
 
 
 def outcome_of(
-    variable: Variable, family: Family, first: Any = None, last: Any = None
+    column: ReportColumn, family: Family, first: Any = None, last: Any = None
 ) -> ReportedOutcome:
     """Reports of a column as an outcome; missing ones have the cell m, or NaN.
 
     first : the category that is to come first, the baseline.  last : that which is to come last,
         the event.
     """
-    categories, order = list(variable.categories), list(range(variable.k))
+    categories, order = list(column.categories), list(range(column.k))
     for name, category in (("baseline", first), ("event", last)):
         if category is not None and category not in categories:
             # Categories that no mechanism declares are cells.
-            known = f" {categories}" if variable.private else ""
+            known = f" {categories}" if column.private else ""
             raise ArgumentValueError(
-                f"{name} must be one of the {variable.k} categories{known}, got {category!r}"
+                f"{name} must be one of the {column.k} categories{known}, got {category!r}"
             )
         if category is not None:
             order.remove(code := categories.index(category))
-            order.insert(0 if name == "baseline" else variable.k, code)
-    mechanism, single = variable.mechanism, variable.is_multinomial
+            order.insert(0 if name == "baseline" else column.k, code)
+    mechanism, single = column.mechanism, column.is_multinomial
     return ReportedOutcome(
         tuple(categories[code] for code in order),
-        variable.likelihood_table if single else variable.likelihood(),
-        variable.codes() if single else None,
-        np.argmax(variable.recode[order], axis=0),
-        variable.categories if mechanism is None else mechanism.domain.categories,
+        column.likelihood_table if single else column.likelihood(),
+        column.codes() if single else None,
+        np.argmax(column.recode[order], axis=0),
+        column.categories if mechanism is None else mechanism.domain.categories,
         family,
         len(getattr(mechanism, "groups", None) or [None]),
     )

@@ -35,7 +35,7 @@ from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation.analysis_columns import Variable, ordinary, sample_column, variable
+from rrstats.estimation.report_columns import ReportColumn, ordinary, report_column, sample_column
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
 from rrstats.regression.likelihood import (
@@ -309,8 +309,8 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     return _fit(f"{title}, {told}", reports, data, request)
 
 
-def _outcome(request: ModelRequest, latent: bool) -> Variable:
-    """The outcome as a Variable; ordinary answers only with privatized covariates."""
+def _outcome(request: ModelRequest, latent: bool) -> ReportColumn:
+    """The outcome as a ReportColumn; ordinary answers only with privatized covariates."""
     values = request.values
     if latent and not request.described:
         request.check_outcome()
@@ -329,7 +329,7 @@ def _outcome(request: ModelRequest, latent: bool) -> Variable:
         named = sample_column(values.attrs, values.name, named)
     sampled = sampled or named != request.group  # of a plan
     group = request.column("group", named, rows) if sampled or not latent else None
-    return variable(values, given, request.prob, epsilon=request.epsilon, group=group)
+    return report_column(values, given, request.prob, epsilon=request.epsilon, group=group)
 
 
 def linear(

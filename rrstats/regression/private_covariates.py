@@ -26,14 +26,14 @@ from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.analysis_columns import (
-    Variable,
-    check_together,
-    not_asked,
-    variable,
-    variables,
-)
 from rrstats.estimation.arrays import has_scores
+from rrstats.estimation.report_columns import (
+    ReportColumn,
+    check_together,
+    joint_columns,
+    not_asked,
+    report_column,
+)
 from rrstats.estimation.sample_design import SampleDesign, design_of
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.serialization import find, read
@@ -61,7 +61,7 @@ class PrivateCovariates:
     columns : one for each covariate, of equal length.
     """
 
-    columns: tuple[Variable, ...]
+    columns: tuple[ReportColumn, ...]
 
     def __getstate__(self) -> dict[str, Any]:
         """The columns without their reports, which have open readers; a fit is done with them."""
@@ -207,7 +207,7 @@ def open_private(
 ) -> PrivateCovariates:
     """The privatized covariates: those given, and those that the frame says of itself.
 
-    given : mapping from column to mechanism or `Variable`, or None.
+    given : mapping from column to mechanism or `ReportColumn`, or None.
     wanted : the columns that the model uses, by their labels in the frame.
     """
     named = check_instance(given or {}, "covariates", Mapping, "a mapping from column to mechanism")
@@ -225,13 +225,13 @@ def open_private(
     found = []
     for name in private:
         how = described.get(name)
-        if isinstance(how, Variable):
+        if isinstance(how, ReportColumn):
             found.append(replace(how, name=name))
         elif group is None or isinstance(group, str):
             mechanisms = {} if how is None else {name: how}
-            found += variables(data, [name], mechanisms, group=group)
+            found += joint_columns(data, [name], mechanisms, group=group)
         else:
-            found.append(variable(column_of(data, name), how, name=name, group=group))
+            found.append(report_column(column_of(data, name), how, name=name, group=group))
     return PrivateCovariates(tuple(found))
 
 
@@ -436,7 +436,7 @@ def open_model(
     request: ModelRequest,
     rows: int,
     absent: Mapping[str, Booleans],
-    outcome: Variable | None = None,
+    outcome: ReportColumn | None = None,
 ) -> ModelData:
     """Open all columns of a regression but the outcome.
 

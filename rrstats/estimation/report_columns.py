@@ -1,6 +1,6 @@
 """Columns for analysis: reports of a mechanism, and ordinary values.
 
-A `Variable` is one column, read as codes of the cells that a tally counts.  The channel of a
+A `ReportColumn` is one column, read as codes of the cells that a tally counts.  The channel of a
 mechanism relates the cells of a private column to the true answer; an ordinary column holds true
 values.  Groups, tables, tests and regressions read all columns here, in blocks, so that they treat
 both kinds alike and hold only codes.
@@ -127,7 +127,7 @@ class ReportModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Variable(ReportModel):
+class ReportColumn(ReportModel):
     """One column for analysis, opened but not yet read; rows of several go together by position.
 
     name : of the column, or None.  categories : the k true answers; of an ordinary column its
@@ -259,7 +259,7 @@ class Variable(ReportModel):
         return found
 
 
-def variable(
+def report_column(
     values: Any,
     mechanism: Any = None,
     prob: float | None = None,
@@ -268,13 +268,13 @@ def variable(
     group: Any = None,
     times: NDArray[np.int64] | None = None,
     name: Hashable = None,
-) -> Variable:
+) -> ReportColumn:
     """A private column; the arguments are those of `tally`.
 
     name : by default that of a Series.
 
     >>> import rrstats as rr
-    >>> found = variable(["yes", None, "no"], ["no", "yes"], 0.75)
+    >>> found = report_column(["yes", None, "no"], ["no", "yes"], 0.75)
     >>> found.codes(), found.score_table.tolist()
     (array([1, 2, 0]), [[1.5, -0.5], [-0.5, 1.5]])
     """
@@ -291,7 +291,7 @@ def variable(
     plan = None if record is None else record.plan
     called = getattr(values, "name", None) if name is None else name
     held = column.rows, column.cells, reader
-    found = Variable(called, made.categories, *held, made, times=times, plan=plan)
+    found = ReportColumn(called, made.categories, *held, made, times=times, plan=plan)
     hides = made.domain.missing_code is not None  # what was not asked looks like a report
     if record is not None and plan is not None and (hides or group is not None):
         found = replace(found, asked=_asked(record, group, column.rows))
@@ -336,7 +336,7 @@ def row_rates(
     *,
     mechanism: Any = None,
 ) -> tuple[Any, Any]:
-    """The prob and epsilon of a column of a frame for `variable`; by row they are columns.
+    """The prob and epsilon of a column of a frame for `report_column`; by row they are columns.
 
     A name of a column stands for that column; without any, the record of the reports says it.
     """
@@ -403,7 +403,7 @@ def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
     return all(codec.domain.code(level) < codec.domain.k for level in levels)
 
 
-def ordinary(values: Any, *, name: Hashable = None) -> Variable:
+def ordinary(values: Any, *, name: Hashable = None) -> ReportColumn:
     """A column that stands as it is: of a Categorical its categories, else its sorted values.
 
     Values that do not compare keep the order in which they come.  Missing ones stay missing.
@@ -411,7 +411,7 @@ def ordinary(values: Any, *, name: Hashable = None) -> Variable:
     >>> ordinary(["south", None, "north"]).categories
     ('north', 'south')
     """
-    if isinstance(values, Variable):
+    if isinstance(values, ReportColumn):
         return values
     column = _series(values)
     named = column.name if name is None else name
@@ -427,10 +427,10 @@ def ordinary(values: Any, *, name: Hashable = None) -> Variable:
     )
 
 
-def _leveled(name: Hashable, codes: NDArray[Any], levels: pd.Index[Any]) -> Variable:
+def _leveled(name: Hashable, codes: NDArray[Any], levels: pd.Index[Any]) -> ReportColumn:
     """An ordinary column, by its codes; -1 is missing."""
     reader = partial(_read_levels, len(levels))
-    return Variable(name, tuple(levels.tolist()), len(codes), codes, reader)
+    return ReportColumn(name, tuple(levels.tolist()), len(codes), codes, reader)
 
 
 def _read_levels(k: int, codes: NDArray[Any]) -> Encoded:
@@ -453,7 +453,7 @@ def _series(values: Any) -> pd.Series[Any]:
     return pd.Series(held, dtype=None if len(held) else object)
 
 
-def variables(
+def joint_columns(
     frame: pd.DataFrame,
     columns: Iterable[Hashable],
     mechanisms: Mapping[Any, Any] | None = None,
@@ -461,7 +461,7 @@ def variables(
     group: Hashable = None,
     times: NDArray[np.int64] | None = None,
     pairs: bool = False,
-) -> list[Variable]:
+) -> list[ReportColumn]:
     """Columns of a frame, private where a mechanism is given or the frame says so.
 
     mechanisms : mapping from column to mechanism.  group : the column that says which sample a
@@ -484,7 +484,7 @@ def variables(
         if beside is not None and _by_row(made, len(column)) is None:
             sampled = mechanism_of(column, made, None, None).groups is not None
             labels = column_of(frame, beside) if sampled or beside != group else None
-        found.append(variable(column, made, name=name, group=labels, times=times))
+        found.append(report_column(column, made, name=name, group=labels, times=times))
     check_together(found, frame.columns, pairs=pairs)
     return found
 
@@ -496,7 +496,7 @@ def sample_column(attrs: Mapping[Any, Any], name: Hashable, group: Any) -> Any:
 
 
 def check_together(
-    columns: Sequence[Variable], names: Iterable[Hashable] = (), *, pairs: bool = False
+    columns: Sequence[ReportColumn], names: Iterable[Hashable] = (), *, pairs: bool = False
 ) -> None:
     """Raise for several columns of one plan: few rows or none have them all, with joint noise.
 
@@ -526,7 +526,7 @@ def check_together(
         )
 
 
-def as_pairs(columns: Sequence[Variable]) -> list[Variable]:
+def as_pairs(columns: Sequence[ReportColumn]) -> list[ReportColumn]:
     """The columns; those that a plan asked together with the mechanism of that part, and the pair.
 
     Rows that hold both were asked the pair, so their reports follow its marginal mechanisms.
@@ -544,7 +544,7 @@ def as_pairs(columns: Sequence[Variable]) -> list[Variable]:
     return list(found.values())
 
 
-def pair_column(columns: Sequence[Variable]) -> Variable | None:
+def pair_column(columns: Sequence[ReportColumn]) -> ReportColumn | None:
     """The answer that two columns of a plan hold together; None for others."""
     one, *others = as_pairs(columns)
     if one.pair is None:
@@ -554,10 +554,10 @@ def pair_column(columns: Sequence[Variable]) -> Variable | None:
     there = (first < one.k) & (second < other.k)
     codes = np.where(there, first * other.k + second, whole.k + 1)
     held = None, whole.categories, one.rows, codes, partial(Encoded.of, k=whole.k)
-    return Variable(*held, mechanism=whole, plan=one.plan)
+    return ReportColumn(*held, mechanism=whole, plan=one.plan)
 
 
-def not_asked(columns: Iterable[Variable], rows: int) -> NDArray[np.bool_]:
+def not_asked(columns: Iterable[ReportColumn], rows: int) -> NDArray[np.bool_]:
     """(rows,) where a plan did not ask for a column."""
     planned = [column.missing() for column in columns if column.plan is not None]
     return np.asarray(np.logical_or.reduce([np.zeros(rows, dtype=np.bool_), *planned]))

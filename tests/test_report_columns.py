@@ -8,7 +8,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.estimation.analysis_columns import ordinary, variable, variables
+from rrstats.estimation.report_columns import joint_columns, ordinary, report_column
 
 INFORMATIVE = sorted(set(EXAMPLES) - SILENT)
 YES_NO = rr.KRR(["no", "yes"], 0.75)
@@ -16,7 +16,7 @@ YES_NO = rr.KRR(["no", "yes"], 0.75)
 
 def test_a_private_column_gives_cells_scores_and_likelihoods_and_marks_what_is_missing():
     """A missing report has the cell m, and NaN for scores and likelihoods."""
-    found = variable(["yes", None, "no"], YES_NO)
+    found = report_column(["yes", None, "no"], YES_NO)
     assert found.codes().tolist() == [1, 2, 0]
     np.testing.assert_allclose(found.scores()[[0, 2]], [[-0.5, 1.5], [1.5, -0.5]])
     np.testing.assert_allclose(found.likelihood()[0], [1 / 3, 1])
@@ -38,7 +38,7 @@ def test_the_mean_of_scores_is_the_estimate_of_every_mechanism(name):
     """Whatever the mechanism, scores by row say what the tally says."""
     mechanism = EXAMPLES[name]()
     reports, group = _reports_of(mechanism, 60)
-    found = variable(reports, mechanism, group=group)
+    found = report_column(reports, mechanism, group=group)
     if mechanism.groups is not None and not mechanism.channel.is_separable:
         refused(ArgumentValueError, "a single report has no score", found.scores)
         return
@@ -51,7 +51,7 @@ def test_cells_have_the_scores_and_likelihoods_of_their_rows(name):
     """The tables by cell, read at the rows' cells, are what rows say themselves."""
     mechanism = EXAMPLES[name]()
     reports, group = _reports_of(mechanism, 40)
-    found = variable(reports, mechanism, group=group)
+    found = report_column(reports, mechanism, group=group)
     if not found.is_multinomial:
         refused(ArgumentValueError, "names several categories", found.codes)
         return
@@ -87,11 +87,13 @@ def test_a_frame_says_which_columns_are_private():
     """Columns with a record or a given mechanism are private, the rest stand as they are."""
     frame = pd.DataFrame({"a": ["no", "yes"] * 4, "b": ["no", "yes"] * 4, "c": list("xxyyxxyy")})
     released = frame.rr.privatize("a", YES_NO)
-    found = variables(released, ["a", "b", "c"], {"b": YES_NO})
+    found = joint_columns(released, ["a", "b", "c"], {"b": YES_NO})
     assert [one.private for one in found] == [True, True, False]
-    refused(MetadataError, "prob", variables, released, ["a"], {"a": rr.KRR(["no", "yes"], 0.9)})
+    refused(
+        MetadataError, "prob", joint_columns, released, ["a"], {"a": rr.KRR(["no", "yes"], 0.9)}
+    )
     with pytest.raises(ArgumentValueError, match=r"mechanisms must be of the columns asked for"):
-        variables(released, ["a"], {"b": YES_NO})
+        joint_columns(released, ["a"], {"b": YES_NO})
 
 
 def test_a_renamed_or_merged_column_of_reports_is_not_taken_as_truth():
@@ -102,11 +104,11 @@ def test_a_renamed_or_merged_column_of_reports_is_not_taken_as_truth():
     released = frame.rr.privatize({"a": YES_NO, "b": YES_NO})
     renamed = released.rename(columns={"a": "other"})
     refused(MetadataError, "column 'other' may hold reports", rr.crosstab, renamed, "other", "b")
-    found = variables(renamed, ["other", "b"], {"other": YES_NO})
+    found = joint_columns(renamed, ["other", "b"], {"other": YES_NO})
     assert [one.private for one in found] == [True, True]
-    direct = variables(renamed, ["other"], {"other": rr.surveys.direct(["no", "yes"])})
+    direct = joint_columns(renamed, ["other"], {"other": rr.surveys.direct(["no", "yes"])})
     assert direct[0].private
-    kept = variables(released[["region", "b"]], ["region", "b"])
+    kept = joint_columns(released[["region", "b"]], ["region", "b"])
     assert [one.private for one in kept] == [False, True]
 
 
