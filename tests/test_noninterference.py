@@ -2,12 +2,15 @@
 
 Two runs under the same words, on data that differ in one record.  Everything that a result
 shows is compared, apart from that record's cell: type, dtype, categories and their order, index,
-name, attrs, nulls, warnings, log records, the words that were drawn, and all other cells.
+name, attrs, nulls, warnings, log records, the words that were drawn, pandas' blocks, and all other
+cells.  Frames with equal reports have equal pickles.
 """
 
 import json
 import logging
+import pickle
 import warnings
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -293,7 +296,7 @@ def test_chains_and_frames_do_not_interfere_either():
         other = out.copy()
         other[column] = None
         cells = [c for i, c in enumerate(out[column]) if i != PLACE]
-        facts = repr(out.dtypes), repr(out.attrs), source.log, cells
+        facts = repr(out.dtypes), repr(out.attrs), source.log, cells, blocks(out)
         return other, facts
 
     for column, values in (("x", ["a", None, 7, "z"]), ("y", [2, None, 99, "z", 10**30])):
@@ -304,6 +307,101 @@ def test_chains_and_frames_do_not_interfere_either():
             after, other_facts = shown(changed, column)
             pd.testing.assert_frame_equal(before, after)
             assert facts == other_facts
+
+
+def blocks(frame):
+    """How pandas holds a frame: for each block its dtype, columns and layout, in their order."""
+    return [
+        (str(block.dtype), block.mgr_locs.as_array.tolist(), block.shape, _layout(block.values))
+        for block in frame._mgr.blocks
+    ]
+
+
+def _layout(values):
+    if isinstance(values, np.ndarray):
+        return values.flags.c_contiguous, values.flags.f_contiguous
+    return type(values).__name__, len(getattr(getattr(values, "_pa_array", None), "chunks", ()))
+
+
+NUMBERED = [1, 2, 3]
+FRAME_DESIGNS = {
+    "k-RR": rr.KRR(NUMBERED, 0.7),
+    "matrix": rr.MatrixDesign(NUMBERED, np.full((3, 3), 0.25) + np.eye(3) / 4),
+    "matrix with other reports": rr.MatrixDesign(
+        NUMBERED, [[0.5, 0.25, 0.25], [0.5, 0.75, 0.75]], reports=[0, 1]
+    ),
+    "subset selection": rr.SubsetSelection([1, 2, 3, 4], epsilon=1.0),
+    "symmetric unary": rr.UnaryEncoding.symmetric(NUMBERED, epsilon=1.0),
+    "optimized unary": rr.UnaryEncoding.optimized(NUMBERED, epsilon=1.0),
+    "RAPPOR": rr.Rappor(NUMBERED, f=0.5, p=0.5, q=0.75),
+    "plan": rr.FramePlan({"q": NUMBERED, "p": ["yes", "no"]}, 1.5, ["q", ("q", "p"), "p"]),
+}
+FRAME_ANSWERS = {
+    "inferred": (None, [1, 2, 3, None, np.nan, "x", 2.5, True, 2**70]),
+    "float64": ("float64", [1, 2, 3, None, 7.5]),
+    "Int64": ("Int64", [1, 2, 3, None, 7]),
+    "object": (object, [1, 2, 3, None, np.nan, pd.NA, "x", 2.5]),
+}
+
+
+def framed(value, dtype, place, *, fragmented):
+    """A frame with columns of many dtypes around the private one, which holds ``value``."""
+    frame = pd.DataFrame({
+        "id": range(6),
+        "half": [0.5] * 6,
+        "text": pd.Series(["t"] * 6, dtype=object),
+        "p": ["yes", "no"] * 3,
+        "flag": [True, False] * 3,
+        "weight": [1.5] * 6,
+        "size": pd.Series(range(6), dtype="Int64"),
+        "when": pd.to_datetime(["2020-01-01"] * 6),
+        "count": range(6, 12),
+    })  # fmt: skip
+    answers = quietly(pd.Series, replaced([1, 2, 3, 1, 2, 3], value), dtype=dtype, name="q")
+    frame.insert(place, "q", answers)
+    return frame if fragmented else frame.copy()  # pandas joins the blocks of a copy
+
+
+@pytest.mark.parametrize("place", [0, 4])
+@pytest.mark.parametrize("form", FRAME_ANSWERS)
+@pytest.mark.parametrize("name", FRAME_DESIGNS)
+def test_equal_reports_make_equal_frames_down_to_their_blocks_and_pickles(name, form, place):
+    """Neither pandas' blocks nor the bytes of a pickle tell more of an answer than its report."""
+    design, (dtype, values) = FRAME_DESIGNS[name], FRAME_ANSWERS[form]
+    design = design if isinstance(design, rr.FramePlan) else {"q": design}
+    layouts, pickles, others = set(), {}, set()
+    for value, fragmented in product(values, (False, True)):
+        answers = framed(value, dtype, place, fragmented=fragmented)
+        released = quietly(rr.privatize, answers, design, unknown="uniform", rng=Counting(5))
+        layouts.add(repr(blocks(released)))
+        reports = repr([released[column].tolist() for column in ("q", "p")])
+        pickles.setdefault(reports, set()).add(pickle.dumps(released))
+        # The frame, too, that a reader makes by leaving the reports out.
+        others.add(pickle.dumps(released.drop(columns=["q", "p"])))
+    assert len(layouts) == 1
+    assert len(pickles) < len(values)  # some answers have the same report
+    assert {len(versions) for versions in pickles.values()} == {1}
+    assert len(others) == 1
+
+
+def test_a_released_frame_keeps_what_is_public():
+    """Labels that repeat, their index, flags, attrs, dtypes and a name of the columns stay."""
+    index = pd.MultiIndex.from_tuples([(1, "a"), (1, "a"), (2, "b")], names=["wave", "place"])
+    frame = pd.DataFrame({"q": ["no", "yes", "no"], "x": [1, 2, 3], "y": [0.5, 1.5, 2.5]}, index)
+    frame["kind"] = pd.Categorical(["b", "a", "b"], categories=["b", "a"], ordered=True)
+    frame["when"] = pd.Series([pd.Timestamp("2020-01-01")] * 3, dtype=object, index=index)
+    frame = frame.set_axis(pd.Index(["q", "x", "x", "kind", "when"], name="question"), axis=1)
+    frame.attrs["source"] = {"wave": [1]}
+    released = frame.rr.privatize("q", ["no", "yes"], 0.75)
+    pd.testing.assert_frame_equal(frame.iloc[:, 1:], released.iloc[:, 1:])
+    assert {"wave": [1]} == released.attrs["source"] is not frame.attrs["source"]
+    assert released.columns.equals(frame.columns)
+    assert released.columns.name == "question"
+    assert released.index.equals(frame.index)
+    assert not np.shares_memory(frame.iloc[:, 1].to_numpy(), released.iloc[:, 1].to_numpy())
+    strict = pd.DataFrame({"q": ["no"], "x": [1]}).set_flags(allows_duplicate_labels=False)
+    released = strict.rr.privatize("q", ["no", "yes"], 0.75)
+    assert not released.flags.allows_duplicate_labels
 
 
 def planned(values, plan, seed):
@@ -334,6 +432,7 @@ def planned(values, plan, seed):
         "under a mask": under,
         "asked": cells["rr_asked"],
         "words": source.log,
+        "blocks": blocks(out) if isinstance(out, pd.DataFrame) else [],
         "cells": [column[:PLACE] + column[PLACE + 1 :] for column in cells.values()],
     }
 

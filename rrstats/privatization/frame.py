@@ -8,6 +8,7 @@ categories.  `check` shows true answers; it is for the data curator only.
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import re
 import warnings
@@ -365,19 +366,27 @@ def _planned(data: Any, plan: FramePlan, **options: Any) -> tuple[Any, Mapping[A
 
 
 def _fill_frame(data: pd.DataFrame, drawn: Iterable[Drawn], made: Mapping[Any, Any]) -> Any:
-    """A frame with reports, whose attrs record how its columns were made."""
-    # A shallow copy, then a deep one: true answers are never copied, and no block of other
-    # columns is a view into a block that holds them.
-    released = data.copy(deep=False)
-    if type(released) is not pd.DataFrame:  # a subclass may hold statistics of the answers
-        released, attrs = pd.DataFrame(released), released.attrs
-        released.attrs = dict(attrs)
+    """A new frame of pandas with reports, whose attrs record how its columns were made.
+
+    It is put together column by column.  In a copy of ``data`` the order of pandas' blocks, which a
+    pickle keeps, would tell the dtype that the answers had: whether one was missing, for example.
+    """
+    series: dict[int, Any] = {}
+    labels = data.columns
     for label, place, reports in drawn:
         if place is None:
-            released.insert(released.shape[1], label, reports)
+            series[len(labels)] = reports
+            labels = labels.insert(len(labels), label)
         else:
-            released.isetitem(place, reports)
-    released = released.copy()
+            series[place] = reports
+    # Public columns keep their dtype as Series; only these are copied, never true answers.
+    public = {i: data.iloc[:, i] for i in range(data.shape[1]) if i not in series}
+    columns = dict(sorted({**public, **series}.items()))
+    released = pd.DataFrame(columns, index=data.index, copy=True)
+    released.columns = labels
+    released.attrs = copy.deepcopy(data.attrs)
+    flags: Any = data.flags
+    released = released.set_flags(allows_duplicate_labels=flags.allows_duplicate_labels)
     record_columns(released.attrs, made)
     return released
 
