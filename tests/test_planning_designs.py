@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy
+from refusals import refused
 from scipy import stats
 
 import rrstats as rr
@@ -333,3 +334,17 @@ def test_32_categories_are_solved_in_time():
     for question in QUESTIONS:
         design(32, 1, question)
     assert time.perf_counter() - begin < 5
+
+
+@pytest.mark.parametrize("question", ["proportions", "mean", "distribution"])
+def test_expected_proportions_belong_to_their_categories(question):
+    """A mapping or a Series in another order recommends the same as the list in theirs."""
+    labels, shares = ["d", "a", "c", "b"], [0.6, 0.25, 0.1, 0.05]
+    options = {"question": question} | ({"scores": [1, 9, 4, 2]} if question == "mean" else {})
+    expected = planning.recommend(labels, 1.1, proportions=shares, **options).to_frame()
+    backwards = dict(reversed(list(zip(labels, shares, strict=True))))
+    for proportions in (backwards, pd.Series(backwards)):
+        advice = planning.recommend(labels, 1.1, proportions=proportions, **options)
+        pd.testing.assert_frame_equal(expected, advice.to_frame())
+    refused(ArgumentValueError, "labels in proportions are not among", planning.recommend,
+            labels, 1.1, proportions={"z": 1.0}, **options)  # fmt: skip

@@ -48,6 +48,7 @@ from rrstats._display import SummaryTable, wrap
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
+from rrstats.estimation.posterior import proportions_of
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
@@ -545,9 +546,12 @@ def recommend(
     epsilon = check_number(check_epsilon(epsilon), "epsilon", 0, ends="(]", hint=hint)
     k = check_k(categories if listed is None else len(listed))
     size, target = None if n is None else check_people(n), check_target(target)
-    shares = list(proportions.values()) if isinstance(proportions, Mapping) else proportions
-    equal = np.array([1 / k])
-    theta = equal if shares is None else check_proportions(shares, "proportions", k)
+    theta = np.array([1 / k])
+    if isinstance(proportions, Mapping | pd.Series):
+        domain = Categories(range(k) if listed is None else categories)
+        theta = proportions_of(proportions, domain, "proportions")
+    elif proportions is not None:
+        theta = check_proportions(proportions, "proportions", k)
     if check_one_of(question, "question", QUESTIONS) != "proportions" or scores is not None:
         domain = Categories(range(k) if listed is None else categories)
         return _for_question(question, domain, epsilon, size, (theta, target, scores))
