@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rrstats._display import label, percent_range
 from rrstats._typing import Booleans, Floats
@@ -86,7 +87,7 @@ def plot_intervals(
     frame : DataFrame
         Columns "estimate", "low" and "high"; the index labels the rows.  Further columns are drawn
         where they are there: "naive" (a grey bar), "truth" (a cross), "n" (the area of the dot, and
-        a number beside the label), "series" (rows with equal labels become one).
+        without series a number beside the label), "series" (rows with equal labels become one).
     ax : Axes, optional
         Axes to draw on; by default new ones.
     xlabel : str
@@ -114,18 +115,20 @@ def plot_intervals(
         There are no rows.
     """
     shown, texts, cut = _arrange(frame, "estimate", options)
-    if "n" in shown:
+    if "n" in shown and "series" not in shown:
         texts = [f"{text} (n={n:,.0f})" for text, n in zip(texts, shown["n"], strict=True)]
     shown = _laid_out(shown, bounds, reference)
-    series = list(dict.fromkeys(shown["series"])) if "series" in shown else ["estimate"]
+    codes, series = np.zeros(len(shown), dtype=np.intp), pd.Index(["estimate"])
+    if "series" in shown:
+        codes, series = _factorized(pd.Index(shown["series"], dtype=object, tupleize_cols=False))
     ax = _axes(ax, options.get("figsize") or _size(texts, max(0.5, 0.22 * len(series) + 0.1)))
     ink = ax.xaxis.label.get_color()
     for place, name in enumerate(series):
-        part = shown[shown["series"] == name] if "series" in shown else shown
+        part = shown[codes == place]
         shift = 0.7 * (place - (len(series) - 1) / 2) / len(series)
         _draw_estimates(ax, part.assign(row=part["row"] + shift), place)
         dot = ax.plot([], [], _MARKERS[place % 7], color=COLORS[place % 6])
-        dot[0].set_label(label(name))
+        dot[0].set_label(_legend_text(_text(name)))
     if shown["hollow"].any() and bounds:
         named = f"hollow: outside {bounds[0]:.0%} to {bounds[1]:.0%}"
         ax.plot([], [], "o", color="none", markeredgecolor=ink, label=named)
@@ -261,7 +264,8 @@ def plot_cells(
     Raises
     ------
     ArgumentValueError
-        There are more than 400 cells, or none.
+        There are more than 400 cells, or none, or the ends have other rows or columns than the
+        values.
     """
     if not 0 < values.size <= _MOST_CELLS:
         rule = f"a picture has room for 1 to {_MOST_CELLS} cells"
@@ -272,6 +276,12 @@ def plot_cells(
     darkest = float(np.clip(np.nanmax(cells, initial=0.0), 0.05, 1.0))
     lines, unsure, lifted = [title], np.zeros(cells.shape, dtype=bool), 0.0
     if low is not None and high is not None:
+        for name, end in (("low", low), ("high", high)):
+            if not (end.index.equals(values.index) and end.columns.equals(values.columns)):
+                raise ArgumentValueError(
+                    f"{name} must have the rows and columns of values, in the same order; "
+                    f"use {name}.loc[values.index, values.columns]"
+                )
         ends = np.stack([low.to_numpy(dtype=float), high.to_numpy(dtype=float)])
         unsure, lifted = (ends[0] <= 0) | (ends[1] - ends[0] > _UNSURE), 0.2
         # A round number beyond the intervals of the cells that can be read.
@@ -487,7 +497,7 @@ def _arrange(
     codes: Any = np.arange(len(frame))
     labels: Any = frame.index
     if "series" in frame:
-        codes, labels = frame.index.factorize(use_na_sentinel=False)
+        codes, labels = _factorized(frame.index)
     top = options.get("top")
     if not len(labels) or (top is not None and top < 1):
         raise ArgumentValueError("a picture needs at least one row, found none")
@@ -506,6 +516,13 @@ def _arrange(
     return shown, _texts(labels[order]), cut
 
 
+def _factorized(labels: pd.Index) -> tuple[NDArray[np.intp], pd.Index]:
+    """The number of each label, and the distinct labels in the order in which they come."""
+    codes, _ = labels.factorize(use_na_sentinel=False)
+    _, first = np.unique(codes, return_index=True)
+    return codes, labels[first]  # the labels of factorize have NaN for None
+
+
 def _texts(labels: Any, width: int = 30) -> list[str]:
     """Labels as text in at most three lines; in full where cut ones would be alike."""
     full = [" ".join(_text(name).split()) for name in labels]
@@ -517,7 +534,12 @@ def _text(name: Hashable) -> str:
     """One label as people read it."""
     if isinstance(name, tuple):
         return ", ".join(map(_text, name))
-    return "(missing)" if name is None or name != name else label(name)
+    return "(missing)" if name != name else label(name)
+
+
+def _legend_text(text: str) -> str:
+    """A name for a legend, from which matplotlib leaves out those that begin with "_"."""
+    return f" {text}" if text.startswith("_") else text
 
 
 def _title(labels: pd.Index) -> str:
@@ -541,11 +563,14 @@ def _finish(ax: Axes, title: str | None) -> None:
     if names and not ax.texts:
         lines = max(1, math.ceil(0.065 * sum(len(name) + 6 for name in names) / width))
         across = -(-len(names) // lines)
-        ax.legend(
+        legend = ax.legend(
             loc="lower left", bbox_to_anchor=(0, 1), ncols=across, fontsize=8, frameon=False,
             borderaxespad=0.3, handlelength=1.4, columnspacing=1.4,
             labelcolor=ax.xaxis.label.get_color(),
         )  # fmt: skip
+        for entry in legend.get_texts():
+            entry.set_parse_math(False)
+            entry.set_text(entry.get_text().strip())
     text = "\n".join(
         textwrap.fill(line, max(20, int(13 * width))) for line in (title or "").split("\n")
     )

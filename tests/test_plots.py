@@ -159,7 +159,7 @@ def test_labels_are_text_in_a_few_short_lines():
     long = "word " * 60
     est = rr.estimate(rr.Tally.from_counts([5, 3, 2], rr.KRR([r"$\over$", long, None], 0.75)))
     first, second, third = labels(est.plot())
-    assert (r"$\over$", "(missing)") == (first, third)
+    assert (r"$\over$", "(no answer)") == (first, third)
     assert 3 == len(second.splitlines())
     assert second.endswith("…")
     est = rr.estimate(rr.Tally.from_counts([5, 3], rr.KRR([long + "a", long + "b"], 0.75)))

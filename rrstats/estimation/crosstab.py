@@ -1281,12 +1281,13 @@ class ConditionalProportions(CellProportions):
             One row for each combination of the other columns.
         """
         frame = self.to_frame(level)
+        cells = [tuple(row) for row in frame.itertuples(index=False)]
         series, labels = (
-            [", ".join(label(row[at]) for at in places) for row in frame.itertuples(index=False)]
-            for places in self._places
+            [tuple(row[at] for at in places) for row in cells] for places in self._places
         )
         ends = (frame["low"].to_numpy(), frame["high"].to_numpy())
-        rows = proportion_rows(labels, frame["proportion"].to_numpy(), ends).assign(series=series)
+        rows = proportion_rows(labels, frame["proportion"].to_numpy(), ends)
+        rows["series"] = pd.Index(series, dtype=object, tupleize_cols=False)
         xlabel = f"proportion within {' and '.join(map(label, self.given))}"
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 

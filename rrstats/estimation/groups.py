@@ -9,13 +9,16 @@ wider.  With many groups, about one in twenty of the 95% intervals does not cont
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 
+from rrstats._checks import quote
 from rrstats._display import label
+from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import interval_of_counts
 from rrstats.estimation.result import Result, label_column, proportion_rows
 from rrstats.inference.contrasts import Interval
@@ -26,6 +29,8 @@ from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from rrstats.estimation.estimate import Estimate
 
 
 _FEW = 5
@@ -62,13 +67,33 @@ class _Several(Result, Mapping[Any, Any]):
         """The names of the columns whose labels identify the estimates."""
         return self.kind
 
+    def _each(self) -> dict[Any, Estimate]:
+        """Each estimate by its label: a group, a column, or a column and a group."""
+        return dict(self.estimates)
+
+    def _with(self, category: Hashable) -> dict[Any, tuple[Estimate, int]]:
+        """The estimates whose column has the category, each with the category's place in it.
+
+        Columns may have other categories, or the same in another order; by default the last.
+        """
+        estimates = self._each()
+        chosen: dict[Any, tuple[Estimate, int]] = {}
+        for name, estimate in estimates.items():
+            with suppress(ArgumentValueError):
+                chosen[name] = estimate, estimate.code_of(category)
+        if estimates and not chosen:
+            raise ArgumentValueError(
+                f"{quote(category)} is not among the categories of any {self.kind} of this result"
+            )
+        return chosen
+
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """A sentence for each group, or column.
 
         Parameters
         ----------
         category : hashable
-            By default the last one.
+            By default the last one of each column.  Columns without it are left out.
         level : float
             Confidence level of the intervals.
 
@@ -77,9 +102,9 @@ class _Several(Result, Mapping[Any, Any]):
         str
             One line for each.
         """
-        each = self.items()
         return "\n".join(
-            f"{label_text(name)}: {one.interpret(category, level)}" for name, one in each
+            f"{label_text(name)}: {estimate.interpret(category, level)}"
+            for name, (estimate, _) in self._with(category).items()
         )
 
     def plot(
@@ -98,31 +123,48 @@ class _Several(Result, Mapping[Any, Any]):
         ax : Axes, optional
             Axes to draw on; by default new ones.
         category : hashable
-            The category; by default the last one.
+            The category; by default the last one of each column.  Columns without it are left out.
         level : float
             Confidence level of the intervals.
         truth : mapping, Series or sequence of floats, optional
-            True proportions by group, or column, where they are public.
+            True proportions by group, or column, where they are public; for columns with groups by
+            tuples of the column and its group.
         **options
             figsize, title, sort and top; see `rrstats.plots.PlotOptions`.
 
         Returns
         -------
         Axes
-            The area of a dot increases with the number of reports.
+            The area of a dot increases with the number of reports.  If the last categories of the
+            columns differ, each row names its own.
+
+        Raises
+        ------
+        ArgumentValueError
+            No column has the category, or there is no estimate.
         """
-        ones = list(self.values())
-        first, code = ones[0], ones[0].code_of(category)
-        low, high = zip(*(one.interval(level) for one in ones), strict=True)
-        ends = [end[code] for end in low], [end[code] for end in high]
-        rows = proportion_rows(self, [one.proportions[code] for one in ones], ends)
-        rows["n"] = [one.n for one in ones]
+        chosen = self._with(category)
+        codes = [code for _, code in chosen.values()]
+        estimates = [estimate for estimate, _ in chosen.values()]
+        intervals = [estimate.interval(level) for estimate in estimates]
+        pairs = list(zip(intervals, codes, strict=True))
+        ends = [low[code] for (low, _), code in pairs], [high[code] for (_, high), code in pairs]
+        proportions = [estimate.proportions[code] for estimate, code in chosen.values()]
+        rows = proportion_rows(chosen, proportions, ends)
+        rows["n"] = [estimate.n for estimate in estimates]
         if truth is not None:
-            rows["truth"] = check_truth(truth, list(self))
-        whom = "these rows" if first.target == "rows" else "the population"
-        named = label(first.categories[code])
-        options = {"title": f"proportion of {named} by {self.by}", **options}
-        xlabel = f"proportion of {named} among {whom}"
+            rows["truth"] = check_truth(truth, list(chosen))
+        categories = [label(estimate.categories[code]) for estimate, code in chosen.values()]
+        if len({*categories}) == 1:
+            what = categories[0]
+        else:
+            what = "the last category"
+            texts = zip(chosen, categories, strict=True)
+            rows.index = pd.Index([f"{label_text(name)}: {text}" for name, text in texts])
+        of_rows = any(estimate.target == "rows" for estimate in estimates)
+        whom = "these rows" if of_rows else "the population"
+        options = {"title": f"proportion of {what} by {self.by}", **options}
+        xlabel = f"proportion of {what} among {whom}"
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 
 
@@ -162,6 +204,11 @@ class GroupEstimates(_Several):
     def small(self) -> list[Any]:
         """The labels of the groups that have fewer than 5 reports."""
         return [name for name, one in self.items() if one.n < _FEW]
+
+    @property
+    def _labels(self) -> list[tuple[Any, ...]]:
+        """The label of each group in each of the columns that make the groups."""
+        return [group if len(self.names) > 1 else (group,) for group in self]
 
     @property
     def mechanism(self) -> Mechanism:
@@ -229,9 +276,8 @@ class GroupEstimates(_Several):
     def _labelled(self, table: pd.DataFrame) -> pd.DataFrame:
         """A table with equally many rows for each group, after adding the groups' columns."""
         k = len(table) // len(self)
-        labels = [name if len(self.names) > 1 else (name,) for name in self]
         for place, name in enumerate(self.names):
-            held = label_column(tuple(one[place] for one in labels for _ in range(k)))
+            held = label_column(tuple(labels[place] for labels in self._labels for _ in range(k)))
             free = f"{name}_group" if name in table.columns else name
             table.insert(place, free, held, True)
         return table
@@ -313,6 +359,22 @@ class Estimates(_Several):
     estimates: Mapping[Any, Any]
     kind = "column"
 
+    def _each(self) -> dict[Any, Estimate]:
+        found: dict[Any, Estimate] = {}
+        for name, one in self.items():
+            if isinstance(one, GroupEstimates):
+                labelled = zip(one._labels, one.values(), strict=True)
+                found |= {(name, *labels): estimate for labels, estimate in labelled}
+            else:
+                found[name] = one
+        return found
+
+    @property
+    def by(self) -> str:
+        """The column, and the names of the columns that make its groups."""
+        groups = [one.by for one in self.values() if isinstance(one, GroupEstimates)]
+        return ", ".join([self.kind, *groups[:1]])
+
     @property
     def n_labels(self) -> int:
         """The column, those of groups, and the category."""
@@ -360,4 +422,4 @@ class Estimates(_Several):
 
 def label_text(name: object) -> str:
     """A label, or the labels of several columns, as text."""
-    return ", ".join(map(str, name)) if isinstance(name, tuple) else label(name)
+    return ", ".join(map(label, name)) if isinstance(name, tuple) else label(name)

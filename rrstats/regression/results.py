@@ -349,7 +349,8 @@ class RegressionResult:
         Returns
         -------
         Axes
-            One row for each coefficient except the intercept, or each effect, and a line at zero.
+            One row for each coefficient except intercepts, unless there are no others, or for each
+            effect, and a line at zero.
         """
         if effects:
             found = cast(Any, self).marginal_effects(level)
@@ -357,8 +358,8 @@ class RegressionResult:
             rows = found.set_index(list(named)).rename(columns={"effect": "estimate"})
         else:
             found = self.to_frame(level).rename(columns={"coef": "estimate"})
-            covariates = found.index.get_level_values(-1)
-            rows = found[covariates != "Intercept"] if len(found) > 1 else found
+            others = found.index.get_level_values(-1) != "Intercept"
+            rows = found[others] if others.any() else found
         xlabel = "average marginal effect" if effects else "coefficient"
         shown = rows[["estimate", "low", "high"]].set_axis(rows.index.to_flat_index())
         return plot_intervals(shown, ax, xlabel=xlabel, level=level, bounds=None, **options)

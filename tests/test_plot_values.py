@@ -1,0 +1,596 @@
+"""Every picture has the numbers of its table, artist by artist.
+
+The data are generic: unequal numbers, categories in no order, several columns of other categories,
+a missing category, groups of other sizes.  A picture is read back from its artists into a frame,
+and compared with `to_frame`.  A new class with ``plot``, or a new function of `rrstats.plots`,
+needs a case here.
+"""
+
+import importlib
+import inspect
+import itertools
+import pkgutil
+import re
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from refusals import refused
+
+import rrstats as rr
+from rrstats import planning, plots
+from rrstats._display import label, percent_range
+from rrstats.errors import ArgumentValueError
+from rrstats.estimation.groups import Estimates, label_text
+
+mpl = pytest.importorskip("matplotlib")
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.collections import LineCollection, PathCollection, QuadMesh
+from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer
+from matplotlib.patches import Rectangle
+
+MOOD = rr.KRR(["good", None, "_bad", "fair"], 0.8)
+DRINK = rr.KRR(["wine", "beer"], 0.9)
+SMOKES = rr.KRR(["beer", "gin", "wine"], 0.7)
+MECHANISMS = {"drink": DRINK, "mood": MOOD, "smokes": SMOKES}
+
+
+@pytest.fixture(autouse=True)
+def _close():
+    with plt.rc_context({"figure.max_open_warning": 0}):
+        yield
+    plt.close("all")
+
+
+def reports(n=997):
+    """Reports of three columns, two groups of unequal sizes, weights and numbers."""
+    rng = np.random.default_rng(7)
+
+    def drawn(labels, shares):
+        return np.array(labels, dtype=object)[rng.choice(len(labels), n, p=shares)]
+
+    return pd.DataFrame(
+        {
+            "drink": drawn(["wine", "beer"], [0.14, 0.86]),
+            "mood": drawn(["good", None, "_bad", "fair"], [0.45, 0.11, 0.08, 0.36]),
+            "smokes": drawn(["beer", "gin", "wine"], [0.3, 0.24, 0.46]),
+            "region": drawn(["south", "north", "east"], [0.2, 0.7, 0.1]),
+            "sex": drawn(["m", "f"], [0.41, 0.59]),
+            "age": rng.normal(40, 9, n),
+            "weight": rng.uniform(1, 3, n),
+        }
+    )
+
+
+# -- reading a picture -------------------------------------------------------------------------
+
+
+def tick_labels(axis):
+    """The text at each place of an axis."""
+    places = [round(place) for place in axis.get_ticklocs()]
+    texts = [" ".join(text.get_text().split()) for text in axis.get_ticklabels()]
+    return dict(zip(places, texts, strict=True))
+
+
+def plain(values):
+    """Numbers of an artist; NaN for what is masked."""
+    return np.ma.filled(np.ma.asarray(values, dtype=float), np.nan)
+
+
+def read_intervals(ax):
+    """The rows of a picture of intervals: series, label, estimate, low, high, and more columns."""
+    names, keys = tick_labels(ax.yaxis), {}
+    legend = ax.get_legend()
+    handles = zip(legend.legend_handles, legend.get_texts(), strict=True)
+    for handle, text in handles:
+        if isinstance(handle, mpl.lines.Line2D) and handle.get_marker() in "os^DvPX":
+            keys[to_hex(handle.get_color()), handle.get_marker()] = text.get_text()
+    dots = [each for each in ax.collections if isinstance(each, PathCollection)]
+    segments = [each for each in ax.collections if isinstance(each, LineCollection)]
+    marks = {
+        mark: [line for line in ax.lines if line.get_marker() == mark] for mark in ("|", "<", ">")
+    }
+    truth = [line for line in ax.lines if line.get_label() == "true value"]
+    bars = [each for each in ax.containers if isinstance(each, BarContainer)]
+    rows = []
+    for series, (cloud, lines) in enumerate(zip(dots, segments, strict=True)):
+        color = to_hex(cloud.get_edgecolor()[0])
+        marker = "os^DvPX"[series % 7]
+        offsets = plain(cloud.get_offsets())
+        lows, highs = (plain(line.get_xdata()) for line in marks["|"][2 * series :][:2])
+        left, right = (plain(marks[mark][series].get_xdata()) for mark in "<>")
+        for at, estimate in enumerate(offsets[:, 0]):
+            y = np.ma.getdata(cloud.get_offsets())[at, 1]
+            low = -np.inf if np.isfinite(left[at]) else lows[at]
+            high = np.inf if np.isfinite(right[at]) else highs[at]
+            segment = plain(lines.get_segments()[at])
+            assert {y} == {*segment[:, 1]}
+            ends = np.where(np.isinf([low, high]), [left[at], right[at]], [low, high])
+            assert np.array_equal(ends, segment[:, 0], equal_nan=True)
+            row = {"series": keys[color, marker], "label": names[round(y)], "estimate": estimate}
+            row |= {"low": low, "high": high, "hollow": hollow_at(cloud, at)}
+            row |= {"area": np.resize(cloud.get_sizes(), len(offsets))[at]}
+            if truth:
+                (row["truth"],) = truth[0].get_xdata()[truth[0].get_ydata() == y]
+            if bars:
+                (bar,) = [bar for bar in bars[series] if np.isclose(bar.get_y() + 0.31, y)]
+                row["naive"] = bar.get_x() + bar.get_width()
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def hollow_at(cloud, at):
+    """Whether a dot has no face."""
+    faces = cloud.get_facecolors()
+    return bool(faces[at % len(faces), 3] == 0)
+
+
+def read_cells(ax):
+    """The cells of a heat map: labels, shade, text, and the interval as text and as a bar."""
+    rows, columns = tick_labels(ax.yaxis), tick_labels(ax.xaxis)
+    (mesh,) = (each for each in ax.collections if isinstance(each, QuadMesh))
+    shades = mesh.get_array().reshape(len(rows), len(columns))
+    hatched = {
+        (round(p.get_y() + 0.48), round(p.get_x() + 0.48))
+        for p in ax.patches
+        if isinstance(p, Rectangle) and p.get_hatch()
+    }
+    cells = []
+    for i, j in itertools.product(rows, columns):
+        texts = [t for t in ax.texts if (round(t.get_position()[1]), t.get_position()[0]) == (i, j)]
+        texts.sort(key=lambda text: text.get_position()[1])
+        cell = {"row": rows[i], "column": columns[j], "shade": shades[i, j]}
+        cell |= {"text": texts[0].get_text(), "hatched": (i, j) in hatched}
+        if len(texts) > 1:
+            cell["range"] = texts[1].get_text()
+        cells.append(cell)
+    frame = pd.DataFrame(cells)
+    span = re.search(r"bar from 0 to (\d+)%", ax.get_title(loc="left"))
+    if span:
+        lines = [c.get_segments()[0] for c in ax.collections if isinstance(c, LineCollection)]
+        for place in np.flatnonzero(frame["text"] == "unknown"):  # it has no tick
+            lines.insert(3 * place + 2, np.full((2, 2), np.nan))
+        bars = np.array(lines).reshape(len(frame), 3, 2, 2)  # background, interval, tick
+        starts = bars[:, 0, 0, 0]
+        length = bars[:, 0, 1, 0] - starts
+        for name, place in (
+            ("low", bars[:, 1, 0]),
+            ("high", bars[:, 1, 1]),
+            ("tick", bars[:, 2, 0]),
+        ):
+            frame[name] = (place[:, 0] - starts) / length * int(span[1]) / 100
+        frame["span"] = int(span[1]) / 100
+    return frame
+
+
+def compare_intervals(ax, expected, *, bounds=(0.0, 1.0)):
+    """Raise unless the rows of a picture are exactly those of a frame, in their order."""
+    drawn = read_intervals(ax)
+    several = "series" in expected
+    keys = ["series", "label"] if several else ["label"]
+    wanted = expected.reset_index(drop=True)
+    if several:
+        drawn, wanted = (frame.sort_values(keys, ignore_index=True) for frame in (drawn, wanted))
+    for name in (name for name in wanted if name not in keys):
+        assert np.array_equal(wanted[name].astype(float), drawn[name], equal_nan=True), name
+    for key in keys:
+        assert wanted[key].tolist() == drawn[key].tolist()
+    outside = [bool(bounds) and not bounds[0] <= x <= bounds[1] for x in wanted["estimate"]]
+    assert [out and x == x for out, x in zip(outside, wanted["estimate"], strict=True)] == (
+        drawn["hollow"].tolist()
+    )
+    return drawn
+
+
+def check_order(draw, expected, **options):
+    """Sorted rows, and the largest of them, keep their numbers."""
+    if "series" in expected:
+        return
+    sort = expected.sort_values("estimate", ascending=False, kind="stable")
+    compare_intervals(draw(sort=True), sort, **options)
+    two = expected["estimate"].abs().sort_values(ascending=False, kind="stable").index[:2]
+    compare_intervals(draw(top=2), expected.loc[sorted(two)], **options)
+
+
+# -- cases -------------------------------------------------------------------------------------
+
+
+def expected_of(frame, value, *, labels):
+    """The rows of a table as a picture has them."""
+    found = pd.DataFrame({"label": list(labels), "estimate": frame[value].to_numpy()})
+    for name in ("low", "high", "naive"):
+        if name in frame:
+            found[name] = frame[name].to_numpy()
+    return found
+
+
+def some_estimate(kind):
+    """An estimate of each kind, which has its own code."""
+    frame = reports()
+    if kind == "target":
+        return rr.estimate(frame["mood"], MOOD, target="rows")
+    if kind == "design":
+        design = rr.SampleDesign(weights="weight", strata="region")
+        return rr.estimate(frame, MOOD, columns="mood", design=design)
+    if kind == "by row":
+        prob = np.where(frame["sex"] == "f", 0.9, 0.7)
+        return rr.estimate(frame["smokes"], list(SMOKES.categories), prob)
+    if kind == "bits":
+        made = rr.UnaryEncoding(["x", "z", "y"], 0.8, 0.3)
+        truth = np.repeat(["y", "x", "z"], [500, 300, 90])
+        return rr.estimate(rr.simulate(truth, made, seed=3), made)
+    if kind == "samples":
+        made = rr.mechanisms.Samples({"b": rr.KRR(["u", "t"], 0.9), "a": rr.KRR(["u", "t"], 0.7)})
+        groups = np.resize(["a", "b", "a"], 997)
+        return rr.estimate(np.where(frame["sex"] == "f", "u", "t"), made, group=groups)
+    return rr.estimate(frame["mood"], MOOD)
+
+
+def check_estimate(kind):
+    """Proportions, naive shares and the truth of each category."""
+    est = some_estimate(kind)
+    table = est.to_frame(0.9)
+    labels = [label(category) for category in est.categories]
+    expected = expected_of(table, "proportion", labels=labels)
+    if not est.has_support:
+        del expected["naive"]
+    truth = {category: 0.1 + place / 7 for place, category in enumerate(est.categories)}
+    backwards = dict(reversed(list(truth.items())))
+    draw = partial(est.plot, level=0.9, truth=backwards)
+    compare_intervals(draw(), expected.assign(truth=list(truth.values())))
+    check_order(draw, expected)
+
+
+def category_rows(table, levels, category):
+    """The row of a category in the part of a table of each column or group, by its label."""
+    rows = {}
+    for labels, part in table.groupby(levels, sort=False):
+        if category is not ...:
+            part = part[[label(each) == label(category) for each in part["category"]]]
+        if len(part):
+            rows[labels if len(levels) > 1 else labels[0]] = part.iloc[-1]
+    return rows
+
+
+def check_several(result, levels):
+    """The rows of one category of a mapping, as `to_frame` has them, for each choice of it."""
+    table = result.to_frame(0.9)
+    for category in (..., None, "wine"):
+        rows = category_rows(table, levels, category)
+        if not rows:
+            continue
+        frame = pd.DataFrame(list(rows.values()))
+        last = frame["category"].map(label)
+        differ = last.nunique() > 1
+        what = "the last category" if differ else last.iloc[0]
+        texts = [
+            f"{label_text(key)}{f': {text}' if differ else ''} (n={n:,})"
+            for key, text, n in zip(rows, last, frame["n"], strict=True)
+        ]
+        expected = expected_of(frame, "proportion", labels=texts).drop(columns="naive")
+        truth = {key: place / 9 for place, key in enumerate(rows)}
+        draw = partial(result.plot, category=category, level=0.9)
+        ax = draw(truth=dict(reversed(truth.items())))
+        drawn = compare_intervals(ax, expected.assign(truth=list(truth.values())))
+        assert np.array_equal(np.argsort(frame["n"]), np.argsort(drawn["area"]))
+        assert f"proportion of {what} by {', '.join(levels)}" == ax.get_title(loc="left")
+        assert ax.get_xlabel().startswith(f"proportion of {what} among ")
+        starts = [f"{label_text(key)}: " for key in rows]
+        lines = result.interpret(category).splitlines()
+        assert starts == [line[: len(start)] for line, start in zip(lines, starts, strict=True)]
+        if category is ...:
+            check_order(draw, expected)
+
+
+def check_estimates(kind):
+    """Columns of other categories and orders, with and without groups."""
+    frame, options = reports(), {"columns": list(MECHANISMS)}
+    by = {"groups": "region", "two": ["region", "sex"]}.get(kind)
+    if kind == "same":
+        options["columns"] = ["drink", "smokes"]
+    made = {name: MECHANISMS[name] for name in options["columns"]}
+    result = rr.estimate(frame, made, by=by, **options)
+    assert isinstance(result, Estimates)
+    check_several(result, ["column", *([by] if isinstance(by, str) else by or [])])
+
+
+def check_groups(kind):
+    """Groups of one column and of two."""
+    by = ["region"] if kind == "one" else ["region", "sex"]
+    check_several(rr.estimate(reports(), MOOD, columns="mood", by=by), by)
+
+
+def check_difference(kind):
+    """The differences of each category."""
+    frame = reports()
+    pair = [rr.estimate(part["mood"], MOOD) for _, part in frame.groupby("sex")]
+    result = rr.difference(*pair)
+    labels = map(label, result.categories)
+    expected = expected_of(result.to_frame(0.9), "difference", labels=labels)
+    draw = partial(result.plot, level=0.9)
+    compare_intervals(draw(), expected, bounds=(-1.0, 1.0))
+    check_order(draw, expected, bounds=(-1.0, 1.0))
+
+
+def check_means(kind):
+    """The mean of each true group, and ends at infinity."""
+    frame = reports()
+    if kind == "rare":
+        made = rr.KRR(["beer", "gin", "rare", "wine"], 0.7)
+        with pytest.warns(rr.errors.LowPrecisionWarning):
+            result = rr.means(frame["age"], frame["smokes"], made)
+        assert np.isinf(result.to_frame(0.9)[["low", "high"]]).any(axis=None)
+    else:
+        result = rr.means(frame["age"], frame["smokes"], SMOKES)
+    expected = expected_of(result.to_frame(0.9), "mean", labels=map(label, result.categories))
+    expected["estimate"] = expected["estimate"].where(np.isfinite(expected["estimate"]))
+    draw = partial(result.plot, level=0.9)
+    compare_intervals(draw(), expected.drop(columns="naive"), bounds=None)
+
+
+def table(*names):
+    """A table of privatized and ordinary columns."""
+    mechanisms = {name: MECHANISMS[name] for name in names if name in MECHANISMS}
+    return rr.crosstab(reports(), *names, mechanisms=mechanisms)
+
+
+def joined(row):
+    """Labels of a row or a column of a table."""
+    return ", ".join(map(label, row))
+
+
+def check_conditional(kind):
+    """A series for each given combination."""
+    names, given = {
+        "pair": (("mood", "region"), ["region"]),
+        "back": (("mood", "drink"), ["mood"]),
+        "three": (("drink", "smokes", "region"), ["region", "drink"]),
+    }[kind]
+    result = table(*names).conditional(*[n for n in names if n not in given], given=given)
+    frame = result.to_frame(0.9)
+    labels = frame[[name for name in result.names if name not in given]].apply(joined, axis=1)
+    expected = expected_of(frame, "proportion", labels=labels)
+    series = frame[[name for name in result.names if name in given]].apply(joined, axis=1)
+    compare_intervals(result.plot(level=0.9), expected.assign(series=series.tolist()))
+
+
+def check_crosstab(kind):
+    """The proportions, of all, of rows and of columns, and their intervals."""
+    result = table(*kind.split())
+    for normalize in ("all", "index", "columns"):
+        frame = result.to_frame(0.9, normalize=normalize)
+        *rows, column = (frame[name].map(label) for name in result.names)
+        expected = pd.DataFrame({"row": [", ".join(row) for row in zip(*rows, strict=True)]})
+        expected = expected.assign(column=column, **frame[["proportion", "low", "high"]])
+        ax = result.plot(level=0.9, normalize=normalize)
+        assert ", ".join(map(label, result.names[:-1])) == ax.get_ylabel()
+        assert label(result.names[-1]) == ax.get_xlabel()
+        compare_cells(ax, expected)
+
+
+def compare_cells(ax, expected):
+    """Raise unless the cells of a picture are those of a frame, by their row and column."""
+    both = read_cells(ax).merge(expected, on=["row", "column"], suffixes=("_drawn", ""))
+    assert len(expected) == len(both) == len(read_cells(ax))
+    values = both["proportion"]
+    known = np.isfinite(values)
+    assert [f"{x:.1%}" if fine else "unknown" for x, fine in zip(values, known, strict=True)] == (
+        both["text"].tolist()
+    )
+    shades = (values.fillna(0) / np.clip(values.max(), 0.05, 1)).clip(lower=0)
+    if "low" in expected:
+        unsure = (both["low"] <= 0) | (both["high"] - both["low"] > 0.9)
+        assert unsure.tolist() == both["hatched"].tolist()
+        shades = shades.where(~unsure, shades.clip(upper=0.15))
+        ranges = itertools.starmap(percent_range, zip(both["low"], both["high"], strict=True))
+        assert list(ranges) == both["range"].tolist()
+        for name in ("low", "high"):
+            drawn = both[f"{name}_drawn"]
+            assert both[name].clip(0, both["span"]).tolist() == pytest.approx(drawn.tolist())
+        ticks = values.clip(0, both["span"])
+        assert ticks[known].tolist() == pytest.approx(both["tick"][known].tolist())
+    assert shades.tolist() == pytest.approx(both["shade"].tolist())
+
+
+def check_posterior(kind):
+    """A row for each distinct report, in the order in which they come."""
+    made, group = (MOOD, None)
+    given = reports()["mood"][:40].to_numpy()
+    if kind == "samples":
+        made = rr.mechanisms.Samples({"b": rr.KRR(["u", "t"], 0.9), "a": rr.KRR(["u", "t"], 0.7)})
+        given, group = np.array(["u", "t", "t", "u"]), np.array(["a", "b", "a", "b"])
+    prior = np.arange(1, made.k + 1) / np.arange(1, made.k + 1).sum()
+    result = rr.posterior(given, made, prior, group=group)
+    frame = result.to_frame()
+    frame = frame[~frame.index.duplicated()]
+    stacked = [
+        (label(row), label(column), frame.iloc[i, j])
+        for i, row in enumerate(frame.index)
+        for j, column in enumerate(frame.columns)
+    ]
+    expected = pd.DataFrame(stacked, columns=["row", "column", "proportion"])
+    compare_cells(result.plot(), expected)
+
+
+def compare_bars(ax, values):
+    """Raise unless bars, their labels and their numbers are those of a Series, in its order."""
+    names = tick_labels(ax.yaxis)
+    drawn = {names[round(bar.get_y() + 0.31)]: bar.get_width() for bar in ax.patches}
+    expected = {label(name): float(value) for name, value in values.items()}
+    assert list(expected.items()) == list(drawn.items())
+    numbers = [float(text.get_text().replace(",", "")) for text in ax.texts]
+    assert list(expected.values()) == pytest.approx(numbers, rel=0.005)
+
+
+def check_design_table(kind):
+    """A bar for each design: the people that it takes."""
+    result = planning.at_epsilon(1.3)
+    frame = result.to_frame()
+    values = pd.Series(frame["people"].to_numpy(), frame.iloc[:, 0])
+    compare_bars(result.plot(), values)
+    compare_bars(result.plot(sort=True), values.sort_values(ascending=False, kind="stable"))
+
+
+def check_recommendation(kind):
+    """A bar for each design: the ratio of its variance to the best."""
+    options = {"question": kind} | ({"scores": [1, 9, 4, 2]} if kind == "mean" else {})
+    result = planning.recommend(["d", "a", "c", "b"], 1.1, 500, **options)
+    frame = result.to_frame()
+    compare_bars(result.plot(), pd.Series(frame["ratio"].to_numpy(), frame.iloc[:, 0]))
+
+
+def some_regression(kind):
+    """A model of each class."""
+    frame = reports()
+    x = frame[["age"]].assign(sex=(frame["sex"] == "f") * 1.0)
+    if kind == "multinomial":
+        return rr.logit(frame["smokes"], x, mechanism=SMOKES, intercept=True)
+    if kind == "intercepts":
+        nothing = x.iloc[:, :0]
+        return rr.logit(frame["smokes"], nothing, mechanism=SMOKES, intercept=True)
+    if kind == "scores":
+        columns = x.assign(smokes=frame["smokes"])
+        covariates = {"smokes": SMOKES}
+        return rr.linear(frame["weight"], columns, covariates=covariates, intercept=True)
+    return rr.logit(frame["drink"], x, mechanism=DRINK, intercept=True)
+
+
+def check_regression(kind):
+    """Coefficients without intercepts, unless there are no others; marginal effects."""
+    result = some_regression(kind)
+    frame = result.to_frame(0.9)
+    texts = [joined(name) if isinstance(name, tuple) else label(name) for name in frame.index]
+    expected = expected_of(frame, "coef", labels=texts)
+    others = ["Intercept" not in text for text in texts]
+    if any(others):
+        expected = expected[others].reset_index(drop=True)
+    draw = partial(result.plot, level=0.9)
+    compare_intervals(draw(), expected, bounds=None)
+    check_order(draw, expected, bounds=None)
+    if kind in ("binary", "multinomial"):
+        frame = result.marginal_effects(0.9)
+        names = frame.columns.drop(["effect", "std_error", "z", "p", "low", "high"])
+        expected = expected_of(frame, "effect", labels=frame[names].apply(joined, axis=1))
+        compare_intervals(draw(effects=True), expected, bounds=None)
+
+
+CHECKS = {
+    "Estimate": (check_estimate, ["plain", "target", "design", "bits", "samples"]),
+    "EstimateByRow": (check_estimate, ["by row"]),
+    "GroupEstimates": (check_groups, ["one", "two"]),
+    "Estimates": (check_estimates, ["columns", "same", "groups", "two"]),
+    "Difference": (check_difference, ["plain"]),
+    "Means": (check_means, ["plain", "rare"]),
+    "Crosstab": (check_crosstab, ["mood region", "smokes mood", "drink sex smokes"]),
+    "ConditionalProportions": (check_conditional, ["pair", "back", "three"]),
+    "PosteriorProbabilities": (check_posterior, ["plain", "samples"]),
+    "DesignTable": (check_design_table, ["plain"]),
+    "Recommendation": (check_recommendation, ["proportions", "mean", "distribution"]),
+    "LikelihoodResult": (check_regression, ["binary", "multinomial", "intercepts"]),
+    "ScoreResult": (check_regression, ["scores"]),
+}
+"""For each public class that draws: the function that compares, and its cases."""
+
+BASES = {"RegressionResult"}
+"""Classes whose subclasses draw."""
+
+
+@pytest.mark.parametrize(("name", "kind"), [(n, k) for n, (_, ks) in CHECKS.items() for k in ks])
+def test_a_picture_has_the_numbers_of_its_table(name, kind):
+    """Labels, dots, ends of intervals, bars, shades, texts and legend, for each class and case."""
+    CHECKS[name][0](kind)
+
+
+def test_each_class_that_draws_is_compared_with_its_table():
+    """A class with a public plot needs cases above, and a function of `rrstats.plots` a test."""
+    drawing = set()
+    for module in pkgutil.walk_packages(rr.__path__, "rrstats."):
+        if module.name.endswith("__main__"):
+            continue
+        try:
+            members = vars(importlib.import_module(module.name))
+        except ImportError:  # an optional package
+            continue
+        for name, one in members.items():
+            ours = inspect.isclass(one) and one.__module__.startswith("rrstats.")
+            if ours and hasattr(one, "plot") and not name.startswith("_"):
+                drawing.add(one.__name__)
+    assert {*CHECKS, *BASES} == drawing
+    functions = {name for name in vars(plots) if name.startswith("plot_")}
+    assert {"plot_intervals", "plot_cells", "plot_lines", "plot_bars"} == functions
+
+
+# -- the functions themselves ------------------------------------------------------------------
+
+
+def test_series_are_told_apart_by_their_labels():
+    """Also those whose texts are equal, that begin with "_", or that look like mathematics."""
+    names = ["_north", "$a$", 1, "1", None]
+    rows = [2, "2", "_x"]
+    pairs = list(itertools.product(names, rows))
+    values = np.arange(len(pairs)) / 40
+    frame = pd.DataFrame({"estimate": values, "low": values - 0.01, "high": values + 0.02})
+    frame.index = pd.Index([row for _, row in pairs], dtype=object)
+    frame = frame.assign(
+        series=pd.Index([name for name, _ in pairs], dtype=object), n=np.arange(len(pairs)) + 5
+    )
+    ax = plots.plot_intervals(frame)
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert ["_north", "$a$", "1", "1", "(no answer)", "95% interval"] == texts
+    assert {0: "2", 1: "2", 2: "_x"} == tick_labels(ax.yaxis)
+    drawn = read_intervals(ax)
+    assert values.tolist() == drawn["estimate"].tolist()
+    places = [round(y) for dots in ax.collections[1::2] for y in dots.get_offsets()[:, 1]]
+    assert [0, 1, 2] * 5 == places
+    ax.figure.canvas.draw()
+
+
+def test_ends_of_cells_belong_to_the_cells():
+    """A table of ends in another order is refused, and not read by its places."""
+    values = pd.DataFrame([[0.2, 0.3], [0.4, 0.1]], ["x", "y"], ["a", "b"])
+    low, high = values - 0.05, values + 0.07
+    expected = values.stack().rename_axis(["row", "column"]).rename("proportion")
+    expected = expected.to_frame().assign(low=low.stack(), high=high.stack()).reset_index()
+    compare_cells(plots.plot_cells(values, low=low, high=high), expected)
+    for other in (low.loc[["y", "x"]], low[["b", "a"]]):
+        refused(
+            ArgumentValueError, "low must have the rows", plots.plot_cells,
+            values, low=other, high=high,
+        )  # fmt: skip
+        refused(
+            ArgumentValueError, "high must have the rows", plots.plot_cells,
+            values, low=low, high=other,
+        )  # fmt: skip
+
+
+def test_each_line_and_each_bar_is_that_of_its_name():
+    """Names stand at the ends of their own lines; bars have their own numbers."""
+    x = pd.Index([10, 20, 40], name="people")
+    frame = pd.DataFrame({"b": [0.2, 0.5, 0.6], 2: [0.9, np.nan, 0.1], "a": [0.3, 0.4, np.inf]}, x)
+    ax = plots.plot_lines(frame)
+    samples = {line.get_ydata()[0]: line for line in ax.lines if line.get_xdata()[0] == 1.03}
+    for place, name in enumerate(frame):
+        (text,) = (text for text in ax.texts if text.get_text() == label(name))
+        finite = frame[name][np.isfinite(frame[name])]
+        line = ax.lines[place]
+        assert finite.index.tolist() == list(line.get_xdata())
+        assert finite.tolist() == list(line.get_ydata())
+        sample = samples[text.get_position()[1]]
+        for look in ("get_color", "get_marker", "get_linestyle"):
+            assert getattr(line, look)() == getattr(sample, look)()
+    values = pd.Series([3, 1200, -0.25], pd.Index(["z", None, "a"], dtype=object))
+    compare_bars(plots.plot_bars(values), values)
+    compare_bars(plots.plot_bars(values, top=2), values.iloc[:2])
+
+
+def test_a_category_that_no_column_has_is_refused():
+    """And one that only some columns have is drawn for these."""
+    frame = reports()
+    result = rr.estimate(frame, MECHANISMS, columns=list(MECHANISMS))
+    refused(ArgumentValueError, "not among the categories of any column", result.plot, category="x")
+    rows = read_intervals(result.plot(category="gin"))
+    assert [f"smokes (n={len(frame):,})"] == rows["label"].tolist()
+    assert result["smokes"]["gin"].proportion == rows["estimate"][0]
