@@ -1,7 +1,8 @@
 """What do tables, groups and regressions cost?
 
 A crosstab of three privatized columns and shares of 1,000 groups, beside what pandas takes to only
-count the same Categoricals; a logistic regression of reports, beside one of true answers.
+count the same Categoricals; quantiles of a number in privatized groups, beside sorting the number;
+a logistic regression of reports, beside one of true answers.
 """
 
 from __future__ import annotations
@@ -18,7 +19,15 @@ import pandas as pd
 
 import rrstats as rr
 from benchmarks.inputs import WORDS, answers
-from benchmarks.measuring import PROB, STANDARD_ERRORS, Settings, Way, stop_unless, take_turns
+from benchmarks.measuring import (
+    PROB,
+    STANDARD_ERRORS,
+    Settings,
+    Way,
+    stop_unless,
+    take_turns,
+    unchecked,
+)
 from benchmarks.processes import MIB, fresh, highest
 from benchmarks.rivals import NOT_INSTALLED
 from benchmarks.running import alone
@@ -37,6 +46,7 @@ def lines(settings: Settings) -> Iterator[Line]:
     yield from _crosstab(settings)
     yield from _groups(settings)
     yield from _by_row(settings)
+    yield from _quantiles(settings)
     yield from _survey(settings)
     rows = settings.fewer(LARGE, 10_000)
     seconds, peak = zip(
@@ -153,6 +163,38 @@ def _by_row(settings: Settings) -> Iterator[Line]:
     ):
         times = take_turns([Way(name, run, check, 1.0)], settings.rounds)
         yield Line(f"{name}, {rows // 10:,} channels", "s", times[name], target=at_most(1))
+
+
+def _quantiles(settings: Settings) -> list[Line]:
+    """Quartiles with intervals: nothing that orders the rows is faster than the sort."""
+    rows = settings.fewer(LARGE, 10_000)
+    rng = np.random.default_rng(6)
+    truth = answers(len(WORDS), rows, np.int16)
+    values = rng.normal(truth, 1.0)
+    mechanism = rr.KRR(WORDS, PROB)
+    kept = rng.random(rows) < PROB
+    lies = (truth + rng.integers(1, len(WORDS), rows)) % len(WORDS)
+    reports = pd.Series(pd.Categorical.from_codes(np.where(kept, truth, lies), categories=WORDS))
+    expected = np.array([np.quantile(values[truth == code], 0.5) for code in range(len(WORDS))])
+
+    def ours() -> Any:
+        with _in_silence():
+            return rr.quantiles(values, reports, mechanism)
+
+    def check_ours(quantiles: Any) -> None:
+        low, high = quantiles.interval(1 - 1e-9)
+        right = (low[:, 1] <= expected) & (expected <= high[:, 1])
+        stop_unless(bool(right.all()), "quantiles", "the medians are not those of the truth")
+
+    times = take_turns(
+        [
+            Way("rrstats", ours, check_ours, 1e3),
+            Way("np.sort", lambda: np.sort(values), unchecked, 1e3),
+        ],
+        settings.rounds,
+    )
+    case = f"quartiles of {len(WORDS)} groups, {rows:,}"
+    return side_by_side(case, "ms", times, {"np.sort": Target(1 / 5)})
 
 
 def _people(rows: int, covariates: int) -> tuple[Any, Any, Any, Any]:

@@ -12,6 +12,7 @@ from scipy import stats
 
 import rrstats as rr
 from rrstats import errors
+from rrstats.estimation import quantiles as quantiles_module
 from rrstats.estimation.report_columns import report_column
 from rrstats.mechanisms import MatrixDesign, surveys
 
@@ -177,6 +178,26 @@ def test_quantiles_and_intervals_are_those_of_the_definition(name, target, weigh
         plain = _plain(y[kept], s[kept, j], w[kept], probs[t], target, level)
         ours = (found.quantiles[j, t], *(end[j, t] for end in found.interval(level)))
         assert plain == pytest.approx(ours, nan_ok=True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_quantiles_do_not_depend_on_the_blocks_of_places(weighted, monkeypatch):
+    """Searched in blocks of 1, 2 or 7 places, quantiles and intervals are those of one block.
+
+    Narrow intervals of few values: the sums often pass from too small to too large in one step.
+    """
+    rng, n = np.random.default_rng(8), 150
+    mechanism = rr.KRR(["a", "b", "c", "d"], 0.6)
+    reports = rng.choice(list("abcd"), n, p=[0.55, 0.25, 0.12, 0.08])
+    options = {"probs": (0.02, 0.3, 0.5, 0.97)}
+    if weighted:
+        options["weights"] = rng.uniform(0.5, 2, n)
+    y = rng.normal(size=n).round()
+    expected = _quiet(y, reports, mechanism, **options).to_frame(0.05)
+    for size in (1, 2, 7):
+        monkeypatch.setattr(quantiles_module, "_BLOCK_PLACES", size)
+        found = _quiet(y, reports, mechanism, **options).to_frame(0.05)
+        pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
 
 def test_direct_answers_give_ordinary_quantiles():

@@ -8,9 +8,9 @@ scores times (1[value <= x] - probability) may be 0, and all values between thos
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_level, check_probability
 from rrstats._display import label
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.means import read_rows, row_scores
 from rrstats.estimation.report_columns import ReportColumn, blocks, not_asked
@@ -30,6 +30,8 @@ _LEVEL = 0.95
 _ROUNDING = 1e-12
 _MOST_SCORES = 1 << 25
 """Maximum number of scores in memory at once."""
+_BLOCK_PLACES = 1 << 15
+"""Places that are compared at once: their sums, variances and margins stay in cache."""
 
 
 # -- sums over sorted rows -------------------------------------------------------------------
@@ -53,22 +55,23 @@ class CumulativeSums(NamedTuple):
     """Sums of one group over the rows up to each value, d + 1 with that of no rows.
 
     first : of w s.  second : of w^2 s^2; for just these rows of w^2 (s^2 - s).
+    rounding : a bound of the rounding errors of ``first``.
     rate : sum of w^2 s over sum of w s; 0 for just these rows.
     effective_n, df : (sum w s)^2 / sum (w s)^2, and Satterthwaite's degrees of freedom.
     """
 
     first: Floats
     second: Floats
+    rounding: float
     rate: float
     effective_n: float
     df: float
 
 
-def _sorted(
-    grouped: ReportColumn, y: Floats, w: Floats | None, out: NDArray[np.bool_]
-) -> SortedRows:
+def _sorted(grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans) -> SortedRows:
     order = np.flatnonzero(~out)
-    order = order[np.argsort(y[order], kind="stable")]
+    # Not stable, which takes longer: only sums over all of several equal values are used.
+    order = order[np.argsort(y[order])]
     y = y[order]
     last = np.flatnonzero(np.append(y[1:] != y[:-1], True)) if len(y) else order
     return SortedRows(grouped, order, None if w is None else w[order], y[last], last)
@@ -90,56 +93,110 @@ def _scores(rows: SortedRows) -> Iterator[Floats]:
 
 
 def _summed(terms: Floats, rows: SortedRows) -> Floats:
-    return np.append(0.0, np.cumsum(terms)[rows.last])
+    """(d + 1,) the sums of (n,) sorted terms over the rows up to each value, from no rows on."""
+    if len(rows.last) < len(terms):
+        return np.append(0.0, np.cumsum(terms)[rows.last])
+    sums = np.zeros(len(terms) + 1)
+    np.cumsum(terms, out=sums[1:])
+    return sums
 
 
 def _sums(rows: SortedRows, target: str) -> Iterator[CumulativeSums]:
     """The sums of each group in turn."""
+    w = rows.weights
     for s in _scores(rows):
-        w: Any = 1.0 if rows.weights is None else rows.weights
-        terms, alone = w * s, float(target == "rows")
-        squares, first = terms * terms, _summed(terms, rows)
-        rate = (1 - alone) * _ratio((w * terms).sum(), first[-1])
-        square, fourth = squares.sum(), (squares * squares).sum()
-        sizes = _ratio(first[-1] ** 2, square), _ratio(square**2, fourth)
-        yield CumulativeSums(first, _summed(squares - alone * w * terms, rows), rate, *sizes)
+        terms = s if w is None else w * s
+        squares = terms * terms
+        weighted = terms if w is None else w * terms
+        first = _summed(terms, rows)
+        if target == "rows":
+            rate = 0.0
+            second = _summed(squares - weighted, rows)
+        else:
+            rate = _ratio(weighted.sum(), first[-1])
+            second = _summed(squares, rows)
+        square = squares.sum()
+        fourth = np.square(squares, out=squares).sum()
+        effective_n = _ratio(first[-1] ** 2, square)
+        df = _ratio(square**2, fourth)
+        rounding = _ROUNDING * float(max(first.max(), -first.min()))
+        yield CumulativeSums(first, second, rounding, rate, effective_n, df)
 
 
 def _ratio(top: float, bottom: float) -> float:
     return float(top / bottom) if bottom else 0.0
 
 
-def _points(first: Floats, values: Floats, prob: float) -> tuple[float, float]:
+def _first_place(holds: Callable[[slice], Booleans], size: int) -> int | None:
+    """The first of ``size`` places at which a condition holds, block by block; None if nowhere."""
+    for part in blocks(size, _BLOCK_PLACES):
+        places = np.flatnonzero(holds(part))
+        if places.size:
+            return int(part.start + places[0])
+    return None
+
+
+def _points(sums: CumulativeSums, values: Floats, prob: float) -> tuple[float, float]:
     """The first value at which the distribution function reaches ``prob``; and interpolated.
 
     Interpolated between that value and the one before, as in MDN's debiased percentiles.
     """
-    rounding = _ROUNDING * np.abs(first).max()
-    if not prob * first[-1] > rounding:  # no size, or no naive group
+    first, rounding = sums.first, sums.rounding
+    goal = prob * first[-1]
+    if not goal > rounding:  # no size
         return np.nan, np.nan
-    sums = first - prob * first[-1]
-    place = int(np.argmax(sums >= -rounding))
-    found, below = values[place - 1], values[max(place - 2, 0)]
-    part = min(sums[place - 1] / (sums[place - 1] - sums[place]), 1.0)
-    return float(found), float(below + (found - below) * part)
+    place = cast(int, _first_place(lambda part: first[part] - goal >= -rounding, len(first)))
+    upper = values[place - 1]
+    lower = values[max(place - 2, 0)]
+    below = first[place - 1] - goal
+    above = first[place] - goal
+    fraction = min(below / (below - above), 1.0)
+    return float(upper), float(lower + (upper - lower) * fraction)
+
+
+def _kept(
+    sums: CumulativeSums, prob: float, limit: float, sign: int
+) -> Callable[[slice], Booleans]:
+    """Whether the test keeps the values at some places; for sign -1 counted from the last place.
+
+    A value x is kept unless P(value <= x) is too small or P(value < x) too large.
+    """
+    first, second = sums.first[::sign], sums.second[::sign]
+    skew = 1 - 2 * prob
+    goal = prob * sums.first[-1]
+    constant = prob**2 * sums.second[-1]
+
+    def kept(part: slice) -> Booleans:
+        start = max(part.start - 1, 0)
+        u = first[start : part.stop] - goal
+        # Squares of the terms; without the part that is correlated with the sum, whose mean is 0.
+        squares = skew * second[start : part.stop] + constant
+        variance = squares - skew * sums.rate * u
+        variance = np.where(variance > 0, variance, np.maximum(squares, 0.0))
+        margin = limit * np.sqrt(variance) + sums.rounding
+        u *= sign
+        not_too_large = u <= margin
+        not_too_large[1:] |= not_too_large[:-1].copy()
+        both: Booleans = not_too_large & (u >= -margin)
+        return both[part.start - start :]
+
+    return kept
 
 
 def _ends(sums: CumulativeSums, values: Floats, prob: float, limit: float) -> tuple[float, float]:
-    """Ends of the set of all values that the test does not refuse as quantiles."""
-    first, second, rounding = sums.first, sums.second, _ROUNDING * np.abs(sums.first).max()
-    if not prob * first[-1] > rounding:
+    """Ends of the set of all values that the test does not refuse as quantiles.
+
+    The upper end is the lower end of the sums in reverse order, with the opposite sign.
+    """
+    if not prob * sums.first[-1] > sums.rounding:
         return -np.inf, np.inf
-    u, skew = first - prob * first[-1], 1 - 2 * prob
-    # Squares of the terms; without the part that is correlated with the sum, whose mean is 0.
-    spread = skew * second + prob**2 * second[-1]
-    alone = spread - skew * sums.rate * u
-    margin = limit * np.sqrt(np.where(alone > 0, alone, np.maximum(spread, 0.0))) + rounding
-    # x is kept unless P(value <= x) is too small or P(value < x) too large.
-    enough, few = u >= -margin, u <= margin
-    low = np.argmax(enough & (few | np.append(False, few[:-1])))
-    high = np.argmax((few & (enough | np.append(enough[1:], False)))[::-1])
-    places = np.concatenate([[-np.inf], values, [np.inf]])
-    return float(places[low]), float(places[len(first) - high])
+    size = len(sums.first)
+    low = _first_place(_kept(sums, prob, limit, 1), size)
+    high = _first_place(_kept(sums, prob, limit, -1), size)
+    return (
+        float(values[low - 1]) if low else -np.inf,
+        float(values[size - 1 - high]) if high else np.inf,
+    )
 
 
 # -- the result ------------------------------------------------------------------------------
@@ -373,7 +430,7 @@ def _estimates(
     for j, sums in enumerate(_sums(rows, target)):
         limit = student_quantile(level, max(sums.df, 1.0))
         for t, prob in enumerate(probs):
-            points[:, j, t] = _points(sums.first, rows.values, prob)
+            points[:, j, t] = _points(sums, rows.values, prob)
             ends[:, j, t] = _ends(sums, rows.values, prob, limit)
         sizes[:, j] = sums.first[-1], sums.effective_n * (sums.first[-1] > 0)
     return sizes[0], sizes[1], points, Interval(*map(fixed, ends))
@@ -384,6 +441,17 @@ def _naive(rows: SortedRows, probs: Sequence[float]) -> Floats:
     grouped, made = rows.grouped, rows.grouped.mechanism
     if made is not None and made.report_space != made.domain:
         return np.full((grouped.k, len(probs)), np.nan)
-    plain = rows._replace(grouped=replace(grouped, mechanism=None, samples=None))
-    firsts = [sums.first for sums in _sums(plain, "rows")]
-    return np.array([[_points(one, rows.values, prob)[0] for prob in probs] for one in firsts])
+    cells = replace(grouped, mechanism=None, samples=None).codes()[rows.order]
+    points = np.full((grouped.k, len(probs)), np.nan)
+    for j in range(grouped.k):
+        inside = np.flatnonzero(cells == j)
+        if rows.weights is None:
+            first = np.arange(1.0, len(inside) + 1)
+        else:
+            first = np.cumsum(rows.weights[inside])
+        if not len(first) or not first[-1]:
+            continue
+        for t, prob in enumerate(probs):
+            place = np.searchsorted(first - prob * first[-1], -_ROUNDING * first[-1])
+            points[j, t] = rows.values[np.searchsorted(rows.last, inside[place])]
+    return points
