@@ -18,7 +18,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.crosstab import count_rows
 from rrstats.estimation.report_columns import joint_columns, ordinary, report_column
 from rrstats.estimation.sample_design import rows_of
-from rrstats.estimation.tally import counted_parts, tally
+from rrstats.estimation.tally import count_units, tally
 from rrstats.mechanisms import KRR, Samples, surveys
 
 M = KRR(["never", "once", "often"], 0.75)
@@ -86,7 +86,7 @@ def test_multiples_are_so_many_rows(mechanism, design, weighted):
         by, own = named.pop("by"), weights if weighted else None
         sample = rr.SampleDesign(weights=own, **named)
         placed = rows_of(reports, opened.rows, by=by, design=sample, times=times)
-        found.append(counted_parts(opened, placed))
+        found.append(count_units(opened, placed).by_label())
     assert found[0] == found[1]
     assert list(found[0]) == list(found[1])
 
@@ -111,7 +111,7 @@ def test_unknown_reports_are_counted_as_rows():
     reports, times = pd.Series(["secret", "once", None]), np.array([5, 7, 11])
     opened = report_column(reports, M, times=times)
     with pytest.raises(ArgumentValueError, match="5 of 23 reports") as caught:
-        counted_parts(opened, rows_of(reports, 3))
+        count_units(opened, rows_of(reports, 3))
     assert "secret" not in str(caught.value)
     frame = pd.DataFrame({"answer": reports})
     with pytest.raises(ArgumentValueError, match="5 of 23 reports"):

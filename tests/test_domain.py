@@ -84,7 +84,7 @@ def test_confused_categories_are_not_quoted():
         (pd.CategoricalDtype(["b", "a"]), ("b", "a")),
         (pd.Index([2, 1]), (2, 1)),
         (range(2, 4), (2, 3)),
-        ((c for c in "xy"), ("x", "y")),
+        pytest.param((c for c in "xy"), ("x", "y"), id="generator"),
         ({"b": 1, "a": 2}.keys(), ("b", "a")),
     ],
     ids=repr,

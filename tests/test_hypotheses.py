@@ -628,7 +628,9 @@ def test_tallies_with_a_design_are_tested_as_their_estimates():
     assert goodness_of_fit(pair[0], shares) == goodness_of_fit(one, shares)
     codes = np.random.default_rng(3).integers(4, size=(12, 5))
     counts = [np.bincount(each, minlength=4) for each in codes]
-    paired = Tally(PAIR, {(None, place): Cell(5, each) for place, each in enumerate(counts)})
+    paired = Tally.from_cells(
+        PAIR, {(None, place): Cell(5, each) for place, each in enumerate(counts)}
+    )
     assert independence(rr.estimate(paired)) == independence(paired)
 
 
@@ -936,7 +938,7 @@ def in_clusters(sizes, rng, spread=1.0):
         (None, place): Cell(25, np.array([25 - yes, yes]))
         for place, yes in enumerate(rng.binomial(25, rates))
     }
-    return rr.estimate(Tally(CLEAR, cells))
+    return rr.estimate(Tally.from_cells(CLEAR, cells))
 
 
 def test_few_clusters_have_satterthwaites_degrees_of_freedom():

@@ -70,7 +70,7 @@ def _check_tally(found):
                 assert cell.reported[code] == len(held)
                 assert cell.sums[0][code] == sum(held)
                 assert cell.sums[1][code] == sum(w * w for w in held)
-            assert cell.powers[0] == sum(row[4] for row in mine)
+            assert cell.totals[0] == sum(row[4] for row in mine)
 
 
 def test_reports_of_several_categories_are_weighted_by_what_they_support():
@@ -122,8 +122,18 @@ def test_rows_belong_together_by_index_and_length():
         rr.tally(reports, M, design=rr.SampleDesign(strata=["a", None]))
 
 
-def test_too_many_groups_and_clusters_are_refused_before_memory_runs_out():
-    """A million cells for each of a thousand groups are not counted at once."""
+def test_groups_and_clusters_cost_what_occurs_of_them():
+    """Of 36 million pairs of groups and clusters the 6,000 that occur are counted."""
     n = 6000
+    each = rr.SampleDesign(clusters=list(range(n)))
+    parts = rr.tally(["no"] * n, M, by=list(range(n)), design=each)
+    assert n == len(parts)
+    assert [1] == parts[17].counts.rows.tolist()
+    assert n == parts[17].counts.drawn.sum()
+
+
+def test_counts_beyond_memory_are_refused():
+    """A cluster for each report, of which 10,000 are possible, would be counts without end."""
+    n, mechanism = 3400, rr.KRR(range(10_000), epsilon=9)
     with pytest.raises(ArgumentValueError, match="too many to count together"):
-        rr.tally(["no"] * n, M, by=list(range(n)), design=rr.SampleDesign(clusters=list(range(n))))
+        rr.tally([0] * n, mechanism, design=rr.SampleDesign(clusters=list(range(n))))

@@ -45,7 +45,9 @@ def lie_detector(first=Fraction(1, 6), second=Fraction(5, 6)):
 
 def counted(mechanism, *cells):
     reported = np.array(cells)
-    return rr.estimate(Tally(mechanism, {(None, None): Cell(int(reported.sum()), reported)}))
+    return rr.estimate(
+        Tally.from_cells(mechanism, {(None, None): Cell(int(reported.sum()), reported)})
+    )
 
 
 MIXED = {"dice": warner(0.75), "cards": warner(0.9)}
@@ -177,7 +179,7 @@ def test_samples_that_are_empty():
     assert mixed.variance == pytest.approx(alone.variance)
     with pytest.raises(NotIdentifiableError, match=r"no reports in the samples \['two'\]"):
         counted(lie_detector(), 40, 60, 0, 0)
-    tally = Tally(lie_detector(), {(None, None): Cell(100, np.array([40, 60, 0, 0]))})
+    tally = Tally.from_cells(lie_detector(), {(None, None): Cell(100, np.array([40, 60, 0, 0]))})
     detector = rr.Estimate(tally)
     assert np.isnan(detector.proportions).all()
     assert np.isnan(detector.std_error).all()

@@ -206,7 +206,7 @@ def test_only_tallies_add(other):
 
 
 def cells(*parts):
-    return rr.Tally(M, dict(parts))
+    return rr.Tally.from_cells(M, dict(parts))
 
 
 NORTH, SOUTH = ("north", 1), ("south", None)
@@ -233,15 +233,17 @@ def test_weights():
     """Sums of weights and of their squares add; cells without weights weigh 1 a report."""
     sums, powers = np.array([[0.5, 2.0, 0], [0.25, 4.0, 0]]), np.array([2.5, 4.25, 2.5, 4.25])
     weighted, plain = Cell(2, np.array([1, 1, 0]), sums, powers), Cell(3, np.array([1, 0, 2]))
-    for total in (weighted + plain, plain + weighted):
+    parts = cells((NORTH, weighted)), cells((NORTH, plain))
+    for both in (parts[0] + parts[1], parts[1] + parts[0]):
+        total = both.cells[NORTH]
         assert total.rows == 5
         assert total.reported.tolist() == [2, 1, 2]
         assert total.weights.tolist() == [[1.5, 2.0, 2.0], [1.25, 4.0, 2.0]]
         assert total.powers.tolist() == [5.5, 7.25, 5.5, 7.25]
     assert plain == Cell(3, plain.reported, np.array([plain.reported] * 2), np.full(4, 3.0))
-    assert (plain + plain).weights is None
+    assert (parts[1] + parts[1]).cells[NORTH].weights is None
     assert weighted != Cell(2, np.array([1, 1, 0]))
-    assert cells((NORTH, weighted)) + cells((NORTH, plain)) == cells((NORTH, weighted + plain))
+    assert parts[0] + parts[1] == parts[1] + parts[0] != parts[0] + parts[0]
 
 
 # -- equality and copies ------------------------------------------------------------------------

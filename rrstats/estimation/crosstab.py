@@ -58,7 +58,6 @@ from rrstats.estimation.result import (
     wide_frame,
 )
 from rrstats.estimation.sample_design import (
-    EVERYONE,
     SIMPLE,
     Rows,
     SampleDesign,
@@ -66,7 +65,7 @@ from rrstats.estimation.sample_design import (
     refuse_missing,
     rows_of,
 )
-from rrstats.estimation.tally import Cell, Tally, counted_parts
+from rrstats.estimation.tally import Tally, UnitCounts, count_units
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.contrasts import (
     Interval,
@@ -400,8 +399,7 @@ def joint_tally(
     reader = partial(Encoded.of, k=size)
     held = None, mechanism.categories, len(codes), codes, reader, mechanism
     plan = next((column.plan for column in columns if column.plan is not None), None)
-    found: Tally = counted_parts(ReportColumn(*held, times=times, plan=plan), rows)
-    return found
+    return cast(Tally, count_units(ReportColumn(*held, times=times, plan=plan), rows))
 
 
 def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> Tally:
@@ -410,16 +408,14 @@ def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> T
     kept = [axis.m for j, axis in enumerate(axes) if j in places]
     order = 1 + np.argsort(np.argsort(places))
     table = kron_all(parts).reshape(-1, *kept).transpose(0, *order).reshape(-1, prod(kept))
-    cells = {
-        key: replace(
-            cell,
-            reported=cell.reported @ table.astype(np.int64),
-            weights=None if cell.weights is None else cell.weights @ table,
-        )
-        for key, cell in tally.cells.items()
-    }
+    counts = tally.counts
+    marginal = replace(
+        counts,
+        reported=counts.reported @ table.astype(np.int64),
+        weights=None if counts.weights is None else counts.weights @ table,
+    )
     joint = joint_mechanism([axes[place] for place in places])
-    return replace(tally, mechanism=joint, cells=cells)
+    return replace(tally, mechanism=joint, counts=marginal)
 
 
 # -- tables ----------------------------------------------------------------------------------
@@ -943,8 +939,8 @@ class Crosstab(CellProportions):
         if alone.combined is not None:
             tally = replace(alone.combined.tally, mechanism=axis.mechanism)
             return replace(alone.combined, tally=tally)
-        cell = Cell(self.n, alone.counted[: axis.m])
-        return Estimate(Tally(axis.mechanism, {EVERYONE: cell}, self.n_missing), self.target)
+        counts = UnitCounts.of_sample(self.n, alone.counted[: axis.m])
+        return Estimate(Tally(axis.mechanism, counts, self.n_missing), self.target)
 
     def mle(self) -> ConstrainedProportions:
         """The maximum likelihood proportions inside the simplex.

@@ -51,7 +51,7 @@ from rrstats.estimation.result import (
 )
 from rrstats.estimation.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.survey_variance import SurveyMoments
-from rrstats.estimation.tally import WEIGHTINGS, RowSums, Tally, count_reports
+from rrstats.estimation.tally import WEIGHTINGS, GroupTallies, RowSums, Tally, count_reports
 from rrstats.inference import binomial, contrasts
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import METHOD, METHODS
@@ -995,7 +995,7 @@ class Estimate(Result):
         if self._survey is not None:
             cells = self._survey.cells
             found += [("strata", f"{len(cells.labels):,}")] * (len(cells.labels) > 1)
-            found += [("clusters", f"{int(cells.units.sum()):,}")] * (not cells.alone.all())
+            found += [("clusters", f"{cells.clusters:,}")] * (not cells.units.alone.all())
             found.append(("sum of weights", f"{self.weight:,.1f}"))
         return found
 
@@ -1368,6 +1368,7 @@ def estimate(
     found = dict[Any, Any]()
     tallies, names, single, rows = count_reports(reports, made, columns, design=design, **beside)
     for name, counted in tallies.items():
+        counted = counted.by_label() if isinstance(counted, GroupTallies) else counted
         parts, alone = ({None: counted}, True) if names is None else (counted, False)
         each = {
             by: _checked(_estimate_of(one, *settings, weighting=weighting), alone=alone)

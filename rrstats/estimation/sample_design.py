@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,6 +135,58 @@ def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
     return found
 
 
+@dataclass(frozen=True, eq=False)
+class SampleUnits:
+    """Labels of the u units of a sample: each stratum and cluster that occurs, by stratum.
+
+    strata : (u,) the number of each unit's stratum, ascending.
+    clusters : (u,) the number of its cluster; -1 where every row is a cluster by itself.
+    stratum_labels, cluster_labels : the label of each number.
+    """
+
+    strata: Codes
+    clusters: Codes
+    stratum_labels: Sequence[Hashable]
+    cluster_labels: Sequence[Hashable] = ()
+
+    @classmethod
+    def from_keys(cls, keys: Sequence[tuple[Hashable, Hashable]]) -> SampleUnits:
+        """The units of some (stratum, cluster), whose order is kept within a stratum."""
+        strata = {stratum: None for stratum, _ in keys}
+        clusters = {cluster: None for _, cluster in keys if cluster is not None}
+        stratum_number = {label: number for number, label in enumerate(strata)}
+        cluster_number = {label: number for number, label in enumerate(clusters)}
+        cluster_number[None] = -1
+        codes = [(stratum_number[stratum], cluster_number[cluster]) for stratum, cluster in keys]
+        codes.sort(key=lambda pair: pair[0])
+        numbers = np.array(codes, dtype=np.intp).reshape(-1, 2)
+        return cls(numbers[:, 0], numbers[:, 1], list(strata), list(clusters))
+
+    def __len__(self) -> int:
+        return len(self.strata)
+
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """(u,) where every row is a cluster by itself."""
+        return self.clusters < 0
+
+    @cached_property
+    def keys(self) -> list[tuple[Hashable, Hashable]]:
+        """(stratum, cluster) of each unit; None for a cluster that is a row."""
+        cluster_labels = [*self.cluster_labels, None]
+        pairs = zip(self.strata.tolist(), self.clusters.tolist(), strict=True)
+        return [(self.stratum_labels[place], cluster_labels[other]) for place, other in pairs]
+
+    def places_of(self, keys: Sequence[tuple[Hashable, Hashable]]) -> Codes:
+        """(len(keys),) the place of each key; raises KeyError for another."""
+        place_of_key = {key: place for place, key in enumerate(self.keys)}
+        return np.array([place_of_key[key] for key in keys], dtype=np.intp)
+
+
+ONE_UNIT = SampleUnits(np.zeros(1, dtype=np.intp), np.full(1, -1), [None])
+"""The only unit of a survey without strata and clusters: `EVERYONE`."""
+
+
 class Numbered(NamedTuple):
     """Codes and labels of rows.
 
@@ -146,21 +199,20 @@ class Numbered(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Groups, cells and weights of the rows of a survey.
+    """Groups, units and weights of the rows of a survey.
 
-    groups : the group of each row, or None.  cells : its (stratum, cluster), or None if there is
-    one stratum and every row is a cluster.
+    groups : the group of each row, or None.
+    units : the strata and clusters; `ONE_UNIT` if there is one stratum and every row is a cluster.
+    unit_codes : (rows,) the unit of each row; None where there is one.
     weights : (rows,); None without weights.
+    sampled : whether there are weights, strata, clusters or a population of known size.
     """
 
     groups: Numbered | None = None
-    cells: Numbered | None = None
+    units: SampleUnits = ONE_UNIT
+    unit_codes: Codes | None = None
     weights: Floats | None = None
-
-    @property
-    def sampled(self) -> bool:
-        """True with weights, strata or clusters."""
-        return self.cells is not None or self.weights is not None
+    sampled: bool = False
 
 
 def rows_of(
@@ -183,19 +235,19 @@ def rows_of(
     # A Series has an index, which other columns must match.
     given = [reports, *labels, *design.columns.values()]
     reports = next((one for one in given if isinstance(one, pd.Series)), reports)
-    groups = cells = weights = None
+    groups = unit_codes = weights = None
+    units = ONE_UNIT
     if labels:
         read = [_aligned(reports, rows, column, "by") for column in labels]
         groups = numbered(read, observed=observed)
     if design.strata is not None or design.clusters is not None:
-        cells = _cells(reports, rows, design, times)
+        units, unit_codes = _units(reports, rows, design, times)
     for name in LIMITS:
         if name in design.columns:
             weights = check_weights(design.columns[name], rows, reports, times, name=name)
-    if design.population is not None and cells is None and weights is None:
-        # One stratum, so that rows outside a group count as sampled.
-        cells = Numbered(np.zeros(rows, dtype=np.intp), [(0, None)])
-    return Rows(groups, cells, weights)
+    # With a population, rows outside a group count as sampled.
+    sampled = unit_codes is not None or weights is not None or design.population is not None
+    return Rows(groups, units, unit_codes, weights, sampled)
 
 
 def columns_of(by: Any) -> list[Any]:
@@ -231,43 +283,91 @@ def numbered(columns: Sequence[ReportColumn], *, observed: bool = True) -> Numbe
     observed : whether only labels that occur get a code; False keeps all declared labels, except
         for millions of combinations.
     """
-    codes: Codes = np.zeros(1, dtype=np.intp)
-    labels: list[tuple[Any, ...]] = [()]
-    for column in columns:
-        mine, k = column.codes(), column.k
-        size, absent = len(labels) * k, (codes < 0) | (mine == k)
-        codes = codes * k + mine if len(labels) > 1 else mine
+    codes, combinations = _combined(columns, observed=observed)
+    levels = [column.categories for column in columns]
+    if len(levels) == 1:
+        return Numbered(codes, [levels[0][level] for level in combinations[0].tolist()])
+    tuples = zip(*(numbers.tolist() for numbers in combinations), strict=True)
+    labels = [tuple(level[at] for level, at in zip(levels, row, strict=True)) for row in tuples]
+    return Numbered(codes, labels)
+
+
+def _combined(columns: Sequence[ReportColumn], *, observed: bool) -> tuple[Codes, list[Codes]]:
+    """(rows,) the combination of each row, -1 if a label is missing; the levels of each.
+
+    The second has for each column the number of its level in each combination.
+    """
+    first, *others = columns
+    codes = first.codes().copy()
+    codes[codes == first.k] = -1
+    codes, used = _compressed(codes, first.k, observed=observed)
+    combinations = [used]
+    for column in others:
+        levels = column.codes()
+        absent = (codes < 0) | (levels == column.k)
+        codes = codes * column.k + levels
         codes[absent] = -1
-        if size > _COMBINED:
-            used, at = np.unique(codes[~absent], return_inverse=True)
-            codes[~absent] = at
-        elif observed:
-            used = np.flatnonzero(np.bincount(codes + 1, minlength=size + 1)[1:])
-            table = np.full(size + 1, -1)
-            table[used] = np.arange(len(used))
-            codes = codes if len(used) == size else table[codes]
-        else:
-            used = np.arange(size)
-        labels = [(*labels[one // k], column.categories[one % k]) for one in used.tolist()]
-    return Numbered(codes, labels if len(columns) > 1 else [label[0] for label in labels])
+        size = len(combinations[0]) * column.k
+        codes, used = _compressed(codes, size, observed=observed)
+        combinations = [numbers[used // column.k] for numbers in combinations]
+        combinations.append(used % column.k)
+    return codes, combinations
 
 
-def _cells(reports: Any, rows: int, design: SampleDesign, times: Counts | None) -> Numbered:
-    """The (stratum, cluster) of each row."""
-    given = {
-        name: design.columns[name] for name in ("strata", "clusters") if name in design.columns
+def _compressed(codes: Codes, size: int, *, observed: bool) -> tuple[Codes, Codes]:
+    """Codes below ``size`` numbered anew without gaps, and the old code of each; -1 stays."""
+    if size > _COMBINED:
+        used, places = np.unique(codes[codes >= 0], return_inverse=True)
+        codes[codes >= 0] = places
+        return codes, used
+    if not observed:
+        return codes, np.arange(size)
+    used = np.flatnonzero(np.bincount(codes + 1, minlength=size + 1)[1:])
+    if len(used) == size:
+        return codes, used
+    table = np.full(size + 1, -1)
+    table[used] = np.arange(len(used))
+    return table[codes], used
+
+
+def numbered_pairs(
+    groups: Codes, group_count: int, units: Codes, unit_count: int
+) -> tuple[Codes, Codes]:
+    """The (group, unit) of each row, numbered in ascending order; the old code of each number.
+
+    A pair's old code is ``group * unit_count + unit``; -1 stays for rows in no group.
+    """
+    codes = groups * unit_count + units
+    codes[groups < 0] = -1
+    return _compressed(codes, group_count * unit_count, observed=True)
+
+
+def _units(
+    reports: Any, rows: int, design: SampleDesign, times: Counts | None
+) -> tuple[SampleUnits, Codes]:
+    """The strata and clusters of the sample, and the unit of each row."""
+    columns = {
+        name: _aligned(reports, rows, design.columns[name], name)
+        for name in ("strata", "clusters")
+        if name in design.columns
     }
-    columns = {name: _aligned(reports, rows, one, name) for name, one in given.items()}
     often = np.ones(rows, dtype=np.int64) if times is None else times
     for name, column in columns.items():
-        if lost := int(often[column.missing()].sum()):
+        if absent := int(often[column.missing()].sum()):
             raise ArgumentValueError(
-                f"{name} must be known for every row, found {lost} of {often.sum()} missing"
+                f"{name} must be known for every row, found {absent} of {often.sum()} missing"
             )
-    codes, labels = numbered(list(columns.values()))
-    if len(columns) == 1:
-        labels = [(label, None) if "strata" in columns else (None, label) for label in labels]
-    return Numbered(codes, labels)
+    codes, combinations = _combined(list(columns.values()), observed=True)
+    numbers = dict(zip(columns, combinations, strict=True))
+    strata = np.zeros(len(combinations[0]), dtype=np.intp)
+    stratum_labels: list[Hashable] = [None]
+    if "strata" in columns:
+        occurring, strata = np.unique(numbers["strata"], return_inverse=True)
+        stratum_labels = [columns["strata"].categories[level] for level in occurring.tolist()]
+    if "clusters" not in columns:
+        return SampleUnits(strata, np.full(len(strata), -1), stratum_labels), codes
+    clusters = columns["clusters"].categories
+    return SampleUnits(strata, numbers["clusters"], stratum_labels, clusters), codes
 
 
 def check_weights(

@@ -18,7 +18,7 @@ groups, as the covariance matrix of `svyby` in R's survey package.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -42,13 +42,13 @@ _ALIKE = 1e-9
 
 
 class SampleCells:
-    """The c cells of a tally as arrays; a sample without weights has those of its population.
+    """The u units of a tally with rows, as floats; without weights they have those of a population.
 
-    keys : (stratum, cluster) of each.  labels : of the strata.
-    strata : (c,) the number of each cell's stratum.
-    alone : (c,) whether every row is a cluster by itself.
-    rows, others, inverse, inverse2 : (c,) as in a tally's `Cell`.
-    reported, first, second : (c, m) counts, sums of w and of w^2 by report cell.
+    units : all units of the sample.  drawn : (all units,) sampled rows in each.
+    places : (u,) which of all units.  strata : (u,) the number of each one's stratum, ascending.
+    alone : (u,) whether every row is a cluster by itself.
+    rows, inverse, inverse2 : (u,) the number of rows, and sums of 1/w and 1/w^2.
+    reported, first, second : (u, m) counts, sums of w and of w^2 by report cell.
     table : (m, k) the score of each report cell, and of which category it is one: ``speaks``.
     split : whether reports name several categories.  Then each category has two report cells of
         its own, named and not named; what is known of two categories together is not there.
@@ -57,20 +57,15 @@ class SampleCells:
     """
 
     def __init__(self, tally: Tally, design: SampleDesign) -> None:
-        channel, m = tally.mechanism.channel, len(tally.mechanism.channel.samples)
-        kept = {key: cell for key, cell in tally.cells.items() if cell.rows or cell.others}
-        self.keys, cells = list(kept), list(kept.values())
-        self.labels = list(dict.fromkeys(stratum for stratum, _ in self.keys))
-        number = {label: place for place, label in enumerate(self.labels)}
-        self.strata = np.array([number[stratum] for stratum, _ in self.keys], dtype=np.intp)
-        self.alone = np.array([cluster is None for _, cluster in self.keys], dtype=bool)
-        pairs = np.array([(cell.rows, cell.others) for cell in cells], dtype=np.float64)
-        self.rows, self.others = pairs.reshape(-1, 2).T
-        self.reported = np.array([cell.reported for cell in cells], np.float64).reshape(-1, m)
-        sums = np.array([cell.sums for cell in cells]).reshape(-1, 2, m)
-        totals = np.array([cell.totals for cell in cells]).reshape(-1, 4).T
-        self.first, self.second = sums.swapaxes(0, 1)
-        first, second, self.inverse, self.inverse2 = totals
+        channel, counts = tally.mechanism.channel, tally.counts
+        m = len(channel.samples)
+        self.units = counts.units
+        self.drawn = counts.drawn.astype(np.float64)
+        self.rows = counts.rows.astype(np.float64)
+        self.set_places(counts.places)
+        self.reported = counts.reported.astype(np.float64)
+        self.first, self.second = counts.sums
+        weight, weight2, self.inverse, self.inverse2 = counts.totals
         self.design, self.by_chance = design, design.probabilities is not None
         self.split = not channel.is_multinomial
         self.cells_each = channel.k if self.split else 1  # in which every report is
@@ -79,29 +74,48 @@ class SampleCells:
             self.speaks = np.vstack([np.eye(channel.k)] * 2)
             each = [np.diag(channel.solve(np.full(m, rate))) for rate in (1.0, 0.0)]
             self.table = np.vstack(each)
-            for name, whole in (("reported", self.rows), ("first", first), ("second", second)):
-                part = getattr(self, name)
-                setattr(self, name, np.hstack([part, whole[:, None] - part]))
+            self.reported = np.hstack([self.reported, self.rows[:, None] - self.reported])
+            self.first = np.hstack([self.first, weight[:, None] - self.first])
+            self.second = np.hstack([self.second, weight2[:, None] - self.second])
         else:
             self.table = channel.scores(np.arange(m))
             self.speaks = np.ones_like(self.table)
         if design.population is not None:
             self.sampled = _sampled_shares(self, design.population)
-            if all(cell.weights is None for cell in cells):
+            if counts.weights is None:
                 scale = 1 / self.sampled[self.strata, None]
                 self.first, self.second = self.first * scale, self.second * scale**2
 
+    def set_places(self, places: NDArray[np.intp]) -> None:
+        """Say which of all units these are, in ascending order."""
+        self.places = places
+        self.strata = self.units.strata[places]
+        self.alone = self.units.alone[places]
+        self._occurring, self._starts = np.unique(self.strata, return_index=True)
+
     @property
-    def units(self) -> Floats:
-        """(c,) clusters in the sample, also those that have no report here."""
-        present = self.rows + self.others
-        return np.where(self.alone, present, np.minimum(present, 1.0))
+    def labels(self) -> Sequence[Hashable]:
+        """The labels of the strata."""
+        return self.units.stratum_labels
+
+    @property
+    def clusters(self) -> int:
+        """The number of clusters in the sample, also those that have no report here."""
+        return int(self.clusters_of_strata.sum())
+
+    @property
+    def clusters_of_strata(self) -> Floats:
+        """(strata,) the number of clusters of each, also those that have no report here."""
+        clusters = np.where(self.units.alone, self.drawn, np.minimum(self.drawn, 1.0))
+        counts = np.bincount(self.units.strata, clusters, len(self.labels))
+        return counts.astype(np.float64)
 
     def by_stratum(self, values: Floats) -> Floats:
-        """(strata, ...) sums of what each cell has."""
-        found = np.zeros((len(self.labels), *values.shape[1:]))
-        np.add.at(found, self.strata, values)
-        return found
+        """(strata, ...) sums of what each unit has."""
+        sums = np.zeros((len(self.labels), *values.shape[1:]))
+        if len(values):
+            sums[self._occurring] = np.add.reduceat(values, self._starts)
+        return sums
 
 
 @dataclass(frozen=True)
@@ -139,12 +153,12 @@ def variance_form(cells: SampleCells) -> VarianceForm:
     lonely, left, drawn = cells.design.lonely_psu, 1 - cells.sampled, _sampling_squares(cells)
     if cells.by_chance:
         keep, keep2 = chances_missed(cells)
-        each, alone_sums = keep, cells.first - cells.reported
+        each, count, squares = keep, cells.by_stratum(keep), cells.by_stratum(keep2)
+        alone_sums = cells.first - cells.reported
+        sums = np.where(cells.alone[:, None], alone_sums, each[:, None] * cells.first)
     else:
-        keep = keep2 = cells.units
-        each, alone_sums = np.ones(len(keep)), cells.first
-    sums = np.where(cells.alone[:, None], alone_sums, each[:, None] * cells.first)
-    count, squares = cells.by_stratum(keep), cells.by_stratum(keep2)
+        each, sums = np.ones(len(cells.rows)), cells.first
+        count = squares = cells.clusters_of_strata
     centre = cells.by_stratum(sums)
 
     open_ = (count > 0) & (left > 0)
@@ -228,7 +242,7 @@ def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
     keep2 = np.where(cells.alone, squares, keep * (1 - chance))
     # Rounding must not leave something to sample of a census.
     certain = keep <= _ALIKE * rows
-    unseen = cells.by_stratum(cells.units) / np.maximum(cells.by_stratum(seen), 1.0)
+    unseen = cells.clusters_of_strata / np.maximum(cells.by_stratum(seen), 1.0)
     keep, keep2 = (np.where(certain, 0.0, kept) * unseen[cells.strata] for kept in (keep, keep2))
     return keep, keep2
 
@@ -258,7 +272,7 @@ def _sampled_shares(cells: SampleCells, population: Any) -> Floats:
     sizes = np.array(
         [check_number(given.get(one), name, 0, np.inf, ends="()") for one in cells.labels]
     )
-    units = cells.by_stratum(cells.units)
+    units = cells.clusters_of_strata
     small = int((sizes < units).sum())
     if small:
         raise ArgumentValueError(
@@ -409,23 +423,51 @@ class SurveyMoments:
     def _joined(self, one: SampleCells, group: SurveyMoments) -> SampleCells | None:
         """The rows of both, with report cells of their own; None where no sample has them."""
         other = group.cells
-        drawn = [(each.design.lonely_psu, each.by_chance) for each in (one, other)]
-        places = {key: place for place, key in enumerate(other.keys)}
-        if drawn[0] != drawn[1] or places.keys() != {*one.keys}:
+        if (one.design.lonely_psu, one.by_chance) != (other.design.lonely_psu, other.by_chance):
             return None
-        order = np.array([places[key] for key in one.keys], dtype=np.intp)
-        present = one.rows + one.others
-        rows = one.rows + other.rows[order]
-        alike = np.array_equal(present, (other.rows + other.others)[order])
-        shares = one.sampled[one.strata], other.sampled[other.strata[order]]
-        alike = alike and np.allclose(*shares, rtol=_ALIKE, atol=0)
-        if not alike or (rows > present).any():
+        order = _same_units(one, other)
+        if order is None:
             return None
+        strata = other.units.strata[order]  # of the other, in the order of one's units
+        shares = one.sampled[one.units.strata], other.sampled[strata]
+        if not np.allclose(*shares, rtol=_ALIKE, atol=0):
+            return None
+        back = np.argsort(order)  # where one has the units of the other
+        theirs = back[other.places]
+        places = np.union1d(one.places, theirs)
+        here, there = np.searchsorted(places, one.places), np.searchsorted(places, theirs)
         both = copy(one)
-        both.rows, both.others = rows, present - rows
-        both.inverse = one.inverse + other.inverse[order]
-        both.inverse2 = one.inverse2 + other.inverse2[order]
-        both.reported = np.hstack([one.reported, other.reported[order]])
-        both.first = np.hstack([one.first, other.first[order]])
-        both.second = np.hstack([one.second, other.second[order]])
+        both.set_places(places)
+        both.rows = _scattered(one.rows, here, len(places)) + _scattered(
+            other.rows, there, len(places)
+        )
+        if (both.rows > both.drawn[places]).any():
+            return None
+        for name in ("inverse", "inverse2"):
+            mine, more = getattr(one, name), getattr(other, name)
+            size = len(places)
+            setattr(both, name, _scattered(mine, here, size) + _scattered(more, there, size))
+        for name in ("reported", "first", "second"):
+            mine, more = getattr(one, name), getattr(other, name)
+            size = len(places)
+            cells = [_scattered(mine, here, size), _scattered(more, there, size)]
+            setattr(both, name, np.hstack(cells))
         return both
+
+
+def _same_units(one: SampleCells, other: SampleCells) -> NDArray[np.intp] | None:
+    """The places of the other's units in the order of one's; None where they are not the same."""
+    if one.units is other.units:
+        order = np.arange(len(one.units))
+    elif {*one.units.keys} == {*other.units.keys}:
+        order = other.units.places_of(one.units.keys)
+    else:
+        return None
+    return order if np.array_equal(one.drawn, other.drawn[order]) else None
+
+
+def _scattered(values: Floats, places: NDArray[np.intp], size: int) -> Floats:
+    """(size, ...) values at their places, 0 elsewhere."""
+    spread = np.zeros((size, *values.shape[1:]))
+    spread[places] = values
+    return spread

@@ -3,13 +3,15 @@
 A tally keeps, for every stratum and cluster and each of the m report cells, the number of reports,
 the sum of their weights and the sum of the squared weights.  Tallies of parts add up to the tally
 of the whole, exactly for integers.  Missing reports are counted separately and are not in n.
+A stratum and cluster is a *unit* of the sample.  Counts are arrays over the units in which a group
+has rows; a unit in which it has none adds 0, and only the number of its rows in the sample counts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -31,21 +33,176 @@ from rrstats.estimation.report_columns import (
 )
 from rrstats.estimation.sample_design import (
     EVERYONE,
+    ONE_UNIT,
     Rows,
     SampleDesign,
+    SampleUnits,
     design_of,
     group_names,
+    numbered_pairs,
     powers_of,
     rows_of,
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
 from rrstats.mechanisms.krr import KRRByRow, as_mechanism
+from rrstats.randomness.sources import BLOCK_ROWS
 
 Codes = NDArray[np.intp]
 
-_MOST_SUMS = 1 << 25
-"""Groups times strata and clusters times report cells: about a GiB with weights."""
+_MOST_COUNTS = 1 << 25
+"""Groups, strata and clusters that occur together times report cells: a GiB with weights."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnitCounts:
+    """Counts of reports in the units of a sample, for the u units that have rows of a group.
+
+    units : the labels of all units of the sample.
+    drawn : (all units,) sampled rows, also those outside the group or without a report.
+    places : (u,) which of all units, ascending.
+    rows : (u,) number of reports.
+    reported : (u, m) the count of each report cell; their sum is ``rows`` if each report falls into
+        one cell.
+    weights : (2, u, m) sums of weights and of their squares by report cell.
+    powers : (4, u) sums over the rows of w, w^2, 1/w and 1/w^2.
+    Both are None if every weight is 1.
+    """
+
+    units: SampleUnits
+    drawn: Counts
+    places: Codes
+    rows: Counts
+    reported: Counts
+    weights: Floats | None = None
+    powers: Floats | None = None
+
+    @classmethod
+    def of_sample(cls, rows: int, reported: Counts) -> UnitCounts:
+        """Counts of a sample without a design."""
+        size = np.array([rows], dtype=np.int64)
+        return cls(ONE_UNIT, size, np.zeros(1, dtype=np.intp), size, reported[None])
+
+    @property
+    def others(self) -> Counts:
+        """(u,) sampled rows that are outside the group or have no report; they add 0 to sums."""
+        return np.asarray(self.drawn[self.places] - self.rows)
+
+    @property
+    def sums(self) -> Floats:
+        """(2, u, m) `weights`; counts if all weights are 1."""
+        if self.weights is not None:
+            return self.weights
+        counts = self.reported.astype(np.float64)
+        return np.stack([counts, counts])
+
+    @property
+    def totals(self) -> Floats:
+        """(4, u) `powers`; the number of rows if all weights are 1."""
+        if self.powers is not None:
+            return self.powers
+        return np.broadcast_to(self.rows.astype(np.float64), (4, len(self.rows)))
+
+    def __add__(self, other: UnitCounts) -> UnitCounts:
+        if self.units is other.units:
+            units = self.units
+            here = there = np.arange(len(units))
+        else:
+            units = SampleUnits.from_keys(
+                list(dict.fromkeys([*self.units.keys, *other.units.keys]))
+            )
+            here, there = units.places_of(self.units.keys), units.places_of(other.units.keys)
+        drawn = np.zeros(len(units), dtype=np.int64)
+        drawn[here] += self.drawn
+        drawn[there] += other.drawn
+        own_places, other_places = here[self.places], there[other.places]
+        places = np.union1d(own_places, other_places)
+        own, others = np.searchsorted(places, own_places), np.searchsorted(places, other_places)
+
+        def total(mine: NDArray[Any], more: NDArray[Any], axis: int) -> NDArray[Any]:
+            shape = [*mine.shape]
+            shape[axis] = len(places)
+            summed = np.zeros(shape, dtype=mine.dtype)
+            along = np.moveaxis(summed, axis, 0)
+            along[own] += np.moveaxis(mine, axis, 0)
+            along[others] += np.moveaxis(more, axis, 0)
+            return summed
+
+        rows = total(self.rows, other.rows, 0)
+        reported = total(self.reported, other.reported, 0)
+        if self.weights is None and other.weights is None:
+            return UnitCounts(units, drawn, places, rows, reported)
+        weights = total(self.sums, other.sums, 1)
+        powers = total(self.totals, other.totals, 1)
+        return UnitCounts(units, drawn, places, rows, reported, weights, powers)
+
+    def equals(self, other: UnitCounts) -> bool:
+        """True where both have the same counts; units without rows do not matter."""
+        own_keys = [self.units.keys[place] for place in np.flatnonzero(self.drawn).tolist()]
+        other_keys = [other.units.keys[place] for place in np.flatnonzero(other.drawn).tolist()]
+        if set(own_keys) != set(other_keys):
+            return False
+        keys = own_keys
+        own, others = self.spread(keys), other.spread(keys)
+        return all(np.array_equal(mine, more) for mine, more in zip(own, others, strict=True))
+
+    def spread(self, keys: Sequence[tuple[Hashable, Hashable]]) -> tuple[NDArray[Any], ...]:
+        """The drawn rows, rows, reported, sums and totals of some units, 0 where there are none."""
+        places = self.units.places_of(keys)
+        position = np.full(len(self.units) + 1, len(self.places))
+        position[self.places] = np.arange(len(self.places))
+        position = position[places]
+        padded = (
+            np.pad(self.rows, (0, 1)),
+            np.pad(self.reported, ((0, 1), (0, 0))),
+            np.pad(self.sums, ((0, 0), (0, 1), (0, 0))),
+            np.pad(self.totals, ((0, 0), (0, 1))),
+        )
+        rows, reported, sums, totals = padded
+        return (
+            self.drawn[places],
+            rows[position],
+            reported[position],
+            sums[:, position],
+            totals[:, position],
+        )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Cell:
+    """Counts in one stratum and cluster.
+
+    rows : number of reports.  reported : (m,) the count of each report cell; the sum is ``rows``
+    if each report falls into one cell.
+    weights : (2, m) sums of weights and of their squares by report cell.
+    powers : (4,) sums over the rows of w, w^2, 1/w and 1/w^2.
+    Both are None if every weight is 1.
+    others : sampled rows of the same stratum and cluster that are outside the group or have no
+    report: they are units of the sample that add 0 to the sums.
+    """
+
+    rows: int
+    reported: Counts
+    weights: Floats | None = None
+    powers: Floats | None = None
+    others: int = 0
+
+    @property
+    def sums(self) -> Floats:
+        """(2, m) `weights`; counts if all weights are 1."""
+        counts = self.reported.astype(np.float64)
+        return np.stack([counts, counts]) if self.weights is None else self.weights
+
+    @property
+    def totals(self) -> Floats:
+        """(4,) `powers`; the number of rows if all weights are 1."""
+        return np.full(4, float(self.rows)) if self.powers is None else self.powers
+
+    def __eq__(self, other: object) -> bool:
+        names = ("rows", "others", "reported", "sums", "totals")
+        return isinstance(other, Cell) and all(
+            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +215,8 @@ class Tally:
     ----------
     mechanism : Mechanism
         The mechanism of the reports.
-    cells : mapping
-        Counts by (stratum, cluster); without strata and clusters the only key is (None, None).
+    counts : UnitCounts
+        Arrays of counts by unit, that is, by stratum and cluster.
     n_missing : int
         Reports that are missing, not in n; of a plan, rows that were asked something else.
     plan : mapping, optional
@@ -75,30 +232,73 @@ class Tally:
     """
 
     mechanism: Mechanism
-    cells: Mapping[tuple[Hashable, Hashable], Cell]
+    counts: UnitCounts
     n_missing: int = 0
     plan: Mapping[str, Any] | None = None
 
     @property
     def reported(self) -> Counts:
         """(m,) the count of each report cell, over all strata and clusters."""
-        total = np.zeros(len(self.mechanism.channel.samples), dtype=np.int64)
-        for cell in self.cells.values():
-            total += cell.reported
-        return total
+        return np.asarray(self.counts.reported.sum(axis=0))
 
     @property
     def n(self) -> int:
         """The number of reports that are not missing."""
-        return sum(cell.rows for cell in self.cells.values())
+        return int(self.counts.rows.sum())
 
     @property
     def sampled(self) -> bool:
         """True where it holds weights, strata or clusters."""
-        return any(
-            key != EVERYONE or cell.weights is not None or cell.others
-            for key, cell in self.cells.items()
-        )
+        counts = self.counts
+        if counts.weights is not None or counts.units.keys != [EVERYONE]:
+            return True
+        return bool(counts.drawn.sum() > self.n)
+
+    @property
+    def cells(self) -> dict[tuple[Hashable, Hashable], Cell]:
+        """Counts by (stratum, cluster), made when asked for; without a design by (None, None)."""
+        counts = self.counts
+        weighted = counts.weights is not None and counts.powers is not None
+        others = counts.drawn.copy()
+        others[counts.places] -= counts.rows
+        nothing = np.zeros(counts.reported.shape[1], dtype=np.int64)
+        cells = {
+            key: Cell(0, nothing, others=more)
+            for key, more in zip(counts.units.keys, others.tolist(), strict=True)
+        }
+        for at, place in enumerate(counts.places.tolist()):
+            key = counts.units.keys[place]
+            cells[key] = Cell(
+                int(counts.rows[at]),
+                counts.reported[at],
+                counts.sums[:, at] if weighted else None,
+                counts.totals[:, at] if weighted else None,
+                cells[key].others,
+            )
+        return cells
+
+    @classmethod
+    def from_cells(
+        cls,
+        mechanism: Mechanism,
+        cells: Mapping[tuple[Hashable, Hashable], Cell],
+        n_missing: int = 0,
+        plan: Mapping[str, Any] | None = None,
+    ) -> Tally:
+        """Make a tally from counts by (stratum, cluster)."""
+        units = SampleUnits.from_keys(list(cells))
+        ordered = [cells[key] for key in units.keys]
+        m = len(mechanism.channel.samples)
+        rows = np.array([cell.rows for cell in ordered], dtype=np.int64)
+        others = np.array([cell.others for cell in ordered], dtype=np.int64)
+        reported = np.array([cell.reported for cell in ordered], dtype=np.int64).reshape(-1, m)
+        weights = powers = None
+        if any(cell.weights is not None for cell in ordered):
+            weights = np.stack([cell.sums for cell in ordered], axis=1)
+            powers = np.stack([cell.totals for cell in ordered], axis=1)
+        places = np.arange(len(units))
+        counts = UnitCounts(units, rows + others, places, rows, reported, weights, powers)
+        return cls(mechanism, counts, n_missing, plan)
 
     @classmethod
     def from_counts(
@@ -157,7 +357,7 @@ class Tally:
         reported = np.array([number for totals, _ in parts for number in totals], dtype=np.int64)
         absent = check_count(n_missing, "n_missing") + sum(missed for _, missed in parts)
         size = _size(described, reported, n, codec.is_label)
-        return cls(described, {EVERYONE: Cell(size, reported)}, absent)
+        return cls(described, UnitCounts.of_sample(size, reported), absent)
 
     def __add__(self, other: object) -> Tally:
         if not isinstance(other, Tally):
@@ -167,10 +367,8 @@ class Tally:
                 "tallies to be added must have the same mechanism and plan, found "
                 f"{self.mechanism!r} and {other.mechanism!r}"
             )
-        cells = dict(self.cells)
-        for key, cell in other.cells.items():
-            cells[key] = cells[key] + cell if key in cells else cell
-        return Tally(self.mechanism, cells, self.n_missing + other.n_missing, self.plan)
+        counts = self.counts + other.counts
+        return Tally(self.mechanism, counts, self.n_missing + other.n_missing, self.plan)
 
     def __radd__(self, other: object) -> Tally:
         # sum() starts from the number 0
@@ -180,13 +378,9 @@ class Tally:
         return (
             isinstance(other, Tally)
             and self.mechanism == other.mechanism
-            and self._filled() == other._filled()
             and self.n_missing == other.n_missing
+            and self.counts.equals(other.counts)
         )
-
-    def _filled(self) -> dict[tuple[Hashable, Hashable], Cell]:
-        """The cells that have rows; empty cells do not matter for equality."""
-        return {key: cell for key, cell in self.cells.items() if cell.rows or cell.others}
 
     def __repr__(self) -> str:
         return f"Tally(n={self.n}, n_missing={self.n_missing}, {self.mechanism!r})"
@@ -305,7 +499,11 @@ def tally(
     beside = {"by": by, "group": group, "observed": observed, "design": design_of(weights, design)}
     made = (mechanism, prob, epsilon)
     found, _, single, _ = count_reports(reports, made, columns, **beside)
-    return next(iter(found.values())) if single else found
+    tallies = {
+        name: counted.by_label() if isinstance(counted, GroupTallies) else counted
+        for name, counted in found.items()
+    }
+    return next(iter(tallies.values())) if single else tallies
 
 
 def count_reports(
@@ -375,7 +573,7 @@ def _tallied(
     placed = rows_of(reports, column.rows, times=times, **beside)
     if isinstance(column.mechanism, KRRByRow) and weighting is not None:
         return _row_sums(column, column.mechanism, placed, weighting), column.rows
-    return counted_parts(column, placed), column.rows if times is None else int(times.sum())
+    return count_units(column, placed), column.rows if times is None else int(times.sum())
 
 
 WEIGHTINGS = ("equal", "precision")
@@ -459,121 +657,153 @@ def _row_sums(column: ReportColumn, mechanism: KRRByRow, rows: Rows, weighting: 
     return found[None] if rows.groups is None else found
 
 
-def counted_parts(column: ReportColumn, rows: Rows) -> Any:
-    """A tally, or a dict of tallies of groups."""
-    labels = [None] if rows.groups is None else rows.groups.labels
-    keys = [EVERYONE] if rows.cells is None else rows.cells.labels
-    mechanism = cast(Mechanism, column.mechanism)
-    if len(labels) * len(keys) * column.m > _MOST_SUMS:
-        raise ArgumentValueError(
-            f"{len(labels):,} groups times {len(keys):,} strata and clusters are too many to count "
-            "together; give fewer groups, or count each group separately"
-        )
-    shape = len(labels) + 1, len(keys)  # index 0 is for rows in no group
-    there, missing, reported, weights, powers = _sums(column, rows, shape)
-    others = (there + missing).sum(axis=0) - there if rows.sampled else np.zeros_like(there)
-    tallies = {}
-    for at, label in enumerate(labels, 1):
-        own = {}
-        for place, key in enumerate(keys):
-            n, more = int(there[at, place]), int(others[at, place])
-            own[key] = Cell(n, reported[at, place], others=more)
-            if rows.weights is not None:
-                sums = weights[:, at, place], powers[:, at, place]
-                own[key] = Cell(n, reported[at, place], *sums, more)
-        tallies[label] = Tally(mechanism, own, int(missing[at].sum()), column.plan)
-    return tallies[None] if rows.groups is None else tallies
+@dataclass(frozen=True, eq=False)
+class GroupTallies:
+    """Counted reports of groups: arrays over the (group, unit) that occur, group by group.
 
-
-def _sums(column: ReportColumn, rows: Rows, shape: tuple[int, int]) -> tuple[NDArray[Any], ...]:
-    """Reports and missing reports by group and (stratum, cluster), and reports by report cell.
-
-    Also (2, ...) sums of weights and of their squares by report cell, and (4, ...) sums of powers
-    of the weights.
+    labels : of the groups.
+    bounds : (groups + 1,) the counts of group g are those from ``bounds[g]`` to ``bounds[g + 1]``.
+    counts : of all groups.
+    n_missing : (groups,) missing reports.
     """
-    m, mechanism = column.m, cast(Mechanism, column.mechanism)
-    there, missing = np.zeros((2, *shape), dtype=np.int64)
-    reported, unknown = np.zeros((*shape, m), dtype=np.int64), 0
-    weights, powers = np.zeros((2, *shape, m)), np.zeros((4, *shape))
-    plain = rows.groups is None and not rows.sampled and column.times is None
-    for part in blocks(column.rows):
+
+    mechanism: Mechanism
+    labels: Sequence[Any]
+    bounds: Codes
+    counts: UnitCounts
+    n_missing: Counts
+    plan: Mapping[str, Any] | None = None
+
+    def tally(self, group: int) -> Tally:
+        """The tally of one group, by its number; its arrays are views."""
+        counts = self.counts
+        part = slice(self.bounds[group], self.bounds[group + 1])
+        rows = counts.rows[part]
+        drawn = counts.drawn if self.sampled else rows
+        weights = None if counts.weights is None else counts.weights[:, part]
+        powers = None if counts.powers is None else counts.powers[:, part]
+        one = (counts.units, drawn, counts.places[part], rows, counts.reported[part])
+        missing = int(self.n_missing[group])
+        return Tally(self.mechanism, UnitCounts(*one, weights, powers), missing, self.plan)
+
+    @property
+    def sampled(self) -> bool:
+        """True where groups are parts of one sample with a design."""
+        return len(self.counts.drawn) > 0
+
+    def by_label(self) -> dict[Any, Tally]:
+        """The tally of each group."""
+        return {label: self.tally(group) for group, label in enumerate(self.labels)}
+
+
+def count_units(column: ReportColumn, rows: Rows) -> Tally | GroupTallies:
+    """A tally, or the tallies of groups."""
+    mechanism = cast(Mechanism, column.mechanism)
+    labels = [None] if rows.groups is None else rows.groups.labels
+    unit_codes = rows.unit_codes
+    if rows.groups is None:
+        pairs, used = unit_codes, np.arange(len(rows.units))
+    elif unit_codes is None:
+        pairs, used = rows.groups.codes, np.arange(len(labels))
+    else:
+        group_codes = rows.groups.codes
+        pairs, used = numbered_pairs(group_codes, len(labels), unit_codes, len(rows.units))
+    if len(used) * column.m > _MOST_COUNTS:
+        raise ArgumentValueError(
+            f"{len(used):,} groups, strata and clusters of rows times {column.m:,} reports are too "
+            "many to count together; give fewer groups, or count each group separately"
+        )
+    group_of_pair, places = np.divmod(used, len(rows.units))
+    sums = _sums(column, rows.weights, pairs, len(used))
+    drawn = np.empty(0, dtype=np.int64)
+    if rows.sampled:
+        drawn = _rows_of_units(column, unit_codes, len(rows.units))
+    bounds = np.searchsorted(group_of_pair, np.arange(len(labels) + 1))
+    missing = np.bincount(group_of_pair, sums.missing, len(labels)).astype(np.int64)
+    arrays = (places, sums.rows, sums.reported, sums.weights, sums.powers)
+    if rows.groups is None:
+        counts = UnitCounts(rows.units, drawn if rows.sampled else sums.rows, *arrays)
+        return Tally(mechanism, counts, int(missing[0]), column.plan)
+    counts = UnitCounts(rows.units, drawn, *arrays)
+    return GroupTallies(mechanism, labels, bounds, counts, missing, column.plan)
+
+
+def _rows_of_units(column: ReportColumn, unit_codes: Codes | None, count: int) -> Counts:
+    """(count,) the number of rows of the data in each unit."""
+    if unit_codes is None:
+        total = column.rows if column.times is None else int(column.times.sum())
+        return np.array([total], dtype=np.int64)
+    return np.bincount(unit_codes, column.times, minlength=count).astype(np.int64)
+
+
+class _Sums(NamedTuple):
+    """Reports and missing reports by pair, and the arrays of `UnitCounts`."""
+
+    missing: Counts
+    rows: Counts
+    reported: Counts
+    weights: Floats | None
+    powers: Floats | None
+
+
+def _sums(
+    column: ReportColumn, row_weights: Floats | None, pairs: Codes | None, size: int
+) -> _Sums:
+    """Sums over the rows of each (group, unit).
+
+    pairs : (rows,) the number of the row's group and unit, -1 for rows in no group; None if there
+        is one of both.
+    """
+    m = column.m
+    mechanism = cast(Mechanism, column.mechanism)
+    weighted = row_weights is not None
+    sums = _Sums(
+        missing=np.zeros(size, dtype=np.int64),
+        rows=np.zeros(size, dtype=np.int64),
+        reported=np.zeros((size, m), dtype=np.int64),
+        weights=np.zeros((2, size, m)) if weighted else None,
+        powers=np.zeros((4, size)) if weighted else None,
+    )
+    unknown = 0
+    plain = pairs is None and not weighted and column.times is None
+    for part in blocks(column.rows, max(BLOCK_ROWS, size * m)):
         encoded = column.read(part)
         unknown += column.unknown(encoded, part)
         codes, outside, absent = column.given(encoded, part), encoded.outside, encoded.absent
         if plain:  # the mechanism counts faster
-            reported[1, 0] += mechanism.count(codes)
-            there[1] += len(codes)
-            missing[1] += len(absent)
+            sums.reported[0] += mechanism.count(codes)
+            sums.rows[0] += len(codes)
+            sums.missing[0] += len(absent)
             continue
         n = len(encoded.codes)
         times = None if column.times is None else column.times[part]
-        places = np.ones(n, dtype=np.intp) if rows.groups is None else rows.groups.codes[part] + 1
-        if rows.cells is not None:
-            places = places * shape[1] + rows.cells.codes[part]
-        _add(missing, places[absent], None if times is None else times[absent])
-        places = np.delete(places, outside)
-        times = None if times is None else np.delete(times, outside)
-        _add(there, places, times)
-        each, cells = column.flat(codes)
-        flat = places[each] * m + cells
-        _add(reported, flat, None if times is None else times[each])
-        if rows.weights is not None:
-            given = powers_of(np.delete(rows.weights[part], outside))
+        place = np.zeros(n, dtype=np.intp) if pairs is None else pairs[part]
+        _add(sums.missing, place[absent], None if times is None else times[absent])
+        present = np.delete(np.arange(n), outside) if outside.size else slice(None)
+        place = place[present]
+        times = None if times is None else times[present]
+        _add(sums.rows, place, times)
+        report, cells = column.flat(codes)
+        place_of_report = place[report]
+        flat = np.where(place_of_report < 0, -1, place_of_report * m + cells)
+        _add(sums.reported, flat, None if times is None else times[report])
+        if row_weights is not None and sums.weights is not None and sums.powers is not None:
+            values = powers_of(row_weights[part][present])
             if times is not None:
-                given *= times
-            for sums, values in zip(weights, given[:2, each], strict=True):
-                _add(sums, flat, values)
-            for sums, values in zip(powers, given, strict=True):
-                _add(sums, places, values)
+                values *= times
+            for held, value in zip(sums.weights, values[:2, report], strict=True):
+                _add(held, flat, value)
+            for held, value in zip(sums.powers, values, strict=True):
+                _add(held, place, value)
     column.refuse(unknown)
-    return there, missing, reported, weights, powers
+    return sums
 
 
 def _add(sums: NDArray[Any], places: Codes, values: Any) -> None:
-    """Add values at flat indices; doubles hold counts up to 2**53."""
+    """Add values at flat indices, -1 to nothing; doubles hold counts up to 2**53."""
+    inside = places >= 0
+    if not inside.all():
+        places = places[inside]
+        values = None if values is None else values[inside]
     added = np.bincount(places, values, minlength=sums.size).astype(sums.dtype, copy=False)
     sums += added.reshape(sums.shape)
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Cell:
-    """Counts in one stratum and cluster.
-
-    rows : number of reports.  reported : (m,) the count of each report cell; the sum is ``rows``
-    if each report falls into one cell.
-    weights : (2, m) sums of weights and of their squares by report cell.
-    powers : (4,) sums over the rows of w, w^2, 1/w and 1/w^2.
-    Both are None if every weight is 1.
-    others : sampled rows of the same stratum and cluster that are outside the group or have no
-    report: they are units of the sample that add 0 to the sums.
-    """
-
-    rows: int
-    reported: Counts
-    weights: Floats | None = None
-    powers: Floats | None = None
-    others: int = 0
-
-    @property
-    def sums(self) -> Floats:
-        """(2, m) `weights`; counts if all weights are 1."""
-        counts = self.reported.astype(np.float64)
-        return np.stack([counts, counts]) if self.weights is None else self.weights
-
-    @property
-    def totals(self) -> Floats:
-        """(4,) `powers`; the number of rows if all weights are 1."""
-        return np.full(4, float(self.rows)) if self.powers is None else self.powers
-
-    def __add__(self, other: Cell) -> Cell:
-        rows, reported = self.rows + other.rows, self.reported + other.reported
-        others = self.others + other.others
-        if self.weights is None and other.weights is None:
-            return Cell(rows, reported, others=others)
-        return Cell(rows, reported, self.sums + other.sums, self.totals + other.totals, others)
-
-    def __eq__(self, other: object) -> bool:
-        names = ("rows", "others", "reported", "sums", "totals")
-        return isinstance(other, Cell) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
-        )

@@ -35,8 +35,7 @@ from rrstats._typing import Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.sample_design import EVERYONE
-from rrstats.estimation.tally import Cell, Tally
+from rrstats.estimation.tally import Tally, UnitCounts
 from rrstats.inference import binomial
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.inference.optimize import first_accepted
@@ -140,7 +139,7 @@ def _expected_tally(mechanism: Mechanism, theta: Floats, n: int) -> Tally:
     rates, samples = expected_rates(channel, theta), channel.samples
     sizes = np.diff(np.linspace(0, n, int(samples.max()) + 2).astype(np.int64)).tolist()
     counts = [_whole(rates[samples == place] * size, size) for place, size in enumerate(sizes)]
-    return Tally(mechanism, {EVERYONE: Cell(n, np.concatenate(counts).astype(np.int64))})
+    return Tally(mechanism, UnitCounts.of_sample(n, np.concatenate(counts).astype(np.int64)))
 
 
 def _whole(expected: Floats, size: int) -> Floats:
