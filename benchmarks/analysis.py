@@ -8,6 +8,7 @@ a logistic regression of reports, beside one of true answers.
 from __future__ import annotations
 
 import sys
+import tracemalloc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,6 +40,7 @@ TITLE = "Tables, groups and regression"
 GROUPS = 1000
 SURVEY, COEFFICIENTS = 2423, 7
 LARGE, LARGE_COVARIATES = 1_000_000, 10
+COVARIATE_ROWS, COVARIATE_CATEGORIES = 100_000, 20
 
 
 def lines(settings: Settings) -> Iterator[Line]:
@@ -56,6 +58,7 @@ def lines(settings: Settings) -> Iterator[Line]:
     case = f"logit, {rows:,} x {LARGE_COVARIATES + 1}"
     yield Line(case, "s", seconds, target=at_most(3))
     yield Line(case, "MiB", peak, target=at_most(1024), note="peak of the process")
+    yield from _private_covariate(settings)
 
 
 def _categorical(labels: Any, rows: int, seed: int) -> pd.Series[Any]:
@@ -241,6 +244,37 @@ def _survey(settings: Settings) -> list[Line]:
     theirs = times.get(rival, ())
     note = "" if theirs else NOT_INSTALLED
     return [Line(case, "ms", times["rrstats"], rival, theirs, note=note, target=at_most(20))]
+
+
+def _private_covariate(settings: Settings) -> Iterator[Line]:
+    """A number on a privatized category of many values, by scores: time, and what is allocated."""
+    rows, k = settings.fewer(COVARIATE_ROWS, 10_000), COVARIATE_CATEGORIES
+    rng = np.random.default_rng(7)
+    labels = [f"c{code:02d}" for code in range(k)]
+    mechanism = rr.KRR(labels, PROB)
+    truth = rng.integers(0, k, rows)
+    reports = np.where(rng.random(rows) < PROB, truth, (truth + rng.integers(1, k, rows)) % k)
+    frame = pd.DataFrame(
+        {"x": rng.normal(size=rows), "a": pd.Categorical.from_codes(reports, categories=labels)}
+    )
+    frame["y"] = 0.1 * truth + frame["x"] + rng.normal(size=rows)
+    beta = np.r_[0.0, 0.1 * np.arange(1, k), 1.0]
+
+    def ours() -> Any:
+        with _in_silence():
+            return rr.linear("y ~ C(a) + x", frame, covariates={"a": mechanism})
+
+    def check(fit: Any) -> None:
+        _check_coefficients(fit, beta)
+
+    times = take_turns([Way("rrstats", ours, check, 1.0)], settings.rounds)
+    case = f"linear, {rows:,} rows, private k = {k}"
+    yield Line(case, "s", times["rrstats"], target=at_most(0.7))
+    tracemalloc.start()
+    ours()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    yield Line(case, "MiB", [peak / MIB], target=at_most(128), note="most allocated at once")
 
 
 def large(rows: int) -> tuple[float, float]:

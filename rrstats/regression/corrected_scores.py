@@ -16,16 +16,19 @@ Sources: Nakamura (1990); for privatized data, van den Hout and Kooiman (2006) o
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, LowPrecisionWarning, RRStatsWarning
+from rrstats.estimation.report_columns import blocks
 from rrstats.inference.contrasts import student_quantile
-from rrstats.regression.design_matrix import table_of
+from rrstats.regression.design_matrix import BLOCK, table_of
 from rrstats.regression.likelihood import check_columns, clustered_covariance
 from rrstats.regression.private_covariates import ModelData
 from rrstats.regression.results import LikelihoodResult, RegressionResult, clusters_df, confidence
@@ -126,31 +129,21 @@ class ScoreResult(RegressionResult):
 def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
     """Solve the equations."""
     s, n = data.same.shape[1], len(y)
-    scores = data.private.told(data.rows, data.keep, scores=True).T
     check_columns(data.same, data.varying, data.ordered, 0)
-    alike = np.broadcast_to(data.same, (len(data.varying), *data.same.shape))
-    design = np.concatenate([alike, data.varying], axis=2)
-    sizes = np.sqrt((design**2).mean(axis=(0, 1)))
-    design = design / sizes
-    heavy = (scores * data.weights)[:, :, None] * design
-
-    def information(rows: Any) -> Floats:
-        part = np.einsum("crb,crd->bd", heavy[:, rows], design[:, rows], optimize=True)
-        return np.asarray((part + part.T) / 2)
-
-    bread = np.asarray(np.linalg.inv(information(slice(None))), np.float64)
-    beta = bread @ np.einsum("crb,r->b", heavy, y)
-    residual = y - design @ beta
-    each, noise = _equations(design, scores, residual, data.weights)
+    sizes = np.sqrt(np.append((data.same**2).mean(axis=0), data.varying.mean_squares()))
+    people = ScoredRows.of(y, data, sizes)
+    bread = np.asarray(np.linalg.inv(people.information()), np.float64)
+    beta = bread @ people.products()
+    sums = people.equations(beta, keep=data.clusters is not None)
     factor = n / (n - len(beta))
-    covariance = factor * bread @ each.T @ each @ bread
+    covariance = factor * bread @ sums.squares @ bread
     if data.clusters is not None:
-        covariance = clustered_covariance(each, data, bread, information)
+        covariance = clustered_covariance(sums.rows, data, bread, people.information)
     with np.errstate(divide="ignore", invalid="ignore"):
+        noise = sums.squares - sums.known
         parts = 1 - factor * np.diag(bread @ noise @ bread) / np.diag(covariance)
     # above 1 it is noise, or rounding; up to 0 it is not known
     effective_n = np.where(parts > 0, n * np.minimum(parts, 1.0), np.nan)
-    signal = _signal(design, scores * data.weights, bread)
     place, tail = np.argsort(data.order), pd.Index(data.ordered[s:], dtype=object)
     scale = 1 / sizes[place]
     return ScoreResult(
@@ -160,32 +153,179 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
         covariance=covariance[np.ix_(place, place)] * np.outer(scale, scale),
         vcov="robust" if data.clusters is None else "clustered",
         nobs=n,
-        sigma2=float((scores * residual**2 * data.weights).sum() / (n - len(beta))),
+        sigma2=sums.residual / (n - len(beta)),
         effective_n=pd.Series(effective_n[s:], tail, name="effective_n"),
-        signal=pd.Series(signal[s:], tail, name="signal"),
+        signal=pd.Series(people.signal(bread), tail, name="signal"),
         data=data,
         df=clusters_df(data.clusters, len(beta)),
     )
 
 
-def _signal(design: Floats, heavy: Floats, bread: Floats) -> Floats:
-    """(b,) the sum of squares of each column beside all others, by its standard error."""
-    own = bread / np.diag(bread)  # column j residualizes column j
-    each = np.einsum("cr,crb->rb", heavy, (design @ own) ** 2)
-    total = each.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(total / np.sqrt((each**2).sum(axis=0) - total**2 / len(each)))
+class _Sums(NamedTuple):
+    """Sums over rows of what the equations are made of.
 
-
-def _equations(
-    design: Floats, scores: Floats, residual: Floats, weights: Floats
-) -> tuple[Floats, Floats]:
-    """(rows, b) the equations of the rows, and (b, b) what of their products is noise.
-
-    That is their sum of products less what it were if all categories were known: of a row by its
-    scores, which are unbiased for that, too; products of two rows have the same mean in both.
+    squares : (b, b) sum of products of the equations of the rows.  known : (b, b) what that were
+    if all categories were known: of a row by its scores, which are unbiased for that, too;
+    products of two rows have the same mean in both.
+    residual : sum of squared residuals.  rows : (rows, b) the equations; none if not kept.
     """
-    left = weights * residual
-    each = np.einsum("cr,crb->rb", scores * left, design)
-    known = np.einsum("crb,crd->bd", (scores * left**2)[:, :, None] * design, design, optimize=True)
-    return each, each.T @ each - known
+
+    squares: Floats
+    known: Floats
+    residual: float
+    rows: Floats
+
+
+class _Block(NamedTuple):
+    """Some rows, which stay in cache: their columns and scores stand one below another.
+
+    y, weights : (rows,).  scores : (C, rows).
+    same : (s, rows) columns that are alike for all profiles.  base : (q, rows) ordinary columns
+    that those of profiles are made of.
+    """
+
+    y: Floats
+    weights: Floats
+    scores: Floats
+    same: Floats
+    base: Floats
+
+    def used(self, profile: _Profile) -> Floats:
+        """(s + used, rows) the ordinary columns of a profile."""
+        return np.vstack([self.same, self.base[profile.used]])
+
+
+class _Profile(NamedTuple):
+    """Design of a profile: its columns are ``used @ mix`` of (s + used) ordinary columns.
+
+    used : places of the ordinary columns.  mix : (s + used, b).
+    """
+
+    used: NDArray[np.intp]
+    mix: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Outcomes, columns and scores of people, and sums over them and the profiles.
+
+    Columns of a profile are few ordinary columns times a small matrix.  So sums of products are
+    those of ordinary columns, weighted by the scores of a profile, and no array has all profiles,
+    rows and columns.
+
+    table : (cells, C) scores of reports.  cells : (rows,) the cell of each row.
+    sizes : (b,) root mean squares of the columns, which all have size 1 here.
+    """
+
+    y: Floats
+    data: ModelData
+    table: Floats
+    cells: NDArray[np.intp]
+    sizes: Floats
+    profiles: tuple[_Profile, ...]
+
+    @classmethod
+    def of(cls, y: Floats, data: ModelData, sizes: Floats) -> ScoredRows:
+        """The people of a regression."""
+        table, cells = data.private.scores(data.rows, data.keep)
+        s, v = data.same.shape[1], data.varying.columns
+        profiles = []
+        for profile in range(data.varying.profiles):
+            used, matrix = data.varying.bases(profile)
+            mix = np.zeros((s + len(used), s + v))
+            mix[:s, :s] = np.diag(1 / sizes[:s])
+            mix[s:, s:] = matrix / sizes[s:]
+            profiles.append(_Profile(used, mix))
+        return cls(y, data, table, cells, sizes, tuple(profiles))
+
+    def blocks(self, rows: Any = None) -> Iterator[_Block]:
+        """The rows, or those at some places."""
+        data = self.data
+        parts = blocks(len(self.y), BLOCK) if rows is None else [rows]
+        for part in parts:
+            yield _Block(
+                self.y[part],
+                data.weights[part],
+                np.take(self.table.T, self.cells[part], axis=1),
+                np.ascontiguousarray(data.same[part].T),
+                data.varying.base[:, part],
+            )
+
+    def information(self, rows: Any = None) -> Floats:
+        """(b, b) minus the slopes of the equations, of all rows or of those at some places."""
+        grams = [np.zeros((len(profile.mix),) * 2) for profile in self.profiles]
+        for block in self.blocks(rows):
+            weights = block.scores * block.weights
+            for gram, profile, weight in zip(grams, self.profiles, weights, strict=True):
+                columns = block.used(profile)
+                gram += (columns * weight) @ columns.T
+        return self._mixed(grams)
+
+    def _mixed(self, grams: Sequence[Floats]) -> Floats:
+        """(b, b) the sum over profiles of products of their columns, from ordinary columns."""
+        products = (
+            profile.mix.T @ gram @ profile.mix
+            for gram, profile in zip(grams, self.profiles, strict=True)
+        )
+        total = np.sum(list(products), axis=0)
+        return np.asarray((total + total.T) / 2)
+
+    def products(self) -> Floats:
+        """(b,) sums of products of the columns with the outcome."""
+        sums = [np.zeros(len(profile.mix)) for profile in self.profiles]
+        for block in self.blocks():
+            weights = block.scores * (block.weights * block.y)
+            for total, profile, weight in zip(sums, self.profiles, weights, strict=True):
+                total += block.used(profile) @ weight
+        pairs = zip(sums, self.profiles, strict=True)
+        return np.asarray(np.sum([total @ profile.mix for total, profile in pairs], axis=0))
+
+    def equations(self, beta: Floats, *, keep: bool) -> _Sums:
+        """The equations of the rows at some coefficients, in sums.
+
+        keep : whether to give those of the rows, too.
+        """
+        s, b = self.data.same.shape[1], len(beta)
+        squares, residual, kept = np.zeros((b, b)), 0.0, [np.empty((0, b))]
+        grams = [np.zeros((len(profile.mix),) * 2) for profile in self.profiles]
+        mixes = np.vstack([profile.mix[s:, s:] for profile in self.profiles])
+        for block in self.blocks():
+            weighted, varying = np.zeros(len(block.y)), []
+            for gram, profile, scores in zip(grams, self.profiles, block.scores, strict=True):
+                columns = block.used(profile)
+                errors = block.y - (profile.mix @ beta) @ columns
+                left = block.weights * errors
+                equation = scores * left
+                weighted += equation
+                varying.append(columns[s:] * equation)
+                residual += float(equation @ errors)
+                equation *= left  # from here on the part of the squares
+                gram += (columns * equation) @ columns.T
+            each = np.vstack([block.same * weighted, mixes.T @ np.vstack(varying)])
+            each[:s] /= self.sizes[:s, None]
+            squares += each @ each.T
+            if keep:
+                kept.append(each.T)
+        return _Sums(squares, self._mixed(grams), residual, np.vstack(kept))
+
+    def signal(self, bread: Floats) -> Floats:
+        """(v,) the sum of squares of each varying column beside all others, by its standard error.
+
+        Column j of the bread residualizes column j.
+        """
+        s = self.data.same.shape[1]
+        residualizers = (bread / np.diag(bread))[:, s:]
+        total, squares = np.zeros((2, residualizers.shape[1]))
+        mixes = [(profile.mix @ residualizers).T for profile in self.profiles]
+        for block in self.blocks():
+            each = np.zeros((len(total), len(block.y)))
+            weights = block.scores * block.weights
+            for mix, profile, weight in zip(mixes, self.profiles, weights, strict=True):
+                column = mix @ block.used(profile)
+                column *= column
+                column *= weight
+                each += column
+            total += each.sum(axis=1)
+            squares += np.einsum("jr,jr->j", each, each)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(total / np.sqrt(squares - total**2 / len(self.y)))

@@ -15,10 +15,10 @@ import contextlib
 import difflib
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -99,6 +99,19 @@ def by_source(names: Iterable[str]) -> list[str]:
 INTERCEPT = "Intercept"
 
 
+class _Term(NamedTuple):
+    """A term of a formula, or a column as it stands.
+
+    places : of its columns in the matrix.  sources : the columns of the frame that it uses.
+    by_row : its value in a row follows from that row.
+    """
+
+    term: Any
+    places: list[int]
+    sources: frozenset[str]
+    by_row: bool
+
+
 @dataclass(frozen=True, eq=False)
 class DesignMatrix:
     """A matrix of covariates, and how to make it again.
@@ -160,6 +173,51 @@ class DesignMatrix:
             self._check_seen(frame[whole])
             found[whole] = finite(self._made(frame[whole])[0], self.names)
         return found
+
+    def ordinary(self, private: Set[str]) -> Booleans:
+        """(p,) True for columns of the matrix that no privatized covariate enters."""
+        columns = np.ones(len(self.names), dtype=np.bool_)
+        for term in self._uses():
+            columns[term.places] = term.sources.isdisjoint(private)
+        return columns
+
+    def of_categories(self, profiles: pd.DataFrame) -> dict[int, Floats]:
+        """Columns that privatized covariates alone decide, by place in the matrix.
+
+        profiles : true categories of all privatized covariates.  Columns have a value for each of
+        its rows.  A transform other than C() may use all rows of a column, so it has no place here.
+        """
+        private = set(profiles.columns)
+        alone = [term for term in self._uses() if term.by_row and term.sources <= private]
+        alone = [term for term in alone if term.sources]
+        if not alone:
+            return {}
+        if self.terms is None:
+            used = profiles[[name for name in self.sources if name in private]]
+            matrix, names, _ = replace(self, intercept=False)._made(used)
+        else:
+            subset = self.terms.subset([term.term for term in alone])
+            matrix, names, _ = replace(self, terms=subset)._evaluated(profiles)
+        matrix = finite(matrix, names)
+        places = [place for term in alone for place in term.places]
+        return {place: matrix[:, names.index(self.names[place])] for place in places}
+
+    def _uses(self) -> Iterator[_Term]:
+        """The terms of a matrix that is made, with the columns that each uses."""
+        if self.terms is not None:
+            for term, places in self.terms.term_indices.items():
+                used = {name for factor in term.factors for name in _looked_up(factor)}
+                by_row = all(map(_is_by_row, term.factors))
+                yield _Term(term, places, frozenset(used.intersection(self.sources)), by_row)
+            return
+        first = 0
+        if self.intercept:
+            first = 1
+            yield _Term(None, [0], frozenset(), True)
+        for name in self.sources:
+            width = len(self.frame[name].cat.categories) - 1 if name in self.whole else 1
+            yield _Term(None, list(range(first, first + width)), frozenset({name}), True)
+            first += width
 
     def framed(self, data: Any) -> pd.DataFrame:
         """The columns that the matrix is made of."""
@@ -372,8 +430,7 @@ def _formula_covariates(formula: str, data: pd.DataFrame, whole: frozenset[str])
     used = dict.fromkeys(name for name, _, _ in uses)
     if outcome in used:
         raise ArgumentValueError(f"the outcome {outcome!r} stands on both sides of the formula")
-    alone = r"C\(`?{}`?[,)]"
-    other = {name for name, _, text in uses if not re.match(alone.format(re.escape(name)), text)}
+    other = {name for name, _, text in uses if not _is_factor(text, name)}
     return DesignMatrix(
         pd.DataFrame({name: column_of(data, name) for name in used}, index=data.index),
         whole=whole,
@@ -463,6 +520,19 @@ def _looked_up(factor: Any) -> set[str]:
     found = get_expression_variables(text, {}, aliases)
     values = [one for one in found if "." in one or "value" in one.roles]
     return {name for one in values for name in (str(one), one.partition(".")[0])}
+
+
+def _is_factor(text: str, name: str) -> bool:
+    """True for C(name), also with levels or contrasts."""
+    return re.match(rf"C\(`?{re.escape(name)}`?[,)]", text) is not None
+
+
+def _is_by_row(factor: Any) -> bool:
+    """True for a number, a column and C(column)."""
+    names = _looked_up(factor)
+    return factor.eval_method.value != "python" or any(
+        _is_factor(str(factor.expr), name) for name in names
+    )
 
 
 def _is_smooth(expression: str) -> bool:

@@ -36,6 +36,7 @@ from rrstats.inference.contrasts import bias_reduced_sandwich
 from rrstats.inference.optimize import Maximum, distinct, maximize, split_information
 from rrstats.regression.design_matrix import orthonormal, principal_axes
 from rrstats.regression.links import Family
+from rrstats.regression.varying_columns import VaryingColumns
 
 _FEW_CLUSTERS = 100
 """Up to so many clusters the covariance is CR2."""
@@ -666,9 +667,11 @@ def clustered_covariance(
     return np.asarray(factor * errors.T @ errors)
 
 
-def check_columns(same: Floats, varying: Floats, names: Sequence[str], parameters: int) -> None:
+def check_columns(
+    same: Floats, varying: VaryingColumns, names: Sequence[str], parameters: int
+) -> None:
     """Raise for columns that follow from others over all rows and profiles, and for few rows."""
-    principal_axes([np.hstack([same, part]) for part in varying], names, len(same))
+    principal_axes(varying.triangles(same), names, len(same))
     if len(same) <= (most := max(parameters, len(names))):
         raise ArgumentValueError(f"{len(same)} rows cannot tell {most} parameters apart")
 
@@ -683,7 +686,7 @@ def fitted(
     Raises ArgumentValueError for collinear columns and an outcome that has no error.
     """
     if model.classes > 1 or isinstance(model.outcome, NormalOutcome):
-        check_columns(model.same, model.varying, names, model.size)
+        check_columns(model.same, VaryingColumns.of(model.varying), names, model.size)
     standard, back = _standardized(model, names, order, share_names)
     edge, others = 0.0, list[float]()
     if model.classes == 1:

@@ -486,10 +486,11 @@ def _fit(
     kind = request.covariate_model or "logistic"
     check_one_of(kind, "covariate_model", ("logistic", "constant"))
     shares, columns, given = None, np.empty((rows, 0)), np.broadcast_to(1.0, (rows, 1))
-    varying = data.varying
+    varying = data.varying.dense()
     if private.columns:
         shares = share_columns(data, kind)
-        columns, given = shares.of(data.same, varying), private.told(data.rows, data.keep)
+        columns = shares.of(data.same, data.varying)
+        given = private.likelihood(data.rows, data.keep)
         varying = varying[private.class_of]
         if never := int((~given.any(axis=1)).sum()):
             raise ArgumentValueError(

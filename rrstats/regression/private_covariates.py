@@ -49,6 +49,7 @@ from rrstats.regression.design_matrix import (
     table_of,
     whole_rows,
 )
+from rrstats.regression.varying_columns import ColumnCollector, VaryingColumns
 
 MOST_CLASSES = 64
 """So many combinations of true answers at most: time and memory grow with them."""
@@ -129,22 +130,46 @@ class PrivateCovariates:
         found = {f"covariate {column.name!r}": column.missing() for column in self.columns}
         return {name: where for name, where in found.items() if where.any()}
 
-    def told(self, rows: int, keep: Booleans | None, *, scores: bool = False) -> Floats:
-        """(rows, C) P(all reports | class), or unbiased scores of profiles instead.
+    def likelihood(self, rows: int, keep: Booleans | None) -> Floats:
+        """(rows, C) P(all reports | class).
 
         rows : how many there are, of which some are kept.
         """
-        if scores and not self.has_scores:
+        table, cells = self._by_cell(rows, keep, "likelihood")
+        return table[cells]
+
+    def scores(self, rows: int, keep: Booleans | None) -> tuple[Floats, NDArray[np.intp]]:
+        """(cells, C) unbiased scores of the profiles, and the cell of each row.
+
+        Rows with equal reports share a cell, unless reports name several categories.
+        rows : how many there are, of which some are kept.
+        """
+        if not self.has_scores:
             raise ArgumentValueError("a covariate needs all samples; use method='likelihood'")
-        found = np.ones((rows, 1))
+        return self._by_cell(rows, keep, "scores")
+
+    def _by_cell(
+        self, rows: int, keep: Booleans | None, asked: str
+    ) -> tuple[Floats, NDArray[np.intp]]:
+        """Products over the covariates of what their reports tell, and the cell of each row."""
+        table, cells = np.ones((1, 1)), np.zeros(rows, dtype=np.intp)
         for column in self.columns:
             if column.is_multinomial:
-                table = column.score_table if scores else column.likelihood_table
-                each = np.vstack([table, np.ones(table.shape[1])])[column.codes()]
+                each = column.score_table if asked == "scores" else column.likelihood_table
+                each = np.vstack([each, np.ones(each.shape[1])])  # the last is a missing report
+                codes = column.codes()
             else:
-                each = column.scores() if scores else column.likelihood()
-            found = (found[:, :, None] * each[:, None, :]).reshape(rows, -1)
-        return found if keep is None else found[keep]
+                each = column.scores() if asked == "scores" else column.likelihood()
+                codes = np.arange(rows)
+            if len(table) * len(each) <= rows:
+                table = (table[:, None, :, None] * each[None, :, None, :]).reshape(
+                    len(table) * len(each), -1
+                )
+                cells = cells * len(each) + codes
+            else:
+                table = (table[cells][:, :, None] * each[codes][:, None, :]).reshape(rows, -1)
+                cells = np.arange(rows)
+        return table, cells if keep is None else cells[keep]
 
     @property
     def has_scores(self) -> bool:
@@ -166,9 +191,19 @@ class PrivateCovariates:
         for place, (name, labels) in enumerate(zip(self.names, self.labels, strict=True)):
             turns = np.arange(len(data)) % len(labels)
             codes = turns if profile is None else np.full(len(data), profile[place])
-            values = pd.Categorical.from_codes(codes.tolist(), pd.Index(labels, dtype=object))
+            values = pd.Categorical.from_codes(codes, pd.Index(labels, dtype=object))
             found = found.assign(**{str(name): values})
         return found
+
+    def profile_frame(self) -> pd.DataFrame:
+        """A row for each profile: its categories."""
+        codes = np.array(self.profiles, dtype=np.intp).T
+        return pd.DataFrame(
+            {
+                str(name): pd.Categorical.from_codes(column, pd.Index(labels, dtype=object))
+                for name, labels, column in zip(self.names, self.labels, codes, strict=True)
+            }
+        )
 
     def codes(self, frame: pd.DataFrame) -> NDArray[np.intp]:
         """(rows,) the profile of people whose true categories stand in the frame."""
@@ -250,25 +285,40 @@ class ShareColumns:
     names: tuple[str, ...]
     places: tuple[int, ...]
 
-    def of(self, same: Floats, varying: Floats) -> Floats:
-        """(rows, g) the columns, from (rows, s) and (profiles, rows, v)."""
-        return np.hstack([np.ones((len(same), 1)), same, *varying])[:, list(self.places)]
+    def of(self, same: Floats, varying: VaryingColumns) -> Floats:
+        """(rows, g) the columns, from (rows, s) and those that vary."""
+        s, v = same.shape[1], varying.columns
+        columns = [np.empty((len(same), 0))]
+        for place in self.places:
+            if place == 0:
+                column = np.ones(len(same))
+            elif place <= s:
+                column = same[:, place - 1]
+            else:
+                column = varying.column(*divmod(place - 1 - s, v))
+            columns.append(column[:, None])
+        return np.hstack(columns)
 
 
 def share_columns(data: ModelData, covariate_model: str) -> ShareColumns:
     """The columns: ones, and for "logistic" all that the ordinary covariates make."""
     if covariate_model == "constant":
         return ShareColumns(("Intercept",), (0,))
-    names, hidden = data.ordered, {str(one) for one in data.private.names}
-    s, (profiles, _, v) = data.same.shape[1], data.varying.shape
-    every = np.hstack([np.ones((len(data.same), 1)), data.same, *data.varying])
-    basis, places = np.linalg.qr(data.same)[0], list(range(1, s + 1))
+    names, hidden = data.ordered, {str(name) for name in data.private.names}
+    varying, s = data.varying, data.same.shape[1]
+    profiles, v = varying.places.shape
+    # Columns of the triangle have the lengths and products of the columns of people.
+    triangle = np.asarray(np.linalg.qr(np.hstack([data.same, varying.base.T]), mode="r"))
+    same, base = triangle[:, :s], triangle[:, s:]
+    basis, places = np.linalg.qr(same)[0], list(range(1, s + 1))
     for place in [0, *(1 + s + code * v + j for j in range(v) for code in range(profiles))]:
-        rest = every[:, place]
+        code, j = divmod(place - 1 - s, v) if place else (0, 0)
+        start = base[:, varying.places[code, j]] * varying.factors[code, j] if place else base[:, 0]
+        rest = start
         for _ in range(2):  # twice is enough
             rest = rest - basis @ (basis.T @ rest)
         length = float(np.linalg.norm(rest))
-        if length > _FOLLOWS * float(np.linalg.norm(every[:, place])):
+        if length > _FOLLOWS * float(np.linalg.norm(start)):
             basis = np.column_stack([basis, rest / length])
             places.append(place)
     told: list[str] = []
@@ -384,7 +434,7 @@ class ModelData:
     private : the privatized covariates, if any.  design : their columns and the ordinary ones.
     order : the places among these of the columns of ``same`` and ``varying``.
     same : (rows, s) columns that are alike for all profiles of the privatized covariates.
-    varying : (profiles, rows, v) the others.
+    varying : the others, of each profile.
     rows : of the data.  keep : those that are used, or None.  people : how many they stand for.
     weights, squares : (rows,) as in `likelihood.Likelihood`.
     """
@@ -393,7 +443,7 @@ class ModelData:
     design: DesignMatrix
     order: list[int]
     same: Floats
-    varying: Floats
+    varying: VaryingColumns
     rows: int
     keep: Booleans | None
     weights: Floats
@@ -468,9 +518,7 @@ def open_model(
     kept, weight, frequency = _people(numeric, whole, rows)
     keep = None if kept.all() else kept
     design = opened.made(keep)
-    frames = (private.framed(design.frame, one) for one in private.profiles)
-    matrices = [design.again(one) for one in frames] if private.columns else [design.matrix]
-    order, same, varying = _apart(matrices)
+    order, same, varying = _by_profile(design, private)
     return ModelData(
         private=private,
         design=design,
@@ -525,12 +573,38 @@ def _clusters(labels: pd.Series[Any]) -> NDArray[np.intp]:
     return np.asarray(found, dtype=np.intp)
 
 
-def _apart(matrices: list[Floats]) -> tuple[list[int], Floats, Floats]:
-    """Columns that are alike for all profiles, and those that are not, with their places."""
-    first = matrices[0]
-    if len(matrices) == 1:
-        return list(range(first.shape[1])), first, np.empty((1, len(first), 0))
-    differs = np.any([(matrix != first).any(axis=0) for matrix in matrices], axis=0)
-    same, vary = np.flatnonzero(~differs), np.flatnonzero(differs)
-    varying = np.stack([matrix[:, vary] for matrix in matrices])
-    return [*same.tolist(), *vary.tolist()], np.ascontiguousarray(first[:, same]), varying
+def _by_profile(
+    design: DesignMatrix, private: PrivateCovariates
+) -> tuple[list[int], Floats, VaryingColumns]:
+    """Columns that are alike for all profiles, and those that are not, with their places.
+
+    Columns without a privatized covariate are those of the matrix, and columns of privatized
+    covariates alone have a value in each profile; only for others each profile has a matrix.
+    """
+    rows, width = design.matrix.shape
+    if not private.columns:
+        ones = np.broadcast_to(1.0, (1, rows))
+        none = np.empty((1, 0))
+        return list(range(width)), design.matrix, VaryingColumns(ones, none.astype(np.intp), none)
+    collector = ColumnCollector(rows)
+    profiles = len(private.profiles)
+    places = np.zeros((profiles, width), dtype=np.intp)
+    factors = np.zeros((profiles, width))
+    ordinary = design.ordinary(set(map(str, private.names)))
+    constant = design.of_categories(private.profile_frame())
+    for place, values in constant.items():
+        factors[:, place] = values
+    mixed = [place for place in np.flatnonzero(~ordinary).tolist() if place not in constant]
+    for profile, categories in enumerate(private.profiles if mixed else ()):
+        matrix = design.again(private.framed(design.frame, categories))
+        for place, column in zip(mixed, np.ascontiguousarray(matrix[:, mixed].T), strict=True):
+            places[profile, place], factors[profile, place] = collector.add(column)
+    alike = ordinary | ((places == places[0]) & (factors == factors[0])).all(axis=0)
+    same = design.matrix[:, alike]
+    for column, place in enumerate(np.flatnonzero(alike).tolist()):
+        if not ordinary[place]:  # in the matrix itself it has the turns of all profiles
+            same[:, column] = factors[0, place] * collector.base[places[0, place]]
+    vary = np.flatnonzero(~alike)
+    order = [*np.flatnonzero(alike).tolist(), *vary.tolist()]
+    varying = VaryingColumns(np.array(collector.base), places[:, vary], factors[:, vary])
+    return order, np.ascontiguousarray(same), varying

@@ -47,6 +47,7 @@ from rrstats.regression.likelihood import (
     uneven,
 )
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
+from rrstats.regression.varying_columns import VaryingColumns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -659,12 +660,13 @@ class LikelihoodResult(RegressionResult):
         shares = np.empty((len(frame), model.shares.shape[1]))
         if self.share_columns is not None and model.classes > 1:
             turned = matrices[:, :, data.order]
-            shares = self.share_columns.of(turned[0][:, :cut], turned[:, :, cut:])
+            varying = VaryingColumns.of(turned[:, :, cut:])
+            shares = self.share_columns.of(turned[0][:, :cut], varying)
             gamma = slice(self.fit.own.stop, self.fit.own.stop + shares.shape[1])
             shares = shares @ self.fit.back[gamma, gamma]
         given, ones = np.ones((len(frame), model.classes)), np.ones(len(frame))
-        same, varying = columns[0][:, :cut], columns[:, :, cut:][data.private.class_of]
-        return Likelihood(model.outcome, given, same, varying, shares, ones, ones, offset)
+        same, dense = columns[0][:, :cut], columns[:, :, cut:][data.private.class_of]
+        return Likelihood(model.outcome, given, same, dense, shares, ones, ones, offset)
 
     def _means(
         self,
