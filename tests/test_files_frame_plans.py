@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import pickle
 import statistics
 import time
 
@@ -19,7 +21,7 @@ import pyarrow.parquet as pq  # after importorskip
 import spark_session  # after importorskip
 
 import rrstats as rr  # after importorskip
-from rrstats import files, metadata  # after importorskip
+from rrstats import files, metadata, planning  # after importorskip
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, RRStatsError
 from rrstats.files import batches, csv, file_metadata  # after importorskip
 from rrstats.files.ledger import Ledger  # after importorskip
@@ -40,6 +42,13 @@ columns = [{ name = "a", categories = [0, 1, 2] }, { name = "b", categories = ["
            { name = "c", categories = ["u", "v"] }]
 """
 ASKED = {"a": ["a", "b & a"], "b": ["b & a"], "c": ["c"]}
+
+TWO = {"a": [0, 1, 2], "b": ["x", "y, z"]}
+ONE_PART = {
+    "pair": planning.frame(TWO, 2.0, want="pairs"),
+    "column": FramePlan({"b": TWO["b"]}, 2.0, ["b"]),
+}
+"""Plans whose public column has one value: each row reports the same."""
 
 
 def answers(n=400):
@@ -85,16 +94,17 @@ ENDINGS = [".parquet", ".feather", ".csv", ".csv.gz", ".tsv", ""]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_file_is_what_pandas_releases(tmp_path, ending):
+@pytest.mark.parametrize("plan", [PLAN, *ONE_PART.values()], ids=["parts", *ONE_PART])
+def test_a_file_is_what_pandas_releases(tmp_path, ending, plan):
     """Under equal words a file holds the reports, the order, the labels and the record of pandas.
 
     The words of a directory begin anew in each file, so there only the shape is compared.
     """
     source, data = written(tmp_path, ending, 100), answers(100)
     with pytest.warns(rr.errors.SimulationWarning):
-        expected = rr.privatize(data, PLAN, rng=np.random.default_rng(3), unknown="uniform")
+        expected = rr.privatize(data, plan, rng=np.random.default_rng(3), unknown="uniform")
     with pytest.warns(rr.errors.SimulationWarning):
-        receipt = release(source, rng=np.random.default_rng(3))
+        receipt = release(source, plan, rng=np.random.default_rng(3))
     found = back(receipt.target)
     if ending:
         assert cells(expected) == cells(found)
@@ -103,14 +113,16 @@ def test_a_file_is_what_pandas_releases(tmp_path, ending):
     assert [*data.columns, "rr_asked"] == [*found.columns][:6]
     assert metadata.read(expected.attrs) == files.describe_file(receipt.target) == receipt.records
     assert (2.0, 2) == (receipt.epsilon_per_row, write(receipt.records)["v"])
-    for name in ("a", "b"):
-        assert found[name].notna().equals(found["rr_asked"].isin(ASKED[name]))
+    for name in {"a", "b"} & {*plan.categories}:
+        asked = ["b & a", *ASKED[name]] if plan is PLAN else plan.labels
+        assert found[name].notna().equals(found["rr_asked"].isin(asked))
     if ending in (".parquet", ""):
         part = next(receipt.target.rglob("z.parquet")) if not ending else receipt.target
         field = pq.read_schema(part).field("rr_asked")
         assert (pa.string(), False) == (field.type, field.nullable)
         group = pq.read_metadata(part).row_group(0)
-        assert [True, False] == [group.column(place).is_stats_set for place in (0, 1)]
+        private = found.columns.get_loc(next(iter(plan.categories)))
+        assert [True, False] == [group.column(place).is_stats_set for place in (0, private)]
         assert metadata.read(expected.attrs) == metadata.read(back(receipt.target).attrs)
 
 
@@ -305,23 +317,64 @@ def test_the_command_line_runs_a_plan(tmp_path, capsys):
     assert [2.0] * 3 == [column["epsilon"] for column in json.loads(made)["columns"]]
 
 
-def test_tasks_of_an_engine_run_a_plan(tmp_path):
+@pytest.mark.parametrize("name", ONE_PART)
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_the_command_line_runs_a_plan_with_one_part(tmp_path, capsys, ending, name):
+    """Privatize, estimate, check and describe; each row spends the epsilon of the one part."""
+    plan, source, target = ONE_PART[name], written(tmp_path, ending), tmp_path / f"out{ending}"
+    document = {**plan.to_dict(), "unknown": "uniform"}
+    (tmp_path / "plan.json").write_text(json.dumps(document))
+    given = ("privatize", source, target, "--plan", tmp_path / "plan.json")
+    assert "would be privatized" in cli_calls.done(capsys, *given, "--dry-run")
+    assert "Epsilon of a row: 2." in cli_calls.done(capsys, *given)
+    assert set(plan.labels) == {*back(target)["rr_asked"]}
+    released = json.loads(cli_calls.done(capsys, "describe", target, "--format", "json"))
+    assert plan == FramePlan.from_dict(released)
+    made = json.loads(cli_calls.done(capsys, "estimate", target, "--format", "json"))
+    assert [2.0] * len(plan.categories) == [column["epsilon"] for column in made["columns"]]
+    for column, estimate in files.estimate_file(target).items():
+        assert (400, plan.mechanisms[column]) == (estimate.n, estimate.mechanism)
+    cli_calls.done(capsys, "describe", target, "--statement", tmp_path / "statement.md")
+    assert "rr\\_asked" in (tmp_path / "statement.md").read_text()
+
+
+@pytest.mark.parametrize("plan", [PLAN, *ONE_PART.values()], ids=["parts", *ONE_PART])
+def test_tasks_of_an_engine_run_a_plan(tmp_path, plan):
     """Each task draws its own coins; the parts and the document of the directory tell the plan."""
     source = written(tmp_path, "")
     target = tmp_path / "target"
-    receipt = privatize_by_tasks(source, target, PLAN, samples.in_turn, unknown="uniform")
+    receipt = privatize_by_tasks(source, target, plan, samples.in_turn, unknown="uniform")
     found = back(receipt.target)
     assert (400, 2.0) == (len(found), receipt.epsilon_per_row)
     assert receipt.records == files.describe_file(receipt.target)
-    assert 3 == len(files.estimate_file(receipt.target))
+    assert len(plan.categories) == len(files.estimate_file(receipt.target))
 
 
-def test_a_schema_of_spark_names_the_new_column():
+@pytest.mark.parametrize("name", ONE_PART)
+def test_a_frame_of_a_plan_with_one_part_is_saved_and_carried(tmp_path, name):
+    """Saving, pickling, batches of another process' kind, metadata and the statement work."""
+    plan = ONE_PART[name]
+    released = rr.privatize(answers(), plan, unknown="uniform")
+    for path in (tmp_path / "saved.parquet", tmp_path / "saved.csv"):
+        assert 2.0 == released.rr.to_csv(path).epsilon_per_row
+        for column, estimate in files.estimate_file(path).items():
+            assert released.rr.estimate(column).tally == estimate.tally
+        assert "rr_asked" in str(files.statement_of(path))
+    schema = pa.Table.from_pandas(answers(), preserve_index=False).schema
+    release_of = batches.BatchRelease(schema, plan, unknown="uniform")
+    space = release_of.written["rr_asked"].space
+    copied = pickle.loads(pickle.dumps(space))
+    assert (space, 1, type(space)) == (copied, copied.k, type(copied))
+    assert plan == FramePlan.from_dict(plan.to_dict())
+
+
+@pytest.mark.parametrize("parts", [["a", "b", "c"], [("a", "b"), "c"]])
+def test_a_schema_of_spark_names_the_new_column(parts):
     """Spark reads only the columns that its own schema in the file names."""
     fields = [{"name": name, "type": "string", "metadata": {}} for name in CATEGORIES]
     old = {file_metadata.SPARK: json.dumps({"type": "struct", "fields": fields}).encode()}
     schema = pa.schema({name: pa.string() for name in CATEGORIES}, metadata=old)
-    plan = FramePlan({name: ["x", "y"] for name in CATEGORIES}, 1, [*CATEGORIES])
+    plan = FramePlan({name: ["x", "y"] for name in CATEGORIES}, 1, parts)
     made = batches.BatchRelease(schema, plan).schema
     told = json.loads(made.metadata[file_metadata.SPARK])["fields"]
     assert made.names == [field["name"] for field in told] == [*CATEGORIES, "rr_asked"]
@@ -331,56 +384,66 @@ def test_a_schema_of_spark_names_the_new_column():
 
 
 WORDS = FramePlan({"a": [0, 1, 2], "b": ["x", "y"]}, 2.0, ["a", ("b", "a"), "b"])
+PLANS = {
+    "parts": WORDS,
+    "pair": FramePlan({"a": [0, 1, 2], "b": ["x", "y"]}, 2.0, [("a", "b")]),
+    "column": FramePlan({"b": ["x", "y"]}, 2.0, ["b"]),
+}
 TABLE = pd.DataFrame({"id": range(400), "a": [0, 1, 2, 1] * 100, "b": ["x", "y"] * 200})
 
 
-def _polars(target):
+def _polars(target, plan):
     pl = pytest.importorskip("polars")
     rrp = pytest.importorskip("rrstats.engines.polars")
     frame = pl.from_pandas(TABLE)
-    made = frame.rr.privatize(WORDS)
+    made = frame.rr.privatize(plan)
     assert [*TABLE, "rr_asked"] == made.columns
-    assert made["a"].is_not_null().equals(made["rr_asked"].is_in(["a", "b & a"]))
-    refused(ArgumentTypeError, "leave prob out", frame.rr.privatize, WORDS, prob=0.7)
+    for name, at in itertools.product(plan.categories, range(400)):
+        asked = [label for label, part in zip(plan.labels, plan.parts, strict=True) if name in part]
+        assert (made[name][at] is not None) == (made["rr_asked"][at] in asked)
+    refused(ArgumentTypeError, "leave prob out", frame.rr.privatize, plan, prob=0.7)
     target = target.with_suffix(".parquet")
-    return rrp.sink_privatized(frame.lazy(), target, WORDS), frame.lazy().rr, pl.scan_parquet
+    return rrp.sink_privatized(frame.lazy(), target, plan), frame.lazy().rr, pl.scan_parquet
 
 
-def _dask(target):
+def _dask(target, plan):
     dd = pytest.importorskip("dask.dataframe")
     rrd = pytest.importorskip("rrstats.engines.dask")
     frame = dd.from_pandas(TABLE, npartitions=2)
-    return rrd.privatize_parquet(frame, target, WORDS, shuffle_rows=True), frame.rr, dd.read_parquet
+    return rrd.privatize_parquet(frame, target, plan, shuffle_rows=True), frame.rr, dd.read_parquet
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:dask")
 @pytest.mark.parametrize("engine", [_polars, _dask])
-def test_engines_run_a_plan(tmp_path, engine):
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_engines_run_a_plan(tmp_path, engine, plan):
     """An engine writes a plan once, with its public column; a lazy result is refused."""
-    receipt, lazy, read = engine(tmp_path / "target")
+    receipt, lazy, read = engine(tmp_path / "target", plan)
     assert (400, 2.0) == (receipt.rows, receipt.epsilon_per_row)
-    assert WORDS.document == files.describe_file(receipt.target)[0].plan
+    assert plan.document == files.describe_file(receipt.target)[0].plan
     found = files.estimate_file(receipt.target)
-    for name, estimate in rr.estimate(read(receipt.target), WORDS).items():
+    for name, estimate in rr.estimate(read(receipt.target), plan).items():
         assert estimate.tally == found[name].tally
-    assert found["b"].tally == files.estimate_file(receipt.target, mechanism=WORDS)["b"].tally
+    assert found["b"].tally == files.estimate_file(receipt.target, mechanism=plan)["b"].tally
     for keyed in ({}, {"key": rr.new_key(), "id": "id"}):
         with pytest.raises(ArgumentTypeError, match="the coin of a plan cannot be keyed"):
-            lazy.privatize(WORDS, **keyed)
+            lazy.privatize(plan, **keyed)
 
 
 @pytest.mark.slow
 @spark_session.QUIET
-def test_spark_runs_a_plan(tmp_path):
+@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
+def test_spark_runs_a_plan(tmp_path, plan):
     """Spark's parts, its schema and its records hold the plan and the public column."""
     spark, rrs = spark_session.get(), pytest.importorskip("rrstats.engines.spark")
     frame = spark.createDataFrame([tuple(row) for row in TABLE.astype(object).values], [*TABLE])
-    rrs.privatize_parquet(frame, tmp_path / "target", WORDS)
+    rrs.privatize_parquet(frame, tmp_path / "target", plan)
     made = spark.read.parquet(str(tmp_path / "target"))
     assert [*TABLE, "rr_asked"] == made.columns
     found = files.estimate_file(tmp_path / "target")
-    assert rr.estimate(made, columns="a").tally == found["a"].tally
-    assert rr.estimate(made, WORDS)["b"].tally == found["b"].tally
+    for name in plan.categories:
+        assert rr.estimate(made, columns=name).tally == found[name].tally
+    assert rr.estimate(made, plan)["b"].tally == found["b"].tally
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from itertools import islice, pairwise
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -177,9 +177,12 @@ class Categories:
     absent_code: int
     """The code of a missing answer: k + 1, or that of the missing category."""
 
+    _fewest: ClassVar[int] = 2
+    """A randomized answer needs an alternative."""
+
     def __init__(self, categories: object) -> None:
         plain = tuple(_plain(c) for c in _as_sequence(categories))
-        if len(plain) < 2:
+        if len(plain) < self._fewest:
             raise ArgumentValueError(
                 f"categories must have at least two distinct values, found {len(plain)}"
             )
@@ -287,7 +290,7 @@ class Categories:
         return f"Categories({self.describe()})"
 
     def __reduce__(self) -> tuple[type[Categories], tuple[object]]:
-        return Categories, (self.declared,)
+        return type(self), (self.declared,)
 
     def describe(self, most: int = 8) -> str:
         """Return the categories as text, shortened if there are more than ``most``."""
@@ -325,6 +328,16 @@ class Categories:
             return self.value_codes.get(_comparable(value), self.k)
         except Exception:  # an answer may be unhashable, or raise when compared: unknown
             return self.k
+
+
+class PublicCategories(Categories):
+    """The values of a public column, which is not randomized; so one value is enough.
+
+    >>> PublicCategories(["age & income"]).k
+    1
+    """
+
+    _fewest = 1
 
 
 def category_numbers(values: Any, labels: Sequence[Hashable], name: str) -> NDArray[np.float64]:

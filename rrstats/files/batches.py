@@ -30,7 +30,7 @@ import pyarrow as pa
 
 from rrstats._checks import check_left_out
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Categories
+from rrstats.data.categories import Categories, PublicCategories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.files import file_metadata
 from rrstats.files.file_metadata import Columns, WrittenColumn
@@ -241,7 +241,7 @@ class ReleasedColumns:
             }
         self.written = {name: _written(column) for name, column in self.columns.items()}
         if plan is not None:
-            space = Categories(plan.labels)
+            space = PublicCategories(plan.labels)
             self.written[str(plan.asked)] = WrittenColumn(pa.string(), space, may_lack=False)
         self.made = [
             ColumnRecord.of(name, column.recorded, **column.facts)

@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rrstats.data.categories import Categories
+from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.columns import reader
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError
 from rrstats.estimation.estimate import Estimate, estimate
@@ -180,7 +180,7 @@ def _tallies(source: FileSource, names: Iterable[str], given: _Given) -> dict[st
             check_one_sample(name, mechanism)
         else:
             labels = list(map(part_label, record.plan["parts"]))
-            spaces[source.check_column(record.plan["asked"])] = Categories(labels)
+            spaces[source.check_column(record.plan["asked"])] = PublicCategories(labels)
     none = {name: source.files[0].no_cells(name, space) for name, space in spaces.items()}
     counts = {name: _count(none.__getitem__, name, *made[name][:2]) for name in made}
     for file in source.files:
