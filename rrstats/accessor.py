@@ -40,7 +40,7 @@ from rrstats.mechanisms.serialization import (
     row_epsilon,
     row_mechanisms,
 )
-from rrstats.privacy import Composition, check_rows_per_person, compose
+from rrstats.privacy.composition import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
 from rrstats.regression.models import linear, logit
 

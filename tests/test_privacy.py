@@ -27,7 +27,9 @@ from rrstats.mechanisms.epsilon import (
     round_up,
     total_epsilon,
 )
-from rrstats.privacy import check_rows_per_person, compose, privacy_loss
+from rrstats.privacy import compose, delta_curve, loss_distribution
+from rrstats.privacy.composition import check_rows_per_person
+from rrstats.privacy.loss_distribution import privacy_loss
 
 # mpmath 1.4.1 at 120 digits, |ln(p (k-1) / (1-p))| with p the exact rational of the double;
 # confirmed with Arb balls (python-flint, 400 bits).  k, prob, the tightest double above.
@@ -400,7 +402,7 @@ def on_a_grid(monkeypatch):
 
     def composed(mechanisms):
         with monkeypatch.context() as context:
-            context.setattr(privacy, "_MOST_POINTS", 0)
+            context.setattr(delta_curve, "_MAX_EXACT_SUMS", 0)
             found = compose(mechanisms)
             found.delta(0.0)  # makes the curve now
         return found
@@ -774,7 +776,7 @@ def test_many_different_columns_are_bounded_and_quick():
 def test_uneven_losses_are_bounded_where_they_are_many(monkeypatch):
     """Thousands of reports of an odd matrix are bounded by its epsilon, from above."""
     exact = compose([(ODD, 4), COIN])
-    monkeypatch.setattr(privacy, "_MOST_UNEVEN", 0)
+    monkeypatch.setattr(loss_distribution, "_MAX_UNEVEN_REPORTS", 0)
     rough = compose([(ODD, 4), COIN])
     assert any("binary randomized response" in reason for reason in rough.bounds)
     for epsilon in (0.0, 1.0, 4.0, 8.0):

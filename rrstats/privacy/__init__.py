@@ -1,0 +1,28 @@
+"""Privacy of one person: the meaning of an epsilon, pages for the field, and sums of releases.
+
+`explain` says in plain words what an epsilon means (in `explanation`), and `instructions` writes
+the page for using a design by hand, with dice and cards (in `fieldwork`, its words in
+`fieldwork.toml`).  `compose` adds up all reports of one person: columns, waves and rows (in
+`composition`).  The distribution of the privacy loss of one report is in `loss_distribution`, the
+delta of many reports at an epsilon in `delta_curve`.  Epsilon and its inverse are those of
+`rrstats.mechanisms.epsilon`.
+"""
+
+from __future__ import annotations
+
+from rrstats.mechanisms.epsilon import epsilon_from_prob, prob_from_epsilon
+from rrstats.privacy.composition import Composition as Composition
+from rrstats.privacy.composition import Release as Release
+from rrstats.privacy.composition import compose
+from rrstats.privacy.explanation import explain
+from rrstats.privacy.explanation import posterior as posterior
+from rrstats.privacy.fieldwork import Draw as Draw
+from rrstats.privacy.fieldwork import Instructions as Instructions
+from rrstats.privacy.fieldwork import instructions
+from rrstats.privacy.loss_distribution import PrivacyLoss as PrivacyLoss
+
+__all__ = ["compose", "epsilon_from_prob", "explain", "instructions", "prob_from_epsilon"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,116 @@
+"""The meaning of an epsilon for one person, in plain words.
+
+Source: Evfimievski, Gehrke and Srikant (2003).
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+from rrstats._checks import check_instance, check_number, check_probability
+from rrstats.mechanisms.base import A_MECHANISM, Mechanism
+from rrstats.mechanisms.epsilon import magnitude, round_up, rounded, written
+
+
+def posterior(prior: float, likelihood_ratio: float) -> float:
+    """Return the probability of a true answer after a report, by Bayes' rule.
+
+    Parameters
+    ----------
+    prior : float
+        Probability of the true answer v before the report, in (0, 1).
+    likelihood_ratio : float
+        P(report | v) / P(report | not v), at least 0; may be infinite.
+
+    Returns
+    -------
+    float
+        The probability of v after the report.
+
+    Examples
+    --------
+    >>> round(posterior(0.01, 3.0), 6)
+    0.029412
+    """
+    before = check_probability(prior, "prior", "()")
+    ratio = check_number(likelihood_ratio, "likelihood_ratio", 0.0, math.inf)
+    if ratio == math.inf:
+        return 1.0
+    return before * ratio / (before * ratio + 1 - before)
+
+
+def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
+    """Explain what a mechanism's epsilon means for one person, in plain words.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any mechanism.
+    prior : float, default 0.05
+        The probability of a true answer of this person before the report is seen, in (0, 1).
+
+    Returns
+    -------
+    str
+        One paragraph.  Its numbers are computed exactly and never rounded towards more privacy.
+
+    References
+    ----------
+    Evfimievski, Gehrke and Srikant (2003), sect. 2.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> print(rr.privacy.explain(rr.KRR(["yes", "no"], 0.75), prior=0.01))
+    Epsilon is 1.099 per report. A report changes the odds of any true answer by a factor of at \
+most 3. A true answer that had probability 1% before the report has probability at most 3% \
+afterwards, and at least 0.33%.
+    """
+    return "".join(explanation_parts(mechanism, prior))
+
+
+def explanation_parts(mechanism: Mechanism, prior: float = 0.05) -> tuple[str, str]:
+    """The sentence with epsilon, empty if it is 0 or infinite, and what it means for one person."""
+    check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
+    # The decimal that was typed, not the double behind it: 5% is 1/20.
+    typed = Decimal(repr(check_probability(prior, "prior", "()")))
+    before = Fraction(typed)
+    chance = f"{written(typed.scaleb(2))}%"
+    factor = mechanism.channel.max_likelihood_ratio
+    if not isinstance(factor, Fraction):
+        return "", (
+            "Epsilon is infinite: some report proves, or rules out, a true answer. "
+            "This is no protection for the person who gives that report."
+        )
+    if factor == 1:
+        return "", (
+            "Epsilon is 0 per report: every true answer makes every report equally likely, so "
+            f"a true answer that had probability {chance} before the report has the same "
+            "probability afterwards. Nothing can be estimated from such reports."
+        )
+    highest = before * factor / (before * factor + 1 - before)
+    lowest = before / (before + factor * (1 - before))
+    return f"Epsilon is {round_up(Fraction(mechanism.epsilon))} per report. ", (
+        f"A report changes the odds of any true answer by a factor of at most {_factor(factor)}. "
+        f"A true answer that had probability {chance} before the report has probability "
+        f"at most {_percent(highest, up=True)} afterwards, and at least "
+        f"{_percent(lowest, up=False)}."
+    )
+
+
+def _factor(factor: Fraction) -> str:
+    """A factor above 1, rounded up to three digits; near 1, to two digits of its excess over 1."""
+    if factor >= 2:
+        return round_up(factor, 3)
+    return written(rounded(factor, min(6, 1 - magnitude(factor - 1)), up=True))
+
+
+def _percent(proportion: Fraction, *, up: bool) -> str:
+    """A proportion in percent, with two digits of itself or of its distance to 100%."""
+    percent = proportion * 100
+    places = 1 - magnitude(min(percent, 100 - percent))
+    if percent > 50:
+        places = min(places, 6)
+    return f"{written(rounded(percent, places, up=up))}%"
