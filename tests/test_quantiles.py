@@ -138,13 +138,23 @@ def _plain(y, s, w, tau, target, level):
     t = w * s
     if t.sum() <= 0:
         return np.nan, -np.inf, np.inf
-    limit = stats.t.ppf((1 + level) / 2, max((t**2).sum() ** 2 / (t**4).sum(), 1))
+    df, size = max((t**2).sum() ** 2 / (t**4).sum(), 1), w * abs(s)
+
+    def mean_weight(part, nearest):
+        return np.average(w[part], weights=size[part]) if size[part].any() else w[nearest]
 
     def side(inside):
         u = t * (inside - tau)
-        variance = (u**2).sum() - (1 - 2 * tau) * (w * t).sum() / t.sum() * u.sum()
+        limit = stats.t.ppf((1 + level) / 2, df)
         if target == "rows":
             variance = ((w * (inside - tau)) ** 2 * (s**2 - s)).sum()
+        else:
+            below, above = mean_weight(inside, y.argmin()), mean_weight(~inside, y.argmax())
+            both = (1 - tau) ** 2 * below - tau**2 * above
+            variance = (u**2).sum() - both * u.sum()
+            expected = min(tau * t.sum() / below, (1 - tau) * t.sum() / above)
+            if expected < 10:
+                limit = max(limit, stats.t.ppf((1 + level) / 2, max(expected, 2)))
         reach = limit * np.sqrt(variance if variance > 0 else max((u**2).sum(), 0)) + 1e-9
         return u.sum() >= -reach, u.sum() <= reach, u.sum() >= -1e-9
 
@@ -167,7 +177,7 @@ def test_quantiles_and_intervals_are_those_of_the_definition(name, target, weigh
     codes = rng.integers(0, mechanism.k, n)
     y = rng.exponential(2.0 + codes, n).round(int(weighted))
     told = rr.simulate([mechanism.categories[code] for code in codes], mechanism, seed=2)
-    w = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
+    w = (0.5 + y) * rng.uniform(0.5, 2, n) if weighted else np.ones(n)
     s, kept = report_column(told, mechanism).scores(), np.delete(np.arange(n), [3, 50])
     held = pd.Series(list(told), dtype=object)
     y[3], held[50] = np.nan, None
@@ -230,6 +240,19 @@ def test_the_accessor_and_the_frame_of_the_result():
     assert "among yes, with 95% intervals, of the population" in found.interpret()
 
 
+def test_too_few_rows_beyond_a_quantile_open_its_end():
+    """Of 40 answers four are expected beyond the 90% point, and eight beyond the 80% point.
+
+    No rows beyond are refused where the expected number K exceeds t with K degrees of freedom
+    times its standard error: 8 > 2.306 (8 0.8)^1/2 = 5.83, and not 4 > 2.776 (4 0.9)^1/2 = 5.27.
+    """
+    y, told, direct = np.arange(40.0), ["a"] * 40, surveys.direct(["a", "b"])
+    high = _quiet(y, told, direct, probs=(0.8, 0.9)).interval().high[0]
+    assert [True, False] == np.isfinite(high).tolist()
+    low = _quiet(-y, told, direct, probs=(0.2, 0.1)).interval().low[0]
+    assert [True, False] == np.isfinite(low).tolist()
+
+
 def test_what_cannot_be_known_is_said():
     """A size estimated below 0 gives NaN and no ends, a quantile past the data has one end."""
     with pytest.warns(errors.LowPrecisionWarning, match=r"1 of 2 groups \(yes\) cannot be est"):
@@ -290,6 +313,36 @@ def test_intervals_cover(n, prob, shares, ties):
         told = np.where(rng.random(n) < prob, x, (x + rng.integers(1, k, n)) % k)
         y = rng.exponential(x + 1.0)
         low, high = _quiet(np.floor(y) if ties else y, told, mechanism, probs=taus).interval()
+        hits += (low <= points) & (points <= high)
+    for one in hits.ravel().tolist():
+        assert_at_least(one, worlds, 0.94, false_alarm=1e-9, tests=hits.size)
+
+
+GROWING = {
+    "v": (lambda v: v, stats.gamma(2)),
+    "v^2": (lambda v: v**2, stats.gamma(3)),
+    "exp(v/3)": (lambda v: np.exp(v / 3), stats.expon(scale=1.5)),
+}
+"""Weights that grow with exponential values v, and the population that these rows stand for."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("growth", GROWING)
+@pytest.mark.parametrize(("n", "prob"), [(300, 1.0), (300, 0.75), (1000, 1.0), (1000, 0.75)])
+def test_intervals_cover_with_weights_that_grow_with_the_value(n, prob, growth):
+    """95% intervals of five quantiles of the weighted population hold them in 94% of worlds.
+
+    1,000 worlds: a coverage of 94% fails once in 1e9, one of 85% is caught with more than 99%.
+    """
+    rng, worlds, taus = np.random.default_rng(3), 1000, np.array([0.05, 0.5, 0.9, 0.95, 0.99])
+    mechanism = rr.KRR([0, 1], prob) if prob < 1 else surveys.direct([0, 1])
+    weight_of, population = GROWING[growth]
+    points, hits = population.ppf(taus), np.zeros((2, len(taus)), int)
+    for _ in range(worlds):
+        v, x = rng.exponential(size=n), rng.random(n) < 0.4
+        told = np.where(rng.random(n) < prob, x, ~x).astype(int)
+        found = _quiet(v, told, mechanism, probs=taus, weights=weight_of(v))
+        low, high = found.interval()
         hits += (low <= points) & (points <= high)
     for one in hits.ravel().tolist():
         assert_at_least(one, worlds, 0.94, false_alarm=1e-9, tests=hits.size)
