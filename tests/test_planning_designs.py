@@ -103,6 +103,21 @@ def test_no_design_passes_its_epsilon_and_no_mean_is_biased():
                 assert np.diff(value).min() > -1e-6
 
 
+@pytest.mark.parametrize("prior", [None, "worst-case"])
+def test_the_mean_has_a_design_at_the_least_epsilon(prior):
+    """At 1e-5, for 2 to 20 categories and 60, the programme of the mean is private and unbiased.
+
+    The information matrix has a condition number of about (2 k / epsilon)^2, 1e13 for k = 17.
+    """
+    for k in (*range(2, 21), 60):
+        m = design(range(k), 1e-5, "mean", prior=prior)
+        assert 1e-5 * (1 - 1e-6) <= m.epsilon <= 1e-5
+        value = np.arange(k) @ m.channel.left_inverse
+        assert np.arange(k) == pytest.approx(value @ m.channel.matrix, abs=1e-7 * k)
+    with pytest.raises(ArgumentValueError, match="epsilon must be at least 1e-05"):
+        design(range(11), 0.9e-5, "mean")
+
+
 def test_the_variance_is_least_where_it_was_asked_for():
     """At its own prior, or at the worst answer, each design is better than the other two."""
     k, scores = 11, np.arange(11.0)

@@ -44,8 +44,9 @@ from rrstats.mechanisms.channel import (
     recode_matrix,
 )
 
-_MOST_CONDITION = 1e12
-"""Above this condition number of the information matrix estimates are only rounding error."""
+_MOST_CONDITION, _MOST_OF_CATEGORIES = 1e16, 1e12
+"""Above this condition number of the information matrix estimates are only rounding error, and
+above the second a class among several of a category is not told from the others."""
 
 _ALIKE = 1e-5
 """The relative difference below which error messages treat probabilities as equal."""
@@ -263,18 +264,23 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
     Raises NotIdentifiableError, with the condition number, if there is no such L.
     """
     possible = matrix.sum(axis=1) > 0
-    weighted = np.zeros_like(matrix.T)
-    weighted[:, possible] = matrix[possible].T / matrix[possible].mean(axis=1)
+    weights = np.zeros(len(matrix))
+    weights[possible] = 1 / matrix[possible].mean(axis=1)
     if sizes is not None:
-        weighted *= sizes / sizes.max()
-    information = weighted @ matrix
-    if np.array_equal(recode, np.eye(len(information))):
-        condition = float(np.linalg.cond(information))
+        weights *= sizes / sizes.max()
+    # Least squares from the root of the information matrix, whose condition number is the root:
+    # near epsilon 0 the matrix itself would lose all digits.
+    scales = np.sqrt(weights)
+    root = scales[:, None] * matrix
+    if np.array_equal(recode, np.eye(root.shape[1])):
+        enough = len(root) >= root.shape[1]
+        condition = float(np.linalg.cond(root)) ** 2 if enough else math.inf
         if condition < _MOST_CONDITION:
-            return np.asarray(np.linalg.solve(information, weighted))
+            orthogonal, triangle = np.linalg.qr(root)
+            return np.asarray(np.linalg.solve(triangle, orthogonal.T) * scales)
     else:  # the classes need not be identified, only their categories
-        cut = 1 / _MOST_CONDITION
-        inverse = recode @ np.linalg.pinv(information, rcond=cut, hermitian=True) @ weighted
+        cut = _MOST_OF_CATEGORIES**-0.5
+        inverse = recode @ np.linalg.pinv(root, rcond=cut) * scales
         if np.allclose(inverse @ matrix, recode, rtol=0, atol=1e-7):
             return np.asarray(inverse)
         condition = math.inf
