@@ -245,6 +245,8 @@ class SummaryTable:
         For each column, a function from a cell to its text.
     notes : sequence of str
         Sentences to print below the table.
+    cautions : sequence of str
+        Sentences to print above everything else, because the numbers are not valid.
     """
 
     title: str
@@ -253,6 +255,7 @@ class SummaryTable:
     heads: Sequence[str]
     formats: Mapping[str, Callable[[Any], str]]
     notes: Sequence[str] = ()
+    cautions: Sequence[str] = ()
 
     def __str__(self) -> str:
         body = self.table.to_string(header=list(self.heads), formatters=dict(self.formats))
@@ -260,7 +263,7 @@ class SummaryTable:
         top = [f"{name:<{width}}  {value}" for name, value in self.header]
         rule = "-" * max(len(line) for line in body.splitlines())
         top += [rule] * bool(top)
-        return "\n".join([self.title, rule, *top, body, rule, *self.notes])
+        return "\n".join([*self.cautions, self.title, rule, *top, body, rule, *self.notes])
 
     __repr__ = __str__
 
@@ -278,17 +281,23 @@ class SummaryTable:
 
     def _repr_html_(self) -> str:
         header = [("table", (["", ""], [list(pair) for pair in self.header]))]
-        blocks = [("text", self.title), *(header if self.header else []), ("table", self._cells())]
+        cautions = [("warning", caution) for caution in self.cautions]
+        blocks = [*cautions, ("text", self.title), *(header if self.header else [])]
+        blocks.append(("table", self._cells()))
         return as_fragment([*blocks, *(("text", note) for note in self.notes)])
 
     def as_latex(self) -> str:
-        """Return the table as a LaTeX tabular with the rules of booktabs."""
+        """Return the table as a LaTeX tabular with the rules of booktabs.
+
+        Cautions stand above it as comments.
+        """
         heads, rows = self._cells()
         head, *body = (" & ".join(map(_tex, row)) + r" \\" for row in [heads, *rows])
         names = self.table.index.nlevels
         layout = "l" * names + "r" * (len(heads) - names)
         lines = [rf"\begin{{tabular}}{{{layout}}}", r"\toprule", head, r"\midrule", *body]
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
+        cautions = [f"% {caution}" for caution in self.cautions]
+        return "\n".join([*cautions, *lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
 def _tex(text: str) -> str:

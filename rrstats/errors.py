@@ -38,7 +38,7 @@ class ArgumentTypeError(RRStatsError, TypeError):
 
 
 class UnknownAnswersError(ArgumentValueError):
-    """Some answers are outside the declared categories, and the caller asked for an error."""
+    """Reports are outside the declared ones, or answers are and the caller asked for an error."""
 
 
 class NotIdentifiableError(ArgumentValueError):

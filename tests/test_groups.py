@@ -266,7 +266,7 @@ def test_designs_are_given_once():
 
 def test_the_table_of_many_groups_is_that_of_each_and_is_built_once():
     labels = [label for label in range(300) for _ in range(6)]
-    found = rr.estimate(["no", "yes", "yes"] * 600, M, by=labels)
+    found = rr.estimate(["no", "yes", "often"] * 600, M, by=labels)
     found.to_frame(), found[0].to_frame()
     began = time.process_time()
     table = found.to_frame()

@@ -31,7 +31,7 @@ from rrstats._checks import (
     check_prob,
 )
 from rrstats._typing import Booleans, Floats
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
 from rrstats.estimation.report_columns import report_column
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
@@ -435,12 +435,12 @@ def sample_sizes(channel: Channel, counts: NDArray[Any], n: int) -> Floats:
 
 
 def check_possible(channel: Channel, counts: NDArray[Any]) -> None:
-    """Raise ArgumentValueError for counts of reports that are impossible in the design."""
+    """Raise UnknownAnswersError for counts of reports that are impossible in the design."""
     if isinstance(channel, SupportChannel):
         return
     never = int(np.asarray(counts)[~transition_matrix(channel).any(axis=1)].sum())
     if never:
-        raise ArgumentValueError(
+        raise UnknownAnswersError(
             f"{never} of {int(np.sum(counts))} reports are impossible in this design; give the "
             "mechanism that made them"
         )
@@ -598,20 +598,30 @@ def condition_number(channel: Channel) -> float:
     return float(np.linalg.norm(inverse, 2) * np.linalg.norm(transition_matrix(channel), 2))
 
 
-def implausible(channel: Channel, counts: NDArray[Any], n: int) -> Booleans:
-    """(k,) counts that no true proportions explain, with a false-positive rate of one in 1e9.
+FALSE_ALARM = 1e-9
+"""A bound on the probability that the right reports of one estimate are called implausible."""
+
+
+def implausible(
+    channel: Channel, counts: NDArray[Any], n: int, false_alarm: float = FALSE_ALARM
+) -> Booleans:
+    """(k,) counts that no true proportions explain; right ones with at most ``false_alarm``.
 
     It uses binomial tails if counts are binomial, else one test by likelihood for all categories.
+    Both bounds hold for every n, and whether true answers are fixed or drawn.
     """
     rates = channel.binomial_rates
     if rates is not None:
         low, high = rates.false_positive_rate, rates.true_positive_rate
-        return implausible_counts(np.asarray(counts), n, low, high)
+        return implausible_counts(np.asarray(counts), n, low, high, false_alarm=false_alarm)
     if isinstance(channel, StackedChannel) and channel.is_separable:
-        each = [implausible(*one) for one in _split(channel, counts)]
+        of_part = false_alarm / len(channel.parts)
+        each = [implausible(*part, of_part) for part in _split(channel, counts)]
         return np.asarray(np.any(each, axis=0))
     sizes = sample_sizes(channel, counts, n)
-    misfit = likelihood.is_misfit(transition_matrix(channel), counts, sizes)
+    misfit = likelihood.is_misfit(
+        transition_matrix(channel), counts, sizes, false_alarm=false_alarm
+    )
     return np.full(channel.k, misfit)
 
 

@@ -38,7 +38,7 @@ from rrstats.data.columns import Encoded
 from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, LowPrecisionWarning, warn
 from rrstats.estimation.arrays import check_possible, level_of_each
 from rrstats.estimation.engine_frames import grouped_rows, header_of, is_frame, open_frame, recorded
-from rrstats.estimation.estimate import IMPLAUSIBLE, Estimate
+from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.report_columns import (
     ReportColumn,
     ReportModel,
@@ -50,6 +50,7 @@ from rrstats.estimation.report_columns import (
     sample_column,
 )
 from rrstats.estimation.result import (
+    IMPLAUSIBLE,
     ConstrainedProportions,
     Result,
     long_frame,
@@ -562,6 +563,20 @@ class Crosstab(CellProportions):
             if axis.channel is not None and axis.is_multinomial:
                 check_possible(axis.channel, self.margin(axis.name).counted)
         return self
+
+    @cached_property
+    def implausible(self) -> list[Hashable]:
+        """The privatized columns whose reports no true proportions explain."""
+        private = self.private if self.n else ()
+        return [name for name in private if self.estimate(name).implausible.any()]
+
+    @property
+    def cautions(self) -> Sequence[str]:
+        """A sentence that opens the printed table if reports are implausible."""
+        if not self.implausible:
+            return []
+        names = ", ".join(map(label, self.implausible))
+        return [f"Warning: in the columns {names} {IMPLAUSIBLE}."]
 
     # -- counts ----------------------------------------------------------------------------
 
@@ -1416,9 +1431,8 @@ def crosstab(
 
 def _warn_of_noise(table: Crosstab) -> None:
     """Warn of implausible reports, and of a small effective sample size."""
-    private = [name for name in table.private if table.n]
-    if strange := [name for name in private if table.estimate(name).implausible.any()]:
-        warn(f"in the columns {strange} {IMPLAUSIBLE}", ImplausibleReportsWarning)
+    if table.implausible:
+        warn(f"in the columns {table.implausible} {IMPLAUSIBLE}", ImplausibleReportsWarning)
     left, few = table.effective_size, _FEW * table.size
     if left < few <= table.n:
         warn(

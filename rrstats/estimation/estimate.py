@@ -40,6 +40,7 @@ from rrstats.estimation import arrays
 from rrstats.estimation.arrays import interval_of_counts
 from rrstats.estimation.groups import Estimates, GroupEstimates
 from rrstats.estimation.result import (
+    IMPLAUSIBLE,
     ConstrainedProportions,
     LabelledInterval,
     MeanEstimate,
@@ -80,12 +81,6 @@ from rrstats.plots import PlotOptions, check_truth, plot_intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-
-IMPLAUSIBLE = (
-    "some reports are rarer or commoner than any true proportions explain, so the estimates and "
-    "intervals are not valid: check that these answers were privatized by this mechanism, and that "
-    "no row was dropped or selected by its report"
-)
 
 _ILL_CONDITIONED = 1000
 """From this condition number on, even a million respondents give no useful estimate."""
@@ -420,8 +415,8 @@ class Estimate(Result):
         """(k,) True where a category's reports are rarer or commoner than any truth explains.
 
         Then these are not reports of this mechanism, or not all of them: answers were not
-        privatized, rows were selected by their report, or prob is wrong.  The false-positive rate
-        is one in 10^9 estimates.
+        privatized, rows were selected by their report, or prob is wrong.  Right reports of any true
+        proportions are called implausible with a probability of at most 1e-9.
         """
         return arrays.implausible(self.mechanism.channel, self.reported, self.n)
 
@@ -1000,9 +995,14 @@ class Estimate(Result):
         return found
 
     @property
+    def cautions(self) -> Sequence[str]:
+        """A sentence that opens the printed result if its reports are implausible."""
+        return [f"Warning: {IMPLAUSIBLE}."] if self.implausible.any() else []
+
+    @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
-        found = [f"{IMPLAUSIBLE[0].upper()}{IMPLAUSIBLE[1:]}"] * bool(self.implausible.any())
+        found: list[str] = []
         if self._survey is None:
             return found
         if below := int((self.sampling_variance < 0).sum()):
@@ -1375,7 +1375,12 @@ def estimate(
             for by, one in parts.items()
         }
         counts = sum(one.n + one.n_missing for one in each.values())
-        found[name] = each[None] if names is None else GroupEstimates(names, each, rows - counts)
+        if names is None:
+            found[name] = each[None]
+            continue
+        found[name] = GroupEstimates(names, each, rows - counts)
+        if found[name].cautions and not found[name].implausible:
+            warn(f"in all groups together {IMPLAUSIBLE}", ImplausibleReportsWarning)
     return next(iter(found.values())) if single else Estimates(found)
 
 

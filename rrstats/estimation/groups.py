@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -19,8 +20,8 @@ import pandas as pd
 from rrstats._checks import quote
 from rrstats._display import label
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.arrays import interval_of_counts
-from rrstats.estimation.result import Result, label_column, proportion_rows
+from rrstats.estimation.arrays import implausible, interval_of_counts
+from rrstats.estimation.result import IMPLAUSIBLE, Result, label_column, proportion_rows
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
@@ -298,6 +299,36 @@ class GroupEstimates(_Several):
         tables = [one.among(among, level) for one in self.values()]
         return self._labelled(pd.concat(tables, ignore_index=True))
 
+    @cached_property
+    def implausible(self) -> list[Any]:
+        """The labels of the groups whose reports no true proportions explain."""
+        return [name for name, one in self.items() if one.n and one.implausible.any()]
+
+    @property
+    def cautions(self) -> Sequence[str]:
+        """A sentence that opens the printed table if reports are implausible.
+
+        Groups that are too small to be judged alone are judged together: whatever their true
+        proportions, the sum of their counts is plausible.
+        """
+        if self.implausible:
+            names = "; ".join(map(label_text, self.implausible[:5]))
+            names += "; ..." if len(self.implausible) > 5 else ""
+            where = f"in {len(self.implausible)} of {len(self)} groups ({names})"
+        elif self._are_implausible_together:
+            where = "in all groups together"
+        else:
+            return []
+        return [f"Warning: {where} {IMPLAUSIBLE}."]
+
+    @property
+    def _are_implausible_together(self) -> bool:
+        """True where no true proportions explain the reports of all groups together."""
+        if not self.n or any(one.by_row for one in self.values()):
+            return False
+        counts = np.sum([one.reported for one in self.values()], axis=0)
+        return bool(implausible(self.mechanism.channel, counts, self.n).any())
+
     @property
     def title(self) -> str:
         """The groups."""
@@ -392,6 +423,11 @@ class Estimates(_Several):
     def header(self) -> Sequence[tuple[str, str]]:
         """The number of columns, and the epsilon of a row."""
         return [("columns", f"{len(self)}"), ("epsilon of a row", f"{self.epsilon:.4g}")]
+
+    @property
+    def cautions(self) -> Sequence[str]:
+        """Cautions of each column."""
+        return [f"{label(name)}: {text}" for name, one in self.items() for text in one.cautions]
 
     @property
     def notes(self) -> Sequence[str]:

@@ -24,7 +24,12 @@ from numpy.typing import NDArray
 from rrstats._checks import check_rows
 from rrstats._typing import Floats
 from rrstats.data.columns import Encoded, Reader, codec_of, column_of, open_column, open_reports
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    UnknownAnswersError,
+)
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
 from rrstats.mechanisms.krr import KRR, KRRByRow, as_mechanism, is_by_row, names_column
@@ -204,12 +209,12 @@ class ReportColumn(ReportModel):
         return int(times[encoded.outside].sum() - times[encoded.absent].sum())
 
     def refuse(self, unknown: int) -> None:
-        """Raise ArgumentValueError for reports that the mechanism cannot have made."""
+        """Raise UnknownAnswersError for reports that the mechanism cannot have made."""
         if unknown and self.mechanism is not None:
             every = self.rows if self.times is None else int(self.times.sum())
             space = self.mechanism.report_space
             what = "categories" if space == self.mechanism.domain else "possible reports"
-            raise ArgumentValueError(
+            raise UnknownAnswersError(
                 f"{unknown} of {every} reports are not among the {what} "
                 f"{space.describe()}; give the mechanism that made them (were they privatized?)"
             )

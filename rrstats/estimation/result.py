@@ -10,6 +10,7 @@ write one, subclass `Result` with ``@dataclass(frozen=True, eq=False, repr=False
 - ``covariance``, ``n`` and ``effective_n``: properties or fields;
 - ``shown``: the columns of the printed table, the estimate first;
 - ``title`` and ``header``: the text above the table, the header as (name, value) pairs;
+- ``cautions``: sentences that stand above the table, because its numbers are not valid;
 - ``notes``: sentences that a reader of the table must know;
 - ``plot(ax=None, ...)``: a call of `rrstats.plots` with a frame.
 
@@ -36,6 +37,14 @@ from rrstats.inference.contrasts import Interval
 
 _LONGEST = 30
 """The maximum number of characters of a label in a terminal."""
+
+
+IMPLAUSIBLE = (
+    "some reports are rarer or commoner than any true proportions explain, so the estimates and "
+    "intervals are not valid: check that these answers were privatized by this mechanism, and that "
+    "no row was dropped or selected by its report"
+)
+"""What a caution and a warning say of implausible reports."""
 
 
 def write_count(number: float) -> str:
@@ -93,6 +102,11 @@ class Result(ABC):
         return ()
 
     @property
+    def cautions(self) -> Sequence[str]:
+        """Sentences that open the printed result, because its numbers are not valid."""
+        return ()
+
+    @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
         return ()
@@ -122,7 +136,9 @@ class Result(ABC):
         table.index = pd.Index(names[0]) if len(names) == 1 else pd.MultiIndex.from_arrays(names)
         table.index.names = [None] * len(names)
         written = {str(name): self._writer(table[name]) for name in table}
-        return SummaryTable(self.title, self.header, table, list(written), written, self.notes)
+        return SummaryTable(
+            self.title, self.header, table, list(written), written, self.notes, self.cautions
+        )
 
     def _writer(self, column: pd.Series[Any]) -> Callable[[Any], str]:
         """The formatter of a column's cells."""
@@ -154,12 +170,17 @@ class Result(ABC):
         body = columns([line[:kept] for line in (heads, *rows)], left=self._leading)
         more = [f"to_frame() has also {', '.join(heads[kept:])}"] if heads[kept:] else []
         said = ", ".join(f"{name}={value}" for name, value in self.header)
-        return "\n".join([f"{self.title}: {said}", body, *map(wrap, [*more, *self.notes])])
+        cautions = map(wrap, self.cautions)
+        return "\n".join(
+            [*cautions, f"{self.title}: {said}", body, *map(wrap, [*more, *self.notes])]
+        )
 
     def _repr_html_(self) -> str:
         said = ", ".join(f"{name} {value}" for name, value in self.header)
         lines = [f"{self.title}: {said}", *self.interpret().splitlines(), *self.notes]
-        return as_fragment([("table", self._cells()), *(("text", line) for line in lines if line)])
+        cautions = [("warning", caution) for caution in self.cautions]
+        texts = [("text", line) for line in lines if line]
+        return as_fragment([*cautions, ("table", self._cells()), *texts])
 
 
 def _shortened(text: str) -> str:

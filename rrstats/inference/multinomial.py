@@ -69,8 +69,6 @@ _EDGE = 0.02
 _NO_RATE = 1e-9
 """A fitted rate below this is 0."""
 
-_FALSE_ALARM = 1e-9
-
 
 # -- inside the simplex --------------------------------------------------------------------
 
@@ -445,8 +443,10 @@ def log_likelihood(
     return float(value)
 
 
-def is_misfit(matrix: Floats, counts: NDArray[Any], sizes: Floats) -> bool:
-    """True where no proportions explain the reports: once in 1e9 for right ones.
+def is_misfit(
+    matrix: Floats, counts: NDArray[Any], sizes: Floats, *, false_alarm: float = 1e-9
+) -> bool:
+    """True where no proportions explain the reports; ``false_alarm`` bounds it for right ones.
 
     sizes : (m,) of each cell's sample.  The likelihood ratio of what was seen against the best
     proportions exceeds a bound that holds for every distribution and every n:
@@ -458,7 +458,7 @@ def is_misfit(matrix: Floats, counts: NDArray[Any], sizes: Floats) -> bool:
     expected = matrix @ most_likely(matrix, counts)
     with np.errstate(divide="ignore"):
         far = counts[seen] @ np.log(counts[seen] / sizes[seen] / expected[seen])
-    return bool(far > np.log1p(sizes).sum() - np.log(_FALSE_ALARM))
+    return bool(far > np.log1p(sizes).sum() - np.log(false_alarm))
 
 
 # -- under a null hypothesis -----------------------------------------------------------------
