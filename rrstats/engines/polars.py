@@ -188,8 +188,10 @@ def sink_privatized(
         look(frame, release)
         rows = _write(frame, release, publication)
         release.confirm(rows)
+        publication.sync()
+        receipt = release_receipt(release, rows, place, began)
         publication.publish()
-    return release_receipt(release, rows, place, began)
+        return receipt
 
 
 def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication) -> int:

@@ -40,6 +40,7 @@ from rrstats.errors import (
     FileError,
     MissingPackageError,
     RRStatsError,
+    RRStatsWarning,
 )
 from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, Seen, careful, check_lazy
@@ -72,7 +73,7 @@ def retold(text: str, work: Callable[[], Result]) -> Result:
     """
     try:
         return work()
-    except RRStatsError:
+    except (RRStatsError, RRStatsWarning):  # a warning of ours that is an error
         raise
     except Exception as error:
         kind, step = _kind(error)
@@ -443,7 +444,9 @@ def privatize_parquet(
     files = refuse_by(frame, wanted)
     release, task, schema = prepare(frame, wanted, told, again)
 
-    def work() -> int:
+    shown = str(dst) if "://" in str(dst) else Path(dst)  # a Path would lose a slash
+
+    def work() -> Receipt:
         with Staging(spark, place, overwrite=overwrite) as staging:
             _check_apart(files, source, staging.target)
             if release.may_refuse:
@@ -452,12 +455,11 @@ def privatize_parquet(
                     mapped(frame, replace(task, seen=seen).look, "looked long").collect()
                 release.refuse()
             rows = _write(staging, frame, release, task=task, schema=schema, files=filled)
+            receipt = release_receipt(release, rows, shown, began)  # may warn, which may raise
             staging.publish()
-            return rows
+            return receipt
 
-    rows = retold(f"Spark could not write {place}", work)
-    shown = str(dst) if "://" in str(dst) else Path(dst)  # a Path would lose a slash
-    return release_receipt(release, rows, shown, began)
+    return retold(f"Spark could not write {place}", work)
 
 
 @contextmanager

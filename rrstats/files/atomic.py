@@ -55,6 +55,9 @@ DATA_SUFFIXES = frozenset(
 LOCK, REPLACED, DATA, ATTEMPTS = "lock", "replaced", "data", "attempts-"
 """Names in a staging directory, which also holds the sidecars."""
 
+PUBLISHED = "was published before this error"
+"""Ending of the note on an error that came too late to prevent the publication."""
+
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 """Errors of a disk that is full or cannot be written."""
 
@@ -76,6 +79,9 @@ class Publication:
         self._lock: int | None = None
         self._beside: dict[Path, Path] = {}
         self._files = ExitStack()
+        self._synced = False
+        self._is_stuck = False
+        self.published = False
 
     def __enter__(self) -> Publication:
         check_overwrite(self.target, self._overwrite, self._directory)
@@ -92,7 +98,10 @@ class Publication:
         return self
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        self._abandon()
+        if self.published and error is not None and not is_published(error):
+            error.add_note(f"{self.target} {PUBLISHED}")
+        with suppress(Exception):  # an error of tidying up hides no other, and no publication
+            self._abandon()
         if isinstance(error, OSError) and error.errno in FULL:
             with _naming(self.target):
                 raise error
@@ -136,27 +145,40 @@ class Publication:
             with os.fdopen(make(here), "wb") as file:
                 file.write(data)
 
-    def publish(self) -> None:
-        """Write everything to the disk and rename it to the target in one step.
-
-        Files that are still open are closed.  Raises FileError if a step fails; then nothing is
-        published, and the earlier target is restored.  A signal that arrives too late to prevent
-        the publication is delivered after it.
-        """
+    def sync(self) -> None:
+        """Close all files and write them to the disk; no file is written after that."""
         with _naming(self.target):
             self._files.close()
             for path in (*_within(self._data), *self._beside.values()):
                 _sync(path)
                 let_through()
+        self._synced = True
+
+    def publish(self) -> None:
+        """Write everything to the disk and rename it to the target in one step.
+
+        Files that are still open are closed.  Raises FileError if a step fails; then nothing is
+        published, and the earlier target is restored, or the error says that it could not be.
+        Once the target is there, nothing is raised but a signal that arrived too late to prevent
+        the publication.
+        """
+        if not self._synced:
+            self.sync()
+        with _naming(self.target):
             if self._overwrite and os.path.lexists(self.target):
                 self._data.chmod(stat.S_IMODE(self.target.lstat().st_mode) & 0o777)
             with uninterrupted():
                 let_through()
                 self._appear()
-                self._abandon()
+                self.published = True
+                with suppress(Exception):  # only the lock and the old target remain to remove
+                    self._abandon()
 
     def _appear(self) -> None:
-        """Rename all into place; if a step fails, the steps before it are undone."""
+        """Rename all into place; if a step fails, the steps before it are undone.
+
+        Where undoing fails, it ends, so that no target is left without its sidecars.
+        """
         target, old = self.target, self._staging / REPLACED
         steps: list[tuple[Path, Path]] = []
 
@@ -184,20 +206,39 @@ class Publication:
             if not replaced:
                 move(self._data, target)
             _sync(target.parent.resolve())
-        except BaseException:
-            for here, there in reversed(steps):
-                with suppress(OSError):
+        except BaseException as error:
+            try:
+                for here, there in reversed(steps):
                     there.replace(here)
+            except Exception:
+                raise self._stuck(error, data_moved=(self._data, target) in steps) from error
             raise
+
+    def _stuck(self, error: BaseException, *, data_moved: bool) -> FileError:
+        """The error of a publication that failed and could not be undone either."""
+        self._is_stuck = True
+        self.published = data_moved and not os.path.lexists(self._data)
+        doing = f"the last steps of writing {self.target} failed ({type(error).__name__})"
+        if self.published:
+            stuck = FileError(f"{doing}, and it could not be withdrawn")
+            stuck.add_note(f"{self.target} {PUBLISHED}")
+            return stuck
+        return FileError(
+            f"{doing}; nothing was published, but what was there before could not be put back from "
+            f"{self._staging / REPLACED}; the next run to this target does it"
+        )
 
     def _abandon(self) -> None:
         """Remove what is not published; after publishing, only the lock remains to remove."""
         with uninterrupted():
-            with suppress(OSError):
+            with suppress(Exception):
                 self._files.close()
-            if self._lock is not None:
-                _give_back(self._staging, self._lock)
-                self._lock = None
+            descriptor = self._lock
+            self._lock = None
+            if descriptor is not None and self._is_stuck:
+                close(descriptor)
+            elif descriptor is not None:
+                _give_back(self._staging, descriptor)
 
 
 # -- the staging directory -------------------------------------------------------------------
@@ -220,11 +261,15 @@ def _take(staging: Path, target: Path) -> int:
                 )
             if descriptor >= 0:
                 break
-    old = staging / REPLACED / target.name
-    if old.exists() and not os.path.lexists(target):
-        # A run was killed after it moved the old target away and before it published the new one.
-        old.rename(target)
-    _empty(staging)
+    try:
+        old = staging / REPLACED / target.name
+        if old.exists() and not os.path.lexists(target):
+            # A run ended after it moved the old target away and before it published the new one.
+            old.rename(target)
+        _empty(staging)
+    except BaseException:
+        close(descriptor)
+        raise
     return descriptor
 
 
@@ -245,15 +290,15 @@ def _check_ours(staging: Path) -> None:
 
 def _give_back(staging: Path, descriptor: int) -> None:
     """Remove a staging directory; the lock goes last, because other runs check it."""
-    with suppress(OSError):
+    with suppress(Exception):
         _empty(staging)
     if not POSIX:
-        os.close(descriptor)
-    with suppress(OSError):
+        close(descriptor)
+    with suppress(Exception):
         (staging / LOCK).unlink()
     if POSIX:
-        os.close(descriptor)
-    with suppress(OSError):
+        close(descriptor)
+    with suppress(Exception):
         staging.rmdir()
 
 
@@ -275,11 +320,21 @@ def open_lock(path: Path) -> int | None:
     -1 if the file was removed in the meantime, because its owner finished: then try again.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
-    held = lock(descriptor)
-    if held and is_at(descriptor, path):
-        return descriptor
-    os.close(descriptor)
-    return -1 if held else None
+    try:
+        locked = lock(descriptor)
+        if locked and is_at(descriptor, path):
+            return descriptor
+    except BaseException:
+        close(descriptor)
+        raise
+    close(descriptor)
+    return -1 if locked else None
+
+
+def close(descriptor: int) -> None:
+    """Close a lock; its file holds nothing that an error of closing could lose."""
+    with suppress(OSError):
+        os.close(descriptor)
 
 
 def lock(descriptor: int) -> bool:
@@ -317,11 +372,16 @@ def replace_private(path: Path, data: bytes) -> None:
     part = path.with_name(f"{path.name}.part")
     with _naming(path):
         part.unlink(missing_ok=True)
-        with os.fdopen(make(part, 0o600), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
+        try:
+            with os.fdopen(make(part, 0o600), "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        except BaseException:
+            with suppress(Exception):
+                part.unlink()
+            raise
         _sync(path.parent.resolve())
 
 
@@ -334,7 +394,15 @@ def named(doing: str, then: str = "") -> Iterator[None]:
         raise
     except OSError as error:
         why = (error.strerror or str(error)).lower()
-        raise FileError(f"{doing}: {why}{then}") from error
+        named_error = FileError(f"{doing}: {why}{then}")
+        for note in getattr(error, "__notes__", ()):
+            named_error.add_note(note)
+        raise named_error from error
+
+
+def is_published(error: BaseException) -> bool:
+    """True for an error that came after the publication, so that its note says so."""
+    return any(note.endswith(PUBLISHED) for note in getattr(error, "__notes__", ()))
 
 
 def _naming(target: Path) -> AbstractContextManager[None]:

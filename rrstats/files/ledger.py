@@ -39,8 +39,10 @@ from rrstats.data.categories import categories_to_json
 from rrstats.errors import DamagedDocumentError, FileError, SecondReleaseError
 from rrstats.files.atomic import (
     LEDGER,
+    close,
     done,
     is_ledger_file,
+    is_published,
     let_through,
     named,
     open_lock,
@@ -140,9 +142,10 @@ class Ledger:
         """Write the release into the ledger, around the block that publishes it.
 
         The ledger is locked and checked again, so that of two simultaneous runs the second is
-        refused.  The entry is written before the block publishes, and removed if the block fails.
-        A crash in between leaves an entry without a release, which may refuse one release too many,
-        never one too few.  Ctrl-C is delayed until both are done, or neither.
+        refused.  The entry is written before the block publishes, and removed if the block fails,
+        unless the error says that it published nevertheless.  A crash in between, or an error of
+        removing it, leaves an entry without a release, which may refuse one release too many, never
+        one too few.  Ctrl-C is delayed until both are done, or neither.
         Yields all known releases, including this one and related ones.
         """
         with self._locked():
@@ -161,14 +164,15 @@ class Ledger:
             known = book.releases if is_saved else [*book.releases, new]
             if not is_saved:
                 self._refuse(book, records, again, digest)
-                self._write(replace(book, releases=known))
             try:
+                if not is_saved:
+                    self._write(replace(book, releases=known))
                 # Check again: of two runs for a folder and a file in it, which have separate
                 # locks, at least one sees the entry of the other.
                 self._refuse(book, records, again or is_saved, digest)
                 yield [*known, *(other for _, other in self._related())]
             except BaseException as error:
-                if not is_saved:
+                if not is_saved and not is_published(error):
                     self._take_back(book.text, error)
                 raise
             done()
@@ -197,9 +201,9 @@ class Ledger:
             try:
                 yield
             finally:
-                with suppress(OSError):
+                with suppress(Exception):
                     path.unlink()
-                os.close(descriptor)
+                close(descriptor)
 
     def _read(self) -> _Book:
         """Contents of the ledger; empty if it does not exist."""
@@ -208,7 +212,9 @@ class Ledger:
                 if not stat.S_ISREG(self.path.lstat().st_mode):
                     raise FileError(f"the ledger {self.path} is no regular file; give another")
                 with self.path.open("rb") as file:
-                    text = file.read(MOST_BYTES + 1)
+                    # Reading MOST_BYTES would reserve them, however short the file is.
+                    size = min(os.fstat(file.fileno()).st_size, MOST_BYTES)
+                    text = file.read(size + 1)
         except FileError as error:
             if getattr(error.__cause__, "errno", None) in (errno.ENOENT, errno.ENAMETOOLONG):
                 return _Book()
@@ -260,13 +266,13 @@ class Ledger:
         """Restore the ledger; if that fails, its entry remains and the error says so."""
         try:
             if before is None:
-                self.path.unlink()
-            else:
+                self.path.unlink(missing_ok=True)
+            elif self.path.read_bytes() != before:
                 replace_private(self.path, before)
         except Exception:
             error.add_note(
-                f"the ledger {self.path} could not be restored: its last entry remains, although "
-                "nothing was published"
+                f"the ledger {self.path} could not be restored: its last entry may remain and "
+                "counts as a release, although nothing was published"
             )
 
     # -- the rule --

@@ -300,12 +300,17 @@ def privatize_batches(
     with Publication(place, overwrite=overwrite, directory=True) as publication:
         _refuse(work)
         rows = work.write(publication)
+        publication.sync()
+        receipt = release_receipt(release, rows, place, began)
         publication.publish()
-    return release_receipt(release, rows, place, began)
+        return receipt
 
 
 def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: float) -> Receipt:
-    """The receipt of data that are not in files, after the warnings; it has no ledger."""
+    """The receipt of data that are not in files, after the warnings; it has no ledger.
+
+    Make it before publishing: a warning may be an error.
+    """
     per_row = row_epsilon(release.records)
     account = {str(record.name): (1, total_epsilon([record.epsilon])) for record in release.made}
     return _receipt(release, rows, place, began, epsilon_per_row=per_row, account=account)
@@ -340,7 +345,10 @@ def _refuse(work: _Files | TaskOutputs) -> None:
 def _receipt(
     columns: ReleasedColumns, rows: int, place: Path | str, began: float, **said: Any
 ) -> Receipt:
-    """The receipt of a release, after the warnings of its columns."""
+    """The receipt of a release, after the warnings of its columns.
+
+    It is made before the release is published: a warning may be an error, and then nothing is.
+    """
     columns.warn()
     counts = {
         name: {"unknown": column.unknown, "missing": column.missing}
@@ -378,22 +386,34 @@ def _release(
         rows = work.write(publication)
         digest = digest_of(origin.path)
         origin.check_unchanged()
-        account = _published(publication, book, records, rows, digest=digest, again=again)
-    said = {"epsilon_per_row": per_row, "account": account, "ledger": book.path}
-    return _receipt(work.columns, rows, place, began, **said)
+        publication.sync()
+        draft = _receipt(
+            work.columns,
+            rows,
+            place,
+            began,
+            epsilon_per_row=per_row,
+            account={},
+            ledger=book.path,
+        )
+        return _published(publication, book, draft, digest=digest, again=again)
 
 
-def _published(
-    publication: Publication, book: Ledger, records: Sequence[ColumnRecord], rows: int, **facts: Any
-) -> dict[str, tuple[int, float]]:
-    """Publish and enter in a ledger; return each column's releases and total epsilon."""
-    with book.entry(records, target=publication.target, rows=rows, **facts) as known:
+def _published(publication: Publication, book: Ledger, draft: Receipt, **facts: Any) -> Receipt:
+    """Publish and enter in a ledger; return the receipt with releases and epsilon by column.
+
+    Publishing comes last: what may fail is done before, so that an error means that nothing was
+    published.
+    """
+    records = draft.records
+    with book.entry(records, target=publication.target, rows=draft.rows, **facts) as entries:
+        account = {}
+        for record in records:
+            each = spent(entries, record.name)
+            account[str(record.name)] = (len(each), total_epsilon(each))
+        receipt = replace(draft, account=account)
         publication.publish()
-    account = {}
-    for record in records:
-        each = spent(known, record.name)
-        account[str(record.name)] = (len(each), total_epsilon(each))
-    return account
+        return receipt
 
 
 @dataclass(frozen=True)
@@ -695,16 +715,16 @@ def save_frame(
     release, book = _release_of(frame, records), _ledger(source, ledger)
     with Publication(place, overwrite=overwrite) as publication:
         _write_frame(frame, records, publication, **options)
+        publication.sync()
+        entered = None if book is None else book.path
+        seconds = time.monotonic() - began
+        per_row = row_epsilon(records)
+        receipt = Receipt(len(frame), records, place, seconds, per_row, account, {}, entered)
         if book is None:
             publication.publish()
-        else:
-            digest = "frame" if source is None else digest_of(Path(source))
-            facts = {"digest": digest, "again": again, "release": release}
-            account = _published(publication, book, records, len(frame), **facts)
-    per_row = row_epsilon(records)
-    seconds = time.monotonic() - began
-    entered = None if book is None else book.path
-    return Receipt(len(frame), records, place, seconds, per_row, account, {}, entered)
+            return receipt
+        digest = "frame" if source is None else digest_of(Path(source))
+        return _published(publication, book, receipt, digest=digest, again=again, release=release)
 
 
 def _check_reports(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace) -> None:
