@@ -158,11 +158,11 @@ def test_quiet_keeps_only_warnings(folder, capsys):
     assert "" == call(capsys, "privatize", "in.parquet", "out.parquet", *FREE, *options)[2]
 
 
-def test_refused_answers_are_code_1(folder, capsys):
+def test_refused_answers_are_code_4(folder, capsys):
     """--unknown raise writes nothing and counts; it quotes no answer."""
     for options in ([*ANSWER, "--unknown", "raise"], [*FREE, "--missing", "raise"]):
         code, line = refused(capsys, "privatize", "in.parquet", "o.parquet", *options)
-        assert 1 == code
+        assert 4 == code
         assert "25 of 200 answers" in line
         assert "maybe" not in line
     assert "are missing" in line
@@ -176,7 +176,7 @@ def test_a_second_release_needs_again(folder, capsys, ledger):
     done(capsys, "privatize", "in.parquet", "one.parquet", *options)
     assert [ledger] == [p.name for p in folder.iterdir() if p.suffix == ".json"]
     code, line = refused(capsys, "privatize", "in.parquet", "two.parquet", *options)
-    assert 1 == code
+    assert 3 == code
     assert "epsilon 3.584" in line  # 2 ln 6 = 3.58352
     assert "--again" in line
     assert not Path("two.parquet").exists()
@@ -219,7 +219,7 @@ def test_a_dry_run_reads_no_answer_and_writes_nothing(folder, capsys):
         ("there.parquet", ["--again"], 1),
         ("there.parquet", ["--again", "--overwrite"], 0),
         ("out.parquet", ["--missing", "keep", "--again"], 0),
-        ("out.parquet", [], 1),
+        ("out.parquet", [], 3),
     ],
 )
 def test_a_dry_run_refuses_what_the_run_would(folder, capsys, target, options, code):
@@ -423,12 +423,12 @@ def test_estimate_refuses_contradictions(out, capsys):
 
 
 def test_estimate_warns_of_true_answers(folder, capsys):
-    """Reports that no mechanism like this makes are estimated with one line of doubt."""
+    """Reports that no mechanism like this makes are estimated, with code 4 and one line."""
     pd.DataFrame({"answer": ["never"] * 5000 + ["once"]}).to_parquet("raw.parquet")
     code, out, err = call(capsys, "estimate", "raw.parquet", *ANSWER)
-    assert 0 == code
+    assert 4 == code
     assert "noise does not explain it" in " ".join(out.split())
-    assert err.startswith("rrstats: warning: some reports are rarer or commoner than")
+    assert err.startswith("rrstats: column answer: some reports are rarer or commoner than")
     assert 1 == err.count("\n")
     assert "is due to noise: estimates are" not in " ".join(out.split())
 

@@ -184,11 +184,11 @@ def test_describe_names_the_file_beside(folder, capsys):
 
 
 def test_help_lists_the_exit_codes(capsys):
-    """In four lines, and they are those that the command line returns."""
+    """In six lines, and they are those that the command line returns."""
     page = call(capsys, "--help")[1]
     assert page.endswith(command_line.EXIT_CODES)
     codes = [line.split()[0] for line in page.split("exit codes:\n")[1].splitlines()]
-    names = ("DONE", "FAILED", "BAD_ARGUMENTS", "INTERRUPTED")
+    names = ("DONE", "FAILED", "BAD_ARGUMENTS", "REFUSED", "UNFIT_DATA", "INTERRUPTED")
     assert [str(getattr(command_line, name)) for name in names] == codes
     assert ["143", "129", "141"] == re.findall(r"\d+", page.splitlines()[-1])[1:]
     assert "exit codes:" not in call(capsys, "check", "--help")[1]
@@ -230,7 +230,7 @@ def test_a_column_in_which_no_answer_fits_is_said_to_the_curator(tmp_path, capsy
     words = ["privatize", source, tmp_path / "out.csv", "--column", "smoker"]
     words += ["--categories", "oui,non", "--prob", "0.75"]
     code, line = cli_calls.refused(capsys, *words)
-    assert (1, True) == (code, "2 of 3 answers are not among the 2 categories" in line)
+    assert (4, True) == (code, "2 of 3 answers are not among the 2 categories" in line)
     assert [source] == list(tmp_path.iterdir())
     code, out, err = call(capsys, *words, "--unknown", "uniform")
     assert (0, True, False) == (code, "no answer fits the categories" in err, "fits" in out)

@@ -4,11 +4,13 @@ The docstring of the function that adds a command's options is that command's he
 ``--column`` may be repeated, and one design holds for all of the columns.  Different designs are
 written into a plan; ``--write-plan`` prints one to start from.
 
-Exit codes: 0 done; 1 a file that cannot be read or written, a missing package, a release that is
-refused; 2 wrong arguments; 130 interrupted (143 by SIGTERM, 129 by SIGHUP; a line on stderr tells
-if the release was published before that); 141 the program that reads the output closed the pipe.
-Results go to stdout, and only when the command is done.  Each warning or error is one line on
-stderr.  There are no tracebacks, because a traceback could quote an answer.
+Exit codes: 0 done; 1 a file that cannot be read or written, a missing package; 2 wrong arguments;
+3 a release that the ledger refuses; 4 data that do not fit the declaration (answers or reports that
+are no categories, or reports that no true proportions explain; their estimates are printed); 130
+interrupted (143 by SIGTERM, 129 by SIGHUP); 141 the program that reads the output closed the pipe.
+If the release was published before an error, a line on stderr tells so.  Results go to stdout, and
+only when the command is done.  Each warning or error is one line on stderr.  There are no
+tracebacks, because a traceback could quote an answer.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -37,11 +39,18 @@ from rrstats.errors import (
     DamagedDocumentError,
     RRStatsError,
     RRStatsWarning,
+    SecondReleaseError,
     UnknownAnswersError,
 )
 from rrstats.mechanisms.channel import TARGETS
 
-DONE, FAILED, BAD_ARGUMENTS, INTERRUPTED, READER_LEFT = 0, 1, 2, 130, 141
+DONE = 0
+FAILED = 1
+BAD_ARGUMENTS = 2
+REFUSED = 3
+UNFIT_DATA = 4
+INTERRUPTED = 130
+READER_LEFT = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 done, 1 failed, 2 wrong arguments, 130 interrupted, 141 closed pipe.
+        The exit code: 0 done, 1 failed, 2 wrong arguments, 3 refused by the ledger, 4 data that do
+        not fit the declaration, 130 interrupted, 141 closed pipe.
 
     Examples
     --------
@@ -63,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Traceback (most recent call last):
     SystemExit: 2
     """
-    options = argparse.Namespace(published=False)
+    options = argparse.Namespace(published="", unfit=())
     try:
         with _quiet_exits(), _plain_warnings():
             try:
@@ -78,22 +88,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _say("published before the interrupt")
         return int(next(iter(interrupt.args), INTERRUPTED))
     except BrokenPipeError:
-        # The interpreter flushes once more at exit; give it a place to flush to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if options.published:
+            _say(f"{options.published}; the program that reads the output closed the pipe")
+        _discard_output()
         return READER_LEFT
     except RRStatsError as error:
-        _say(as_option(str(error)))
-        # Unknown answers and damaged documents are no mistakes in the arguments.
-        files = isinstance(error, UnknownAnswersError | DamagedDocumentError)
-        bad = isinstance(error, ArgumentValueError | ArgumentTypeError) and not files
-        return BAD_ARGUMENTS if bad else FAILED
+        # The notes say what remains in the ledger, or that the release was published.
+        _say("; ".join([as_option(str(error)), *getattr(error, "__notes__", ())]))
+        return _code_of(error)
     except OSError as error:
-        _say(f"cannot write {error.filename or 'the output'}: {error.strerror}")
+        text = f"cannot write {error.filename or 'the output'}: {error.strerror}"
+        _say(f"{options.published}, but {text}" if options.published else text)
+        _discard_output()
         return FAILED
     except Exception as error:
-        _say(_unforeseen(error))
+        text = _unforeseen(error)
+        _say(f"{options.published}, but then: {text}" if options.published else text)
         return FAILED
-    return DONE
+    for line in options.unfit:
+        _say(line)
+    return UNFIT_DATA if options.unfit else DONE
+
+
+def _code_of(error: RRStatsError) -> int:
+    """The exit code of an error; damaged documents are no mistakes in the arguments."""
+    if isinstance(error, SecondReleaseError):
+        return REFUSED
+    if isinstance(error, UnknownAnswersError):
+        return UNFIT_DATA
+    bad = isinstance(error, ArgumentValueError | ArgumentTypeError)
+    return BAD_ARGUMENTS if bad and not isinstance(error, DamagedDocumentError) else FAILED
+
+
+def _discard_output() -> None:
+    """The interpreter flushes stdout once more at exit; give it a place to flush to."""
+    with suppress(OSError, ValueError, AttributeError):  # stdout may be no file, or closed
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _page(options: argparse.Namespace) -> str:
@@ -108,8 +138,10 @@ def _page(options: argparse.Namespace) -> str:
 
 
 def _say(text: str) -> None:
-    if sys.stderr is not None:
-        print(f"rrstats: {' '.join(text.splitlines())}", file=sys.stderr)
+    """Print a line on stderr; where that fails, the exit code is all that is left."""
+    with suppress(OSError, ValueError):
+        if sys.stderr is not None:
+            print(f"rrstats: {' '.join(text.splitlines())}", file=sys.stderr, flush=True)
 
 
 def _unforeseen(error: Exception) -> str:
@@ -171,8 +203,10 @@ def _plain_warnings() -> Iterator[None]:
 EXIT_CODES = """
 exit codes:
   0    done
-  1    failed: a file, its answers, a missing package, or a refused release
+  1    failed: a file that cannot be read or written, or a missing package
   2    wrong arguments, or documents that contradict each other
+  3    refused: the ledger has an earlier release
+  4    the data do not fit the declaration: see the line on stderr
   130  Ctrl-C; 143 SIGTERM, 129 SIGHUP, 141 closed pipe
 """
 
@@ -403,6 +437,9 @@ def _estimate(command: argparse.ArgumentParser) -> None:
       rrstats estimate out.parquet
       rrstats estimate out.csv --column smoker --target rows --format csv
       rrstats estimate reports.csv --column answer --categories yes,no --prob 0.75
+
+    Exit code 4: no true proportions explain the reports. The estimates are printed
+    but not valid; usually the file holds answers that were not privatized.
     """
     from rrstats.estimation.arrays import GENERAL_METHODS  # slow to load, for this command alone
     from rrstats.inference import binomial

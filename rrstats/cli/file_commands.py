@@ -7,8 +7,9 @@ import importlib
 import json
 import math
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ import pandas as pd
 from rrstats._checks import check_ending
 from rrstats._display import chance, columns, label, wrap
 from rrstats.cli.demo import share_note, share_table
-from rrstats.errors import ArgumentValueError, FileError
+from rrstats.errors import ArgumentValueError, FileError, ImplausibleReportsWarning
 from rrstats.estimation.estimate import Estimate
-from rrstats.files.atomic import Publication, uninterrupted
+from rrstats.estimation.result import IMPLAUSIBLE
+from rrstats.files.atomic import Publication, is_published, uninterrupted
 from rrstats.files.estimate_file import (
     check_file,
     describe_file,
@@ -52,12 +54,20 @@ def privatize(options: argparse.Namespace) -> str:
     with uninterrupted(when_done=True):
         settings["shuffle_rows"] = options.shuffle_rows
         with _progress_bar(options.quiet) as step:
-            receipt = privatize_file(*given, progress=step, **settings)
-        options.published = True
+            try:
+                receipt = privatize_file(*given, progress=step, **settings)
+            except BaseException as error:
+                options.published = _published(options) if is_published(error) else ""
+                raise
+            options.published = _published(options)
         if not options.quiet:
             _tell_the_curator(receipt)
         print(_report(receipt.to_dict(), options.format), end="", flush=True)
     return ""
+
+
+def _published(options: argparse.Namespace) -> str:
+    return f"{label(options.target)} was published and is in the ledger"
 
 
 def _has_design(options: argparse.Namespace, *others: str) -> bool:
@@ -156,8 +166,9 @@ def _tell_the_curator(receipt: Receipt) -> None:
                 "categories are spelled as in the file (rrstats check shows the answers)"
             )
         for text in found:
-            told = f"rrstats: private, for the data curator only: column {label(name)}: {text}"
-            print(told, file=sys.stderr)
+            line = f"rrstats: private, for the data curator only: column {label(name)}: {text}"
+            with suppress(OSError):  # the release is published, and its summary comes next
+                print(line, file=sys.stderr)
 
 
 @contextmanager
@@ -184,13 +195,14 @@ def _progress_bar(quiet: bool) -> Iterator[Progress | None]:
 
 def estimate(options: argparse.Namespace) -> str:
     """Estimate the columns of a file; return tables, CSV or JSON."""
-    found: dict[str, Estimate] = {}
-    if _has_design(options):
-        for name, mechanism in _mechanisms(options, options.file).items():
-            found |= estimate_file(options.file, name, mechanism, target=options.target)
-    else:
-        named = options.column or None
-        found |= estimate_file(options.file, named, options.plan, target=options.target)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImplausibleReportsWarning)  # an error below
+        found = _estimates(options)
+    options.unfit = [
+        f"column {label(name)}: {IMPLAUSIBLE}"
+        for name, estimate in found.items()
+        if estimate.implausible.any()
+    ]
     if options.format == "text":
         return _as_text(found, options)
     tables = {}
@@ -204,10 +216,11 @@ def estimate(options: argparse.Namespace) -> str:
             method=options.method or estimate.default_method,
             epsilon=(estimate.plan or {"epsilon": estimate.mechanism.epsilon})["epsilon"],
             missing=estimate.n_missing,
+            implausible=bool(estimate.implausible.any()),
         )
     if options.format == "csv":
         return pd.concat(tables.values()).to_csv(index=False, lineterminator="\n")
-    facts = ["column", "level", "target", "method", "epsilon", "missing", "n"]
+    facts = ["column", "level", "target", "method", "epsilon", "missing", "implausible", "n"]
     documents = []
     for frame in tables.values():
         shares = frame.drop(columns=facts).to_dict(orient="records")
@@ -215,8 +228,19 @@ def estimate(options: argparse.Namespace) -> str:
     return as_json({"columns": documents})
 
 
+def _estimates(options: argparse.Namespace) -> dict[str, Estimate]:
+    """The estimate of each column."""
+    if not _has_design(options):
+        columns = options.column or None
+        return estimate_file(options.file, columns, options.plan, target=options.target)
+    estimates: dict[str, Estimate] = {}
+    for name, mechanism in _mechanisms(options, options.file).items():
+        estimates |= estimate_file(options.file, name, mechanism, target=options.target)
+    return estimates
+
+
 def _as_text(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
-    parts = []
+    parts: list[str] = []
     for name, estimate in found.items():
         missing = f" and {estimate.n_missing:,} times {label(None)}" if estimate.n_missing else ""
         epsilon = f"epsilon {round_up(estimate.mechanism.epsilon)} per report"
@@ -234,6 +258,7 @@ def _as_text(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
         asked = options.method in (None, estimate.default_method)
         by = "" if asked else f", by {estimate.default_method}"
         sentence = estimate.interpret(read, options.level)
+        parts += map(wrap, estimate.cautions)
         parts += [f"{wrap(heading)}\n{table}", wrap(f"In words{by}: {label(sentence)}.")]
     return "\n\n".join([*parts, wrap(share_note(list(found.values())))]) + "\n"
 
