@@ -134,6 +134,17 @@ def test_groups_and_columns_that_are_implausible_are_named():
     assert repr(table).startswith("Warning: in the columns raw some reports")
 
 
+def test_a_difference_says_which_sample_is_implausible():
+    """The first, the second, or both."""
+    right = rr.Tally.from_counts([2000, 1000], YES_NO)
+    with pytest.warns(ImplausibleReportsWarning):
+        raw = rr.estimate(rr.Tally.from_counts([2475, 525], YES_NO))
+    right = rr.estimate(right)
+    assert repr(rr.difference(right, raw)).startswith("Warning: in the second some reports")
+    assert repr(rr.difference(raw, raw)).startswith("Warning: in the first and the second some")
+    assert repr(rr.difference(right, right)).startswith("Difference: ")
+
+
 def test_groups_too_small_to_doubt_are_doubted_together():
     """Forty groups of 75 raw answers; right reports of groups that differ are not doubted."""
     group = np.arange(3000) % 40

@@ -64,6 +64,7 @@ from rrstats.estimation.crosstab import Crosstab, check_two_way
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.posterior import proportions_of
 from rrstats.estimation.result import (
+    IMPLAUSIBLE,
     LabelledInterval,
     Result,
     formats_of,
@@ -1353,6 +1354,13 @@ class Difference(Result):
             kind = "two groups of one sample" if self.groups else "the same people"
             found.append(("of", kind))
         return found
+
+    @property
+    def cautions(self) -> list[str]:
+        """A sentence that opens the printed result if reports are implausible."""
+        samples = {"first": self.first, "second": self.second}
+        names = [name for name, sample in samples.items() if sample.cautions]
+        return [f"Warning: in the {' and the '.join(names)} {IMPLAUSIBLE}."] if names else []
 
     @property
     def notes(self) -> list[str]:
