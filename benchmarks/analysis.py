@@ -40,6 +40,7 @@ TITLE = "Tables, groups and regression"
 GROUPS = 1000
 SURVEY, COEFFICIENTS = 2423, 7
 LARGE, LARGE_COVARIATES = 1_000_000, 10
+MANY_CATEGORIES = 3000
 COVARIATE_ROWS, COVARIATE_CATEGORIES = 100_000, 20
 
 
@@ -59,6 +60,7 @@ def lines(settings: Settings) -> Iterator[Line]:
     yield Line(case, "s", seconds, target=at_most(3))
     yield Line(case, "MiB", peak, target=at_most(1024), note="peak of the process")
     yield from _private_covariate(settings)
+    yield from _many_categories(settings)
 
 
 def _categorical(labels: Any, rows: int, seed: int) -> pd.Series[Any]:
@@ -275,6 +277,30 @@ def _private_covariate(settings: Settings) -> Iterator[Line]:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     yield Line(case, "MiB", [peak / MIB], target=at_most(128), note="most allocated at once")
+
+
+def _many_categories(settings: Settings) -> Iterator[Line]:
+    """The mean of the numbers that very many categories stand for."""
+    k = settings.fewer(MANY_CATEGORIES, 300)
+    numbers = np.linspace(0, 1, k)
+    estimate = _of_many_categories(k)
+    error = estimate.std_error.max()
+
+    def check(found: Any) -> None:
+        far = abs(found.mean - 0.5) > STANDARD_ERRORS * error * k**0.5
+        stop_unless(not far, "Estimate.mean", "the mean is wrong")
+
+    times = take_turns(
+        [Way("rrstats", lambda: estimate.mean(numbers), check, 1e3)], settings.rounds
+    )
+    yield Line(f"mean of k = {k:,} categories", "ms", times["rrstats"], target=at_most(16))
+
+
+def _of_many_categories(k: int) -> rr.Estimate:
+    """An estimate from as many reports as a large survey has, all categories alike."""
+    counts = np.random.default_rng(8).multinomial(LARGE, np.full(k, 1 / k))
+    with _in_silence():
+        return rr.estimate(rr.Tally.from_counts(counts, rr.KRR(range(k), PROB)))
 
 
 def large(rows: int) -> tuple[float, float]:

@@ -1,6 +1,7 @@
 """The algebra of channels: golden values, the generic matrix, and what is refused."""
 
 import math
+import tracemalloc
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,13 @@ from refusals import refused
 import rrstats as rr
 from rrstats.errors import ArgumentValueError, NotIdentifiableError, RRStatsError
 from rrstats.estimation.arrays import most_likely
-from rrstats.mechanisms.channel import KRRChannel, check_target, expected_rates, report_variance
+from rrstats.mechanisms.channel import (
+    KRRChannel,
+    check_target,
+    expected_rates,
+    report_contrast_covariance,
+    report_variance,
+)
 from rrstats.mechanisms.matrix_channel import MatrixChannel, chained
 
 THETA = np.array([0.5, 0.3, 0.2])
@@ -38,6 +45,48 @@ def test_variance_of_both_targets(target, expected):
     """Cases pure-var-finite and pure-var-super: p .7, q .1, f .3, for n = 1000; times n here."""
     found = report_variance(krr_channel(0.7, 4), [0.3, 0.3, 0.2, 0.2], target)
     assert expected == pytest.approx(found[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        rr.KRR(range(5), 0.6),
+        rr.UnaryEncoding.optimized(range(5), epsilon=1.0),
+        rr.SubsetSelection(range(5), epsilon=0.7),
+        rr.MatrixDesign(range(2), [[0.7, 0.1], [0.2, 0.3], [0.1, 0.6]], reports=range(3)),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_contrasts_have_the_covariance_of_the_matrix(mechanism, target):
+    """C V C' without V, also at estimates outside [0, 1] that do not sum to 1."""
+    channel = mechanism.channel
+    rng = np.random.default_rng(1)
+    contrasts = rng.normal(size=(3, channel.k))
+    for proportions in (rng.dirichlet(np.ones(channel.k)), rng.normal(0.2, 0.1, channel.k)):
+        expected = contrasts @ channel.covariance(proportions, target) @ contrasts.T
+        found = report_contrast_covariance(channel, proportions, target, contrasts)
+        assert expected == pytest.approx(found, rel=1e-12, abs=1e-12)
+
+
+def test_the_mean_of_many_categories_needs_no_covariance_of_all_pairs():
+    """Of 3,000 categories it allocates less than a tenth of their (k, k) covariance."""
+    k = 3000
+    mechanism = rr.KRR(range(k), 0.6)
+    counts = np.random.default_rng(1).multinomial(100_000, np.full(k, 1 / k))
+    estimate = rr.estimate(rr.Tally.from_counts(counts, mechanism))
+    numbers = np.linspace(-1, 2, k)
+    tracemalloc.start()
+    try:
+        mean = estimate.mean(numbers)
+        share = estimate.share_among(7, range(20))
+        assert tracemalloc.get_traced_memory()[1] < k * k * 8 / 10
+    finally:
+        tracemalloc.stop()
+    assert np.sqrt(numbers @ estimate.covariance @ numbers) == pytest.approx(mean.std_error)
+    contrast = (np.arange(k) == 7) - share.proportion * (np.arange(k) < 20)
+    error = np.sqrt(contrast @ estimate.covariance @ contrast)
+    assert error / estimate.proportions[:20].sum() == pytest.approx(share.std_error)
 
 
 def test_variance_of_16_categories():

@@ -342,19 +342,22 @@ class PublicCategories(Categories):
 
 def category_numbers(values: Any, labels: Sequence[Hashable], name: str) -> NDArray[np.float64]:
     """(k,) the number of each category: by category, in their order, or None for themselves."""
-    known, given = Categories(labels), list[Any](labels)
+    numbers_of_all = list[Any](labels)
+    k = len(numbers_of_all)
     if isinstance(values, Mapping | pd.Series):
+        known = Categories(labels)
         by_code = {known.code(category): number for category, number in values.items()}
-        given = [by_code.get(code) for code in range(known.k)]
-        given += [None] * (len(by_code) > known.k or max(by_code, default=0) >= known.k)
+        numbers_of_all = [by_code.get(code) for code in range(k)]
+        if len(by_code) > k or max(by_code, default=0) >= k:
+            numbers_of_all.append(None)  # of what is no category
     elif values is not None:
-        given = check_numbers(values, name, size=known.k).tolist()
-    if not all(isinstance(one, numbers.Real) for one in given):
+        return check_numbers(values, name, size=k)
+    if not all(isinstance(number, numbers.Real) for number in numbers_of_all):
         raise ArgumentTypeError(
             f"{name} must map each category, and no other, to its number, unless the categories "
-            f"are numbers; the categories are {known.describe()}"
+            f"are numbers; the categories are {Categories(labels).describe()}"
         )
-    return check_numbers([float(one) for one in given], name)
+    return check_numbers([float(number) for number in numbers_of_all], name)
 
 
 def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:

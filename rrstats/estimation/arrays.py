@@ -59,6 +59,7 @@ from rrstats.mechanisms.channel import (
     check_target,
     has_latent_classes,
     recode_matrix,
+    report_contrast_covariance,
     report_variance,
     transition_matrix,
 )
@@ -469,6 +470,14 @@ def weights(channel: Channel, counts: NDArray[Any]) -> Floats:
     return np.asarray(_solve(channel, np.eye(len(sizes)), sizes).T)
 
 
+def contrast_scores(channel: Channel, counts: NDArray[Any], contrasts: Floats) -> Floats:
+    """(j, m) scores of the cells for (j, k) contrasts of the estimate, ``contrasts @ weights``."""
+    if isinstance(channel, SupportChannel):
+        shift = float(channel.prob_other) * contrasts.sum(axis=1, keepdims=True)
+        return np.asarray((contrasts - shift) / channel.gap)
+    return np.asarray(contrasts @ weights(channel, counts))
+
+
 def variance(
     channel: Channel, counts: NDArray[Any], n: int, target: str, *, ddof: int = 1
 ) -> Floats:
@@ -493,6 +502,25 @@ def covariance(
             rates = np.asarray(counts) / np.float64(n)
         return score_covariance(scores, rates, target) / _divisor(n, target, ddof)
     return channel.covariance(proportions, target) / _divisor(n, target, ddof)
+
+
+def contrast_covariance(
+    channel: Channel,
+    counts: NDArray[Any],
+    n: int,
+    target: str,
+    contrasts: Floats,
+    *,
+    ddof: int = 1,
+) -> Floats:
+    """(j, j) the estimated covariance of (j, k) contrasts of `debias`."""
+    if isinstance(channel, StackedChannel) or has_latent_classes(channel):
+        return np.asarray(
+            contrasts @ covariance(channel, counts, n, target, ddof=ddof) @ contrasts.T
+        )
+    proportions = debias(channel, counts, n)
+    moments = report_contrast_covariance(channel, proportions, target, contrasts)
+    return moments / _divisor(n, target, ddof)
 
 
 def _divisor(n: int, target: str, ddof: int) -> float:

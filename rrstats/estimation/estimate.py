@@ -742,7 +742,8 @@ class Estimate(Result):
         """
         whole = np.zeros(self.k)
         whole[[self.code_of(name) for name in among]] = 1
-        part = np.eye(self.k)[self.code_of(category)]
+        part = np.zeros(self.k)
+        part[self.code_of(category)] = 1
         if not whole @ part:
             raise ArgumentValueError(f"among must contain the category {category!r}")
         return self._ratio(part, whole, check_level(level))
@@ -786,19 +787,28 @@ class Estimate(Result):
         table.insert(0, "category", label_column(among))
         return table
 
-    @cached_property
-    def _covariances(self) -> list[Floats]:
-        """The covariance, and with a design `least_covariance`."""
-        least = self.designed and self.mechanism.channel.is_multinomial
-        return [self.covariance, *([self.least_covariance] if least else [])]
+    def _contrast_covariances(self, contrasts: Floats) -> list[Floats]:
+        """(j, j) covariance of (j, k) contrasts of the proportions; with a design the least, too.
+
+        It is that of `covariance`, and of `least_covariance`, without their (k, k) arrays.
+        """
+        survey, channel = self._survey, self.mechanism.channel
+        if survey is None:
+            counts = (self.reported, self.n, self.target)
+            return [arrays.contrast_covariance(channel, *counts, contrasts, ddof=self.ddof)]
+        forms = [survey.form]
+        if channel.is_multinomial:
+            forms.append(survey.least_form)
+        return [survey.contrast_covariance(form, contrasts) for form in forms]
 
     def _errors(self, contrast: Floats) -> tuple[float, float]:
         """The standard error of a sum of proportions, and the one that intervals use.
 
         The first is NaN where a design's variance is negative.
         """
-        variances = [float(contrast @ one @ contrast) for one in self._covariances]
-        scale = float(np.abs(contrast) @ np.abs(self._covariances[0]) @ np.abs(contrast))
+        variances = [one.item() for one in self._contrast_covariances(contrast[None])]
+        # At least the size of what is summed, which rounding goes with (Cauchy-Schwarz).
+        scale = float(np.abs(contrast) @ np.sqrt(np.maximum(self.variance, 0.0))) ** 2
         own = variances[0] if self.designed else max(variances[0], 0.0)
         return float(_root(np.array(own), scale)), float(np.sqrt(max(*variances, 0.0)))
 
@@ -811,15 +821,15 @@ class Estimate(Result):
         error, largest = (one / abs(bottom or np.nan) for one in self._errors(contrast))
         if not np.isfinite(found) or self._says_nothing:
             return RatioEstimate(found, error, 0.0, 1.0)
-        for one in self._covariances:
-            if contrast @ one @ contrast >= 0 or not self.designed:
-                moments = (both @ one @ both.T)[[0, 0, 1], [0, 1, 1]]
+        for moments_of_all in self._contrast_covariances(np.vstack([both, contrast])):
+            if moments_of_all[2, 2] >= 0 or not self.designed:
+                moments = moments_of_all[[0, 0, 1], [0, 1, 1]]
                 ends.append(contrasts.fieller(top, bottom, tuple(moments), quantile**2))
         if self.target == "population" and self.is_multinomial:
             # The ratio is at most 1, so the variance is taken at a ratio inside [0, 1].
             near = part - float(np.clip(found, 0, 1)) * whole
-            scores, counts, samples = self._scored(near, level)
-            accepted = ratio_interval((both @ scores)[:, None], counts, samples, level)
+            scores, counts, samples = self._scored(near, both, level)
+            accepted = ratio_interval(scores[:, None], counts, samples, level)
             ends.append(Interval(*(end.item() for end in accepted)))
         low, high = min((e[0] for e in ends), default=0.0), max((e[1] for e in ends), default=1.0)
         span = widen_outside(found, float(quantile * largest), Interval(low, high))
@@ -829,18 +839,21 @@ class Estimate(Result):
     def _says_nothing(self) -> bool:
         return self.designed and (self.df < 1 or self.n < 2)
 
-    def _scored(self, contrast: Floats, level: float) -> tuple[Floats, Floats, NDArray[np.intp]]:
-        """(k, m) scores of the report cells, the count of each, and their samples.
+    def _scored(
+        self, contrast: Floats, sums: Floats, level: float
+    ) -> tuple[Floats, Floats, NDArray[np.intp]]:
+        """(j, m) scores of the report cells for (j, k) sums, the count of each, and their samples.
 
         With a design the counts are those at the contrast's effective sample size.
         """
         channel, survey = self.mechanism.channel, self._survey
         if survey is None:
             counts = self.reported.astype(np.float64)
-            return arrays.weights(channel, self.reported), counts, channel.samples
+            return arrays.contrast_scores(channel, self.reported, sums), counts, channel.samples
         size = survey.effective_size(contrast, self._errors(contrast)[1] ** 2)
         size = float(self.effective_n.min()) if size is None else size
-        return survey.scored(size * self._shrinkage(level, self.df))
+        scores, counts, samples = survey.scored(size * self._shrinkage(level, self.df))
+        return sums @ scores, counts, samples
 
     def mean(
         self, values: Mapping[Any, float] | Sequence[float] | None = None, *, level: float = 0.95
@@ -897,8 +910,8 @@ class Estimate(Result):
             return Interval(0.0, 1.0)
         ends = Interval(found - margin, found + margin)
         if self.target == "population" and self.is_multinomial:
-            scores, counts, samples = self._scored(scale, level)
-            both = mean_interval((scale @ scores)[None], counts, samples, level)
+            scores, counts, samples = self._scored(scale, scale[None], level)
+            both = mean_interval(scores, counts, samples, level)
             ends = Interval(float(both.low[0]), float(both.high[0]))
         return widen_outside(found, margin, ends)
 
@@ -1157,6 +1170,9 @@ class EstimateByRow(Estimate):
         both, size = np.outer(mean, totals), self.n - self.ddof
         around = squares - both - both.T + ww * np.outer(mean, mean)
         return np.asarray(around * (self.n / size if size > 0 else np.nan))
+
+    def _contrast_covariances(self, contrasts: Floats) -> list[Floats]:
+        return [np.asarray(contrasts @ self.covariance @ contrasts.T)]
 
     @property
     def variance(self) -> Floats:

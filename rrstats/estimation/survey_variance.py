@@ -371,13 +371,30 @@ class SurveyMoments:
     def covariance(self, form: VarianceForm) -> Floats:
         """(k, k) covariance of the proportions."""
         table = self.cells.table
+        means = np.diag(form.within @ table)
+        return self._covariance(form, self.centred, table, means)
+
+    def contrast_covariance(self, form: VarianceForm, contrasts: Floats) -> Floats:
+        """(j, j) covariance of (j, k) contrasts of the proportions."""
+        table = self.cells.table
+        means = (contrasts * (form.within @ table)) @ contrasts.T
+        return self._covariance(form, self.centred @ contrasts.T, table @ contrasts.T, means)
+
+    def _covariance(
+        self, form: VarianceForm, values: Floats, scores: Floats, means: Floats
+    ) -> Floats:
+        """(j, j) covariance of sums of the proportions.
+
+        values, scores : (m, j) the changes of the sums by a report, and its scores for them.
+        means : (j, j) what true answers alone would make of the squares of the scores.
+        """
         if self.cells.split and (form.mass.any() or form.within.any()):
             raise ArgumentValueError(
                 "covariances are not known for reports that name several categories, because each "
                 "category is counted separately, unless clusters are sampled with replacement"
             )
-        noise = (table.T * self._fitted(form.within)) @ table - np.diag(form.within @ table)
-        return form.between(self.centred, self.centred) + noise / self.size**2
+        noise = (scores.T * self._fitted(form.within)) @ scores - means
+        return form.between(values, values) + noise / self.size**2
 
     def design_effect(self) -> Floats:
         """(k,) variance over that of as many unweighted reports of a simple random sample.

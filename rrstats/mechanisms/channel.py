@@ -218,6 +218,31 @@ class SupportChannel:
         found[..., diagonal, diagonal] = self.variance(theta, target)
         return found
 
+    def contrast_covariance(self, proportions: Floats, target: str, contrasts: Floats) -> Floats:
+        """(j, j) covariance of sums of one debiased report's values, in O(j k).
+
+        proportions : (k,) true ones.  contrasts : (j, k) the weights of the sums.
+        Off its diagonal `covariance` is a sum of products of vectors, so no (k, k) array is needed.
+        """
+        p, q = float(self.prob_truth), float(self.prob_other)
+        both, neither = float(self.pair_truth), float(self.pair_other)
+        if check_target(target) == "population":
+            by_either, constant = both - neither, neither
+            rates = expected_rates(self, proportions)
+        else:
+            by_either, constant = both - neither - p * q + q * q, neither - q * q
+            rates = np.zeros_like(proportions)
+        # Off the diagonal the entry of v and w is
+        # by_either (theta_v + theta_w) + constant - rate_v rate_w, over gap^2.
+        products = 2 * by_either * proportions + constant - rates**2
+        own = self.variance(proportions, target) - products / self.gap**2
+        sums, weighted = contrasts.sum(axis=1), contrasts @ proportions
+        means = contrasts @ rates
+        crossed = np.multiply.outer(sums, weighted)
+        moments = by_either * (crossed + crossed.T) + constant * np.multiply.outer(sums, sums)
+        moments -= np.multiply.outer(means, means)
+        return np.asarray((contrasts * own) @ contrasts.T + moments / self.gap**2)
+
     def variance(self, proportions: ArrayLike, target: str) -> Floats:
         """The variance of one debiased report, for each of some true proportions."""
         theta, p, q = np.asarray(proportions), float(self.prob_truth), float(self.prob_other)
@@ -323,6 +348,15 @@ def report_variance(channel: Channel, proportions: ArrayLike, target: str) -> Fl
     covariance = channel.covariance(proportions, target)
     # Rounding can make a variance of 0 negative.
     return np.maximum(np.diagonal(covariance, axis1=-2, axis2=-1), 0.0)
+
+
+def report_contrast_covariance(
+    channel: Channel, proportions: Floats, target: str, contrasts: Floats
+) -> Floats:
+    """(j, j) covariance of (j, k) contrasts of one debiased report; O(j k) for a SupportChannel."""
+    if isinstance(channel, SupportChannel):
+        return channel.contrast_covariance(proportions, target, contrasts)
+    return np.asarray(contrasts @ channel.covariance(proportions, target) @ contrasts.T)
 
 
 # -- arguments -------------------------------------------------------------------------------

@@ -58,6 +58,7 @@ from rrstats.mechanisms.channel import (
     SupportChannel,
     check_target,
     expected_rates,
+    report_contrast_covariance,
     report_variance,
 )
 from rrstats.mechanisms.epsilon import round_up
@@ -645,17 +646,17 @@ def _question_costs(
 ) -> dict[str, Any]:
     """One row of the table for a mean of numbers, or for a distribution."""
     channel = mechanism.channel
-    covariance = channel.covariance(theta, target)
     if number is not None:
-        variance = float(number @ covariance @ number)
+        variance = report_contrast_covariance(channel, theta, target, number[None]).item()
     else:  # the sum of E|error| of the cumulative proportions, each nearly normal
+        covariance = channel.covariance(theta, target)
         cumulated = covariance.cumsum(axis=0).cumsum(axis=1).diagonal()[:-1]
         variance = 2 / math.pi * float(np.sqrt(np.maximum(cumulated, 0)).sum() / len(theta)) ** 2
     return {
         "epsilon": mechanism.epsilon,
         "reports": len(channel.samples),
         "variance": variance,
-        "variance_of_proportions": float(covariance.diagonal().mean()),
+        "variance_of_proportions": float(report_variance(channel, theta, target).mean()),
     }
 
 

@@ -44,6 +44,7 @@ from rrstats.mechanisms.channel import (
     check_target,
     expected_rates,
     has_latent_classes,
+    report_contrast_covariance,
     report_variance,
 )
 from rrstats.mechanisms.epsilon import largest_epsilon
@@ -467,9 +468,11 @@ class _MeanWidth:
 
     def about(self, wanted: float) -> float:
         """The n of the normal formula for this half-width."""
-        variance = self.mechanism.channel.covariance(self.theta, check_target(self.target))
-        found = float(self.scores @ variance @ self.scores)
-        return normal_quantile(check_level(self.level)) ** 2 * found / wanted**2
+        scores, target = self.scores[None], check_target(self.target)
+        variance = report_contrast_covariance(
+            self.mechanism.channel, self.theta, target, scores
+        ).item()
+        return normal_quantile(check_level(self.level)) ** 2 * variance / wanted**2
 
     def __call__(self, n: int) -> float:
         counted = Estimate(_expected_tally(self.mechanism, self.theta, n), self.target)
