@@ -1,13 +1,15 @@
 """Maximum and profile likelihood, against closed forms, brute force and other software."""
 
 import itertools
+import tracemalloc
 from fractions import Fraction
 
 import chance
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
+import rrstats as rr
 from rrstats.errors import ArgumentValueError, ConvergenceWarning
 from rrstats.estimation import arrays
 from rrstats.inference import binomial as intervals
@@ -115,6 +117,45 @@ def test_krr_has_its_closed_form(k):
             found = most_likely(channel.matrix, counts)
             assert np.allclose(expected, found, rtol=0, atol=1e-10)
             assert np.array_equal(expected == 0, found == 0)
+
+
+@pytest.mark.parametrize("k", [2, 3, 7, 40])
+def test_krr_below_1_over_k_has_its_closed_form(k):
+    """The truth is reported less often than any other answer; probability 0 too."""
+    rng = np.random.default_rng(k)
+    for prob in (Fraction(0), Fraction(1, 2 * k), Fraction(9, 10 * k)):
+        channel = KRRChannel.of(k, prob)
+        for spread in (0.1, 1.0, 100.0):
+            counts = rng.multinomial(200, rng.dirichlet(np.full(k, spread)))
+            found = arrays.most_likely(channel, counts)
+            assert_likeliest(channel.matrix, counts, found)
+            if counts.all():  # otherwise there are several maxima
+                best = most_likely(channel.matrix, counts)
+                assert np.allclose(best, found, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("k", [3, 10_000, 100_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_the_likeliest_proportions_of_many_categories(k):
+    """They meet the conditions of a maximum, and need memory of k, not of k^2 (75 GiB at 100,000).
+
+    With c / (q + (p - q) f) equal to t where f > 0, and at most t elsewhere.
+    """
+    m, rng = rr.KRR(range(k), 0.5), np.random.default_rng(1)
+    counts = rng.multinomial(10 * k, rng.dirichlet(np.full(k, 0.3)) * 0.5 + 0.5 / k)
+    estimate = rr.Estimate(rr.Tally.from_counts(counts, m))
+    tracemalloc.start()
+    found = estimate.mle().proportions
+    value = estimate.log_likelihood()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 200 * k + 100_000
+    assert found.min() >= 0
+    assert 1 == pytest.approx(found.sum(), abs=1e-12)
+    rates = float(m.channel.prob_other) + m.channel.gap * found
+    slopes = counts / rates
+    assert slopes.max() == pytest.approx(slopes[found > 0].min(), rel=1e-12)
+    logs = special.xlogy(counts, rates) - special.gammaln(counts + 1)
+    assert logs.sum() + special.gammaln(counts.sum() + 1) == pytest.approx(value, rel=1e-12)
 
 
 def test_linear_solution_inside_is_the_maximum():

@@ -734,21 +734,7 @@ def most_likely(channel: Channel, counts: NDArray[Any], *, smoothing: bool = Fal
     channel.solve(np.zeros(len(channel.samples)))  # raises for reports without information
     if smoothing:
         return likelihood.smoothed(transition_matrix(channel), np.asarray(counts, np.float64))
-    if isinstance(channel, KRRChannel) and channel.gap > 0:
-        return _krr_most_likely(channel, np.asarray(counts, dtype=np.float64))
+    if isinstance(channel, KRRChannel):
+        rates = float(channel.prob_truth), float(channel.prob_other), channel.gap
+        return likelihood.most_likely_krr(counts, *rates)
     return likelihood.most_likely(transition_matrix(channel), counts)
-
-
-def _krr_most_likely(channel: KRRChannel, counts: Floats) -> Floats:
-    """The same in closed form, if the truth is more likely than any other report.
-
-    f_v = max(0, (c_v t - q) / (p - q)) with t = (|A| q + p - q) / (sum of c over A), where A
-    is the largest set of the most frequent categories whose proportions are all positive.
-    """
-    p, q = float(channel.prob_truth), float(channel.prob_other)
-    if not counts.any():
-        return np.full(channel.k, 1 / channel.k)
-    falling = -np.sort(-counts)
-    scale = (np.arange(1, channel.k + 1) * q + p - q) / falling.cumsum()
-    kept = int(np.flatnonzero(falling * scale > q)[-1])
-    return np.asarray(np.maximum((counts * scale[kept] - q) / channel.gap, 0.0))

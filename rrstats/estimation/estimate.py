@@ -68,10 +68,10 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
     BinomialRates,
     check_target,
+    expected_rates,
     fixed,
     has_latent_classes,
     recode_matrix,
-    transition_matrix,
 )
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
@@ -478,9 +478,8 @@ class Estimate(Result):
         if proportions is None:
             proportions = arrays.most_likely(channel, self.reported)
         proportions = check_proportions(proportions, "proportions", len(channel.class_of))
-        return likelihood.log_likelihood(
-            transition_matrix(channel), self.reported, proportions, samples=channel.samples
-        )
+        rates = expected_rates(channel, proportions)
+        return likelihood.log_probability(rates, self.reported, channel.samples)
 
     def _check_likelihood(self) -> None:
         channel = self.mechanism.channel
@@ -500,10 +499,12 @@ class Estimate(Result):
         Parameters
         ----------
         smoothing : bool
-            Smooth each step of EM over neighbouring categories (weights 1/4, 1/2, 1/4), for a
-            smooth distribution over many ordered brackets.  It is biased towards flat: with few
-            brackets (11, say), peaks or gaps it is worse than the maximum, with any number of
-            reports.
+            Smooth each step of EM over neighbouring categories, for a smooth distribution over many
+            ordered brackets.  The kernel conserves mass: half of a category stays and a quarter
+            goes to each neighbour; of the first and the last category 2/3 stay and 1/3 goes to
+            their only neighbour.  It is biased towards flat, with 3/4 of the others at both ends:
+            with few brackets (11, say), peaks or gaps it is worse than the maximum, with any number
+            of reports.
 
         Returns
         -------
@@ -528,7 +529,7 @@ class Estimate(Result):
                 raise ArgumentValueError("smoothing needs ordered categories, not latent classes")
         if self.n:
             likely = arrays.most_likely(channel, self.reported, smoothing=smoothing)
-            found = recode_matrix(channel) @ likely
+            found = np.asarray(np.bincount(channel.class_of, likely, minlength=channel.k), float)
         return ConstrainedProportions(self.categories, found, self.n, name)
 
     def project(self) -> ConstrainedProportions:

@@ -119,11 +119,36 @@ def most_likely(matrix: Any, counts: Any) -> Floats:
     return settled if exact else near
 
 
+def most_likely_krr(counts: Any, prob_truth: float, prob_other: float, gap: float) -> Floats:
+    """(k,) the same for k-ary randomized response in closed form, by one sort.
+
+    The rate of a category is q + (p - q) f.  Where f > 0 it is c / t, with one t for all of them;
+    elsewhere it is q, and c <= t q (c >= t q if p < q).  So the positive ones are those with the
+    largest (smallest) counts, as many as keep positive: water filling.
+
+    prob_truth, prob_other, gap : p, q and p - q, which loses no digits if it was rounded last.
+
+    >>> most_likely_krr([640, 360, 0], 0.8, 0.1, 0.7).round(4).tolist()
+    [0.68, 0.32, 0.0]
+    """
+    counts = np.asarray(counts, dtype=np.float64)
+    if not counts.any():
+        return np.full(len(counts), 1 / len(counts))
+    if gap < 0 and not counts.all():  # answers that nobody reports are then likeliest, all alike
+        return np.asarray((counts == 0) / np.count_nonzero(counts == 0))
+    sign = np.copysign(1.0, gap)
+    ordered = np.abs(np.sort(-sign * counts))
+    scales = (np.arange(1, len(counts) + 1) * prob_other + gap) / ordered.cumsum()
+    kept = int(np.flatnonzero(sign * (ordered * scales - prob_other) > 0)[-1])
+    return np.asarray(np.maximum((counts * scales[kept] - prob_other) / gap, 0.0))
+
+
 def smoothed(matrix: Floats, counts: Floats) -> Floats:
     """(c,) proportions of ordered classes by EM, each step smoothed over neighbours (EMS).
 
-    Weights are 1/4, 1/2, 1/4; at both ends 1/3 moves inward.  It is the fixed point of these
-    steps, no maximum: flat where reports say little, and biased towards flat everywhere.
+    Weights are 1/4, 1/2, 1/4; at both ends 1/3 moves inward, so that mass is conserved.  It is the
+    fixed point of these steps, no maximum: where reports say little flat, with 3/4 of the others
+    at both ends, and biased towards that everywhere.
     Silverman, Jones, Wilson and Nychka (1990); Li et al. (2020).
     """
     c = matrix.shape[1]
@@ -434,7 +459,12 @@ def log_likelihood(
     >>> round(log_likelihood([[0.7, 0.3], [0.3, 0.7]], [60, 65], [0.45, 0.55]), 6)
     -2.641152
     """
-    counts, rates = np.asarray(counts, dtype=np.float64), np.asarray(matrix) @ proportions
+    return log_probability(np.asarray(matrix) @ proportions, counts, samples)
+
+
+def log_probability(rates: Floats, counts: Any, samples: NDArray[np.intp] | None = None) -> float:
+    """The log-probability of the counts of cells with these rates; as for `log_likelihood`."""
+    counts = np.asarray(counts, dtype=np.float64)
     if (rates < -1e-12).any() or (rates[counts > 0] <= 0).any():
         return -np.inf
     sizes = counts.sum() if samples is None else np.bincount(samples, counts)
