@@ -4,7 +4,9 @@ How these could be wrong and nobody notice: rows matched by position, a column o
 the truth, a cell of the data in an error.
 """
 
+import inspect
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -476,3 +478,34 @@ def test_an_ordinary_outcome_has_the_categories_that_somebody_has():
         )
     ]
     assert fits[2].params.tolist() == fits[0].params.tolist() == fits[1].params.tolist()
+
+
+# -- formulas are programs -----------------------------------------------------------------------
+
+WARNING = "never take a formula from somebody else"
+
+
+def test_a_formula_is_a_program(formulaic, tmp_path):
+    """It does what it says, with the rights of the process; the documentation warns of this."""
+    path = tmp_path / "made by a formula"
+    frame = pd.DataFrame({"y": ["no", "yes"] * 20, "x": range(40)})
+    rr.logit(
+        f"y ~ I(x * len(__import__('os').makedirs({str(path)!r}) or 'a'))", frame, mechanism=COIN
+    )
+    assert path.is_dir()
+
+
+def test_the_documentation_of_formulas_says_whose_formulas_to_take():
+    """Every public function that takes one, the methods of frames, and both pages."""
+    public = [getattr(rr, name) for name in dir(rr)]
+    functions = [one for one in public if inspect.isfunction(one)]
+    taking = [one for one in functions if "outcome" in inspect.signature(one).parameters]
+    assert {"logit", "probit", "cloglog", "cauchit", "linear"} == {one.__name__ for one in taking}
+    accessor = type(pd.DataFrame().rr)
+    texts = {f"rr.{one.__name__}": one.__doc__ for one in taking}
+    texts |= {f"df.rr.{name}": getattr(accessor, name).__doc__ for name in ("logit", "linear")}
+    root = Path(__file__).parents[1]
+    for page in ("SECURITY.md", "docs/guide/regression.md"):
+        texts[page] = (root / page).read_text("utf-8").replace("**", "")
+    silent = [name for name, text in texts.items() if WARNING not in " ".join(text.lower().split())]
+    assert [] == silent

@@ -4,7 +4,8 @@
 the rows that are used, and `DesignMatrix.again` the same columns of another frame: with the levels,
 means and knots of the fit, so that predictions mean what the coefficients do.
 A formula adds an intercept as formulas do; arrays are taken as they stand, as in statsmodels,
-unless ``intercept=True``.  A formula is code: formulaic evaluates it, and so does this module.
+unless ``intercept=True``.  A formula is a program: formulaic evaluates it, and so does this module,
+with all that Python can do; never take a formula from somebody else.
 Columns of reports never come here: private covariates are made of their categories alone.
 Source: formulaic (Wilkinson's notation), imported here when a formula is given.
 """

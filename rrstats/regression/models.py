@@ -82,7 +82,7 @@ def logit(
         A formula such as ``"smoker ~ age + C(region)"``, whose left side is a column of reports in
         ``data`` (needs formulaic); or n reports in any container.  With privatized covariates it
         may be ordinary answers.  ``^`` and column names with dots are read as in R.  A formula is
-        executed as code, as in formulaic: never use one from an untrusted source.
+        a program, which may run any command: never take a formula from somebody else.
     data : DataFrame, mapping of columns, or array-like of shape (n, p), optional
         The frame of a formula; or covariates, which are used unchanged: for an intercept add a
         column of ones, or use ``intercept=True``.  None means that there are no covariates.
@@ -188,7 +188,8 @@ def probit() -> None:
     Parameters
     ----------
     outcome, data : formula and frame, or reports and covariates
-        The outcome and the covariates.
+        The outcome and the covariates.  A formula is a program, which may run any command: never
+        take a formula from somebody else.
     mechanism, prob, epsilon, group : optional
         The mechanism of the reports, and the sample of each row.
     event, baseline : hashable, optional
@@ -224,7 +225,8 @@ def cloglog() -> None:
     Parameters
     ----------
     outcome, data : formula and frame, or reports and covariates
-        The outcome and the covariates.
+        The outcome and the covariates.  A formula is a program, which may run any command: never
+        take a formula from somebody else.
     mechanism, prob, epsilon, group : optional
         The mechanism of the reports, and the sample of each row.
     event, baseline : hashable, optional
@@ -260,7 +262,8 @@ def cauchit() -> None:
     Parameters
     ----------
     outcome, data : formula and frame, or reports and covariates
-        The outcome and the covariates.
+        The outcome and the covariates.  A formula is a program, which may run any command: never
+        take a formula from somebody else.
     mechanism, prob, epsilon, group : optional
         The mechanism of the reports, and the sample of each row.
     event, baseline : hashable, optional
@@ -351,8 +354,8 @@ def linear(
     Parameters
     ----------
     outcome : str or array-like of shape (n,)
-        A formula such as ``"income ~ age + smoker"`` (executed as code, as in formulaic: never use
-        one from an untrusted source), or the numbers.
+        A formula such as ``"income ~ age + smoker"``, or the numbers.  A formula is a program,
+        which may run any command: never take a formula from somebody else.
     data : DataFrame, mapping of columns, or array-like, optional
         The columns of the formula; without a formula, the covariates, used unchanged.
     covariates : mapping from column to mechanism, optional
