@@ -10,6 +10,7 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,8 +35,10 @@ from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.serialization import (
     Mechanisms,
+    RowEpsilon,
     check_fits,
     check_plan,
+    coverage_note,
     read,
     row_epsilon,
     row_mechanisms,
@@ -427,16 +430,18 @@ class FrameAccessor:
     def epsilon(self) -> float:
         """The privacy loss of one row over all columns that the frame records as privatized.
 
-        It is rounded up; a column randomized again counts with its final reports, and the columns
-        of one `FramePlan` count once.  The frame knows
-        only what its attrs kept: a merge, a CSV file, or a column assigned from a Series loses
-        records, and only the data curator knows of those releases.  If the noise was simulated,
-        epsilon holds only against people who do not know the seed.
+        It is a float, rounded up, and its repr names the columns that it counts and those without
+        a record.  A column randomized again counts with its final reports, and the columns of one
+        `FramePlan` count once.  The frame knows only what its attrs kept: a merge, a CSV file, or
+        a column assigned from a Series loses records, and pandas' ``concat`` and ``assign`` keep
+        those of one frame; only the data curator knows of the other releases.  Simulated noise
+        protects nobody: epsilon is then infinite.
         Raises MetadataError if nothing is recorded (epsilon is then unknown, not 0), if a recorded
         column is absent or occurs twice (renamed, dropped, or two waves side by side), or if a
         column's type shows that it no longer holds reports.
         """
-        return row_epsilon(self._released())
+        records = self._released()
+        return RowEpsilon(row_epsilon(records), coverage_note(records, self._data.columns))
 
     def budget(self, *, max_rows_per_person: int = 1, person: Hashable = None) -> Composition:
         """Compute the total privacy loss of one person over all their rows and columns.
@@ -454,7 +459,9 @@ class FrameAccessor:
         Composition
             As from `rrstats.privacy.compose`.  A column randomized again counts with its final
             reports; the columns of one plan count once, under the name of its public column.  If
-            missing answers were kept, it does not cover whether a person answered.
+            missing answers were kept, it does not cover whether a person answered.  Its ``note``
+            names the columns that it counts and those without a record.  Simulated noise protects
+            nobody: epsilon is then infinite.
 
         Raises
         ------
@@ -467,9 +474,9 @@ class FrameAccessor:
         Examples
         --------
         >>> import pandas as pd, rrstats
-        >>> df = pd.DataFrame({"answer": ["yes", "no", "no"]})
-        >>> df.rr.privatize("answer", ["yes", "no"], 0.75).rr.budget(max_rows_per_person=4)
-        <4 reports of one person: epsilon 4.395 in all, or 4.395 with delta 1e-06>
+        >>> df = pd.DataFrame({"vote": ["yes", "no", "no"]})
+        >>> df.rr.privatize("vote", ["yes", "no"], 0.75).rr.budget(max_rows_per_person=4)
+        <4 reports of one person: epsilon 4.395 in all, or 4.395 with delta 1e-06; counts ['vote']>
         """
         records = self._released()
         released = row_mechanisms(records)
@@ -484,7 +491,8 @@ class FrameAccessor:
             )
         if person is not None:
             check_rows_per_person(column_of(self._data, person), max_rows_per_person)
-        return compose(released, max_rows_per_person=max_rows_per_person)
+        budget = compose(released, max_rows_per_person=max_rows_per_person)
+        return replace(budget, note=coverage_note(records, self._data.columns))
 
     def to_csv(self, path: Path | str, **options: Any) -> Any:
         """Write this released frame to a CSV or TSV file, and its metadata to a second file.

@@ -2,8 +2,11 @@
 
 import copy
 import inspect
+import json
+import math
 import pickle
 import pydoc
+import re
 import sys
 import warnings
 
@@ -358,3 +361,81 @@ def test_a_column_of_levels_with_an_empty_one_is_there_once():
     df.columns = pd.MultiIndex.from_tuples([("a", ""), ("b", "x")])
     released = df.rr.privatize(("a", ""), ["yes", "no"], 0.75)
     assert {"yes", "no"} >= set(released[("a", "")])
+
+
+# -- epsilon and budget say what they count ------------------------------------------------------
+
+
+def test_epsilon_is_a_float_that_names_the_columns_it_counts():
+    """Arithmetic, JSON, pickles and copies are those of a float; only its repr has words."""
+    frame = pd.DataFrame({"q1": ["a", "b"] * 5, "q2": ["b", "a"] * 5, "age": range(10)})
+    epsilon = frame.rr.privatize("q1", YES).rr.epsilon
+    assert isinstance(epsilon, float)
+    assert epsilon == YES.epsilon
+    words = "counts ['q1'], not ['q2', 'age'], which the frame does not record"
+    assert repr(epsilon) == f"{YES.epsilon!r} ({words})"
+    assert type(epsilon + 1) is type(2 * epsilon) is type(float(epsilon)) is float
+    assert json.loads(json.dumps({"epsilon": epsilon})) == {"epsilon": YES.epsilon}
+    assert f"{epsilon:.3f}" == f"{YES.epsilon:.3f}"
+    for again in (pickle.loads(pickle.dumps(epsilon)), copy.deepcopy(epsilon)):
+        assert (again, repr(again)) == (epsilon, repr(epsilon))
+    both = frame[["q1", "q2"]].rr.privatize(["q1", "q2"], YES).rr.epsilon
+    assert f"{float(both)!r} (counts ['q1', 'q2'])" == repr(both)
+
+
+@pytest.mark.parametrize("put", ["assign", "item", "concat"])
+def test_of_two_releases_the_words_tell_which_one_is_not_counted(put):
+    """pandas keeps the records of one: its epsilon and budget do not pass for those of both."""
+    frame = pd.DataFrame({"q1": ["a", "b"] * 5, "q2": ["b", "a"] * 5, "age": range(10)})
+    first, second = frame.rr.privatize("q1", YES), frame.rr.privatize("q2", YES)
+    if put == "assign":
+        both = first.assign(q2=second["q2"])
+    elif put == "item":
+        both = first.copy()
+        both["q2"] = second["q2"]
+    else:
+        both = pd.concat([first[["q1", "age"]], second[["q2"]].set_axis(["q2"], axis=1)], axis=1)
+        both.attrs = dict(first.attrs)  # as older versions of pandas keep those of the first
+    note = r"counts \['q1'\], not \[.*'q2'.*\], which the frame does not record"
+    assert re.search(note, repr(both.rr.epsilon))
+    assert re.search(note, repr(both.rr.budget(max_rows_per_person=2)))
+    assert re.search(note, both.rr.budget().note)
+    whole = rr.metadata.carry(both, first[["q1", "age"]], second[["q2"]])
+    assert whole.rr.epsilon == pytest.approx(2 * YES.epsilon)
+    assert "counts ['q1', 'q2'], not ['age'], which" in repr(whole.rr.budget())
+
+
+def test_public_columns_of_a_release_are_not_named_as_unrecorded():
+    """What each row was asked, and its probability, are no answers."""
+    frame = pd.DataFrame({"q1": ["a", "b"] * 5, "q2": ["b", "a"] * 5, "p": [0.6, 0.7] * 5})
+    rated = frame[["q1", "p"]].rr.privatize("q1", ["a", "b"], prob="p")
+    assert repr(rated.rr.epsilon).endswith("(counts ['q1'])")
+    plan = rr.FramePlan({"q1": ["a", "b"], "q2": ["a", "b"]}, 1.5, ["q1", "q2"])
+    planned = frame.rr.privatize(plan)
+    words = "counts ['q1', 'q2'], not ['p'], which the frame does not record"
+    assert repr(planned.rr.epsilon) == f"1.5 ({words})"
+    assert planned.rr.budget().epsilon == 1.5
+
+
+@pytest.mark.parametrize("design", ["k-RR", "plan", "generator", "again"])
+def test_simulated_noise_has_no_epsilon(design):
+    """Who finds the seed reads the answers: epsilon and budget are infinite and say void."""
+    frame = pd.DataFrame({"q1": ["a", "b"] * 5, "q2": ["b", "a"] * 5})
+    if design == "plan":
+        plan = rr.FramePlan({"q1": ["a", "b"], "q2": ["a", "b"]}, 1.5, ["q1", ("q1", "q2")])
+        made = frame.rr.simulate(plan, seed=1)
+    elif design == "generator":
+        with pytest.warns(rr.errors.SimulationWarning):
+            made = frame.rr.privatize("q1", YES, rng=np.random.default_rng(1))
+    else:
+        made = frame.rr.simulate("q1", YES, seed=1)
+    if design == "again":
+        made = made.rr.simulate("q1", YES, seed=2, again=True)
+    mixed = made if design == "plan" else made.rr.privatize("q2", YES)
+    for released in (made, mixed):
+        budget = released.rr.budget(max_rows_per_person=2)
+        assert math.inf == released.rr.epsilon == budget.epsilon == budget.epsilon_at(1e-6)
+        assert 1.0 == budget.delta(5.0)
+        for shown in (repr(released.rr.epsilon), repr(budget), budget.note):
+            assert "void: the noise was simulated, so it protects nobody" in shown
+    assert "void" not in repr(frame.rr.privatize("q1", YES).rr.epsilon)

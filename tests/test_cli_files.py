@@ -76,6 +76,21 @@ def test_privatize_writes_reports_and_a_report(folder, capsys):
     assert mechanism.to_dict() == column["mechanism"]
 
 
+def test_simulated_reports_are_void_in_words(folder, capsys):
+    """A row with such a column has no finite epsilon, in the summary and in what check says."""
+    frame = pd.read_parquet("in.parquet").assign(vote=["yes", "no"] * 100)
+    simulated = frame.rr.simulate("vote", ["yes", "no"], 0.75, seed=1)
+    with pytest.warns(rr.errors.SimulationWarning):
+        simulated.rr.to_parquet("simulated.parquet", ledger="simulated.parquet.rrstats-ledger.json")
+    void = "void: the noise was simulated, so it protects nobody"
+    text = done(capsys, "privatize", "simulated.parquet", "out.parquet", *FREE)
+    assert f"Epsilon of a row: inf, {void}." in " ".join(text.split())
+    design = ("--column", "vote", "--categories", "yes,no")
+    page = " ".join(done(capsys, "check", "simulated.parquet", *design).split())
+    assert f"already holds randomized reports (epsilon inf, {void}), not true answers" in page
+    assert f"released once before, with epsilon inf in total, {void}: " in page
+
+
 def test_one_design_holds_for_all_columns(folder, capsys):
     """--column may be repeated; the words are cast to the type of each column."""
     pd.DataFrame({"a": [1, 2], "b": ["1", "2"]}).to_parquet("two.parquet")

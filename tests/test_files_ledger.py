@@ -9,14 +9,18 @@ import shutil
 import signal
 import stat
 import threading
+import warnings
 from datetime import UTC, datetime
+from functools import partial
 
+import pandas as pd
 import pytest
 from refusals import refused
 
 import rrstats as rr
-from rrstats.errors import FileError, MetadataError, SecondReleaseError
+from rrstats.errors import FileError, MetadataError, SecondReleaseError, SimulationWarning
 from rrstats.mechanisms import Chain
+from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.serialization import ColumnRecord
 
 pytest.importorskip("pyarrow")
@@ -24,6 +28,7 @@ ledgers = pytest.importorskip("rrstats.files.ledger")
 atomic = pytest.importorskip("rrstats.files.atomic")
 from file_samples import names  # after importorskip
 
+preview_file = pytest.importorskip("rrstats.files.privatize_file").preview_file
 Ledger, digest_of = ledgers.Ledger, ledgers.digest_of
 
 posix = pytest.mark.skipif(os.name != "posix", reason="locks and modes of POSIX")
@@ -527,3 +532,158 @@ def test_the_digest_of_a_directory_tells_names_and_contents(tmp_path, monkeypatc
         os, "walk", lambda *a, **o: ((f, d, files[::-1]) for f, d, files in walk(*a, **o))
     )
     assert digest == digest_of(tmp_path / "d")
+
+
+# -- what a receipt adds up ------------------------------------------------------------------------
+
+TWO = {"smoker": rr.KRR(["yes", "no"], 0.75), "drinks": rr.KRR(["never", "once", "often"], 0.5)}
+
+
+def published(source, name, target, **options):
+    """The receipt of one column of a file."""
+    path = source.with_name(target)
+    return rr.files.privatize_file(source, path, {name: TWO[name]}, unknown="uniform", **options)
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """A file of 40 people."""
+    path = tmp_path / "survey.csv"
+    path.write_text("smoker,drinks,age\n" + "yes,never,31\nno,once,42\n" * 20)
+    return path
+
+
+def test_a_receipt_adds_up_all_columns_that_were_released_before(survey):
+    """In other files too, each release once, and those that the source itself records."""
+    smoker, drinks = (mechanism.epsilon for mechanism in TWO.values())
+    assert smoker == published(survey, "smoker", "one.csv").epsilon_per_row
+    columns = {"drinks": TWO["drinks"]}
+    planned = preview_file(survey, survey.with_name("two.csv"), columns)["epsilon_per_row"]
+    second = published(survey, "drinks", "two.csv")
+    assert total_epsilon([smoker, drinks]) == second.epsilon_per_row == planned
+    assert second.to_dict()["epsilon_per_row"] == second.epsilon_per_row
+    assert f"a row spends epsilon {round_up(smoker + drinks)}; " in repr(second)
+    third = published(survey, "drinks", "three.csv", again=True)
+    assert total_epsilon([smoker, drinks, drinks]) == third.epsilon_per_row
+    # One more step: what the source records was released before, by another ledger.
+    chained = published(survey.with_name("one.csv"), "drinks", "four.csv")
+    assert total_epsilon([smoker, drinks]) == chained.epsilon_per_row
+
+
+def test_a_receipt_counts_one_plan_once_and_a_frame_with_its_ledger(survey):
+    """Columns of a plan share one epsilon in the total of the ledger, too; saving again is free."""
+    columns = {"smoker": ["yes", "no"], "drinks": TWO["drinks"].categories}
+    plan = rr.FramePlan(columns, 1.5, ["smoker", ("smoker", "drinks")])
+    receipt = rr.files.privatize_file(survey, survey.with_name("one.csv"), plan)
+    assert 1.5 == receipt.epsilon_per_row
+    frame = pd.read_csv(survey).astype({"age": object})
+    released = frame.rr.privatize("age", ["31", "42"], 0.75, unknown="uniform")
+    for _ in range(2):
+        saved = released.rr.to_csv(survey.with_name("two.csv"), source=survey, overwrite=True)
+        assert total_epsilon([1.5, YES_NO.epsilon]) == saved.epsilon_per_row
+    assert YES_NO.epsilon == released.rr.to_csv(survey.with_name("three.csv")).epsilon_per_row
+
+
+# -- columns under other names ---------------------------------------------------------------------
+
+
+def test_a_renamed_column_of_a_known_source_is_asked_about(survey):
+    """The source has lost a released column and has a new one: they may be the same answers."""
+    published(survey, "smoker", "one.csv")
+    before = Ledger.of(survey).path.read_bytes()
+    survey.write_text(survey.read_text().replace("smoker", "smokes"))
+    columns = {"smokes": TWO["smoker"]}
+    target = survey.with_name("two.csv")
+    release_it = partial(rr.files.privatize_file, survey, target, columns)
+    message = (
+        r"\['smoker'\], released before, are no columns of the source any more: \['smokes'\] may "
+        r"hold the same answers under another name.*give again=True"
+    )
+    with pytest.raises(SecondReleaseError, match=message):
+        release_it()
+    assert before == Ledger.of(survey).path.read_bytes()
+    assert not target.exists()
+    receipt = release_it(again=True)
+    assert total_epsilon([YES_NO.epsilon] * 2) == receipt.epsilon_per_row
+    # Known by both names now, so that each is refused by its own.
+    with pytest.raises(SecondReleaseError, match="'smokes' was released once before"):
+        release_it(overwrite=True)
+
+
+@pytest.mark.parametrize("how", ["source", "ledger", "unreadable source"])
+def test_a_column_renamed_in_a_frame_is_asked_about(survey, how):
+    """By the columns of the source, or by those of the frame if the source cannot be read."""
+    frame = pd.read_csv(survey)
+    told = {"source": survey}
+    if how == "ledger":
+        told = {"ledger": survey.with_name("book.json")}
+    if how == "unreadable source":
+        told = {"source": survey.rename(survey.with_name("survey.sav"))}
+    frame.rr.privatize("smoker", TWO["smoker"]).rr.to_csv(survey.with_name("one.csv"), **told)
+    renamed = frame.rename(columns={"smoker": "smokes"}).rr.privatize("smokes", TWO["smoker"])
+    target = survey.with_name("two.csv")
+    with pytest.raises(SecondReleaseError, match=r"\['smokes'\] may hold the same answers under"):
+        renamed.rr.to_csv(target, **told)
+    assert not target.exists()
+    renamed.rr.to_csv(target, **told, again=True)
+    renamed.rr.to_csv(target, **told, overwrite=True)  # saved once more, not released again
+
+
+def test_other_columns_of_a_known_source_are_not_asked_about(survey):
+    """Of the file, of a frame with all columns, and of a frame with some of them."""
+    published(survey, "smoker", "one.csv")
+    published(survey, "drinks", "two.csv")
+    frame = pd.read_csv(survey)[["age"]].astype(str)
+    saved = frame.rr.privatize("age", ["31", "42"], 0.75)
+    saved.rr.to_csv(survey.with_name("three.csv"), source=survey)
+    assert 3 == len(Ledger.of(survey).releases)
+
+
+# -- simulated noise -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("ledger", ["source", None])
+def test_a_simulated_release_is_void_in_receipt_and_ledger_and_saving_it_warns(
+    survey, ending, ledger
+):
+    """A few known answers give the seed, and then all others: no finite epsilon holds."""
+    simulated = pd.read_csv(survey).rr.simulate("smoker", TWO["smoker"], seed=1)
+    target = survey.with_name(f"out{ending}")
+    told = {} if ledger is None else {"source": survey}
+    with pytest.warns(SimulationWarning, match="never release these reports"):
+        receipt = getattr(simulated.rr, f"to_{ending[1:]}")(target, **told)
+    assert (math.inf, ("smoker",)) == (receipt.epsilon_per_row, receipt.void)
+    assert math.inf == receipt.account["smoker"][1]
+    document = json.loads(json.dumps(receipt.to_dict(), allow_nan=False))
+    (column,) = document["columns"]
+    assert {"inf"} == {column["epsilon"], column["epsilon_of_all_releases"]}
+    assert ("inf", ["smoker"]) == (document["epsilon_per_row"], document["void"])
+    assert 2 == repr(receipt).count("void: the noise was simulated, so it protects nobody")
+    if ledger is None:
+        return
+    assert math.inf == Ledger.of(survey).epsilon("smoker")
+    assert '"smoker": "inf"' in Ledger.of(survey).path.read_text()
+    with pytest.raises(SecondReleaseError, match="epsilon inf, void: the noise was simulated"):
+        published(survey, "smoker", "two.csv")
+    other = published(survey, "drinks", "two.csv")  # of the same people
+    assert (math.inf, ("smoker",)) == (other.epsilon_per_row, other.void)
+
+
+def test_with_warnings_as_errors_a_simulated_release_is_not_saved(survey):
+    """The warning comes before anything is published or entered."""
+    simulated = pd.read_csv(survey).rr.simulate("smoker", TWO["smoker"], seed=1)
+    save = partial(simulated.rr.to_csv, survey.with_name("out.csv"), source=survey)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refused(SimulationWarning, "never release these reports", save)
+    assert ["survey.csv"] == names(survey.parent)
+
+
+def test_a_ledger_that_says_a_finite_epsilon_of_simulated_noise_is_read_as_void(survey):
+    """Entries of earlier versions did; the larger number counts."""
+    simulated = ColumnRecord.of("smoker", TWO["smoker"], simulated=True)
+    release(Ledger.of(survey), simulated)
+    path = Ledger.of(survey).path
+    path.write_text(path.read_text().replace('"inf"', str(YES_NO.epsilon)))
+    assert math.inf == Ledger.of(survey).epsilon("smoker")

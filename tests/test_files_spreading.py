@@ -109,9 +109,11 @@ def test_every_mechanism_is_served_as_it_is_file_by_file(tmp_path, name):
     pq.write_table(pa.table({"answer": cells}), source)
     found = []
     plain = partial(files.privatize_file, source, tmp_path / "alone.parquet", rng=None)
-    for call in (plain, partial(privatize_by_tasks, source, tmp_path / "target", run=in_turn)):
+    spread = partial(privatize_by_tasks, source, tmp_path / "target", run=in_turn)
+    for call, ledger in ((plain, "alone.json"), (spread, "spread.json")):  # each has the first
+        own: dict = {"columns": {"answer": mechanism}, "ledger": tmp_path / ledger}
         try:
-            receipt = call(columns={"answer": mechanism}, unknown="uniform", again=True)
+            receipt = call(**own, unknown="uniform")
             place = receipt.target
             file = place if place.is_file() else place / "source.parquet"
             shape = pq.read_schema(file).remove_metadata()

@@ -36,7 +36,7 @@ from rrstats.files.plan import cast_words, read_document, read_plan, whole_words
 from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.serialization import ColumnRecord, write
+from rrstats.mechanisms.serialization import VOID, ColumnRecord, epsilon_text, write
 from rrstats.statement import describe as describe_records
 
 PAGES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
@@ -138,7 +138,8 @@ def _report(report: Mapping[str, Any], format: str) -> str:
         name, mechanism = label(record.name), record.unlabelled()
         prob = getattr(mechanism, "prob", None)
         cells = [name, f"{mechanism.k:,}", "" if prob is None else chance(prob)]
-        epsilon = round_up(float(column["epsilon"]))
+        void = f", {VOID}" if column.get("simulated") else ""
+        epsilon = f"{round_up(float(column['epsilon']))}{void}"
         rows.append([*cells, epsilon, column["unknown"], column["missing"]])
         if column.get("releases", 1) > 1:
             together = round_up(float(column["epsilon_of_all_releases"]))
@@ -148,7 +149,8 @@ def _report(report: Mapping[str, Any], format: str) -> str:
             )
     verb = "would be privatized" if "dry_run" in report else "privatized"
     count = "" if report["rows"] is None else f", {report['rows']:,} rows"
-    epsilon = f"Epsilon of a row: {round_up(float(report['epsilon_per_row']))}."
+    void = f", {VOID}" if "void" in report else ""
+    epsilon = f"Epsilon of a row: {round_up(float(report['epsilon_per_row']))}{void}."
     lines = [f"{label(report['target'])}: {verb}{count}", columns(rows), *asked, epsilon, *again]
     return "\n".join(lines) + "\n"
 
@@ -298,7 +300,7 @@ def check(options: argparse.Namespace) -> str:
         if name in said:
             parts.append(
                 f"{label(name)}: according to {label(options.file)}, this column already holds "
-                f"randomized reports (epsilon {round_up(said[name].epsilon)}), not true answers."
+                f"randomized reports (epsilon {epsilon_text(said[name])}), not true answers."
             )
         rows, telling = [["answer", "", "count"]], []
         found = check_file(options.file, name, categories)[["value", "status", "count"]]
@@ -327,9 +329,12 @@ def _releases(options: argparse.Namespace, column: str) -> str:
         return f"{name}: the ledger records no earlier release of this column."
     when = ", ".join(f"{label(r.target)} on {r.when:%Y-%m-%d %H:%M %Z}" for r in earlier)
     often = "once" if len(earlier) == 1 else f"{len(earlier)} times"
+    listed = [record for release in earlier for record in release.records]
+    is_void = any(record.simulated for record in listed if record.name == column)
+    void = f", {VOID}" if is_void else ""
     return (
         f"{name}: released {often} before, with epsilon {round_up(ledger.epsilon(column))} in "
-        f"total: {when}. A further release needs --again and adds its epsilon to the total."
+        f"total{void}: {when}. A further release needs --again and adds its epsilon to the total."
     )
 
 

@@ -6,10 +6,12 @@
 
 Two releases of one column reveal more together than each alone, and many releases reveal the true
 answers: their epsilons add up.  So a second release is refused unless ``again`` is given.  Epsilons
-also add up over waves of the same people, so a source that has changed is refused too.  A folder
-and the files in it hold the same answers, so the ledger of one also applies to the other.  A ledger
-does not know releases of a copy of the source, of a hard link to it, of a source that was renamed
-or moved without its ledger, or releases that were recorded elsewhere.
+also add up over waves of the same people, so a source that has changed is refused too.  If a
+released column is absent, or a new one is not in the source, it may have been renamed: that is
+refused until ``again`` says that it is meant.  Simulated releases have an infinite epsilon.
+A folder and the files in it hold the same answers, so the ledger of one also applies to the other.
+A ledger does not know releases of a copy of the source, of a hard link to it, of a source that was
+renamed or moved without its ledger, or releases that were recorded elsewhere.
 
 The ledger holds no counts of answers.  Its fingerprint of the source is keyed by random bytes, so
 that a fingerprint alone cannot confirm a guess at an answer.  The ledger is private nevertheless
@@ -27,13 +29,14 @@ import math
 import os
 import stat
 import time
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rrstats._checks import quote_list
 from rrstats._version import __version__
 from rrstats.data.categories import categories_to_json
 from rrstats.errors import DamagedDocumentError, FileError, SecondReleaseError
@@ -50,7 +53,7 @@ from rrstats.files.atomic import (
     uninterrupted,
 )
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.serialization import VOID, ColumnRecord, together
 from rrstats.randomness.sources import secret_bytes
 
 VERSION = 2
@@ -118,15 +121,22 @@ class Ledger:
         """Total epsilon of all known releases of a column, rounded up; 0 without releases."""
         return total_epsilon(spent(self.known, column))
 
-    def refuse(self, records: Sequence[ColumnRecord], again: bool) -> None:
-        """Raise SecondReleaseError if a column was released before, unless ``again``.
+    def refuse(
+        self,
+        records: Sequence[ColumnRecord],
+        again: bool,
+        *,
+        present: Iterable[Hashable] | None = None,
+    ) -> None:
+        """Raise SecondReleaseError if a column was or may have been released, unless ``again``.
 
+        present : the columns of the source, if known; others were renamed or left out.
         Also raises, before anything is drawn, if the ledger is damaged or cannot be
         written.
         """
         with self._locked():
             book = self._read()
-        self._refuse(book, records, again)
+        self._refuse(book, records, again, present=present)
 
     @contextmanager
     def entry(
@@ -138,6 +148,7 @@ class Ledger:
         rows: int,
         again: bool,
         release: str = "",
+        present: Iterable[Hashable] | None = None,
     ) -> Iterator[list[LedgerEntry]]:
         """Write the release into the ledger, around the block that publishes it.
 
@@ -152,24 +163,17 @@ class Ledger:
             book = self._read().keyed()
             # Saving the same reports again spends no epsilon.
             is_saved = release != "" and release in [each.release for each in book.releases]
-            new = LedgerEntry(
-                datetime.now(UTC),
-                tuple(records),
-                {record.name: record.epsilon for record in records},
-                str(Path(target).absolute()),
-                book.sealed(digest),
-                rows,
-                release=release,
-            )
+            sealed = book.sealed(digest)
+            new = LedgerEntry.of(records, target=target, digest=sealed, rows=rows, release=release)
             known = book.releases if is_saved else [*book.releases, new]
             if not is_saved:
-                self._refuse(book, records, again, digest)
+                self._refuse(book, records, again, digest, present)
             try:
                 if not is_saved:
                     self._write(replace(book, releases=known))
                 # Check again: of two runs for a folder and a file in it, which have separate
                 # locks, at least one sees the entry of the other.
-                self._refuse(book, records, again or is_saved, digest)
+                self._refuse(book, records, again or is_saved, digest, present)
                 yield [*known, *(other for _, other in self._related())]
             except BaseException as error:
                 if not is_saved and not is_published(error):
@@ -278,13 +282,20 @@ class Ledger:
     # -- the rule --
 
     def _refuse(
-        self, book: _Book, records: Sequence[ColumnRecord], again: bool, digest: str | None = None
+        self,
+        book: _Book,
+        records: Sequence[ColumnRecord],
+        again: bool,
+        digest: str | None = None,
+        present: Iterable[Hashable] | None = None,
     ) -> None:
         related = list(self._related())  # raises for damaged ledgers, also with again
         if again:
             return
         columns = {record.name for record in records}
         earlier = [*((self.path, release) for release in book.releases), *related]
+        released = {name: None for _, release in earlier for name in release.epsilon}
+        renamed = "" if present is None else _tell_renamed(records, released, {*present})
         earlier = [(path, release) for path, release in earlier if columns & set(release.epsilon)]
         own = [release for path, release in earlier if path == self.path]
         found = [
@@ -302,6 +313,8 @@ class Ledger:
                 "the source has changed since, but releases about the same people add up "
                 "nevertheless"
             )
+        if renamed:
+            found.append(renamed)
         if found:
             raise SecondReleaseError(
                 f"{'; '.join(found)}; to release it nevertheless, give again=True (--again)"
@@ -328,16 +341,41 @@ def spent(releases: Iterable[LedgerEntry], column: Hashable) -> list[float]:
     return [release.epsilon[column] for release in releases if column in release.epsilon]
 
 
+def _tell_renamed(
+    records: Iterable[ColumnRecord], released: Collection[Hashable], present: Collection[Hashable]
+) -> str:
+    """The question whether a new column is one that was released under another name, or "".
+
+    records : to release.  released : columns released before.  present : those of the source.
+    """
+    new = [record.name for record in records if record.name not in released]
+    absent = [name for name in released if name not in present]
+    if not (new and released) or (not absent and all(name in present for name in new)):
+        return ""
+    before = (
+        f"{quote_list(absent)}, released before, are no columns of the source any more"
+        if absent
+        else f"{quote_list(released)} were released before"
+    )
+    return (
+        f"{before}: {quote_list(new)} may hold the same answers under another name, and epsilons "
+        "of the same answers add up"
+    )
+
+
 def _tell(record: ColumnRecord, earlier: list[LedgerEntry]) -> str:
     """The earlier releases of a column in words, and the total epsilon with one more."""
     each = spent(earlier, record.name)
     times = "once" if len(each) == 1 else f"{len(each)} times"
     shown = ", ".join(round_up(value) for value in each[:10]) + ", ..." * (len(each) > 10)
     when = max(release.when for release in earlier).astimezone(UTC)
+    listed = [record, *(other for release in earlier for other in release.records)]
+    is_void = any(other.simulated for other in listed if other.name == record.name)
+    why = VOID if is_void else "because noise averages out"
     return (
         f"column {record.name!r} was released {times} before, last on {when:%Y-%m-%d %H:%M} UTC "
         f"(epsilon {shown}); with this one ({round_up(record.epsilon)}) the total is epsilon "
-        f"{round_up(total_epsilon([*each, record.epsilon]))}, because noise averages out"
+        f"{round_up(total_epsilon([*each, record.epsilon]))}, {why}"
     )
 
 
@@ -358,6 +396,28 @@ class LedgerEntry:
     rows: int
     rrstats: str = __version__
     release: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        records: Sequence[ColumnRecord],
+        *,
+        target: Path,
+        digest: str,
+        rows: int,
+        release: str = "",
+    ) -> LedgerEntry:
+        """The release of some columns, now."""
+        epsilon = {record.name: record.epsilon for record in records}
+        place = str(Path(target).absolute())
+        when = datetime.now(UTC)
+        return cls(when, tuple(records), epsilon, place, digest, rows, release=release)
+
+    @property
+    def row_epsilon(self) -> float:
+        """The total epsilon of one row; the columns of one plan share one."""
+        parts = together(self.records)
+        return total_epsilon(max(self.epsilon[record.name] for record in part) for part in parts)
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain JSON."""

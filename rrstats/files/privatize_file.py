@@ -11,8 +11,8 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,14 @@ import pyarrow.parquet as pq
 from rrstats._checks import check_ending
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of, open_reports
-from rrstats.errors import ArgumentTypeError, FileError, MetadataError, RRStatsError
+from rrstats.errors import (
+    ArgumentTypeError,
+    FileError,
+    MetadataError,
+    RRStatsError,
+    SimulationWarning,
+    warn,
+)
 from rrstats.files import file_metadata
 from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make
 from rrstats.files.batches import (
@@ -51,12 +58,19 @@ from rrstats.files.formats import (
     format_of,
     open_source,
 )
-from rrstats.files.ledger import Ledger, digest_of, spent
+from rrstats.files.ledger import Ledger, LedgerEntry, digest_of, spent
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.serialization import ColumnRecord, asked_labels, row_epsilon, write
-from rrstats.randomness.sources import secret_bytes
+from rrstats.mechanisms.serialization import (
+    VOID,
+    ColumnRecord,
+    asked_labels,
+    epsilon_text,
+    row_epsilon,
+    write,
+)
+from rrstats.randomness.sources import SIMULATED_TEXT, secret_bytes
 
 Progress = Callable[[int, int | None], object]
 
@@ -76,7 +90,8 @@ class Receipt:
     seconds : float
         The duration of the release.
     epsilon_per_row : float
-        The total epsilon of all columns of the target that are recorded to hold reports.
+        The total epsilon of one row over all recorded columns: those of the target, and those that
+        the ledger records as released from this source before.
     account : dict
         For each column the number of its releases from this source according to the ledger, this
         one included, and their total epsilon.
@@ -85,6 +100,8 @@ class Receipt:
         were asked; for the data curator only.
     ledger : Path or None
         The ledger in which the release was entered; None if it was not entered.
+    void : tuple of hashables
+        Those of these columns whose noise was simulated: they make ``epsilon_per_row`` infinite.
     """
 
     rows: int
@@ -95,6 +112,7 @@ class Receipt:
     account: dict[str, tuple[int, float]]
     private: dict[str, dict[str, int]]
     ledger: Path | None = None
+    void: tuple[Hashable, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public part as plain JSON, which may be published.
@@ -115,25 +133,57 @@ class Receipt:
             "target": str(self.target),
             "rows": self.rows,
             "columns": columns,
-            "epsilon_per_row": _plain(self.epsilon_per_row),
+            **RowTotal(self.epsilon_per_row, self.void).to_dict(),
         }
 
     def __repr__(self) -> str:
         columns = ", ".join(
-            f"{record.name!r} at epsilon {round_up(record.epsilon)}" for record in self.records[:5]
+            f"{record.name!r} at epsilon {epsilon_text(record)}" for record in self.records[:5]
         )
         more = f" and {len(self.records) - 5} more" if len(self.records) > 5 else ""
         entered = (
             "entered in no ledger" if self.ledger is None else f"entered in {self.ledger.name}"
         )
+        void = f", {VOID}" if self.void else ""
         return (
             f"<Receipt: {self.rows:,} rows in {self.target}; {columns}{more}; a row spends epsilon "
-            f"{round_up(self.epsilon_per_row)}; {entered}>"
+            f"{round_up(self.epsilon_per_row)}{void}; {entered}>"
         )
 
 
 def _plain(epsilon: float) -> float | str:
     return epsilon if epsilon < float("inf") else "inf"
+
+
+@dataclass(frozen=True)
+class RowTotal:
+    """The total epsilon of one row, and the columns in it whose noise was simulated."""
+
+    epsilon: float
+    void: tuple[Hashable, ...] = ()
+
+    @classmethod
+    def of(
+        cls, documents: Iterable[Sequence[ColumnRecord]], releases: Iterable[LedgerEntry] = ()
+    ) -> RowTotal:
+        """The total of all known releases of a source, and of other columns of the target.
+
+        documents : the records of each file of the target.  releases : this one included.
+        """
+        entries = list(releases)
+        entered = [record for entry in entries for record in entry.records]
+        names = {record.name for record in entered}
+        others = [[one for one in document if one.name not in names] for document in documents]
+        largest = max(map(row_epsilon, others), default=0.0)
+        total = total_epsilon([*(entry.row_epsilon for entry in entries), largest])
+        listed = [*entered, *(record for document in others for record in document)]
+        void = dict.fromkeys(record.name for record in listed if record.simulated)
+        return cls(total, tuple(void))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The total as plain JSON; ``void`` only where noise was simulated."""
+        void = {"void": list(self.void)} if self.void else {}
+        return {"epsilon_per_row": _plain(self.epsilon), **void}
 
 
 def privatize_file(
@@ -188,7 +238,7 @@ def privatize_file(
     FileError
         A file cannot be read or written.
     SecondReleaseError
-        A column was released before, and ``again`` is False.
+        A column was released before, or may have been under another name, and ``again`` is False.
     UnknownAnswersError
         ``unknown`` or ``missing`` refuses an answer; raised before anything is drawn.
     ArgumentValueError, ArgumentTypeError
@@ -233,8 +283,11 @@ def preview_file(
     place = check_target(origin, target)
     check_overwrite(place, overwrite, origin.is_directory)
     made = _prepare(origin, wanted_columns(columns, "warn", "unknown"), again, None)
-    Ledger.of(origin.path, ledger).refuse(made.made, again)
+    book = Ledger.of(origin.path, ledger)
+    book.refuse(made.made, again, present=origin.files[0].names)
     _refuse(_Files(origin, made))
+    planned = LedgerEntry.of(made.made, target=place, digest="", rows=0)
+    total = RowTotal.of(_documents(origin, made), [*book.known, planned])
     return {
         "dry_run": True,
         "target": str(place),
@@ -242,7 +295,7 @@ def preview_file(
         "columns": [
             {**record.to_dict(), "epsilon": _plain(record.epsilon)} for record in made.made
         ],
-        "epsilon_per_row": _plain(_epsilon_per_row(origin, made)),
+        **total.to_dict(),
     }
 
 
@@ -311,9 +364,10 @@ def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: 
 
     Make it before publishing: a warning may be an error.
     """
-    per_row = row_epsilon(release.records)
+    total = RowTotal.of([release.records])
     account = {str(record.name): (1, total_epsilon([record.epsilon])) for record in release.made}
-    return _receipt(release, rows, place, began, epsilon_per_row=per_row, account=account)
+    said = {"epsilon_per_row": total.epsilon, "void": total.void, "account": account}
+    return _receipt(release, rows, place, began, **said)
 
 
 # -- checks --------------------------------------------------------------------------------
@@ -358,11 +412,9 @@ def _receipt(
     return Receipt(rows, columns.made, place, seconds, private=counts, **said)
 
 
-def _epsilon_per_row(origin: FileSource, columns: ReleasedColumns) -> float:
-    """The total epsilon of all columns of the target that are recorded to hold reports."""
-    return max(
-        row_epsilon(file_metadata.merge(file.records, columns.made)) for file in origin.files
-    )
+def _documents(origin: FileSource, columns: ReleasedColumns) -> list[list[ColumnRecord]]:
+    """The records of each file of the target."""
+    return [file_metadata.merge(file.records, columns.made) for file in origin.files]
 
 
 def _release(
@@ -376,9 +428,9 @@ def _release(
 ) -> Receipt:
     """Write and publish a source that is in files, and enter the release in its ledger."""
     began, records = time.monotonic(), work.columns.made
-    per_row = _epsilon_per_row(origin, work.columns)
+    documents, names = _documents(origin, work.columns), origin.files[0].names
     book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
-    book.refuse(records, again)
+    book.refuse(records, again, present=names)
     directory = not place.name.lower().endswith(ENDINGS)
     with Publication(place, overwrite=overwrite, directory=directory) as publication:
         _refuse(work)
@@ -388,20 +440,22 @@ def _release(
         origin.check_unchanged()
         publication.sync()
         draft = _receipt(
-            work.columns,
-            rows,
-            place,
-            began,
-            epsilon_per_row=per_row,
-            account={},
-            ledger=book.path,
+            work.columns, rows, place, began, epsilon_per_row=0.0, account={}, ledger=book.path
         )
-        return _published(publication, book, draft, digest=digest, again=again)
+        facts = {"digest": digest, "again": again, "present": names}
+        return _published(publication, book, draft, documents, **facts)
 
 
-def _published(publication: Publication, book: Ledger, draft: Receipt, **facts: Any) -> Receipt:
-    """Publish and enter in a ledger; return the receipt with releases and epsilon by column.
+def _published(
+    publication: Publication,
+    book: Ledger,
+    draft: Receipt,
+    documents: Iterable[Sequence[ColumnRecord]],
+    **facts: Any,
+) -> Receipt:
+    """Publish and enter in a ledger; return the receipt with what the ledger adds up.
 
+    documents : the records of each file of the target.
     Publishing comes last: what may fail is done before, so that an error means that nothing was
     published.
     """
@@ -411,7 +465,8 @@ def _published(publication: Publication, book: Ledger, draft: Receipt, **facts: 
         for record in records:
             each = spent(entries, record.name)
             account[str(record.name)] = (len(each), total_epsilon(each))
-        receipt = replace(draft, account=account)
+        total = RowTotal.of(documents, entries)
+        receipt = replace(draft, account=account, epsilon_per_row=total.epsilon, void=total.void)
         publication.publish()
         return receipt
 
@@ -696,9 +751,15 @@ def save_frame(
     Raises
     ------
     SecondReleaseError
-        The ledger has another release of a column, and ``again`` is False.
+        The ledger has another release of a column, or of one that may be it under another name, and
+        ``again`` is False.
     FileError
         The file cannot be written; nothing is published or entered.
+
+    Warns
+    -----
+    SimulationWarning
+        The noise of a column was simulated: the file protects nobody.
     """
     began, place = time.monotonic(), Path(path)
     is_table = format_of(place, "path") == PARQUET
@@ -711,6 +772,9 @@ def save_frame(
         if not is_table:
             Words(space)
         _check_reports(frame, record, space)
+    if any(record.simulated for record in records):  # before anything is published
+        warn(SIMULATED_TEXT, SimulationWarning)
+    total = RowTotal.of([records])
     account = {str(record.name): (0, record.epsilon) for record in records}
     release, book = _release_of(frame, records), _ledger(source, ledger)
     with Publication(place, overwrite=overwrite) as publication:
@@ -718,13 +782,26 @@ def save_frame(
         publication.sync()
         entered = None if book is None else book.path
         seconds = time.monotonic() - began
-        per_row = row_epsilon(records)
-        receipt = Receipt(len(frame), records, place, seconds, per_row, account, {}, entered)
+        receipt = Receipt(
+            len(frame), records, place, seconds, total.epsilon, account, {}, entered, total.void
+        )
         if book is None:
             publication.publish()
             return receipt
         digest = "frame" if source is None else digest_of(Path(source))
-        return _published(publication, book, receipt, digest=digest, again=again, release=release)
+        present = _source_columns(source, frame)
+        facts = {"digest": digest, "again": again, "release": release, "present": present}
+        return _published(publication, book, receipt, [records], **facts)
+
+
+def _source_columns(source: Path | str | None, frame: pd.DataFrame) -> list[str]:
+    """The columns of the source, or those of the frame if the source cannot be read here."""
+    names: list[str] = []
+    if source is not None:
+        with suppress(RRStatsError):
+            names = list(open_source(source).files[0].names)
+    columns = list(frame.columns)
+    return names if {*names} & {*columns} else columns
 
 
 def _check_reports(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace) -> None:

@@ -24,6 +24,7 @@ import contextlib
 import copy
 import inspect
 import json
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -32,7 +33,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from rrstats._checks import check_instance, cut, type_name
+from rrstats._checks import check_instance, cut, quote_list, type_name
 from rrstats.data.categories import MOST_CATEGORIES as MOST_DECLARED
 from rrstats.data.categories import (
     Categories,
@@ -50,7 +51,12 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Chain, Mechanism
-from rrstats.mechanisms.epsilon import LARGEST_PROB, allowed_ratio, total_epsilon
+from rrstats.mechanisms.epsilon import (
+    LARGEST_PROB,
+    allowed_ratio,
+    round_up,
+    total_epsilon,
+)
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
 from rrstats.mechanisms.samples import Samples
@@ -302,7 +308,10 @@ class ColumnRecord:
         """The privacy loss of one report of this column; it does not depend on the labels.
 
         In a plan it is that of the row: the report of a pair reveals as much of each of the two.
+        Simulated noise protects nobody, because its seed can be found: the loss is infinite.
         """
+        if self.simulated:
+            return math.inf
         own = self.unlabelled().epsilon
         return own if self.plan is None else max(own, float(self.plan["epsilon"]))
 
@@ -460,10 +469,13 @@ def dominating(epsilon: float) -> MatrixDesign:
     """Binary randomized response with the largest likelihood ratio that an epsilon allows.
 
     It dominates all mechanisms made for that epsilon, so it bounds what they compose to.
+    For an infinite epsilon it reports the truth.
 
-    >>> dominating(2.0).epsilon
-    2.0
+    >>> dominating(2.0).epsilon, dominating(math.inf).epsilon
+    (2.0, inf)
     """
+    if epsilon == math.inf:
+        return MatrixDesign(["one", "other"], [[1.0, 0.0], [0.0, 1.0]])
     truth = allowed_ratio(epsilon) / (1 + allowed_ratio(epsilon))
     return MatrixDesign(["one", "other"], [[truth, 1 - truth], [1 - truth, truth]])
 
@@ -472,7 +484,8 @@ def row_mechanisms(records: Iterable[ColumnRecord]) -> dict[Hashable, Mechanism]
     """The mechanisms whose losses add up to that of a row, by column.
 
     The columns of one plan have one together, under the name of the plan's public column: given
-    the coin, a row's reports are those of one mechanism of the plan's epsilon.
+    the coin, a row's reports are those of one mechanism of the plan's epsilon.  Simulated columns
+    have a mechanism of infinite epsilon.
     """
     found: dict[Hashable, Mechanism] = {}
     listed = list(records)
@@ -481,10 +494,74 @@ def row_mechanisms(records: Iterable[ColumnRecord]) -> dict[Hashable, Mechanism]
         largest = max(held, key=lambda one: one.epsilon)
         name, made = largest.name, largest.unlabelled()
         if (plan := largest.plan) is not None and made.epsilon <= plan["epsilon"]:
-            made = dominating(plan["epsilon"])
+            made = dominating(largest.epsilon)
             name = name if plan["asked"] in names.union(found) else plan["asked"]
-        found[name] = made
+        found[name] = dominating(math.inf) if largest.simulated else made
     return found
+
+
+VOID = "void: the noise was simulated, so it protects nobody"
+
+
+class RowEpsilon(float):
+    """The epsilon of a row, a float whose repr says in ``note`` what it counts.
+
+    >>> epsilon = RowEpsilon(0.5, "counts ['a']")
+    >>> epsilon, epsilon + 1
+    (0.5 (counts ['a']), 1.5)
+    """
+
+    note: str
+
+    def __new__(cls, value: float, note: str) -> RowEpsilon:
+        """A float with a note; pickles and copies keep both."""
+        made = super().__new__(cls, value)
+        made.note = note
+        return made
+
+    def __getnewargs__(self) -> tuple[float, str]:  # type: ignore[override]
+        return float(self), self.note
+
+    def __repr__(self) -> str:
+        return f"{float(self)!r} ({self.note})"
+
+
+def coverage_note(records: Iterable[ColumnRecord], columns: Iterable[Hashable]) -> str:
+    """The columns of a frame that its epsilon counts, and those that have no record.
+
+    The public columns of a plan, and of probabilities by row, hold no answers.
+
+    >>> told = {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}
+    >>> coverage_note([ColumnRecord("a", told)], ["a", "b"])
+    "counts ['a'], not ['b'], which the frame does not record"
+    """
+    listed = list(records)
+    public = {column for record in listed for column in _public_columns(record)}
+    counted = [record.name for record in listed]
+    others = [name for name in dict.fromkeys(columns) if name not in public.union(counted)]
+    note = f"counts {quote_list(counted)}"
+    if others:
+        note += f", not {quote_list(others)}, which the frame does not record"
+    return f"{note}; {VOID}" if any(record.simulated for record in listed) else note
+
+
+def _public_columns(record: ColumnRecord) -> list[Hashable]:
+    """The public columns that the estimates of a column need."""
+    plan = [] if record.plan is None else [record.plan["asked"]]
+    return [*plan, *(record.by_row or {}).values()]
+
+
+def epsilon_text(record: ColumnRecord) -> str:
+    """The epsilon of one report of a column, rounded up, for display.
+
+    >>> told = {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}
+    >>> epsilon_text(ColumnRecord("a", told))
+    '1.099'
+    >>> epsilon_text(ColumnRecord("a", told, simulated=True))
+    'inf, void: the noise was simulated, so it protects nobody'
+    """
+    void = f", {VOID}" if record.simulated else ""
+    return f"{round_up(record.epsilon)}{void}"
 
 
 def check_plan(record: ColumnRecord, frame: pd.DataFrame) -> None:
@@ -759,10 +836,10 @@ def carry(
     >>> reports = answers.rr.privatize("answer", ["yes", "no"], 0.75)
     >>> merged = pd.DataFrame({"id": [1, 2, 3], "age": [31, 42, 53]}).merge(reports, on="id")
     >>> rr.metadata.carry(merged, reports).rr.epsilon
-    1.0986122886681098
+    1.0986122886681098 (counts ['answer'], not ['id', 'age'], which the frame does not record)
     >>> answers["kept"] = reports["answer"]
     >>> rr.metadata.carry(answers[["kept"]], reports, names={"answer": "kept"}).rr.epsilon
-    1.0986122886681098
+    1.0986122886681098 (counts ['kept'])
     """
     check_instance(target, "target", (pd.DataFrame, pd.Series), "a DataFrame or a Series")
     frame: Any = pd.DataFrame(target) if target.ndim == 1 else target

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -64,10 +64,13 @@ class Composition:
         Each mechanism with the number of its reports in one row of data.
     max_rows_per_person : int, default 1
         The declared largest number of rows of one person.
+    note : str, default ""
+        What is counted, if a frame's records say it; `df.rr.budget` sets it.
     """
 
     releases: tuple[Release, ...]
     max_rows_per_person: int = 1
+    note: str = field(default="", compare=False)
 
     @property
     def reports(self) -> int:
@@ -212,13 +215,13 @@ class Composition:
 
     def __repr__(self) -> str:
         reports = f"{self.reports} report{'s' if self.reports > 1 else ''} of one person"
-        plain_sum = f"epsilon {round_up(self.epsilon)} in all"
-        if self.epsilon == 0:
-            return f"<{reports}: {plain_sum}>"
-        smaller = round_up(self.epsilon_at(_SHOWN_DELTA))
-        if not self.is_exact:
-            smaller = f"at most {smaller}"
-        return f"<{reports}: {plain_sum}, or {smaller} with delta {_SHOWN_DELTA:g}>"
+        text = f"{reports}: epsilon {round_up(self.epsilon)} in all"
+        if self.epsilon:
+            smaller = round_up(self.epsilon_at(_SHOWN_DELTA))
+            if not self.is_exact:
+                smaller = f"at most {smaller}"
+            text += f", or {smaller} with delta {_SHOWN_DELTA:g}"
+        return f"<{text}; {self.note}>" if self.note else f"<{text}>"
 
 
 def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
