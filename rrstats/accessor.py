@@ -38,6 +38,7 @@ from rrstats.mechanisms.serialization import (
     RowEpsilon,
     check_fits,
     check_plan,
+    check_rates,
     coverage_note,
     read,
     row_epsilon,
@@ -437,8 +438,8 @@ class FrameAccessor:
         those of one frame; only the data curator knows of the other releases.  Simulated noise
         protects nobody: epsilon is then infinite.
         Raises MetadataError if nothing is recorded (epsilon is then unknown, not 0), if a recorded
-        column is absent or occurs twice (renamed, dropped, or two waves side by side), or if a
-        column's type shows that it no longer holds reports.
+        column is absent or occurs twice (renamed, dropped, or two waves side by side), if the type
+        of one shows that it no longer holds reports, or if a prob by row is above the recorded one.
         """
         records = self._released()
         return RowEpsilon(row_epsilon(records), coverage_note(records, self._data.columns))
@@ -567,6 +568,7 @@ class FrameAccessor:
                 ) from None
             check_fits(column, record)
             check_plan(record, self._data)
+            check_rates(record, self._data)
         return records
 
     def __repr__(self) -> str:

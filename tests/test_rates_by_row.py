@@ -343,3 +343,37 @@ def test_intervals_cover(weighting):
                 hits[place] += low[1] - 1e-9 <= truth <= high_end[1] + 1e-9
         for hit in hits.astype(int).tolist():
             chance.assert_at_least(hit, trials, 0.94, tests=48)
+
+
+@pytest.mark.parametrize("given", [{"prob": "p"}, {"epsilon": "e"}])
+def test_a_row_above_the_recorded_largest_is_refused(given):
+    """Such a column is not that of the release, and epsilon would be understated."""
+    frame = _frame(["x", "y", "z", None] * 5, p=[0.5, 0.75, 0.9, 0.6] * 5, e=[1.0, 0.5, 2, 0.1] * 5)
+    released = frame.rr.privatize("a", XYZ, **given, unknown="uniform")
+    ((key, column),) = given.items()
+    known = released.rr.epsilon
+    higher = released.assign(**{column: released[column] * 1.05})
+    wild = released.assign(**{column: released[column] + 50})
+    for changed in (higher, wild):
+        for call in (
+            lambda frame: frame.rr.epsilon,
+            lambda frame: frame.rr.budget(),
+            lambda frame: rr.metadata.carry(frame, released),
+        ):
+            rule = f"the {key} of some row in column '{column}' is above"
+            refused(MetadataError, rule, call, changed)
+    for call in (
+        lambda: higher.rr.estimate("a"),
+        lambda: higher.rr.estimate("a", by="p"),
+        lambda: higher.rr.means("p", by="a"),
+        lambda: rr.estimate(released["a"], **{key: higher[column]}),
+    ):
+        refused(MetadataError, "is above the largest with which", call)
+    # Fewer rows, lower values and the last digit of a number read from text are no contradiction.
+    most = released[column] == released[column].max()
+    assert released[~most].rr.epsilon == known
+    text = released.assign(**{column: np.nextafter(released[column], np.inf)})
+    assert text.rr.epsilon == known
+    assert released.drop(columns=column).rr.epsilon == known
+    gaps = released.assign(**{column: released[column].where(released.index > 3)})
+    assert gaps.rr.epsilon == known

@@ -38,6 +38,7 @@ from rrstats.mechanisms.serialization import (
     ASKED,
     ColumnRecord,
     asked_labels,
+    check_most,
     find,
     marginal_mechanism,
     part_mechanism,
@@ -330,6 +331,7 @@ def _row_mechanism(values: Any, categories: Any, prob: Any, epsilon: Any) -> KRR
         record.resolve(made)  # raises
     elif record is not None:
         record.largest(KRR(made.domain.declared, record.mechanism.get("prob")))
+        check_most(record, made.prob)
     return made
 
 

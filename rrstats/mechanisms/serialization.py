@@ -31,6 +31,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_instance, cut, quote_list, type_name
@@ -41,7 +42,7 @@ from rrstats.data.categories import (
     categories_from_json,
     categories_to_json,
 )
-from rrstats.data.columns import codec_of, column_of, open_reports
+from rrstats.data.columns import codec_of, column_of, numbers, open_reports
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -54,6 +55,8 @@ from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.epsilon import (
     LARGEST_PROB,
     allowed_ratio,
+    largest_epsilon,
+    prob_from_epsilon,
     round_up,
     total_epsilon,
 )
@@ -581,6 +584,38 @@ def check_plan(record: ColumnRecord, frame: pd.DataFrame) -> None:
         )
 
 
+ROUNDED = 1e-12
+"""The largest relative error of a probability that was written as text and read again."""
+
+
+def check_most(record: ColumnRecord, prob: float) -> None:
+    """Raise if a probability of a row is above the largest that the record has.
+
+    The recorded epsilon is that of the largest, so a row above it would have lost more privacy.
+    """
+    most = float(record.mechanism["prob"])
+    if prob > most * (1 + ROUNDED):
+        ((key, column),) = (record.by_row or {"prob": None}).items()
+        raise MetadataError(
+            f"the {key} of some row in column {cut(column)} is above the largest with which column "
+            f"{cut(record.name)} was privatized (P(report = truth) {most:.6g}), so it is not the "
+            f"{key} of these reports, and epsilon would be understated; restore the column"
+        )
+
+
+def check_rates(record: ColumnRecord, frame: pd.DataFrame) -> None:
+    """Raise if the column of probabilities by row is above the recorded largest."""
+    for key, column in (record.by_row or {}).items():
+        if column not in frame.columns:
+            continue
+        values = numbers(column_of(frame, column), key, len(frame), finite=False)
+        largest = float(np.nanmax(values, initial=-math.inf))
+        if key == "epsilon" and largest > 0:
+            k = record.unlabelled().domain.k
+            largest = prob_from_epsilon(min(largest, largest_epsilon(k)), k)
+        check_most(record, largest)
+
+
 def _check_depth(document: Any) -> None:
     """Raise MetadataError if the document is too deep to be read recursively."""
     level: list[Any] = [[document]]
@@ -900,6 +935,7 @@ def _carried(
     for record in made.values():
         check_fits(column_of(target, record.name), record)
         check_plan(record, target)
+        check_rates(record, target)
     return list(made.values())
 
 
