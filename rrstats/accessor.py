@@ -19,17 +19,10 @@ import pandas as pd
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, MetadataError
 from rrstats.estimation.crosstab import Crosstab, crosstab
-from rrstats.estimation.engine_frames import reports_in
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.means import Means, means
 from rrstats.estimation.quantiles import Quantiles, quantiles
-from rrstats.estimation.report_columns import (
-    joint_columns,
-    pair_column,
-    report_column,
-    row_rates,
-    sample_column,
-)
+from rrstats.estimation.report_columns import ReportFrame, ReportRequest, listed
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.base import Mechanism
@@ -337,19 +330,13 @@ class FrameAccessor:
         self, function: Callable[..., Found], values: Hashable, by: Any, made: Any, **options: Any
     ) -> Found:
         """Means or quantiles of columns; made : the mechanism of ``by``, its prob and group."""
-        names, (mechanism, prob, group) = by if isinstance(by, list) else [by], made
-        mechanism, data, rates = self._mechanisms_of(mechanism), self._data, (prob, None)
-        pair = None
-        if len(names) == 1:
-            group = sample_column(data.attrs, names[0], group)
-            rates = row_rates(data, names[0], prob)
-        elif mechanism is None:
-            pair = pair_column(joint_columns(data, names, group=group, pairs=True))
-        labels = None if group is None else column_of(data, group)
-        reports = pair or report_column(reports_in(data, names), mechanism, *rates, group=labels)
+        mechanism, prob, group = made
+        request = ReportRequest(self._mechanisms_of(mechanism), prob, group=group)
+        frame = ReportFrame.of(self._data)
+        reports = frame.answer(listed(by), request)
         if options["weights"] is not None:
-            options["weights"] = column_of(data, options["weights"])
-        return function(column_of(data, values), reports, **options)
+            options["weights"] = frame.public("weights", options["weights"])
+        return function(frame.public("values", values), reports, **options)
 
     logit = _of_formula(logit)
     linear = _of_formula(linear)

@@ -3,6 +3,7 @@
 What engines answer is in test_engine_counting; here no engine is needed.
 """
 
+import dataclasses
 from collections import defaultdict
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import rrstats as rr
 from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.crosstab import count_rows
-from rrstats.estimation.report_columns import joint_columns, ordinary, report_column
+from rrstats.estimation.report_columns import ReportFrame, ordinary, report_column
 from rrstats.estimation.sample_design import rows_of
 from rrstats.estimation.tally import count_units, tally
 from rrstats.mechanisms import KRR, Samples, surveys
@@ -114,8 +115,10 @@ def test_unknown_reports_are_counted_as_rows():
         count_units(opened, rows_of(reports, 3))
     assert "secret" not in str(caught.value)
     frame = pd.DataFrame({"answer": reports})
+    counted = dataclasses.replace(ReportFrame.of(frame), times=times)
+    columns = counted.joint(["answer"], {"answer": M})
     with pytest.raises(ArgumentValueError, match="5 of 23 reports"):
-        count_rows(joint_columns(frame, ["answer"], {"answer": M}, times=times), times=times)
+        count_rows(columns, times=times)
     with pytest.raises(ArgumentValueError, match="found 11 of 23 missing"):
         rows_of(reports, 3, design=rr.SampleDesign(strata=reports), times=times)
 

@@ -19,7 +19,7 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.estimation.crosstab import Axis, Crosstab, crosstab, declared_axis
-from rrstats.estimation.report_columns import joint_columns
+from rrstats.estimation.report_columns import ReportFrame
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.multinomial import contract
@@ -180,7 +180,7 @@ def test_reports_of_several_categories_are_counted_by_what_they_name(rows_at_onc
     frame.loc[::7, "y"] = None
     frame.attrs = attrs
     found = crosstab(frame, "x", "y", "z")
-    x, y, z = (column.scores() for column in joint_columns(frame, ["x", "y", "z"]))
+    x, y, z = (column.scores() for column in ReportFrame.of(frame).joint(["x", "y", "z"]))
     there = ~np.isnan(y).any(axis=1)
     rows = np.einsum("na,nb,nc->nabc", x[there], y[there], z[there])
     assert found.n == there.sum()

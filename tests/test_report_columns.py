@@ -8,7 +8,8 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.estimation.report_columns import joint_columns, ordinary, report_column
+from rrstats.estimation.report_columns import ReportFrame, ordinary, report_column
+from rrstats.mechanisms.serialization import ColumnRecord
 
 INFORMATIVE = sorted(set(EXAMPLES) - SILENT)
 YES_NO = rr.KRR(["no", "yes"], 0.75)
@@ -87,13 +88,12 @@ def test_a_frame_says_which_columns_are_private():
     """Columns with a record or a given mechanism are private, the rest stand as they are."""
     frame = pd.DataFrame({"a": ["no", "yes"] * 4, "b": ["no", "yes"] * 4, "c": list("xxyyxxyy")})
     released = frame.rr.privatize("a", YES_NO)
-    found = joint_columns(released, ["a", "b", "c"], {"b": YES_NO})
+    found = ReportFrame.of(released).joint(["a", "b", "c"], {"b": YES_NO})
     assert [one.private for one in found] == [True, True, False]
-    refused(
-        MetadataError, "prob", joint_columns, released, ["a"], {"a": rr.KRR(["no", "yes"], 0.9)}
-    )
+    other = {"a": rr.KRR(["no", "yes"], 0.9)}
+    refused(MetadataError, "prob", ReportFrame.of(released).joint, ["a"], other)
     with pytest.raises(ArgumentValueError, match=r"mechanisms must be of the columns asked for"):
-        joint_columns(released, ["a"], {"b": YES_NO})
+        ReportFrame.of(released).joint(["a"], {"b": YES_NO})
 
 
 def test_a_renamed_or_merged_column_of_reports_is_not_taken_as_truth():
@@ -104,11 +104,11 @@ def test_a_renamed_or_merged_column_of_reports_is_not_taken_as_truth():
     released = frame.rr.privatize({"a": YES_NO, "b": YES_NO})
     renamed = released.rename(columns={"a": "other"})
     refused(MetadataError, "column 'other' may hold reports", rr.crosstab, renamed, "other", "b")
-    found = joint_columns(renamed, ["other", "b"], {"other": YES_NO})
+    found = ReportFrame.of(renamed).joint(["other", "b"], {"other": YES_NO})
     assert [one.private for one in found] == [True, True]
-    direct = joint_columns(renamed, ["other"], {"other": rr.surveys.direct(["no", "yes"])})
+    direct = ReportFrame.of(renamed).joint(["other"], {"other": rr.surveys.direct(["no", "yes"])})
     assert direct[0].private
-    kept = joint_columns(released[["region", "b"]], ["region", "b"])
+    kept = ReportFrame.of(released[["region", "b"]]).joint(["region", "b"])
     assert [one.private for one in kept] == [False, True]
 
 
@@ -123,3 +123,53 @@ def test_ordinary_columns_in_other_containers():
     pa = pytest.importorskip("pyarrow")
     found = ordinary(pa.array(["south", None, "north"]))
     assert (found.categories, found.codes().tolist()) == (("north", "south"), [1, 2, 0])
+
+
+CALLS = {
+    "tallies": lambda frame: frame.rr.tally(["a", "b", "c"]),
+    "estimates": lambda frame: frame.rr.estimate(["a", "b", "c"], by="region"),
+    "a table": lambda frame: frame.rr.crosstab("a", "b", "region", weights="x"),
+    "correlations": lambda frame: rr.correlations(frame, "a", "b", "c", values={"a": [0, 1]}),
+    "means": lambda frame: frame.rr.means("x", "a"),
+    "quantiles": lambda frame: frame.rr.quantiles("x", "a"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_a_call_parses_each_record_of_its_frame_once(call, monkeypatch):
+    """However many columns a call reads, the three records of the frame are parsed once."""
+    answers = {name: ["no", "yes"] * 20 for name in "abc"}
+    frame = pd.DataFrame(answers | {"region": list("xxyy") * 10, "x": np.linspace(1, 2, 40)})
+    released = frame.rr.simulate(dict.fromkeys("abc", YES_NO), seed=1)
+    parsed, parse = [], ColumnRecord.from_dict.__func__
+
+    def counted(cls, document):
+        record = parse(cls, document)
+        parsed.append(record.name)
+        return record
+
+    monkeypatch.setattr(ColumnRecord, "from_dict", classmethod(counted))
+    call(released)
+    assert ["a", "b", "c"] == sorted(parsed)
+
+
+def test_a_frame_of_columns_has_no_metadata_that_pandas_copies_to_each():
+    """pandas copies attrs deeply for every column that is taken: 100 columns copy 100 records."""
+    frame = pd.DataFrame({"a": ["no", "yes"] * 4, "b": ["no", "yes"] * 4})
+    released = frame.rr.privatize({"a": YES_NO, "b": YES_NO})
+    opened = ReportFrame.of(released)
+    assert ({}, ["a", "b"]) == (opened.table.attrs, list(opened.records))
+    assert {} == opened.column("a").attrs
+    assert "rrstats" in released.attrs
+
+
+def test_reports_of_a_frame_are_no_groups_weights_or_strata_of_it():
+    """The frame's records tell, and the error names the argument."""
+    frame = pd.DataFrame({"a": [0, 1] * 4, "b": [0, 1] * 4})
+    released = frame.rr.privatize({"a": rr.KRR([0, 1], 0.75), "b": rr.KRR([0, 1], 0.75)})
+    refused(ArgumentValueError, "by must be ordinary", released.rr.tally, "a", by="b")
+    refused(ArgumentValueError, "weights must be ordinary", released.rr.tally, "a", weights="b")
+    design = rr.SampleDesign(strata="b")
+    refused(ArgumentValueError, "strata must be ordinary", released.rr.tally, "a", design=design)
+    refused(ArgumentValueError, "strata must be", released.rr.crosstab, "a", design=design)

@@ -33,9 +33,9 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
 from rrstats.estimation.report_columns import (
     ReportColumn,
+    ReportFrame,
     blocks,
     check_asked,
-    joint_columns,
     not_asked,
 )
 from rrstats.estimation.result import Result, formats_of, place_of
@@ -623,7 +623,7 @@ def correlations(
     check_columns(columns, mechanisms)
     check_target(target)
     given = _given_values(values, columns)
-    read = joint_columns(data, columns, mechanisms, group=group)
+    read = ReportFrame.of(data).joint(columns, mechanisms, group=group)
     powers = [_powers(data, one, given.get(one.name)) for one in read]
     moments, n = _moments(powers, len(data), target)
     private = tuple(one.name for one in read if one.private)

@@ -37,17 +37,16 @@ from rrstats.data.categories import Categories
 from rrstats.data.columns import Encoded
 from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, LowPrecisionWarning, warn
 from rrstats.estimation.arrays import check_possible, level_of_each
-from rrstats.estimation.engine_frames import grouped_rows, header_of, is_frame, open_frame, recorded
+from rrstats.estimation.engine_frames import is_frame
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.report_columns import (
     ReportColumn,
+    ReportFrame,
     ReportModel,
     as_pairs,
     blocks,
-    check_together,
-    joint_columns,
     not_asked,
-    sample_column,
+    plan_records,
 )
 from rrstats.estimation.result import (
     IMPLAUSIBLE,
@@ -63,6 +62,7 @@ from rrstats.estimation.sample_design import (
     Rows,
     SampleDesign,
     design_of,
+    frame_design,
     refuse_missing,
     rows_of,
 )
@@ -1404,23 +1404,25 @@ def crosstab(
     """
     if not is_frame(data):
         check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas or of an engine")
-    data, mechanisms = recorded(open_frame(data), mechanisms)
+    frame = ReportFrame.of(data, mechanisms)
+    if plan_records(mechanisms):
+        mechanisms = None
     check_columns(columns, mechanisms)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
-    given = [sample_column(header_of(data).attrs, name, group) for name in columns]
-    labels = [one for one in dict.fromkeys(given) if one is not None]
-    frame, beside, times = grouped_rows(data, columns, labels, design=design)
-    rows = len(frame) if times is None else int(times.sum())
-    read = as_pairs(joint_columns(frame, columns, mechanisms, group=group, times=times, pairs=True))
-    check_together(read, header_of(data).columns, pairs=True)
+    frame.check_names(design.columns)
+    beside = list(design.columns.values())
+    read = as_pairs(frame.joint(columns, mechanisms, group=group, beside=beside, pairs=True))
+    frame = cast(ReportFrame, read[0].frame)  # of an engine with its rows counted
+    rows, times = read[0].size, read[0].times
     axes, counted = count_rows(read, keep=missing == "keep", times=times)
     found = Crosstab(tuple(axes), counted, 0, check_target(target))
-    other = not_asked(read, len(frame))
+    other = not_asked(read, len(frame.table))
     free = int(other.sum() if times is None else times[other].sum())
     found = replace(found, n_missing=rows - found.n - free)._checked()
     if design is not SIMPLE or any(axis.pair for axis in axes):
-        placed = rows_of(frame.index.to_series(), len(frame), design=beside, times=times)
+        drawn = frame_design(frame, design)
+        placed = rows_of(None, len(frame.table), design=drawn, times=times)
         tally = joint_tally(read, axes, placed, times)
         found = replace(found, combined=Estimate(tally, target, 1, design.without_rows()))
     lack = f"have something missing in the columns {list(columns)}"

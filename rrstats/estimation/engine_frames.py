@@ -17,15 +17,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_distinct, needing
+from rrstats._checks import needing
 from rrstats._typing import Counts
-from rrstats.data.columns import codec_of, column_of, place_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
-from rrstats.estimation.report_columns import check_asked
-from rrstats.estimation.sample_design import SampleDesign
-from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.serialization import KEY, ColumnRecord, arrow_places, read, write
+from rrstats.data.columns import codec_of, place_of
+from rrstats.errors import ArgumentValueError, MissingPackageError
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.serialization import ColumnRecord, arrow_places, read
 
 _ENGINES = {"cudf", "dask", "duckdb", "ibis", "modin", "polars", "pyarrow", "pyspark", "sqlframe"}
 
@@ -135,37 +132,13 @@ def _package(data: Any) -> str:
     return type(data).__module__.partition(".")[0].lstrip("_")
 
 
-def records_of(given: Any) -> list[ColumnRecord]:
-    """The records of a plan of a frame; none of anything else."""
-    found = getattr(given, "records", None)
-    return found if isinstance(found, list) else []
-
-
-def recorded(
-    frame: pd.DataFrame | EngineFrame, given: Any
-) -> tuple[pd.DataFrame | EngineFrame, Any]:
-    """The frame and what is given of its columns; a plan goes into the records of the frame."""
-    if not (records := records_of(given)):
-        return frame, given
-    if isinstance(frame, EngineFrame):
-        frame.given = records
-        return frame, None
-    found, named = frame.copy(deep=False), [record.name for record in records]
-    others = [record for record in read(frame.attrs) if record.name not in named]
-    found.attrs = {**frame.attrs, KEY: write([*others, *records])}
-    return found, None
-
-
 class EngineFrame:
     """A frame whose rows stay where they are.
 
     frame : as narwhals has it; its columns are known by their places, names may be others.
     native : as its engine has it.  engine : the engine's name.
     names, types : of the columns, as the engine and narwhals have them.
-    given : records that a caller gives, where the frame has none.
     """
-
-    given: Sequence[ColumnRecord] = ()
 
     def __init__(self, frame: Any) -> None:
         self.native, self.engine = frame.to_native(), str(frame.implementation.value)
@@ -174,16 +147,12 @@ class EngineFrame:
 
     @cached_property
     def header(self) -> pd.DataFrame:
-        """A frame with the same columns and records, and no rows."""
-        found = pd.DataFrame(columns=pd.Index(list(self.names), dtype=object))
-        if records := self._records():
-            found.attrs[KEY] = write(records)
-        return found
+        """A frame with the same columns, and no rows."""
+        return pd.DataFrame(columns=pd.Index(list(self.names), dtype=object))
 
-    def _records(self) -> list[ColumnRecord]:
-        """Records of how columns were made, as far as the caller or the frame says it."""
-        if self.given:
-            return list(self.given)
+    @property
+    def records(self) -> list[ColumnRecord]:
+        """Records of how columns were made, as far as the frame says it."""
         if self.engine.startswith("pyspark"):  # said of each column, under whatever name
             fields = self.native.schema.fields
             once = [field for field in fields if self.names.count(field.name) == 1]
@@ -222,7 +191,7 @@ def group_counts(
 ) -> tuple[pd.DataFrame, Counts]:
     """The combinations of values of some columns, and how many rows of the data each stands for.
 
-    The frame has one row each, the columns under their names, with what is said of them.
+    The frame has one row each, and the columns under their names.
     most : so many are fetched, and ArgumentValueError is raised where there are more.
     """
     asked = {name: place_of(frame.header, name) for name in names}
@@ -235,11 +204,7 @@ def group_counts(
             "not cut into ranges are neither); otherwise add the tallies of parts of the data"
         )
     columns = {name: _column(frame, name, found[f"key{at}"]) for at, name in enumerate(asked)}
-    table = pd.DataFrame(columns, index=pd.RangeIndex(len(times)))
-    records = read(frame.header.attrs)
-    if kept := [one for one in records if one.name in asked or one.name not in frame.names]:
-        table.attrs[KEY] = write(kept)
-    return table, times
+    return pd.DataFrame(columns, index=pd.RangeIndex(len(times))), times
 
 
 def _query(frame: EngineFrame, places: list[int], most: int) -> dict[str, list[Any]]:
@@ -270,107 +235,7 @@ def _column(frame: EngineFrame, name: Hashable, values: list[Any]) -> Any:
     return pd.Series(pd.Categorical(held, categories=levels))
 
 
-# -- the columns of each tally ---------------------------------------------------------------
-
-
-def header_of(frame: pd.DataFrame | EngineFrame) -> pd.DataFrame:
-    """A frame of pandas, or one without rows that has an engine's columns and records."""
-    return frame if isinstance(frame, pd.DataFrame) else frame.header
-
-
-def resolve_columns(
-    header: pd.DataFrame, columns: Any, mechanism: Any
-) -> tuple[list[tuple[list[Hashable], Any]], bool]:
-    """The columns and the mechanism of each tally of a frame; whether one name asked for all."""
-    if columns is None:
-        columns = _only_column(header, mechanism)
-    single = not isinstance(columns, list)
-    named: list[Hashable] = [columns] if single else columns
-    for name in named:
-        place_of(header, name)
-    check_distinct(named, "columns")
-    if isinstance(mechanism, Mapping) and any(name in mechanism for name in named):
-        check_asked(mechanism, named)
-        return [([name], mechanism.get(name)) for name in named], single
-    if not single and _is_one_report(mechanism, len(named)):
-        return [(named, mechanism)], True
-    return [([name], mechanism) for name in named], single
-
-
-def _only_column(header: pd.DataFrame, mechanism: Any) -> Hashable:
-    """The only column that a mapping, or else the frame, speaks of."""
-    names = list(header.columns)
-    said: list[Hashable] = [record.name for record in read(header.attrs) if record.name in names]
-    if isinstance(mechanism, Mapping) and mechanism and all(n in names for n in mechanism):
-        said = list(mechanism)
-    if len(said) == 1:
-        return said[0]
-    found = f"reports are in the columns {said}" if said else f"its columns are {names[:20]}"
-    raise ArgumentTypeError(
-        "values must be one column, found a frame; give one column as columns='name', or several "
-        f"as a list with a mapping from column to mechanism; {found}"
-    )
-
-
-def _is_one_report(mechanism: Any, columns: int) -> bool:
-    """True where each report is a tuple with as many parts, as where a person answers twice."""
-    if not is_mechanism(mechanism) or columns < 2:
-        return False
-    codec = codec_of(as_mechanism(mechanism).report_space)
-    return codec.is_label and all(
-        isinstance(label, tuple) and len(label) == columns for label in codec.domain.categories
-    )
-
-
-def check_names(header: pd.DataFrame, by: Any, group: Any, design: SampleDesign) -> None:
-    """Raise for what is no name of a column of the frame."""
-    labels = [("by", name) for name in listed(by)] + [("group", name) for name in listed(group)]
-    for argument, name in [*labels, *design.columns.items()]:
-        if isinstance(name, pd.Index) or not isinstance(name, Hashable):
-            raise ArgumentTypeError(
-                f"with a frame, {argument} is the name of one of its columns, found "
-                f"{type(name).__name__}"
-            )
-        place_of(header, name)
-
-
-def listed(names: Any) -> list[Hashable]:
-    """One name or a list of them; none is an empty list."""
-    return list(names) if isinstance(names, list) else [] if names is None else [names]
-
-
-def reports_in(frame: pd.DataFrame, names: Sequence[Hashable]) -> pd.Series[Any]:
-    """A column of reports; of several, the tuples of what stands in them, missing if a part is."""
-    columns = [column_of(frame, name) for name in names]
-    if len(columns) == 1:
-        return columns[0]
-    pairs = pd.Series(list(zip(*columns, strict=True)), index=frame.index, dtype=object)
-    return pairs.mask(pd.concat(columns, axis=1).isna().any(axis=1), None)
-
-
 def most_of(mechanism: Mechanism) -> int:
     """The number of values, possible or not, that are fetched of a column of its reports."""
     codec = codec_of(mechanism.report_space)
     return codec.domain.k + 2 + _UNKNOWN if codec.is_label else MOST
-
-
-def grouped_rows(
-    data: Any,
-    columns: Sequence[Hashable],
-    labels: Any,
-    *,
-    design: SampleDesign,
-    most: int = MOST,
-) -> tuple[pd.DataFrame, SampleDesign, Counts | None]:
-    """A frame whose columns can be read, its design, and how many rows of the data each row is.
-
-    Of pandas it is the frame itself, and None; of an engine what `group_counts` gives.
-    labels : names of further columns.
-    """
-    frame, times = open_frame(data), None
-    check_names(header_of(frame), None, None, design)
-    if isinstance(frame, EngineFrame):
-        names = [*columns, *listed(labels), *design.columns.values()]
-        frame, times = group_counts(frame, names, most)
-    held: dict[str, Any] = {name: column_of(frame, one) for name, one in design.columns.items()}
-    return frame, replace(design, **held), times

@@ -39,6 +39,7 @@ from rrstats.errors import (
 from rrstats.estimation import arrays
 from rrstats.estimation.arrays import interval_of_counts
 from rrstats.estimation.groups import Estimates, GroupEstimates
+from rrstats.estimation.report_columns import ReportRequest
 from rrstats.estimation.result import (
     IMPLAUSIBLE,
     ConstrainedProportions,
@@ -1376,29 +1377,31 @@ def estimate(
         if categories is not None:
             raise ArgumentTypeError("give categories or mechanism, found both")
         categories = mechanism
-    design, made = design_of(weights, design), (categories, prob, epsilon)
+    design = design_of(weights, design)
     settings = target, ddof, design.without_rows()
+    request = ReportRequest(categories, prob, epsilon, columns, group)
     if isinstance(reports, Tally):
-        _check_tally(reports, made, [by, group, *design.columns.values()])
+        _check_tally(reports, request, [by, group, *design.columns.values()])
         return _checked(Estimate(reports, *settings))
-    beside: Any = {"by": by, "group": group, "observed": observed, "weighting": weighting}
-    found = dict[Any, Any]()
-    tallies, names, single, rows = count_reports(reports, made, columns, design=design, **beside)
-    for name, counted in tallies.items():
-        counted = counted.by_label() if isinstance(counted, GroupTallies) else counted
-        parts, alone = ({None: counted}, True) if names is None else (counted, False)
-        each = {
-            by: _checked(_estimate_of(one, *settings, weighting=weighting), alone=alone)
-            for by, one in parts.items()
-        }
-        counts = sum(one.n + one.n_missing for one in each.values())
-        if names is None:
-            found[name] = each[None]
+    counted = count_reports(
+        reports, request, by=by, design=design, observed=observed, weighting=weighting
+    )
+    estimates = dict[Any, Any]()
+    for name, tally in counted.tallies.items():
+        if counted.groups is None:
+            estimates[name] = _checked(_estimate_of(tally, *settings, weighting=weighting))
             continue
-        found[name] = GroupEstimates(names, each, rows - counts)
-        if found[name].cautions and not found[name].implausible:
+        parts = tally.by_label() if isinstance(tally, GroupTallies) else tally
+        groups = {
+            label: _checked(_estimate_of(part, *settings, weighting=weighting), alone=False)
+            for label, part in parts.items()
+        }
+        placed = sum(group.n + group.n_missing for group in groups.values())
+        together = GroupEstimates(counted.groups, groups, counted.rows - placed)
+        if together.cautions and not together.implausible:
             warn(f"in all groups together {IMPLAUSIBLE}", ImplausibleReportsWarning)
-    return next(iter(found.values())) if single else Estimates(found)
+        estimates[name] = together
+    return Estimates(estimates) if counted.several else next(iter(estimates.values()))
 
 
 def _estimate_of(counted: Any, *settings: Any, weighting: str) -> Estimate:
@@ -1409,15 +1412,16 @@ def _estimate_of(counted: Any, *settings: Any, weighting: str) -> Estimate:
     return Estimate(counted, *settings)
 
 
-def _check_tally(counted: Tally, made: tuple[Any, Any, Any], said: list[Any]) -> None:
+def _check_tally(counted: Tally, request: ReportRequest, said: list[Any]) -> None:
     """Raise for arguments that a tally already holds; True stands for its probabilities."""
     if any(one is not None and one is not True for one in said):
         raise ArgumentTypeError(
             "reports is a tally, which is counted already: give by, group, weights and design to "
             "rr.tally"
         )
-    if any(one is not None for one in made):
-        given = as_mechanism(*made)
+    arguments = (request.mechanism, request.prob, request.epsilon)
+    if any(argument is not None for argument in arguments):
+        given = as_mechanism(*arguments)
         if given != counted.mechanism:
             raise ArgumentValueError(
                 f"the tally was counted for {counted.mechanism!r}; leave the mechanism out"

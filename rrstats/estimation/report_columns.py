@@ -1,34 +1,52 @@
-"""Columns for analysis: reports of a mechanism, and ordinary values.
+"""Columns for analysis: the only way from data to columns of reports and of ordinary values.
 
 A `ReportColumn` is one column, read as codes of the cells that a tally counts.  The channel of a
 mechanism relates the cells of a private column to the true answer; an ordinary column holds true
-values.  Groups, tables, tests and regressions read all columns here, in blocks, so that they treat
+values.  Groups, tables, tests and regressions all read columns here, in blocks, so that they treat
 both kinds alike and hold only codes.
 A column is private if a mechanism is given for it or its data have a record of one; all other
-columns are ordinary.
+columns are ordinary.  Values by themselves are opened by `report_column`, columns of a frame by
+`report_columns` (each for itself) and `ReportFrame.joint` (columns of the same rows).  Records are
+parsed once a call.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_rows
-from rrstats._typing import Floats
-from rrstats.data.columns import Encoded, Reader, codec_of, column_of, open_column, open_reports
+from rrstats._checks import check_distinct, check_rows
+from rrstats._typing import Counts, Floats
+from rrstats.data.columns import (
+    Encoded,
+    Reader,
+    codec_of,
+    column_of,
+    open_column,
+    open_reports,
+    place_of,
+)
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     MetadataError,
     UnknownAnswersError,
+)
+from rrstats.estimation.engine_frames import (
+    MOST,
+    EngineFrame,
+    group_counts,
+    is_frame,
+    most_of,
+    open_frame,
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
@@ -52,42 +70,6 @@ ALL = slice(None)
 def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
     """All rows, in blocks that stay in cache."""
     return [slice(start, start + size) for start in range(0, rows, size)]
-
-
-def record_of(reports: Any) -> ColumnRecord | None:
-    """The record of a column, if its attrs have one."""
-    attrs = getattr(reports, "attrs", None)
-    return find(attrs, getattr(reports, "name", None)) if attrs else None
-
-
-def mechanism_of(
-    reports: Any, mechanism: Any, prob: float | None, epsilon: float | None
-) -> Mechanism:
-    """The mechanism of reports: from the arguments, from their record, or both.
-
-    reports : may have ``attrs`` and ``name``.
-    Raises ArgumentTypeError if there is neither, MetadataError if they disagree.
-    """
-    silence = "pandas loses it when a column is assigned, merged or read; few engines keep it."
-    attrs, name = getattr(reports, "attrs", None) or {}, getattr(reports, "name", None)
-    said = any(one is not None for one in (mechanism, prob, epsilon))
-    given = as_mechanism(mechanism, prob, epsilon) if said else None
-    record = record_of(reports)
-    if record is not None:
-        return record.resolve(given)
-    if given is None:
-        others = [record.name for record in read(attrs)]
-        if others:
-            silence = f"the records are of {others}, not of {name!r}; was it renamed?"
-        whose = "these reports" if name is None else f"the reports of column {name!r}"
-        old = repr(others[0]) if len(others) == 1 else "old"
-        named = "" if name is None else f", names={{{old}: {name!r}}}"
-        raise ArgumentTypeError(
-            f"{whose} have no record of their mechanism: {silence}  Give the mechanism (for true "
-            "answers rr.surveys.direct([...])), or restore the record: df = "
-            f"rr.metadata.carry(df, reports{named})"
-        )
-    return given
 
 
 class ReportModel:
@@ -145,6 +127,7 @@ class ReportColumn(ReportModel):
     plan : of the frame, as in its record: rows without a report were not asked.
     pair : the names of two columns that a plan asked together, and their joint mechanism.
     asked : (rows,) where a plan asked for it, as its public column says; else None.
+    frame : whose rows these are; None for values by themselves.
     """
 
     name: Hashable
@@ -158,6 +141,12 @@ class ReportColumn(ReportModel):
     plan: Mapping[str, Any] | None = None
     pair: tuple[tuple[Hashable, ...], KRR] | None = None
     asked: NDArray[np.bool_] | None = None
+    frame: ReportFrame | None = None
+
+    @property
+    def size(self) -> int:
+        """The number of rows of the data."""
+        return self.rows if self.times is None else int(self.times.sum())
 
     @property
     def private(self) -> bool:
@@ -212,11 +201,10 @@ class ReportColumn(ReportModel):
     def refuse(self, unknown: int) -> None:
         """Raise UnknownAnswersError for reports that the mechanism cannot have made."""
         if unknown and self.mechanism is not None:
-            every = self.rows if self.times is None else int(self.times.sum())
             space = self.mechanism.report_space
             what = "categories" if space == self.mechanism.domain else "possible reports"
             raise UnknownAnswersError(
-                f"{unknown} of {every} reports are not among the {what} "
+                f"{unknown} of {self.size} reports are not among the {what} "
                 f"{space.describe()}; give the mechanism that made them (were they privatized?)"
             )
 
@@ -265,46 +253,140 @@ class ReportColumn(ReportModel):
         return found
 
 
+# -- one column of reports -------------------------------------------------------------------
+
+
+class ReportSource(NamedTuple):
+    """What data say of a column of reports.
+
+    name : of the column, or None.  record : its record, or None.
+    recorded : the names of all columns of which the data have a record.
+    """
+
+    name: Hashable = None
+    record: ColumnRecord | None = None
+    recorded: Collection[Hashable] = ()
+
+    @classmethod
+    def of(cls, values: Any) -> ReportSource:
+        """The source of values in any container; a Series of pandas has metadata."""
+        name = getattr(values, "name", None)
+        attrs = getattr(values, "attrs", None)
+        records = records_of(attrs) if attrs else {}
+        return cls(name, records.get(name) if records else None, records)
+
+    def group(self, group: Any) -> Any:
+        """The column of the samples of rows: the one that is given, or the public one of a plan."""
+        plan = None if self.record is None else self.record.plan
+        return group if plan is None else plan["asked"]
+
+    def mechanism(self, mechanism: Any, prob: Any = None, epsilon: Any = None) -> Mechanism:
+        """The mechanism of reports: from the arguments, from their record, or both.
+
+        Raises ArgumentTypeError if there is neither, MetadataError if they disagree.
+        """
+        arguments = (mechanism, prob, epsilon)
+        if all(argument is None for argument in arguments):
+            if self.record is None:
+                raise self._unrecorded()
+            return self.record.resolve()
+        described = as_mechanism(*arguments)
+        return described if self.record is None else self.record.resolve(described)
+
+    def _unrecorded(self) -> ArgumentTypeError:
+        """The error of reports without a record and without a mechanism."""
+        reason = "pandas loses it when a column is assigned, merged or read; few engines keep it."
+        others = list(self.recorded)
+        if others:
+            reason = f"the records are of {others}, not of {self.name!r}; was it renamed?"
+        reports = "these reports" if self.name is None else f"the reports of column {self.name!r}"
+        old = repr(others[0]) if len(others) == 1 else "old"
+        names = "" if self.name is None else f", names={{{old}: {self.name!r}}}"
+        return ArgumentTypeError(
+            f"{reports} have no record of their mechanism: {reason}  Give the mechanism (for true "
+            "answers rr.surveys.direct([...])), or restore the record: df = "
+            f"rr.metadata.carry(df, reports{names})"
+        )
+
+
+def records_of(attrs: Mapping[Any, Any]) -> dict[Hashable, ColumnRecord]:
+    """The records in the attrs of a frame or Series, by the name of the column."""
+    return {record.name: record for record in read(attrs)}
+
+
 def report_column(
     values: Any,
     mechanism: Any = None,
-    prob: float | None = None,
-    epsilon: float | None = None,
+    prob: Any = None,
+    epsilon: Any = None,
     *,
     group: Any = None,
-    times: NDArray[np.int64] | None = None,
+    times: Counts | None = None,
     name: Hashable = None,
 ) -> ReportColumn:
-    """A private column; the arguments are those of `tally`.
+    """A private column from values by themselves; the arguments are those of `tally`.
 
     name : by default that of a Series.
 
     >>> import rrstats as rr
-    >>> found = report_column(["yes", None, "no"], ["no", "yes"], 0.75)
-    >>> found.codes(), found.score_table.tolist()
+    >>> column = report_column(["yes", None, "no"], ["no", "yes"], 0.75)
+    >>> column.codes(), column.score_table.tolist()
     (array([1, 2, 0]), [[1.5, -0.5], [-0.5, 1.5]])
     """
-    if not is_mechanism(mechanism):
-        check_aligned(values, mechanism, "mechanism")
-        if (listed := _by_row(mechanism, open_column(values).rows)) is not None:
-            mechanism, group = listed
+    source = ReportSource.of(values)
+    resolved, samples = _resolved(values, source, (mechanism, prob, epsilon), group)
+    name = source.name if name is None else name
+    return _opened(values, name, source.record, resolved, group=samples, times=times)
+
+
+def _resolved(
+    values: Any, source: ReportSource, arguments: tuple[Any, Any, Any], group: Any
+) -> tuple[Mechanism, Any]:
+    """The mechanism of reports and the sample of each, from the arguments and their record.
+
+    arguments : mechanism, prob and epsilon, each of which may be a column.
+    """
+    mechanism, prob, epsilon = arguments
+    if mechanism is not None and not is_mechanism(mechanism):
+        by_rows = _mechanism_of_rows(values, mechanism)
+        if by_rows is not None:
+            mechanism, group = by_rows
     if is_by_row(prob) or is_by_row(epsilon):
-        made: Mechanism = _row_mechanism(values, mechanism, prob, epsilon)
-    else:
-        made = mechanism_of(values, mechanism, prob, epsilon)
-    column, reader = open_reports(values, made.report_space)
-    record = record_of(values)
+        return _row_mechanism(values, source.record, mechanism, prob, epsilon), group
+    return source.mechanism(mechanism, prob, epsilon), group
+
+
+def _opened(
+    values: Any,
+    name: Hashable,
+    record: ColumnRecord | None,
+    mechanism: Mechanism,
+    *,
+    group: Any = None,
+    times: Counts | None = None,
+    frame: ReportFrame | None = None,
+) -> ReportColumn:
+    """A column of reports of a known mechanism; group has the sample of each row, if any."""
+    container, reader = open_reports(values, mechanism.report_space)
     plan = None if record is None else record.plan
-    called = getattr(values, "name", None) if name is None else name
-    held = column.rows, column.cells, reader
-    found = ReportColumn(called, made.categories, *held, made, times=times, plan=plan)
-    hides = made.domain.missing_code is not None  # what was not asked looks like a report
+    column = ReportColumn(
+        name,
+        mechanism.categories,
+        container.rows,
+        container.cells,
+        reader,
+        mechanism,
+        times=times,
+        plan=plan,
+        frame=frame,
+    )
+    hides = mechanism.domain.missing_code is not None  # what was not asked looks like a report
     if record is not None and plan is not None and (hides or group is not None):
-        found = replace(found, asked=_asked(record, group, column.rows))
-    if made.groups is None and (group is None or plan is not None):
-        return found
-    samples = sample_codes(made, group, column.rows, values, absent=found.missing)
-    return replace(found, samples=samples)
+        column = replace(column, asked=_asked(record, group, column.rows))
+    if mechanism.groups is None and (group is None or plan is not None):
+        return column
+    samples = sample_codes(mechanism, group, column.rows, values, absent=column.missing)
+    return replace(column, samples=samples)
 
 
 def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
@@ -319,48 +401,31 @@ def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
     return np.array([*(one in mine for one in labels.categories), False])[labels.codes()]
 
 
-def _row_mechanism(values: Any, categories: Any, prob: Any, epsilon: Any) -> KRRByRow:
+def _row_mechanism(
+    values: Any, record: ColumnRecord | None, categories: Any, prob: Any, epsilon: Any
+) -> KRRByRow:
     """The k-RR of reports whose prob differs by row; their record, if any, may name categories."""
-    record = record_of(values)
     for argument, column in (("prob", prob), ("epsilon", epsilon)):
         check_aligned(values, column, argument)
     if record is not None and categories is None:
         categories = record.largest().domain.declared
-    made = KRRByRow(categories, open_column(values).rows, prob=prob, epsilon=epsilon)
+    mechanism = KRRByRow(categories, open_column(values).rows, prob=prob, epsilon=epsilon)
     if record is not None and record.by_row is None:
-        record.resolve(made)  # raises
+        record.resolve(mechanism)  # raises
     elif record is not None:
-        record.largest(KRR(made.domain.declared, record.mechanism.get("prob")))
-        check_most(record, made.prob)
-    return made
+        record.largest(KRR(mechanism.domain.declared, record.mechanism.get("prob")))
+        check_most(record, mechanism.prob)
+    return mechanism
 
 
-def row_rates(
-    frame: pd.DataFrame,
-    name: Hashable,
-    prob: Any = None,
-    epsilon: Any = None,
-    *,
-    mechanism: Any = None,
-) -> tuple[Any, Any]:
-    """The prob and epsilon of a column of a frame for `report_column`; by row they are columns.
-
-    A name of a column stands for that column; without any, the record of the reports says it.
-    """
-    given = {"prob": prob, "epsilon": epsilon}
-    if prob is None and epsilon is None and not is_mechanism(mechanism):
-        by_row = getattr(find(frame.attrs, name), "by_row", None) or {}
-        given |= {argument: column_of(frame, one) for argument, one in by_row.items()}
-    prob, epsilon = (column_of(frame, v) if names_column(v) else v for v in given.values())
-    return prob, epsilon
-
-
-def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | None:
+def _mechanism_of_rows(values: Any, mechanism: Any) -> tuple[Mechanism, list[int] | None] | None:
     """One mechanism, and the sample of each row, for a column of mechanisms; None for no column."""
+    check_aligned(values, mechanism, "mechanism")
     if isinstance(mechanism, pd.Series | np.ndarray):
         mechanism = mechanism.tolist()
     if not isinstance(mechanism, list | tuple) or not any(map(is_mechanism, mechanism)):
         return None
+    rows = open_column(values).rows
     if len(mechanism) != rows or not all(map(is_mechanism, mechanism)):
         absent = sum(not is_mechanism(one) for one in mechanism)
         raise ArgumentValueError(
@@ -370,34 +435,25 @@ def _by_row(mechanism: Any, rows: int) -> tuple[Mechanism, list[int] | None] | N
     return by_row(mechanism)
 
 
+# -- ordinary columns ------------------------------------------------------------------------
+
+
 def refuse_reports(column: Any, name: str, way: str) -> None:
     """Raise ArgumentValueError for a Series that says that it holds reports.
 
     name : of the argument, which takes ordinary values.  way : what to do instead.
     """
     if isinstance(column, pd.Series) and find(column.attrs, column.name) is not None:
-        raise ArgumentValueError(
-            f"{name} must be ordinary values, found reports of the privatized column "
-            f"{column.name!r}, which are not true values: {way}; to use the reports as values give "
-            f"{name}.to_numpy()"
-        )
+        raise _is_private(column.name, name, way)
 
 
-def refuse_renamed(frame: pd.DataFrame, name: Hashable) -> None:
-    """Raise MetadataError for a column that may be one that the frame calls privatized.
-
-    That is, where a privatized column is not there under its name, and all values of this one
-    are reports of it: renamed, or put beside another wave by a merge.
-    """
-    gone = [record for record in read(frame.attrs) if record.name not in frame.columns]
-    levels = ordinary(column_of(frame, name)).categories if gone else ()
-    if suspects := [record.name for record in gone if levels and _may_be(record, levels)]:
-        raise MetadataError(
-            f"column {name!r} may hold reports: the frame has a record of a privatized column "
-            f"{suspects[0]!r}, but no such column (renamed, or merged?), and every value of "
-            f"{name!r} is one of its reports; give its mechanism, or "
-            "rr.surveys.direct(categories) if it holds true answers"
-        )
+def _is_private(column: Hashable, name: str, way: str) -> ArgumentValueError:
+    """The error of a privatized column as an argument that takes ordinary values."""
+    return ArgumentValueError(
+        f"{name} must be ordinary values, found reports of the privatized column "
+        f"{column!r}, which are not true values: {way}; to use the reports as values give "
+        f"{name}.to_numpy()"
+    )
 
 
 def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
@@ -460,46 +516,329 @@ def _series(values: Any) -> pd.Series[Any]:
     return pd.Series(held, dtype=None if len(held) else object)
 
 
-def joint_columns(
-    frame: pd.DataFrame,
-    columns: Iterable[Hashable],
-    mechanisms: Mapping[Any, Any] | None = None,
-    *,
-    group: Hashable = None,
-    times: NDArray[np.int64] | None = None,
-    pairs: bool = False,
-) -> list[ReportColumn]:
-    """Columns of a frame, private where a mechanism is given or the frame says so.
+# -- columns of a frame ----------------------------------------------------------------------
 
-    mechanisms : mapping from column to mechanism.  group : the column that says which sample a
-        row is in, for mechanisms with several; by default that of a plan.  times : (rows,) how many
-        rows of the data each row stands for, where they were counted already; the caller counts
-        them so often.  pairs : whether two columns may be a pair of one plan.
-    Raises ArgumentValueError for columns that are not there just once, for a mechanism of a
-    column that is not asked for, and for columns of one plan that cannot be used together.
+
+@dataclass(frozen=True, eq=False)
+class ReportRequest:
+    """Which columns of data hold reports, and how these were made; the arguments of `tally`.
+
+    mechanism, prob, epsilon : of the reports; of a frame the mechanism may be a mapping by column
+        or a `FramePlan`, and prob or epsilon the name of a column.
+    columns : of a frame, one name or a list; None for the only column of reports.
+    group : the sample of each row; of a frame the name of a column.
+    public : names of further columns of a frame that are read beside reports, by argument.
     """
-    named, given = list(columns), dict(mechanisms or {})
-    check_asked(given, named)
-    found = []
-    for name in named:
-        column, made, labels = column_of(frame, name), given.get(name), None
-        if name not in given and find(column.attrs, name) is None:
-            refuse_renamed(frame, name)
-            found.append(ordinary(column, name=name))
-            continue
-        beside = sample_column(frame.attrs, name, group)
-        if beside is not None and _by_row(made, len(column)) is None:
-            sampled = mechanism_of(column, made, None, None).groups is not None
-            labels = column_of(frame, beside) if sampled or beside != group else None
-        found.append(report_column(column, made, name=name, group=labels, times=times))
-    check_together(found, frame.columns, pairs=pairs)
-    return found
+
+    mechanism: Any = None
+    prob: Any = None
+    epsilon: Any = None
+    columns: Any = None
+    group: Any = None
+    public: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def beside(self) -> list[Hashable]:
+        """The names of the further columns."""
+        return [name for names in self.public.values() for name in listed(names)]
+
+    @property
+    def several(self) -> bool:
+        """True for a list of columns, or a plan that names them."""
+        planned = self.columns is None and len(plan_records(self.mechanism)) > 0
+        return planned or isinstance(self.columns, list)
 
 
-def sample_column(attrs: Mapping[Any, Any], name: Hashable, group: Any) -> Any:
-    """The column of the samples of rows: what is given, or the public column of a plan."""
-    record = find(attrs, name) if attrs else None
-    return group if record is None or record.plan is None else record.plan["asked"]
+_WAYS = {
+    **dict.fromkeys(
+        ("by", "clusters", "strata", "values"),
+        "crosstab both columns, and use conditional proportions",
+    ),
+    **dict.fromkeys(("probabilities", "weights"), "use weights from ordinary columns"),
+}
+"""What to do instead of reports as one of these arguments."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReportFrame:
+    """A frame of pandas or of an engine, with the records of its columns.
+
+    table : its columns in pandas, without attrs, because pandas copies these for every column; of
+        an engine without rows until `counted`.
+    records : by the name of the column.  names : of all columns of the data.
+    engine : the frame of an engine; None where the table has the rows.
+    times : (rows,) how many rows of the data each row stands for; None where that is 1.
+    """
+
+    table: pd.DataFrame
+    records: Mapping[Hashable, ColumnRecord]
+    names: Collection[Hashable]
+    engine: EngineFrame | None = None
+    times: Counts | None = None
+
+    @classmethod
+    def of(cls, data: Any, plan: Any = None) -> ReportFrame:
+        """Open a frame that `is_frame` accepts.
+
+        plan : a `FramePlan`, whose records stand for those that the data lack; others have none.
+        """
+        frame = open_frame(data)
+        planned = {record.name: record for record in plan_records(plan)}
+        if isinstance(frame, EngineFrame):
+            records = planned or {record.name: record for record in frame.records}
+            return cls(frame.header, records, frame.header.columns, frame)
+        return cls(pd.DataFrame(frame), records_of(frame.attrs) | planned, frame.columns)
+
+    def source(self, name: Hashable) -> ReportSource:
+        """What the frame says of one column."""
+        return ReportSource(name, self.records.get(name), self.records)
+
+    def column(self, name: Hashable) -> pd.Series[Any]:
+        """One column; raises where it is not there just once."""
+        return column_of(self.table, name)
+
+    def public(self, argument: str, name: Hashable) -> pd.Series[Any]:
+        """The column of ordinary values that an argument names; raises for reports."""
+        column = self.column(name)
+        if name in self.records:
+            raise _is_private(name, argument, _WAYS[argument])
+        return column
+
+    def check_names(self, public: Mapping[str, Any]) -> None:
+        """Raise for what is no name of a column; an argument may name a list of groups."""
+        for argument, names in public.items():
+            for name in listed(names) if argument in ("by", "group") else [names]:
+                if isinstance(name, pd.Index) or not isinstance(name, Hashable):
+                    raise ArgumentTypeError(
+                        f"with a frame, {argument} is the name of one of its columns, found "
+                        f"{type(name).__name__}"
+                    )
+                place_of(self.table, name)
+
+    def counted(self, names: Sequence[Hashable], most: int = MOST) -> ReportFrame:
+        """The frame with rows: of an engine the combinations of the values of some columns."""
+        if self.engine is None:
+            return self
+        table, times = group_counts(self.engine, names, most)
+        return replace(self, table=table, times=times, engine=None)
+
+    # -- columns of reports ----------------------------------------------------------------
+
+    def reports(self, names: Sequence[Hashable], request: ReportRequest) -> ReportColumn:
+        """The reports in one column, or in several that hold their parts.
+
+        An engine counts the rows of these columns and of those beside them.
+        """
+        name = names[0] if len(names) == 1 else None
+        source = self.source(name) if len(names) == 1 else ReportSource()
+        group = source.group(request.group)
+        beside = [*request.beside, *listed(group)]
+        frame, arguments = self, (request.mechanism, request.prob, request.epsilon)
+        if self.engine is None:
+            values = reports_in(self, names)
+            arguments = (request.mechanism, *self._rates(source.record, request))
+            samples = None if group is None else self.column(group)
+            mechanism, samples = _resolved(values, source, arguments, samples)
+        else:
+            mechanism = source.mechanism(*arguments)  # checked before the engine computes
+            frame = self.counted([*names, *beside], MOST if beside else most_of(mechanism))
+            values = reports_in(frame, names)
+            samples = None if group is None else frame.column(group)
+        return _opened(
+            values,
+            name,
+            source.record,
+            mechanism,
+            group=samples,
+            times=frame.times,
+            frame=frame,
+        )
+
+    def _rates(self, record: ColumnRecord | None, request: ReportRequest) -> tuple[Any, Any]:
+        """The prob and epsilon of a column, by row as columns.
+
+        The name of a column stands for it; without any, the record of the reports says it.
+        """
+        arguments = (request.mechanism, request.prob, request.epsilon)
+        silent = all(argument is None for argument in arguments[1:])
+        if record is not None and record.by_row and silent and not is_mechanism(arguments[0]):
+            rates = {argument: self.column(name) for argument, name in record.by_row.items()}
+            return rates.get("prob"), rates.get("epsilon")
+        prob, epsilon = (
+            self.column(rate) if names_column(rate) else rate for rate in arguments[1:]
+        )
+        return prob, epsilon
+
+    def joint(
+        self,
+        names: Iterable[Hashable],
+        mechanisms: Mapping[Any, Any] | None = None,
+        *,
+        group: Any = None,
+        beside: Iterable[Hashable] = (),
+        pairs: bool = False,
+    ) -> list[ReportColumn]:
+        """Columns of the same rows, private where a mechanism is given or a record says so.
+
+        mechanisms : mapping from column to mechanism.  group : the column that says which sample a
+            row is in, for mechanisms with several; by default that of a plan.
+        beside : further columns, for an engine.  pairs : whether two columns may be a pair of one
+            plan.
+        Raises ArgumentValueError for columns that are not there just once, for a mechanism of a
+        column that is not asked for, and for columns of one plan that cannot be used together.
+        """
+        named, given = list(names), dict(mechanisms or {})
+        check_asked(given, named)
+        sources = [self.source(name) for name in named]
+        if self.engine is not None:
+            labels = [label for source in sources for label in listed(source.group(group))]
+            frame = self.counted([*named, *labels, *beside])
+            return frame.joint(named, mechanisms, group=group, pairs=pairs)
+        columns = []
+        for name, source in zip(named, sources, strict=True):
+            values, sampled_by = self.column(name), source.group(group)
+            if name not in given and source.record is None:
+                self.refuse_renamed(name)
+                columns.append(replace(ordinary(values, name=name), times=self.times, frame=self))
+                continue
+            mechanism, samples = _resolved(values, source, (given.get(name), None, None), None)
+            needed = mechanism.groups is not None or sampled_by != group
+            if samples is None and sampled_by is not None and needed:
+                samples = self.column(sampled_by)
+            columns.append(
+                _opened(
+                    values,
+                    name,
+                    source.record,
+                    mechanism,
+                    group=samples,
+                    times=self.times,
+                    frame=self,
+                )
+            )
+        check_together(columns, self.names, pairs=pairs)
+        return columns
+
+    def answer(self, names: Sequence[Hashable], request: ReportRequest) -> ReportColumn:
+        """The answer that one column holds, or several together."""
+        if len(names) > 1 and request.mechanism is None:
+            pair = pair_column(self.joint(names, group=request.group, pairs=True))
+            if pair is not None:
+                return pair
+        return self.reports(names, request)
+
+    def refuse_renamed(self, name: Hashable) -> None:
+        """Raise MetadataError for a column that may be one that the frame calls privatized.
+
+        That is, where a privatized column is not there under its name, and all values of this one
+        are reports of it: renamed, or put beside another wave by a merge.
+        """
+        gone = [record for record in self.records.values() if record.name not in self.names]
+        levels = ordinary(self.column(name)).categories if gone else ()
+        if suspects := [record.name for record in gone if levels and _may_be(record, levels)]:
+            raise MetadataError(
+                f"column {name!r} may hold reports: the frame has a record of a privatized column "
+                f"{suspects[0]!r}, but no such column (renamed, or merged?), and every value of "
+                f"{name!r} is one of its reports; give its mechanism, or "
+                "rr.surveys.direct(categories) if it holds true answers"
+            )
+
+
+def report_columns(data: Any, request: ReportRequest) -> Iterator[ReportColumn]:
+    """The columns of reports that are asked for, each opened for itself: values, or of a frame.
+
+    A frame's columns are opened one after the other, because an engine counts each with its rows.
+    """
+    plain = isinstance(data, list | tuple | np.ndarray | pd.Series)
+    if plain or not is_frame(data):
+        if request.columns is not None:
+            raise ArgumentTypeError(
+                f"columns needs reports in a frame, found a {type(data).__name__}; give a "
+                "frame, for example from pandas.read_parquet, or leave columns out"
+            )
+        arguments = (request.mechanism, request.prob, request.epsilon)
+        yield report_column(data, *arguments, group=request.group)
+        return
+    frame = ReportFrame.of(data, request.mechanism)
+    if planned := plan_records(request.mechanism):
+        columns = request.columns
+        if columns is None:
+            columns = [record.name for record in planned]
+        request = replace(request, mechanism=None, columns=columns)
+    mechanisms = _mechanism_by_column(frame, request)
+    frame.check_names({**request.public, "group": request.group})
+    for names, mechanism in mechanisms:
+        yield frame.reports(names, replace(request, mechanism=mechanism))
+
+
+def plan_records(mechanism: Any) -> list[ColumnRecord]:
+    """The records of a `FramePlan`, which knows them; none of anything else."""
+    records = getattr(mechanism, "records", None)
+    return records if isinstance(records, list) else []
+
+
+def listed(names: Any) -> list[Hashable]:
+    """One name or a list of them; None is an empty list."""
+    if names is None:
+        return []
+    return list(names) if isinstance(names, list) else [names]
+
+
+def _mechanism_by_column(
+    frame: ReportFrame, request: ReportRequest
+) -> list[tuple[list[Hashable], Any]]:
+    """The columns of each report that is asked for, and its mechanism where one is given."""
+    mechanism = request.mechanism
+    names = listed(request.columns)
+    if request.columns is None:
+        names = [_only_column(frame, mechanism)]
+    for name in names:
+        place_of(frame.table, name)
+    check_distinct(names, "columns")
+    if isinstance(mechanism, Mapping) and any(name in mechanism for name in names):
+        check_asked(mechanism, names)
+        return [([name], mechanism.get(name)) for name in names]
+    if request.several and _is_one_report(mechanism, len(names)):
+        return [(names, mechanism)]
+    return [([name], mechanism) for name in names]
+
+
+def _only_column(frame: ReportFrame, mechanism: Any) -> Hashable:
+    """The only column that a mapping, or else the frame, speaks of."""
+    names = list(frame.names)
+    private = [name for name in frame.records if name in names]
+    if isinstance(mechanism, Mapping) and mechanism and all(name in names for name in mechanism):
+        private = list(mechanism)
+    if len(private) == 1:
+        return private[0]
+    state = f"reports are in the columns {private}" if private else f"its columns are {names[:20]}"
+    raise ArgumentTypeError(
+        "values must be one column, found a frame; give one column as columns='name', or several "
+        f"as a list with a mapping from column to mechanism; {state}"
+    )
+
+
+def _is_one_report(mechanism: Any, columns: int) -> bool:
+    """True where each report is a tuple with as many parts, as where a person answers twice."""
+    if not is_mechanism(mechanism) or columns < 2:
+        return False
+    codec = codec_of(as_mechanism(mechanism).report_space)
+    return codec.is_label and all(
+        isinstance(label, tuple) and len(label) == columns for label in codec.domain.categories
+    )
+
+
+def reports_in(frame: ReportFrame, names: Sequence[Hashable]) -> pd.Series[Any]:
+    """A column of reports; of several, the tuples of what stands in them, missing if a part is."""
+    columns = [frame.column(name) for name in names]
+    if len(columns) == 1:
+        return columns[0]
+    tuples = list(zip(*columns, strict=True))
+    reports = pd.Series(tuples, index=frame.table.index, dtype=object)
+    return reports.mask(pd.concat(columns, axis=1).isna().any(axis=1), None)
+
+
+# -- columns of one plan ---------------------------------------------------------------------
 
 
 def check_together(

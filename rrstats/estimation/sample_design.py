@@ -21,7 +21,7 @@ from rrstats._checks import check_instance, check_left_out, check_one_of, check_
 from rrstats._typing import Counts, Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns import ReportColumn, ordinary, refuse_reports
+from rrstats.estimation.report_columns import ReportColumn, ReportFrame, ordinary, refuse_reports
 from rrstats.mechanisms.samples import check_aligned
 
 Codes = NDArray[np.intp]
@@ -133,6 +133,14 @@ def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
     found: SampleDesign = check_instance(design, "design", SampleDesign, "a rr.SampleDesign")
     check_left_out("give weights in the design", weights=weights)
     return found
+
+
+def frame_design(frame: ReportFrame, design: SampleDesign) -> SampleDesign:
+    """The design with columns of a frame in place of their names."""
+    columns: dict[str, Any] = {
+        argument: frame.public(argument, name) for argument, name in design.columns.items()
+    }
+    return replace(design, **columns)
 
 
 @dataclass(frozen=True, eq=False)

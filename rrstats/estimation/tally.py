@@ -10,7 +10,7 @@ has rows; a unit in which it has none adds 0, and only the number of its rows in
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -20,16 +20,14 @@ from numpy.typing import NDArray
 from rrstats._checks import check_count
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
-from rrstats.data.columns import codec_of, column_of
+from rrstats.data.columns import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
-from rrstats.estimation import engine_frames as frames
 from rrstats.estimation.report_columns import (
     ReportColumn,
+    ReportRequest,
     blocks,
-    mechanism_of,
-    report_column,
-    row_rates,
-    sample_column,
+    listed,
+    report_columns,
 )
 from rrstats.estimation.sample_design import (
     EVERYONE,
@@ -38,6 +36,7 @@ from rrstats.estimation.sample_design import (
     SampleDesign,
     SampleUnits,
     design_of,
+    frame_design,
     group_names,
     numbered_pairs,
     powers_of,
@@ -496,84 +495,72 @@ def tally(
     >>> tally(frame, ["no", "yes"], 0.75, columns="answer", by="region")["s"].reported
     array([1, 1])
     """
-    beside = {"by": by, "group": group, "observed": observed, "design": design_of(weights, design)}
-    made = (mechanism, prob, epsilon)
-    found, _, single, _ = count_reports(reports, made, columns, **beside)
+    design = design_of(weights, design)
+    request = ReportRequest(mechanism, prob, epsilon, columns, group)
+    counted = count_reports(reports, request, by=by, design=design, observed=observed)
     tallies = {
-        name: counted.by_label() if isinstance(counted, GroupTallies) else counted
-        for name, counted in found.items()
+        name: tally.by_label() if isinstance(tally, GroupTallies) else tally
+        for name, tally in counted.tallies.items()
     }
-    return next(iter(tallies.values())) if single else tallies
+    return tallies if counted.several else next(iter(tallies.values()))
+
+
+class CountedReports(NamedTuple):
+    """Tallies of the columns of reports of one call.
+
+    tallies : from column to Tally, or to a dict of tallies of groups.
+    groups : the names of the columns of groups, or None.
+    several : whether a list of columns was asked for.  rows : the number of rows of the data.
+    """
+
+    tallies: dict[Any, Any]
+    groups: tuple[Hashable, ...] | None
+    several: bool
+    rows: int
 
 
 def count_reports(
     reports: Any,
-    made: tuple[Any, Any, Any],
-    columns: Any,
+    request: ReportRequest,
     *,
     by: Any,
-    group: Any,
     design: SampleDesign,
     observed: bool,
     weighting: str | None = None,
-) -> tuple[dict[Any, Any], tuple[Hashable, ...] | None, bool, int]:
+) -> CountedReports:
     """Count the reports of a column, or of columns of a frame.
 
-    made : mechanism, prob and epsilon.  weighting : of rows whose prob differs, which have
-        `RowSums` in place of tallies; None refuses them.
-    Returns a dict from column to Tally (or to a dict of tallies of groups); the names of the
-    columns of groups, or None; whether a single column was given; the number of rows.
+    weighting : of rows whose prob differs, which have `RowSums` in place of tallies; None refuses
+        them.
     """
-    mechanism, prob, epsilon = made
-    shared: Any = {"observed": observed, "weighting": weighting}
-    plain = isinstance(reports, list | tuple | np.ndarray | pd.Series)
-    if plain or not frames.is_frame(reports):
-        if columns is not None:
-            raise ArgumentTypeError(
-                f"columns needs reports in a frame, found a {type(reports).__name__}; give a "
-                "frame, for example from pandas.read_parquet, or leave columns out"
-            )
-        found, rows = _tallied(reports, *made, group=group, by=by, design=design, **shared)
-        return {None: found}, None if by is None else group_names(by), True, rows
-    if columns is None:  # a plan names its columns
-        columns = [record.name for record in frames.records_of(mechanism)] or None
-    frame, mechanism = frames.recorded(frames.open_frame(reports), mechanism)
-    header = frames.header_of(frame)
-    asked, single = frames.resolve_columns(header, columns, mechanism)
-    frames.check_names(header, by, group, design)
-    tallies, rows = {}, 0
-    for names, given in asked:
-        own, most = (given, prob, epsilon), frames.MOST
-        sample = sample_column(header.attrs, names[0], group) if len(names) == 1 else group
-        beside = [*frames.listed(by), *frames.listed(sample)]
-        if isinstance(frame, pd.DataFrame):
-            own = (given, *row_rates(frame, names[0], prob, epsilon, mechanism=given))
-        else:  # checks the mechanism before it computes
-            own = mechanism_of(frames.reports_in(header, names), *own), None, None
-            most = frames.MOST if beside or design.columns else frames.most_of(own[0])
-        table, drawn, times = frames.grouped_rows(frame, names, beside, design=design, most=most)
-        held: Any = {"design": drawn, "times": times, **shared}
-        held["by"] = [column_of(table, name) for name in frames.listed(by)] or None
-        held["group"] = None if sample is None else column_of(table, sample)
-        name = names[0] if len(names) == 1 else tuple(names)
-        tallies[name], rows = _tallied(frames.reports_in(table, names), *own, **held)
-    return tallies, tuple(frames.listed(by)) or None, single, rows
+    request = replace(request, public={"by": by, **design.columns})
+    tallies: dict[Any, Any] = {}
+    several = isinstance(request.columns, list)
+    groups, rows = None, 0
+    for column in report_columns(reports, request):
+        frame = column.frame
+        options: Any = {"observed": observed, "times": column.times}
+        if frame is None:
+            groups = None if by is None else group_names(by)
+            placed = rows_of(reports, column.rows, by=by, design=design, **options)
+        else:
+            several = request.several
+            groups = tuple(listed(by)) or None
+            labels = [frame.public("by", name) for name in listed(by)] or None
+            drawn = frame_design(frame, design)
+            placed = rows_of(None, column.rows, by=labels, design=drawn, **options)
+        rows = column.size
+        tallies[column.name] = _counted_rows(column, placed, weighting)
+    if several and len(tallies) == 1:
+        several = len(listed(request.columns)) < 2  # else the columns hold parts of each report
+    return CountedReports(tallies, groups, several, rows)
 
 
-def _tallied(
-    reports: Any,
-    *made: Any,
-    group: Any,
-    times: Counts | None = None,
-    weighting: str | None = None,
-    **beside: Any,
-) -> tuple[Any, int]:
-    """A tally of one column, or a dict of tallies of groups; and the number of rows."""
-    column = report_column(reports, *made, group=group, times=times)
-    placed = rows_of(reports, column.rows, times=times, **beside)
+def _counted_rows(column: ReportColumn, rows: Rows, weighting: str | None) -> Any:
+    """A tally of one column, or a dict of tallies of groups; sums where prob differs by row."""
     if isinstance(column.mechanism, KRRByRow) and weighting is not None:
-        return _row_sums(column, column.mechanism, placed, weighting), column.rows
-    return count_units(column, placed), column.rows if times is None else int(times.sum())
+        return _row_sums(column, column.mechanism, rows, weighting)
+    return count_units(column, rows)
 
 
 WEIGHTINGS = ("equal", "precision")

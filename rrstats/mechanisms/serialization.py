@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
 import json
 import math
@@ -113,9 +114,15 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 """Readers of a key's value; values of other keys are plain numbers and words."""
 
 
+@functools.cache
+def _parameters(name: str) -> Mapping[str, inspect.Parameter]:
+    """The parameters of what reads a type of document."""
+    return inspect.signature(_TYPES[name]).parameters
+
+
 def _arguments(name: str, document: dict[str, Any]) -> dict[str, Any]:
     """The arguments in a document; an unknown key may change the design, so it raises."""
-    known = inspect.signature(_TYPES[name]).parameters
+    known = _parameters(name)
     given = {key: value for key, value in document.items() if key != "type"}
     if unknown := [key for key in given if key not in known]:
         raise MetadataError(

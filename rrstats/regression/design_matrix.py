@@ -28,7 +28,7 @@ from rrstats._checks import check_left_out, check_one_of, check_rows, needing
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.report_columns import blocks, refuse_renamed, refuse_reports
+from rrstats.estimation.report_columns import ReportFrame, blocks, refuse_reports
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.serialization import KEY, find, write
 
@@ -608,11 +608,11 @@ def column_or_values(given: Any, data: Any, rows: int, name: str, *beside: Any) 
     return given
 
 
-def check_ordinary(data: pd.DataFrame, names: Iterable[Hashable]) -> None:
+def check_ordinary(frame: ReportFrame, names: Iterable[Hashable]) -> None:
     """Raise MetadataError where a column that would be taken as it stands may hold reports."""
     for name in names:
         with contextlib.suppress(TypeError):  # cells without a hash are no labels: said later
-            refuse_renamed(data, name)
+            frame.refuse_renamed(name)
 
 
 def offset_of(offset: Any, data: Any, rows: int) -> Any:

@@ -35,7 +35,7 @@ from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation.report_columns import ReportColumn, ordinary, report_column, sample_column
+from rrstats.estimation.report_columns import ReportColumn, ReportSource, ordinary, report_column
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
 from rrstats.regression.likelihood import (
@@ -329,7 +329,7 @@ def _outcome(request: ModelRequest, latent: bool) -> ReportColumn:
     sampled = isinstance(known, dict) or getattr(known, "groups", None) is not None
     named = request.group
     if request.formula is not None:
-        named = sample_column(values.attrs, values.name, named)
+        named = ReportSource.of(values).group(named)
     sampled = sampled or named != request.group  # of a plan
     group = request.column("group", named, rows) if sampled or not latent else None
     return report_column(values, given, request.prob, epsilon=request.epsilon, group=group)

@@ -29,14 +29,14 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import has_scores
 from rrstats.estimation.report_columns import (
     ReportColumn,
+    ReportFrame,
+    ReportSource,
     check_together,
-    joint_columns,
     not_asked,
     report_column,
 )
 from rrstats.estimation.sample_design import SampleDesign, design_of
 from rrstats.mechanisms.samples import check_aligned
-from rrstats.mechanisms.serialization import find, read
 from rrstats.regression.design_matrix import (
     DesignMatrix,
     check_ordinary,
@@ -253,10 +253,9 @@ def open_private(
             "covariates must be columns that the model uses, each once, "
             f"{list(wanted)[:20]}, found {list(named)}"
         )
-    recorded = [record.name for record in read(getattr(data, "attrs", None) or {})]
-    private = [name for name in wanted if name in described or name in recorded]
-    if isinstance(data, pd.DataFrame):
-        check_ordinary(data, [name for name in wanted if name not in private])
+    frame = ReportFrame.of(pd.DataFrame() if data is None else data)
+    private = [name for name in wanted if name in described or name in frame.records]
+    check_ordinary(frame, [name for name in wanted if name not in private])
     found = []
     for name in private:
         how = described.get(name)
@@ -264,7 +263,7 @@ def open_private(
             found.append(replace(how, name=name))
         elif group is None or isinstance(group, str):
             mechanisms = {} if how is None else {name: how}
-            found += joint_columns(data, [name], mechanisms, group=group)
+            found += frame.joint([name], mechanisms, group=group)
         else:
             found.append(report_column(column_of(data, name), how, name=name, group=group))
     return PrivateCovariates(tuple(found))
@@ -382,8 +381,7 @@ class ModelRequest:
     @property
     def record(self) -> Any:
         """The record of the outcome's mechanism, or None."""
-        values = self.values
-        return find(getattr(values, "attrs", None) or {}, getattr(values, "name", None))
+        return ReportSource.of(self.values).record
 
     @property
     def described(self) -> bool:
@@ -413,7 +411,7 @@ class ModelRequest:
     def check_outcome(self) -> None:
         """Raise MetadataError for an outcome that may hold reports under another name."""
         if self.formula is not None:
-            check_ordinary(self.frame, [sides(self.formula)[0]])
+            check_ordinary(ReportFrame.of(self.frame), [sides(self.formula)[0]])
 
     def column(self, name: str, given: Any, rows: int) -> Any:
         """A column of data by its name, or values."""
