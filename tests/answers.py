@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats.data.categories import Categories
-from rrstats.data.columns import Encoded, reader
+from rrstats.data.encoders import Encoded, reader
 
 try:
     import pyarrow as pa

@@ -14,7 +14,7 @@ from catalogue import EXAMPLES
 from refusals import refused
 
 import rrstats as rr
-from rrstats.data.columns import codec_of
+from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.crosstab import count_rows
 from rrstats.estimation.report_columns import ReportFrame, ordinary, report_column

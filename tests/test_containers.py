@@ -12,9 +12,10 @@ from answers import CASES, CATEGORIES, QUIET, encode, objects
 from refusals import refused
 
 import rrstats as rr
-from rrstats.data import columns
+from rrstats.data import encoders
 from rrstats.data.categories import Categories
-from rrstats.data.columns import codec_of, open_column
+from rrstats.data.codecs import codec_of
+from rrstats.data.columns import open_column
 from rrstats.errors import ArgumentTypeError
 
 
@@ -484,9 +485,9 @@ def test_arrow_numbers_follow_the_same_rules(own, categories, expected, pa):
 )
 def test_many_cells_of_arrow_become_few_objects(monkeypatch, categories, pa):
     """Dates, bytes and the like are looked up once for each distinct one: cells are many."""
-    sizes, real = [], columns.arrow_objects
+    sizes, real = [], encoders.arrow_objects
     monkeypatch.setattr(
-        columns, "arrow_objects", lambda cells: sizes.append(len(cells)) or real(cells)
+        encoders, "arrow_objects", lambda cells: sizes.append(len(cells)) or real(cells)
     )
     answers = pa.array([*categories * 1000, None])
     assert categories * 1000 == truth(answers, categories, missing="keep").to_pylist()[:-1]
@@ -510,7 +511,7 @@ def test_the_guard_notices_a_table_that_changes_a_category(monkeypatch):
     container = open_column(objects(["a"]))
     domain = Categories(["a", "b"])
     planted = objects(["b", "a"])
-    monkeypatch.setattr("rrstats.data.columns._numpy_table", lambda *declared: planted)
+    monkeypatch.setattr("rrstats.data.codecs.numpy_table", lambda *declared: planted)
     with pytest.raises(ArgumentTypeError, match="or distinguished as"):
         codec_of(domain).layout(container, keep_missing=False)
 

@@ -14,7 +14,7 @@ from catalogue import EXAMPLES
 from chance import assert_law
 
 import rrstats as rr
-from rrstats.data.columns import open_reports
+from rrstats.data.codecs import open_reports
 from rrstats.data.identifiers import identity
 from rrstats.randomness import keyed
 from rrstats.randomness import sources as randomness

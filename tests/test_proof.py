@@ -8,7 +8,7 @@ import pytest
 from catalogue import EXAMPLES
 from scripted import Counting, Recorded
 
-from rrstats.data.columns import Encoded
+from rrstats.data.encoders import Encoded
 from rrstats.privatization.column import randomize_block
 
 HERE = Path(__file__).parent

@@ -15,7 +15,7 @@ import pytest
 import scripted
 
 import rrstats as rr
-from rrstats.data.columns import Encoded
+from rrstats.data.encoders import Encoded
 from rrstats.mechanisms import krr
 from rrstats.privatization import column as column_release
 from rrstats.privatization import frame as privatizing

@@ -1,6 +1,8 @@
 """Columns of answers and reports.
 
-`categories` has the declared categories, their codes, their JSON and their Arrow types; `columns`
-opens containers, encodes their cells and writes reports back; `bitsets` has reports that are
-subsets of categories, and `identifiers` ids of persons.  No name here is public.
+`categories` has the declared categories, their codes and their JSON, `arrow` their Arrow types and
+arrays of Arrow.  `encoders` turn cells into codes, `columns` opens containers, `builders` make
+reports in the container's type, and `codecs` bring them together for reports that are categories;
+`bitsets` has reports that are subsets of categories, and `identifiers` ids of persons.  Modules
+import from those named before them only.  No name here is public.
 """

@@ -16,17 +16,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.categories import arrow_kind, arrow_type, is_missing
-from rrstats.data.columns import (
-    Column,
-    Encoded,
-    NumpyBuilder,
-    Reader,
-    ReportCodec,
-    ReportLayout,
-    open_reports,
-    type_of,
-)
+from rrstats.data.arrow import arrow_kind, arrow_type
+from rrstats.data.builders import NumpyBuilder, ReportLayout
+from rrstats.data.categories import is_missing
+from rrstats.data.codecs import ReportCodec, open_reports
+from rrstats.data.columns import Column
+from rrstats.data.encoders import Encoded, Reader, type_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 Packed = NDArray[np.uint8]

@@ -23,8 +23,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.categories import arrow_kind, arrow_type, is_missing
-from rrstats.data.columns import kind_of_type, open_column, type_of
+from rrstats.data.arrow import arrow_kind, arrow_type
+from rrstats.data.categories import is_missing
+from rrstats.data.columns import open_column
+from rrstats.data.encoders import kind_of_type, type_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.keyed import Identity
 

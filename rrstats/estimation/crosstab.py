@@ -34,7 +34,7 @@ from rrstats._checks import check_count, check_distinct, check_instance, check_l
 from rrstats._display import label, percent_range
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
-from rrstats.data.columns import Encoded
+from rrstats.data.encoders import Encoded
 from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, LowPrecisionWarning, warn
 from rrstats.estimation.arrays import check_possible, level_of_each
 from rrstats.estimation.engine_frames import is_frame

@@ -19,7 +19,8 @@ import pandas as pd
 
 from rrstats._checks import needing
 from rrstats._typing import Counts
-from rrstats.data.columns import codec_of, place_of
+from rrstats.data.codecs import codec_of
+from rrstats.data.columns import place_of
 from rrstats.errors import ArgumentValueError, MissingPackageError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.serialization import ColumnRecord, arrow_places, read

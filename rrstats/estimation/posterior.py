@@ -18,7 +18,7 @@ from rrstats._checks import check_proportions
 from rrstats._display import chance, label
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
-from rrstats.data.columns import codec_of
+from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn, report_column
 from rrstats.estimation.result import Result

@@ -25,15 +25,9 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_distinct, check_rows
 from rrstats._typing import Counts, Floats
-from rrstats.data.columns import (
-    Encoded,
-    Reader,
-    codec_of,
-    column_of,
-    open_column,
-    open_reports,
-    place_of,
-)
+from rrstats.data.codecs import codec_of, open_reports
+from rrstats.data.columns import column_of, open_column, place_of
+from rrstats.data.encoders import Encoded, Reader
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_count
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
-from rrstats.data.columns import codec_of
+from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.estimation.report_columns import (
     ReportColumn,

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rrstats.data.columns import codec_of
+from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, FileError
 from rrstats.files.batches import EVEN_ROWS, Blocks, Piece, ReportSpace, Spaces, reading
 from rrstats.files.file_metadata import Columns, Records, records_in

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrstats.data.categories import Categories, PublicCategories
-from rrstats.data.columns import reader
+from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError
 from rrstats.estimation.estimate import Estimate, estimate
 from rrstats.estimation.tally import Tally, tally

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rrstats._checks import check_ending
-from rrstats.data.columns import codec_of, open_reports
+from rrstats.data.codecs import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import batches, file_metadata
 from rrstats.files.atomic import is_ledger_file

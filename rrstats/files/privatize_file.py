@@ -25,7 +25,8 @@ import pyarrow.parquet as pq
 
 from rrstats._checks import check_ending
 from rrstats.data.categories import Categories
-from rrstats.data.columns import column_of, open_reports
+from rrstats.data.codecs import open_reports
+from rrstats.data.columns import column_of
 from rrstats.errors import (
     ArgumentTypeError,
     FileError,

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_instance
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, categories_to_json
-from rrstats.data.columns import codec_of
+from rrstats.data.codecs import codec_of
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,

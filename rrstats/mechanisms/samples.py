@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from rrstats._checks import check_instance, check_left_out
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
-from rrstats.data.columns import codec_of, open_column, reader
+from rrstats.data.codecs import codec_of
+from rrstats.data.columns import open_column
+from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism, warn_if_uninformative
 from rrstats.mechanisms.channel import MultinomialChannel

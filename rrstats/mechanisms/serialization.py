@@ -43,7 +43,8 @@ from rrstats.data.categories import (
     categories_from_json,
     categories_to_json,
 )
-from rrstats.data.columns import codec_of, column_of, numbers, open_reports
+from rrstats.data.codecs import codec_of, open_reports
+from rrstats.data.columns import column_of, numbers
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,

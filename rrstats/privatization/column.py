@@ -18,8 +18,11 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_left_out, check_one_of, check_rows, check_whole_number
 from rrstats._typing import Floats
-from rrstats.data.categories import arrow_type, categories_to_json
-from rrstats.data.columns import Column, Encoded, codec_of, kind_of_type, open_column, reader
+from rrstats.data.arrow import arrow_type
+from rrstats.data.categories import categories_to_json
+from rrstats.data.codecs import codec_of
+from rrstats.data.columns import Column, open_column
+from rrstats.data.encoders import Encoded, kind_of_type, reader
 from rrstats.data.identifiers import identity
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnknownAnswersError
 from rrstats.mechanisms.base import Chain, Mechanism

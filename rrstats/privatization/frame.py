@@ -21,15 +21,9 @@ import pandas as pd
 
 from rrstats._checks import check_distinct, check_instance, check_left_out, type_name
 from rrstats.data.categories import Categories
-from rrstats.data.columns import (
-    column_of,
-    engine_hint,
-    is_table,
-    open_column,
-    open_reports,
-    place_of,
-    reader,
-)
+from rrstats.data.codecs import open_reports
+from rrstats.data.columns import column_of, engine_hint, is_table, open_column, place_of
+from rrstats.data.encoders import reader
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,

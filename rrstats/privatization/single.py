@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of
 from rrstats.data.categories import Categories
-from rrstats.data.columns import codec_of, open_column
+from rrstats.data.codecs import codec_of
+from rrstats.data.columns import open_column
 from rrstats.errors import ArgumentValueError, SimulationWarning, UnknownAnswersError, warn
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.samples import Samples, sample_codes

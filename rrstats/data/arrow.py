@@ -1,0 +1,129 @@
+"""Types and arrays of Arrow; pyarrow is imported where it is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats.data.categories import Categories
+
+
+def arrow_type(dtype: Any) -> Any:
+    """The Arrow type behind a declared type, of pandas or Arrow; None if there is none."""
+    if isinstance(dtype, pd.ArrowDtype):
+        return dtype.pyarrow_dtype
+    if getattr(dtype, "storage", "") == "pyarrow":
+        import pyarrow as pa
+
+        return pa.large_string()
+    return dtype if type(dtype).__module__.startswith("pyarrow") else None
+
+
+def arrow_kind(arrow: Any) -> str:
+    """The kind of category that an Arrow type can hold; "any" where it does not say."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(arrow):
+        return arrow_kind(arrow.value_type)
+    if pa.types.is_timestamp(arrow):
+        return "date" if arrow.tz is None else "instant"
+    binaries = (pa.binary(), pa.large_binary())
+    tests = {
+        "bool": pa.types.is_boolean,
+        "int": pa.types.is_integer,
+        "float": pa.types.is_floating,
+        "str": lambda t: t in (pa.string(), pa.large_string()),
+        "bytes": lambda t: pa.types.is_fixed_size_binary(t) or t in binaries,
+        "date": pa.types.is_date,
+        "duration": pa.types.is_duration,
+    }
+    return next((kind for kind, test in tests.items() if test(arrow)), "any")
+
+
+def result_type(categories: Categories, own: Any) -> Any:
+    """The Arrow type of the reports of a column of the type ``own``."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(own):
+        values = result_type(categories, own.value_type)
+        return pa.dictionary(pa.int32(), values, ordered=own.ordered)
+    if pa.types.is_null(own):  # what Arrow makes of a column in which everybody is missing
+        return pa.array(categories.categories).type
+    if categories.kind == "int":
+        is_integer = pa.types.is_integer(own)
+        fitting = categories.integer_type(np.dtype(own.to_pandas_dtype() if is_integer else float))
+        return own if fitting is None else pa.from_numpy_dtype(fitting)
+    if categories.kind == "float" and not pa.types.is_floating(own):
+        return pa.float64()
+    return own
+
+
+def category_array(categories: Categories, own: Any) -> Any:
+    """The k categories as an Arrow array of the type that reports of a column get."""
+    import pyarrow as pa
+
+    target = result_type(categories, own)
+    if not pa.types.is_dictionary(target):
+        return pa.array(categories.categories, type=target)
+    return pa.DictionaryArray.from_arrays(
+        pa.array(categories.places, type=target.index_type, mask=categories.places < 0),
+        pa.array([c for c in categories.categories if c is not None], type=target.value_type),
+        ordered=target.ordered,
+    )
+
+
+def plain(cells: Any) -> Any:
+    """An Arrow array without views and run ends, chunked or not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_run_end_encoded(cells.type):
+        cells = pc.run_end_decode(cells)
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    if cells.type in views:
+        return cells.cast(views[cells.type])
+    return cells
+
+
+def arrow_objects(cells: Any) -> list[Any]:
+    """The Python values of an Arrow array; one that Python cannot hold becomes an object()."""
+
+    def value_of(cell: Any) -> object:
+        try:
+            return cell.as_py()
+        except Exception:  # such as a date far in the future: unknown
+            return object()
+
+    return [value_of(cell) for cell in cells]
+
+
+def taken(cells: Any, places: NDArray[np.intp]) -> Any:
+    """The cells at some increasing places of an Arrow array, or of one of pandas that holds it."""
+    import pyarrow as pa
+
+    array = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
+    parts = []
+    start = 0
+    for chunk in getattr(array, "chunks", [array]):  # their dictionaries may differ
+        first, last = np.searchsorted(places, [start, start + len(chunk)])
+        if first < last:
+            parts.append(chunk.take(pa.array(places[first:last] - start)))
+        start += len(chunk)
+    return pa.chunked_array(parts, array.type)
+
+
+def polars_series(like: Any, reports: Any) -> Any:
+    """Reports as a Polars Series of the same name; of categories, an Enum of the declared ones.
+
+    The codes of a Polars Categorical follow from words that were seen before, answers too.
+    """
+    import polars as pl
+
+    series = pl.Series(like.name, reports)
+    words = getattr(reports, "dictionary", None)  # none where reports are bits
+    if words is None or type(like.dtype).__name__ not in ("Enum", "Categorical"):
+        return series
+    return series.cast(pl.Enum(words.to_pylist()))
