@@ -40,7 +40,7 @@ TITLE = "Tables, groups and regression"
 GROUPS = 1000
 SURVEY, COEFFICIENTS = 2423, 7
 LARGE, LARGE_COVARIATES = 1_000_000, 10
-MANY_CATEGORIES = 3000
+MANY_CATEGORIES, PRINTED_CATEGORIES = 3000, 1000
 COVARIATE_ROWS, COVARIATE_CATEGORIES = 100_000, 20
 
 
@@ -294,6 +294,15 @@ def _many_categories(settings: Settings) -> Iterator[Line]:
         [Way("rrstats", lambda: estimate.mean(numbers), check, 1e3)], settings.rounds
     )
     yield Line(f"mean of k = {k:,} categories", "ms", times["rrstats"], target=at_most(16))
+    k = settings.fewer(PRINTED_CATEGORIES, 100)
+    table = _of_many_categories(k)
+
+    def check_frame(frame: Any) -> None:
+        covered = (frame["low"] <= 1 / k) & (1 / k <= frame["high"])
+        stop_unless(covered.mean() > 0.9, "Estimate.to_frame", "the intervals miss the truth")
+
+    times = take_turns([Way("rrstats", table.to_frame, check_frame, 1e3)], settings.rounds)
+    yield Line(f"table of k = {k:,} categories", "ms", times["rrstats"], target=at_most(200))
 
 
 def _of_many_categories(k: int) -> rr.Estimate:

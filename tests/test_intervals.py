@@ -446,6 +446,43 @@ def test_rows_intervals_of_many_rows_invert_the_exact_law():
         assert tail(high + 1, upper=False) <= 0.025
 
 
+@pytest.mark.parametrize(
+    ("base", "top"), [(1e-9, 0.9), (0.0, 0.5), (0.3, 1.0), (0.1, 1 - 1e-9), (0.0004, 0.6)]
+)
+def test_rows_intervals_of_nearly_certain_reports_invert_the_exact_law(base, top):
+    """n = 1,000, rates at 0 or 1 or nearly so: one number further out, a tail is too small."""
+    n = 1000
+    counts = np.array([310, 450, 495, 599, 777])
+    low, high = (np.round(end * n) for end in intervals.rows_interval(counts, n, base, top))
+    for place, x in enumerate(counts):
+        if not base * n <= x <= top * n:
+            continue  # there the likelihood ratio has a part
+
+        def tails(number, x=x):
+            i = np.arange(number + 1)
+            weights = stats.binom.pmf(i, number, top)
+            upper = weights @ stats.binom.sf(x - i - 1, n - number, base)
+            return upper, weights @ stats.binom.cdf(x - i, n - number, base)
+
+        assert min(tails(int(low[place]))) > 0.025
+        assert min(tails(int(high[place]))) > 0.025
+        assert low[place] == 0 or tails(int(low[place]) - 1)[0] <= 0.025
+        assert high[place] == n or tails(int(high[place]) + 1)[1] <= 0.025
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 1 - 1e-9])
+def test_rows_intervals_of_many_are_those_of_each(level):
+    """Many counts, sizes and designs at once give the same numbers as one at a time."""
+    rng = np.random.default_rng(4)
+    n = rng.choice([0, 1, 20, 3000, 10**6, 3 * 10**10], 150)
+    base, top = rng.uniform(size=(2, 150))
+    counts = np.round(n * (base + rng.normal(0.5, 0.4, 150) * (top - base)).clip(0, 1))
+    many = np.array(intervals.rows_interval(counts, n, base, top, level=level))
+    cases = zip(counts, n, base, top, strict=True)
+    each = [np.array(intervals.rows_interval(*case, level=level)) for case in cases]
+    assert np.array(each).T.tolist() == many.tolist()
+
+
 def test_rows_interval_far_outside_stays_narrow():
     """10,000 of 10,000 reports at prob = .6: the share is 1 or just below, not "anything"."""
     low, high = intervals.rows_interval([10_000, 0], 10_000, 0.4, 0.6)

@@ -9,6 +9,7 @@ import scipy.optimize
 from rrstats.inference.optimize import (
     distinct,
     first_accepted,
+    first_accepted_each,
     last_accepted,
     maximize,
 )
@@ -113,6 +114,15 @@ def test_the_first_accepted_integer_takes_few_calls():
         assert min(edge, 2**40) == found
         assert len(calls) <= 80
         assert 0 < min(calls) <= max(calls) < 2**40
+
+
+def test_the_first_accepted_integers_are_found_together():
+    """Several edges and guesses at once come to the same as one by one."""
+    pairs = itertools.product((0, 1, 2, 999, 2**40, 2**40 + 1), (-5, 1, 500, 2**41))
+    edges, guesses = np.array(list(pairs)).T
+    below, most = np.full_like(edges, -1), np.full_like(edges, 2**40)
+    found = first_accepted_each(lambda which, n: n >= edges[which], below, most, guesses)
+    assert np.minimum(edges, 2**40).tolist() == found.tolist()
 
 
 def test_a_root_without_slopes_is_halved_until_digits_end():

@@ -13,9 +13,8 @@ of Bin(N1, p) + Bin(n - N1, q).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.inference.contrasts import Interval, cut_to_unit, hull, normal_quantile
-from rrstats.inference.optimize import first_accepted, last_accepted, root_excess
+from rrstats.inference.optimize import first_accepted_each, last_accepted, root_excess
 
 EXACT_ROWS = 10_000_000_000
 """Up to this many rows the interval for the rows at hand inverts their exact distribution."""
@@ -381,118 +380,223 @@ def rows_interval(
     >>> round(float(low) * 60), round(float(high) * 60)
     (6, 34)
     """
-
-    @cache
-    def one(x: float, size: float, q: float, p: float) -> tuple[float, float]:
-        if p < q:  # counted the other way round
-            x, q, p = size - x, 1 - q, 1 - p
-        return _Rows(int(size), q, p).interval(int(x), level) if size else (0.0, 1.0)
-
     arrays = _arrays(counts, n, false_positive_rate, true_positive_rate)
-    cases = zip(*(values.ravel().tolist() for values in arrays), strict=True)
-    low, high = np.array([one(*case) for case in cases]).reshape(*arrays[0].shape, 2).T
-    return Interval(low.T, high.T)
+    # Equal cases are computed once: among many categories many counts are equal.
+    cases, place = np.unique([one.ravel() for one in arrays], axis=1, return_inverse=True)
+    x, size, q, p = cases
+    turned = p < q  # counted the other way round
+    x = np.where(turned, size - x, x)
+    q, p = np.where(turned, 1 - q, q), np.where(turned, 1 - p, p)
+    low, high = np.zeros_like(x), np.ones_like(x)
+    some = np.flatnonzero(size)
+    rows = _Rows(size[some].astype(np.int64), q[some], p[some])
+    low[some], high[some] = rows.interval(x[some].astype(np.int64), level)
+    place = place.reshape(arrays[0].shape)
+    return Interval(low[place], high[place])
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """The reports that count among n rows, Bin(ones, p) + Bin(n - ones, q) with p > q."""
+    """The reports that count among n rows, Bin(ones, p) + Bin(n - ones, q), in each of b problems.
 
-    n: int
-    q: float
-    p: float
+    n, q, p : (b,) with n > 0 and p > q.
+    """
 
-    def interval(self, x: int, level: float) -> tuple[float, float]:
-        """The proportion of ones, from the count x."""
-        n, estimate = self.n, (x - self.n * self.q) / (self.p - self.q)
-        other = _Rows(n, 1 - self.p, 1 - self.q)
-        if n > EXACT_ROWS:
-            low, high = self._score(x, level)
-        else:
+    n: NDArray[np.int64]
+    q: Floats
+    p: Floats
+
+    def take(self, which: NDArray[Any]) -> _Rows:
+        """Some of the problems."""
+        return _Rows(self.n[which], self.q[which], self.p[which])
+
+    @property
+    def turned(self) -> _Rows:
+        """The reports that do not count."""
+        return _Rows(self.n, 1 - self.p, 1 - self.q)
+
+    def interval(self, x: NDArray[np.int64], level: float) -> Interval:
+        """(b,) the proportions of ones, from the counts x."""
+        n, q, p = self.n, self.q, self.p
+        estimate = (x - n * q) / (p - q)
+        low, high = self._score(x, level)
+        exact = np.flatnonzero(n <= EXACT_ROWS)
+        if exact.size:
             # Both tails at once exclude a number only outside 0 .. n: one step of N1 moves the
             # count by at most one, so there the two searches never cross; outside, they meet at
             # 0 or n.
-            low, high = self.fewest(x, level) / n, (n - other.fewest(n - x, level)) / n
-        if x < n * self.q:
-            low, high = 0.0, max(high, (n - other.likely(n - x, level)) / n)
-        elif x > n * self.p:
-            low, high = min(low, self.likely(x, level) / n), 1.0
-        elif not low * n - 1e-9 <= estimate <= high * n + 1e-9:
-            # Next to no noise: the whole number that is left lies beside the estimate.
-            low, high = min(low, np.floor(estimate) / n), max(high, np.ceil(estimate) / n)
-        return float(np.clip(low, 0, 1)), float(np.clip(high, 0, 1))
+            here, count, size = self.take(exact), x[exact], n[exact]
+            low[exact] = here.fewest(count, level) / size
+            high[exact] = (size - here.turned.fewest(size - count, level)) / size
+        under, over = np.flatnonzero(x < n * q), np.flatnonzero(x > n * p)
+        # Next to no noise: the whole number that is left lies beside the estimate.
+        aside = ~((low * n - 1e-9 <= estimate) & (estimate <= high * n + 1e-9))
+        aside[under] = aside[over] = False
+        low[aside] = np.minimum(low, np.floor(estimate) / n)[aside]
+        high[aside] = np.maximum(high, np.ceil(estimate) / n)[aside]
+        if under.size:
+            size = n[under]
+            zeros = self.take(under).turned.likely(size - x[under], level)
+            low[under], high[under] = 0.0, np.maximum(high[under], (size - zeros) / size)
+        if over.size:
+            ones = self.take(over).likely(x[over], level)
+            low[over], high[over] = np.minimum(low[over], ones / n[over]), 1.0
+        return Interval(np.clip(low, 0, 1), np.clip(high, 0, 1))
 
-    def _score(self, x: int, level: float) -> Interval:
+    def _score(self, x: NDArray[np.int64], level: float) -> Interval:
         """Ends whose scores are as far as the level allows, with the count moved outward by 1/2."""
         n, q, p = self.n, self.q, self.p
         both = Interval(*(((x + move) / n - q) / (p - q) for move in (-0.5, 0.5)))
         own, others = p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
         return score_interval(both, own, others, normal_quantile(level) ** 2 / n)
 
-    def fewest(self, x: int, level: float) -> int:
-        """The fewest ones for which P(C >= x) exceeds half of 1 - level; else n."""
-        guess = int(self._score(x, level).low * self.n)
+    def fewest(self, x: NDArray[np.int64], level: float) -> NDArray[np.int64]:
+        """(b,) the fewest ones for which P(C >= x) exceeds half of 1 - level; else n."""
+        guess = (self._score(x, level).low * self.n).astype(np.int64)
         tail = (1 - level) / 2
-        return first_accepted(lambda ones: self._upper_tail(x, ones) > tail, -1, self.n, guess)
 
-    def _upper_tail(self, x: int, ones: int) -> float:
-        """P(C >= x) where so many rows are ones."""
-        first, weights = likely_counts(ones, self.p)
-        start, rest = likely_counts(self.n - ones, self.q)
-        # tails[i] = P(the other part >= start + i), with 1 before the first and 0 after the last
-        tails = np.concatenate([rest[::-1].cumsum()[::-1], [0.0]])
-        needed = x - first - np.arange(len(weights)) - start
-        return float(weights @ tails[np.clip(needed, 0, len(rest))])
+        def accept(which: NDArray[np.intp], ones: NDArray[np.int64]) -> Booleans:
+            return np.asarray(self.take(which)._upper_tail(x[which], ones) > tail)
 
-    def likely(self, x: int, level: float) -> int:
-        """The fewest ones that the likelihood ratio does not reject where n of them are likeliest.
+        return first_accepted_each(accept, np.full_like(self.n, -1), self.n, guess)
+
+    def _upper_tail(self, x: NDArray[np.int64], ones: NDArray[np.int64]) -> Floats:
+        """(b,) P(C >= x) where so many rows are ones."""
+        zeros = self.n - ones
+        tails = np.empty(len(x))
+        widths = np.maximum(_reach(ones, self.p), _reach(zeros, self.q))
+        for some in _alike(widths):
+            first, weights = _likely_counts_each(ones[some], self.p[some])
+            start, rest = _likely_counts_each(zeros[some], self.q[some])
+            # beyond[:, width - i] is P(the other part >= start + i), 0 after the last
+            width = rest.shape[1]
+            beyond = np.zeros((len(rest), width + 1))
+            np.cumsum(rest[:, ::-1], axis=1, out=beyond[:, 1:])
+            places = np.arange(weights.shape[1]) + (width - x[some] + first + start)[:, None]
+            np.clip(places, 0, width, out=places)
+            other = np.take_along_axis(beyond, places, axis=1)
+            whole = weights.sum(axis=1) * beyond[:, -1]
+            tails[some] = np.einsum("bi,bi->b", weights, other) / whole
+        return tails
+
+    def likely(self, x: NDArray[np.int64], level: float) -> NDArray[np.int64]:
+        """(b,) the fewest ones that the likelihood ratio does not reject where n are likeliest.
 
         Where the estimate lies above 1 they are: the count is then beyond the mode of n - 1 coins.
         """
         limit = self._deviance(x, self.n) + normal_quantile(level) ** 2
-        return first_accepted(lambda ones: self._deviance(x, ones) <= limit, -1, self.n, self.n)
 
-    def _deviance(self, x: int, ones: int) -> float:
-        """-2 log P(C = x); above `EXACT_ROWS` of the normal approximation, without a constant."""
+        def accept(which: NDArray[np.intp], ones: NDArray[np.int64]) -> Booleans:
+            return np.asarray(self.take(which)._deviance(x[which], ones) <= limit[which])
+
+        return first_accepted_each(accept, np.full_like(self.n, -1), self.n, self.n)
+
+    def _deviance(self, x: NDArray[np.int64], ones: NDArray[np.int64]) -> Floats:
+        """(b,) -2 log P(C = x); above `EXACT_ROWS` of the normal law, without a constant."""
         n, p, q, zeros = self.n, self.p, self.q, self.n - ones
-        if n > EXACT_ROWS:
-            variance = ones * p * (1 - p) + zeros * q * (1 - q)
-            return float((x - ones * p - zeros * q) ** 2 / variance + np.log(variance))
-        # The terms "i of the ones count" around the largest, where the next is not larger, also
-        # where all are far below the smallest double.
-        fewest, most = max(0, x - zeros), min(ones, x)
-        peak, against = most, q * (1 - p)
-        if against > 0:
+        deviances = np.empty(len(x))
+        large = n > EXACT_ROWS
+        if large.any():
+            variance = (ones * p * (1 - p) + zeros * q * (1 - q))[large]
+            gap = (x - ones * p - zeros * q)[large]
+            deviances[large] = gap**2 / variance + np.log(variance)
+        exact = np.flatnonzero(~large)
+        if exact.size:
+            here = self.take(exact)
+            deviances[exact] = here._exact_deviance(x[exact], ones[exact], zeros[exact])
+        return deviances
+
+    def _exact_deviance(
+        self, x: NDArray[np.int64], ones: NDArray[np.int64], zeros: NDArray[np.int64]
+    ) -> Floats:
+        """(b,) -2 log P(C = x).
+
+        The terms "i of the ones count" around the largest, where the next is not larger, also
+        where all are far below the smallest double.
+        """
+        p, q = self.p, self.q
+        fewest, most = np.maximum(0, x - zeros), np.minimum(ones, x)
+        against = q * (1 - p)
+        with np.errstate(divide="ignore", invalid="ignore"):
             odds = p * (1 - q) / against
             a, half_b = odds - 1, (odds * (ones + x) + zeros - x + 2) / 2
             c = odds * ones * x - (zeros - x + 1)
-            root = np.sqrt(max(half_b**2 - a * c, 0.0))
-            peak = int(np.clip(c / (half_b + root), fewest, most))
-        groups = (peak, ones - peak, x - peak, zeros - x + peak)
-        reach = 40 + int(10 / np.sqrt(sum(1 / (size + 1) for size in groups)))
-        i = np.arange(max(fewest, peak - reach), min(most, peak + reach) + 1, dtype=np.float64)
-        terms = _log_binomial(i, ones, p) + _log_binomial(x - i, zeros, q)
-        return -2 * float(scipy.special.logsumexp(terms))
+            root = np.sqrt(np.maximum(half_b**2 - a * c, 0.0))
+            mode = np.clip(c / (half_b + root), fewest, most)
+        peak = np.where(against > 0, mode, most).astype(np.int64)
+        sizes = (peak, ones - peak, x - peak, zeros - x + peak)
+        reach = 40 + (10 / np.sqrt(sum(1 / (size + 1) for size in sizes))).astype(np.int64)
+        start, last = np.maximum(fewest, peak - reach), np.minimum(most, peak + reach)
+        deviances = np.empty(len(x))
+        for some in _alike(last - start + 1):
+            width = int((last - start)[some].max()) + 1
+            every = start[some, None] + np.arange(width)
+            i = np.minimum(every, last[some, None]).astype(np.float64)
+            terms = _log_binomial(i, ones[some, None], p[some, None])
+            terms += _log_binomial(x[some, None] - i, zeros[some, None], q[some, None])
+            terms[every > last[some, None]] = -np.inf
+            deviances[some] = -2 * scipy.special.logsumexp(terms, axis=1)
+        return deviances
+
+
+_TOGETHER = 1 << 14
+"""Terms of several problems that are computed at once, which stay in cache."""
+
+
+def _alike(widths: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
+    """The places of problems in parts, of about as many terms each; a part has few in all."""
+    order = np.argsort(widths, kind="stable")
+    start = 0
+    while start < len(order):
+        # The widest of a part decides; of the first so many none is wider than the last of them.
+        size = max(1, _TOGETHER // int(widths[order[start]]))
+        while size > 1 and size * int(widths[order[min(start + size, len(order)) - 1]]) > _TOGETHER:
+            size //= 2
+        yield order[start : start + size]
+        start += size
+
+
+def _reach(size: NDArray[np.int64], rate: Floats) -> NDArray[np.int64]:
+    """(b,) the distance from the mean beyond which Bin(size, rate) has 1e-20 (Bernstein)."""
+    return (10 * np.sqrt(size * rate * (1 - rate)) + 32).astype(np.int64) + 1
+
+
+def _likely_counts_each(size: NDArray[np.int64], rate: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """(b,) first counts, and (b, w) probabilities from there on, up to a factor for each problem.
+
+    From the ratios of neighbours, whose products have less error than differences of
+    log-factorials.  Of a rate above 1/2 the counts of the others are taken: then the first count
+    has more than 1e-100 of the largest probability, and no product leaves the range of doubles.
+    """
+    turned = rate > 0.5
+    rarer = np.where(turned, 1 - rate, rate)
+    reach = 10 * np.sqrt(size * rarer * (1 - rarer)) + 32
+    first = np.maximum(0, (size * rarer - reach).astype(np.int64))
+    last = np.minimum(size, (size * rarer + reach).astype(np.int64) + 1)
+    widths = np.where(rarer > 0, last - first, 0)
+    counts = np.arange(float(widths.max(initial=0))) + first[:, None]
+    ratios = size[:, None] - counts
+    ratios *= (rarer / (1 - rarer))[:, None]
+    counts += 1
+    ratios /= counts
+    ended = np.flatnonzero(widths < ratios.shape[1])
+    ratios[ended, widths[ended]] = 0.0  # and so all products from there on
+    weights = np.ones((len(size), ratios.shape[1] + 1))
+    np.cumprod(ratios, axis=1, out=weights[:, 1:])
+    weights[turned] = weights[turned, ::-1]
+    return np.where(turned, size - first - ratios.shape[1], first), weights
 
 
 def likely_counts(size: int, rate: float) -> tuple[int, Floats]:
     """Bin(size, rate): its first likely count, and the probabilities from there on.
 
-    All but 1e-20 of it (Bernstein's bound), from the ratios of neighbours, whose logarithms
-    add up with less error than differences of log-factorials.
+    All but 1e-20 of it (Bernstein's bound).
     """
-    if not 0 < rate < 1:
-        return size * round(rate), np.ones(1)
-    reach = 10 * np.sqrt(size * rate * (1 - rate)) + 32
-    first, last = max(0, int(size * rate - reach)), min(size, int(size * rate + reach) + 1)
-    counts = np.arange(first, last, dtype=np.float64)
-    ratios = np.log((size - counts) / (counts + 1) * (rate / (1 - rate)))
-    logs = np.concatenate([[0.0], ratios.cumsum()])
-    weights = np.exp(logs - logs.max())
-    return first, weights / weights.sum()
+    first, weights = _likely_counts_each(np.array([size]), np.array([rate], dtype=np.float64))
+    return int(first[0]), weights[0] / weights[0].sum()
 
 
-def _log_binomial(x: Floats, size: int, rate: float) -> Floats:
+def _log_binomial(x: Floats, size: Any, rate: Any) -> Floats:
     """The logarithm of P(X = x) for X ~ Bin(size, rate)."""
     choices = -np.log1p(size) - scipy.special.betaln(size - x + 1, x + 1)
     logs = scipy.special.xlogy(x, rate) + scipy.special.xlog1py(size - x, -rate)

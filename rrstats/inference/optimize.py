@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 
 Derivatives = tuple[float, Floats, Floats]
 """Value, gradient and Hessian of a function at some parameters."""
@@ -228,6 +228,10 @@ def split_information(information: Floats, least: float = 0.0) -> tuple[Floats, 
     return np.asarray((kept / sizes[informed]) @ kept.T), directions[:, ~informed]
 
 
+_LONGEST_STEP = 1 << 60
+"""Steps of integers stay in 64 bits."""
+
+
 def first_accepted(accept: Callable[[int], bool], below: int, at_most: int, guess: int) -> int:
     """The smallest integer above ``below`` that is accepted, by a rule that stays true; or at_most.
 
@@ -243,6 +247,31 @@ def first_accepted(accept: Callable[[int], bool], below: int, at_most: int, gues
         place = max(place - step, half) if accepted else min(place + step, half)
         step *= 2
     return at_most
+
+
+def first_accepted_each(
+    accept: Callable[[NDArray[np.intp], NDArray[np.int64]], Booleans],
+    below: NDArray[np.int64],
+    at_most: NDArray[np.int64],
+    guess: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """`first_accepted` of several rules at once, by the same steps.
+
+    accept : which of the rules, and an integer for each, to whether it is accepted.
+    """
+    low, high, places = below.copy(), at_most.copy(), guess.copy()
+    step = 1
+    while (left := np.flatnonzero(high - low > 1)).size:
+        tried = np.minimum(np.maximum(places[left], low[left] + 1), high[left] - 1)
+        accepted = accept(left, tried)
+        low[left] = np.where(accepted, low[left], tried)
+        high[left] = np.where(accepted, tried, high[left])
+        half = (low[left] + high[left]) // 2
+        places[left] = np.where(
+            accepted, np.maximum(tried - step, half), np.minimum(tried + step, half)
+        )
+        step = min(2 * step, _LONGEST_STEP)
+    return high
 
 
 def last_accepted(
