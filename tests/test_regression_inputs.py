@@ -21,6 +21,7 @@ from rrstats.errors import (
     MetadataError,
     RRStatsError,
 )
+from rrstats.regression import likelihood
 
 COIN = rr.KRR(["no", "yes"], 0.8)
 SECRET = "S3CR3T"
@@ -509,3 +510,64 @@ def test_the_documentation_of_formulas_says_whose_formulas_to_take():
         texts[page] = (root / page).read_text("utf-8").replace("**", "")
     silent = [name for name, text in texts.items() if WARNING not in " ".join(text.lower().split())]
     assert [] == silent
+
+
+# -- sizes and mechanisms -----------------------------------------------------------------------
+
+
+def _sizes(k, n=240):
+    """A column of reports beside k numbers, each as often."""
+    rng = np.random.default_rng(5)
+    y = rng.permutation(np.arange(n) % k)
+    return pd.DataFrame({"y": y, "g": rng.choice(["no", "yes"], n)})
+
+
+def test_an_ordinary_outcome_of_many_numbers_is_for_linear():
+    """Thirteen numbers of any type are a quantity, and so are 59."""
+    frame = _sizes(13)
+    rule = "the outcome has 13 distinct numbers.* for a number use linear"
+    for y in (frame["y"], frame["y"].astype(float), frame["y"].astype("Int64")):
+        numeric = frame.assign(y=y)
+        refused(ArgumentValueError, rule, rr.logit, "y ~ g", numeric, covariates={"g": COIN})
+    assert 59 == len(set(_sizes(59)["y"]))
+    with pytest.raises(ArgumentValueError, match="has 59 distinct numbers"):
+        rr.logit("y ~ g", _sizes(59), covariates={"g": COIN})
+    assert rr.linear("y ~ g", _sizes(59), covariates={"g": COIN}).params.notna().all()
+
+
+@pytest.mark.slow
+def test_codes_of_categories_are_fitted():
+    """Twelve numbers, and more of them as a Categorical."""
+    coded = _sizes(13, 600).astype({"y": "category"})
+    for k, allowed in ((13, coded), (12, _sizes(12, 600))):
+        fit = rr.logit("y ~ g", allowed, covariates={"g": COIN})
+        assert 2 * (k - 1) + 1 == len(fit.params)
+
+
+def test_a_fit_has_a_bound_on_parameters():
+    """Refused with the number before tables are made, of 75 GiB for 100,000 categories."""
+    many = rr.KRR(range(100_000), 0.5)
+    rule = "at most 500 parameters, found 99999 or more .100000 categories of the outcome"
+    with pytest.raises(ArgumentValueError, match=rule):
+        rr.logit(np.arange(100), np.ones((100, 1)), mechanism=many)
+    texts = _sizes(300, 1200)
+    with pytest.raises(ArgumentValueError, match="at most 500 parameters, found 599 or more"):
+        rr.logit("y ~ g", texts.assign(y=texts["y"].astype(str)), covariates={"g": COIN})
+
+
+def test_a_fit_has_a_bound_on_steps_and_says_so(monkeypatch):
+    """Once its steps are used up no climb is begun, and signs that were not tried are unknown."""
+    rng = np.random.default_rng(3)
+    y = np.array(["a", "b", "c"])[np.append(rng.integers(0, 2, 197), [2, 2, 2])]
+    frame = pd.DataFrame({"y": y, "g": ["no", "yes"] * 98 + ["no"] * 4})
+    with pytest.warns(ConvergenceWarning):
+        whole = rr.logit("y ~ g", frame, covariates={"g": COIN})
+    monkeypatch.setattr(likelihood, "_MOST_STEPS", 1)
+    with pytest.warns(ConvergenceWarning):
+        short = rr.logit("y ~ g", frame, covariates={"g": COIN})
+    ended = [["search ended" in text for text, _ in fit.warnings] for fit in (whole, short)]
+    assert [[False], [True, False]] == ended
+    assert 0 == whole.fit.stopped
+    assert short.iterations <= short.fit.stopped < 201
+    assert np.isnan(short.fit.signs).any()
+    assert not np.isnan(whole.fit.signs).any()

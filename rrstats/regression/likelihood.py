@@ -535,6 +535,15 @@ _GENTLER = (1.0, 2.0)
 _AXES, _ALONG = 8, 2.0
 """So many columns have starts of their own, so far both ways, where the first search is endless."""
 
+_MOST_PARAMETERS = 500
+"""Parameters of a fit: one step of 100,000 rows then takes about half a minute."""
+
+_MOST_STEPS, _MOST_PRODUCTS = 5_000, 20_000_000_000
+"""Steps of all climbs of a fit, and products of columns in them, after which none is begun."""
+
+_CLIMB_STEPS = 200
+"""Steps of one climb; most take 5 to 40."""
+
 _PLATEAU = 1e-4
 """Information in parts of that at the start, below which a maximum is a plateau."""
 
@@ -568,6 +577,7 @@ class Fit:
     signs : (size,) in the order of the user 1 or -1 for infinite parameters, NaN where nothing is
         known, else 0.
     edge : by how much the likelihood is higher where probabilities are 0 or 1, as far as was seen.
+    stopped : after how many steps the search ended before all climbs were begun; 0 mostly.
     others : log-likelihoods of lower maxima of a mixture, descending.
     """
 
@@ -579,6 +589,7 @@ class Fit:
     signs: Floats
     edge: float = 0.0
     others: tuple[float, ...] = ()
+    stopped: int = 0
 
     @property
     def theta(self) -> Floats:
@@ -676,6 +687,42 @@ def check_columns(
         raise ArgumentValueError(f"{len(same)} rows cannot tell {most} parameters apart")
 
 
+def check_size(parameters: int, source: str) -> None:
+    """Raise for more parameters than a fit may have; source : what makes them so many."""
+    if parameters > _MOST_PARAMETERS:
+        raise ArgumentValueError(
+            f"a regression may have at most {_MOST_PARAMETERS} parameters, found {parameters} or "
+            f"more ({source}); merge categories or levels, or leave covariates out"
+        )
+
+
+class Search:
+    """Climbs of one fit, which share a bounded number of steps.
+
+    A climb that is begun may take all steps of a climb, so that the first always ends by itself.
+    """
+
+    def __init__(self, model: Likelihood) -> None:
+        products = model.rows * model.classes * model.size**2
+        self.model = model
+        self.most = int(np.clip(_MOST_PRODUCTS // max(products, 1), _CLIMB_STEPS, _MOST_STEPS))
+        self.steps = 0
+        self.is_stopped = False
+
+    def climb(self, start: Floats, within: Floats | None = None) -> Maximum | None:
+        """The end of a climb; None where the steps of the fit are used up."""
+        if self.steps >= self.most:
+            self.is_stopped = True
+            return None
+        maximum = self.model.maximize(start, within, _CLIMB_STEPS)
+        self.steps += maximum.iterations
+        return maximum
+
+    def climbs(self, starts: Iterable[Floats]) -> list[Maximum]:
+        """The ends of climbs from several starts, as many as were begun."""
+        return [maximum for maximum in map(self.climb, starts) if maximum is not None]
+
+
 def fitted(
     model: Likelihood, names: Sequence[str], order: Sequence[int], share_names: Sequence[str] = ()
 ) -> Fit:
@@ -689,10 +736,11 @@ def fitted(
         check_columns(model.same, VaryingColumns.of(model.varying), names, model.size)
     standard, back = _standardized(model, names, order, share_names)
     edge, others = 0.0, list[float]()
+    search = Search(standard)
     if model.classes == 1:
-        found, edge = _best_alone(standard)
+        found, edge = _best_alone(search)
     else:
-        climbs = [standard.maximize(start) for start in _starts(standard)]
+        climbs = search.climbs(_starts(standard))
         found, *lower = distinct(climbs, _SAME * model.rows)
         others = [one.value for one in lower]
     own = standard.split(found.parameters)[1]
@@ -700,9 +748,10 @@ def fitted(
         raise ArgumentValueError(_EXACT)
     least = _NOTHING * found.scale if found.endless is not None else 0.0
     bread, unknown = split_information(-found.hessian, least)
-    signs = _signs(standard, found, back, unknown)
+    signs = _signs(search, found, back, unknown)
     found = replace(found, converged=found.converged and found.scale >= _NONE)
-    return Fit(standard, found, back, bread, unknown, signs, edge, tuple(others))
+    stopped = search.steps if search.is_stopped else 0
+    return Fit(standard, found, back, bread, unknown, signs, edge, tuple(others), stopped)
 
 
 def _standardized(
@@ -740,7 +789,7 @@ def start_of(model: Likelihood) -> Floats:
     return np.concatenate([beta.ravel(), own, np.zeros(model.size - model.head - len(own))])
 
 
-def _best_alone(model: Likelihood) -> tuple[Maximum, float]:
+def _best_alone(search: Search) -> tuple[Maximum, float]:
     """The highest interior maximum above several fixed starts; at the edge only if there is none.
 
     Also by how much the edge is higher.  Where reports are few and noise is large there may be
@@ -749,13 +798,14 @@ def _best_alone(model: Likelihood) -> tuple[Maximum, float]:
     time its probabilities lay farther from the true ones, by 0.17 on average and the interior ones
     by 0.13.  Other maxima, at the edge above all, may stay unseen.
     """
+    model = search.model
     start = start_of(model)
-    first = model.maximize(start)
+    (first,) = search.climbs([start])
     outcome = model.outcome
     concave = isinstance(outcome, NormalOutcome) or (np.count_nonzero(outcome.table, 1) <= 1).all()
     if model.size == 1 or model.rows > _MANY or concave:  # errors are normal, or reports are true
         return first, 0.0
-    further = (model.maximize(other) for other in _further(model, first, start))
+    further = search.climbs(_further(model, first, start))
     found = [first, *(one for one in further if one.converged)]
     edge = max((one.value for one in found if one.endless is not None), default=-np.inf)
     # a maximum to all sides, and no plateau on the way to the edge
@@ -820,11 +870,13 @@ def _of_one_class(model: Likelihood, columns: Floats) -> Likelihood:
     return replace(model, given=ones, same=columns, varying=none, shares=none[0])
 
 
-def _signs(model: Likelihood, found: Maximum, back: Floats, unknown: Floats) -> Floats:
+def _signs(search: Search, found: Maximum, back: Floats, unknown: Floats) -> Floats:
     """(size,) 1 or -1 for what grows or falls for ever, 0 for what has a maximum.
 
-    NaN for what the reports tell nothing of: with it held at its start they are as likely.
+    NaN for what the reports tell nothing of: with it held at its start they are as likely; and
+    where the search ended before that was tried.
     """
+    model = search.model
     if not unknown.size:
         return np.zeros(model.size)
     lengths = np.sqrt((back**2).sum(axis=1))
@@ -835,7 +887,8 @@ def _signs(model: Likelihood, found: Maximum, back: Floats, unknown: Floats) -> 
         unit = back[place] / lengths[place]
         inside = np.linalg.svd(unit[None])[2][1:].T
         held = start - unit * (unit @ start)
-        if found.value - model.maximize(held, inside).value < _GAIN:
+        best = search.climb(held, inside)
+        if best is None or found.value - best.value < _GAIN:
             signs[place] = np.nan
     return np.where(lost, signs, 0.0)
 

@@ -43,6 +43,7 @@ from rrstats.regression.likelihood import (
     NormalOutcome,
     OutcomeModel,
     ReportedOutcome,
+    check_size,
     fitted,
     outcome_of,
 )
@@ -52,6 +53,9 @@ from rrstats.regression.results import LikelihoodResult
 
 _SEEN, _FAR = 2.0, 4.0
 """Minimum signal of scores, and maximum difference of two methods, in standard errors."""
+
+_MOST_NUMBERS = 12
+"""Distinct numbers of an ordinary outcome that are fitted as categories; more are a quantity."""
 
 
 def logit(
@@ -126,13 +130,17 @@ def logit(
     Raises
     ------
     ArgumentValueError
-        Covariates are collinear, all reports are the same, or columns have different lengths.
+        Covariates are collinear, all reports are the same, or columns have different lengths; there
+        are more than 500 parameters; or an ordinary outcome has more than 12 distinct numbers
+        (`linear` is for a number).
 
     Warns
     -----
     ConvergenceWarning
         The likelihood has its maximum only at prevalences of 0 or 1 (of all people, or for some
-        covariates): such coefficients are infinite.
+        covariates): such coefficients are infinite.  Or no maximum was found in 200 steps, or the
+        search ended after 5,000 steps (fewer, at least 200, for many rows or parameters) before
+        all starts were tried.
 
     Notes
     -----
@@ -297,6 +305,7 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     family = family_of(link, seen.k)
     if request.event is not None:
         check_two(seen.k, "event", "baseline")
+    check_size(seen.k - 1, f"{seen.k} categories of the outcome")
     reports = outcome_of(seen, family, request.baseline, request.event)
     absent = {"the outcome" if latent else "the reports": seen.missing()}
     data = open_model(request, seen.rows, absent, seen)
@@ -317,11 +326,19 @@ def _outcome(request: ModelRequest, latent: bool) -> ReportColumn:
     values = request.values
     if latent and not request.described:
         request.check_outcome()
-        if isinstance(getattr(values, "dtype", None), pd.CategoricalDtype):
+        is_categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
+        if is_categorical:
             values = getattr(values, "cat", values).remove_unused_categories()
         seen = ordinary(values)
         if seen.k < 2:
             raise ArgumentValueError(f"the outcome must have two categories, found {seen.k}")
+        is_number = not is_categorical and pd.Index(seen.categories).dtype.kind in "iuf"
+        if is_number and seen.k > _MOST_NUMBERS:
+            raise ArgumentValueError(
+                f"the outcome has {seen.k} distinct numbers, more than the {_MOST_NUMBERS} that "
+                "are fitted as categories; for a number use linear, for codes of categories make "
+                "them texts or a Categorical"
+            )
         return seen
     rows = len(values) if hasattr(values, "__len__") else 0
     given = request.mechanism
@@ -502,6 +519,7 @@ def _fit(
     model = Likelihood(
         outcome, given, data.same, varying, columns, data.weights, data.squares, data.offset
     )
+    check_size(model.size, f"{len(data.names)} covariates, {private.listed}")
     fit = fitted(model, data.ordered, data.order, () if shares is None else shares.names)
     vcov = "robust" if data.weighted else "observed"
     vcov = request.vcov or ("clustered" if data.clusters is not None else vcov)

@@ -1095,6 +1095,13 @@ def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
             f"still {size:.3g}); these numbers are not estimates: leave covariates out",
             ConvergenceWarning,
         )
+    if fit.stopped:
+        yield (
+            f"the search ended after {fit.stopped:,} steps, before all starts and directions were "
+            "tried: the likelihood may have a higher maximum; merge categories or levels, or leave "
+            "covariates out",
+            ConvergenceWarning,
+        )
     if not lost.any():
         return
     # With more than two categories names are pairs; those of factors end with a level.
