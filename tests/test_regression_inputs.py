@@ -6,6 +6,7 @@ the truth, a cell of the data in an error.
 
 import inspect
 import pickle
+import re
 from pathlib import Path
 
 import numpy as np
@@ -522,7 +523,7 @@ def _sizes(k, n=240):
     return pd.DataFrame({"y": y, "g": rng.choice(["no", "yes"], n)})
 
 
-def test_an_ordinary_outcome_of_many_numbers_is_for_linear():
+def test_an_ordinary_outcome_of_many_numbers_is_for_linear(formulaic):
     """Thirteen numbers of any type are a quantity, and so are 59."""
     frame = _sizes(13)
     rule = "the outcome has 13 distinct numbers.* for a number use linear"
@@ -536,7 +537,7 @@ def test_an_ordinary_outcome_of_many_numbers_is_for_linear():
 
 
 @pytest.mark.slow
-def test_codes_of_categories_are_fitted():
+def test_codes_of_categories_are_fitted(formulaic):
     """Twelve numbers, and more of them as a Categorical."""
     coded = _sizes(13, 600).astype({"y": "category"})
     for k, allowed in ((13, coded), (12, _sizes(12, 600))):
@@ -544,7 +545,7 @@ def test_codes_of_categories_are_fitted():
         assert 2 * (k - 1) + 1 == len(fit.params)
 
 
-def test_a_fit_has_a_bound_on_parameters():
+def test_a_fit_has_a_bound_on_parameters(formulaic):
     """Refused with the number before tables are made, of 75 GiB for 100,000 categories."""
     many = rr.KRR(range(100_000), 0.5)
     rule = "at most 500 parameters, found 99999 or more .100000 categories of the outcome"
@@ -555,7 +556,7 @@ def test_a_fit_has_a_bound_on_parameters():
         rr.logit("y ~ g", texts.assign(y=texts["y"].astype(str)), covariates={"g": COIN})
 
 
-def test_a_fit_has_a_bound_on_steps_and_says_so(monkeypatch):
+def test_a_fit_has_a_bound_on_steps_and_says_so(monkeypatch, formulaic):
     """Once its steps are used up no climb is begun, and signs that were not tried are unknown."""
     rng = np.random.default_rng(3)
     y = np.array(["a", "b", "c"])[np.append(rng.integers(0, 2, 197), [2, 2, 2])]
@@ -571,3 +572,24 @@ def test_a_fit_has_a_bound_on_steps_and_says_so(monkeypatch):
     assert short.iterations <= short.fit.stopped < 201
     assert np.isnan(short.fit.signs).any()
     assert not np.isnan(whole.fit.signs).any()
+
+
+@pytest.mark.parametrize("name", ["logit", "probit", "cloglog", "cauchit"])
+def test_a_mapping_of_mechanisms_by_column_names_the_right_argument(name, formulaic):
+    """That of a covariate belongs to covariates=, that of the outcome needs no mapping."""
+    rng, fit = np.random.default_rng(2), getattr(rr, name)
+    frame = pd.DataFrame({"y": rng.choice(["no", "yes"], 60), "g": rng.choice(["no", "yes"], 60)})
+    covariate = "those of privatized covariates as covariates={'g': ...}"
+    outcome = "that of 'y' as mechanism= without the mapping"
+    for mechanism, hint in (
+        ({"g": COIN}, f"give {covariate}"),
+        ({"y": COIN}, f"give {outcome}"),
+        ({"y": COIN, "g": COIN}, f"give {outcome} and {covariate}"),
+    ):
+        with pytest.raises(ArgumentValueError, match=re.escape(hint)):
+            fit("y ~ g", frame, mechanism=mechanism)
+        with pytest.raises(ArgumentValueError, match=re.escape(hint)):
+            fit(frame["y"], (frame[["g"]] == "yes") * 1.0, mechanism=mechanism)
+    samples = {"y": COIN, "g": rr.KRR(["no", "yes"], 0.7)}  # samples may be called like columns
+    group = np.array(["y", "g"] * 30)
+    assert fit(frame["y"], np.ones((60, 1)), mechanism=samples, group=group).params.notna().all()

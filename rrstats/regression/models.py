@@ -300,6 +300,7 @@ def cauchit() -> None:
 
 def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     """Regression of categories, from reports or, with privatized covariates, ordinary answers."""
+    request.check_mechanism()
     latent = request.covariates is not None or bool(request.private.columns)
     seen = _outcome(request, latent)
     family = family_of(link, seen.k)

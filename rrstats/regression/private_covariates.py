@@ -408,6 +408,26 @@ class ModelRequest:
         found.check_informative()
         return found
 
+    def check_mechanism(self) -> None:
+        """Raise for a mapping from columns, as if the outcome were one column of several."""
+        if not isinstance(self.mechanism, Mapping) or self.group is not None:
+            return
+        if self.record is not None:
+            return
+        outcome = getattr(self.values, "name", None)
+        covariates = [name for name in self.mechanism if name in self.sources()]
+        hints = []
+        if outcome is not None and outcome in self.mechanism:
+            hints.append(f"that of {outcome!r} as mechanism= without the mapping")
+        if covariates:
+            pairs = ", ".join(f"{name!r}: ..." for name in covariates)
+            hints.append(f"those of privatized covariates as covariates={{{pairs}}}")
+        if hints:
+            raise ArgumentValueError(
+                "mechanism must be that of the outcome alone, found a mapping with columns of the "
+                f"model; give {' and '.join(hints)}"
+            )
+
     def check_outcome(self) -> None:
         """Raise MetadataError for an outcome that may hold reports under another name."""
         if self.formula is not None:
