@@ -207,6 +207,20 @@ def test_rows_may_be_shuffled(folder, capsys):
     assert pd.read_parquet("in.parquet").equals(frame.sort_values("id", ignore_index=True))
 
 
+def test_ordered_categories_are_sorted_or_kept(folder, capsys):
+    """--keep-order names columns whose order was declared; the report tells of all others."""
+    words = ["zero", "nine", "five"]
+    kinds = pd.Categorical(["nine", "zero", "five", "zero"] * 50, categories=words, ordered=True)
+    pd.read_parquet("in.parquet").assign(kind=kinds).to_parquet("kinds.parquet")
+    arguments = ["privatize", "kinds.parquet", "out.parquet", *FREE, "--shuffle-rows"]
+    text = done(capsys, *arguments)
+    assert "The ordered categories of column 'kind' were written sorted and unordered" in text
+    assert not pd.read_parquet("out.parquet")["kind"].cat.ordered
+    keep = ["--keep-order", "kind", "--again", "--overwrite"]
+    assert "categories of column" not in done(capsys, *arguments, *keep)
+    assert words == pd.read_parquet("out.parquet")["kind"].cat.categories.tolist()
+
+
 def test_a_dry_run_reads_no_answer_and_writes_nothing(folder, capsys):
     """--dry-run prints the report of the release that would be made, and leaves no trace."""
     before = sorted(folder.iterdir())

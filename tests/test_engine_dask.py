@@ -34,6 +34,7 @@ from rrstats.errors import (
     FileError,
     MetadataError,
     RRStatsError,
+    RRStatsWarning,
     UnknownAnswersError,
 )
 
@@ -382,7 +383,8 @@ def test_rows_of_partitions_may_be_shuffled(tmp_path, in_turn):
     """Rows stay whole and in their part, in an order that is the source's once in 200! runs."""
     data = frame(400, kind=pd.Categorical(WORDS * 133 + WORDS[:1])).set_index("id")
     lazy = dd.from_pandas(data, npartitions=2)
-    rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, shuffle_rows=True)
+    with pytest.warns(RRStatsWarning, match="public column 'id'"):  # which rises
+        rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, shuffle_rows=True)
     for place in range(2):
         before = lazy.partitions[place].compute()
         after = pd.read_parquet(tmp_path / "out" / f"part-{place}.parquet")
@@ -390,6 +392,43 @@ def test_rows_of_partitions_may_be_shuffled(tmp_path, in_turn):
         pd.testing.assert_frame_equal(
             before[["age", "kind"]], after.sort_index()[["age", "kind"]], check_dtype=False
         )
+
+
+def test_ordered_categories_are_sorted_in_all_parts(tmp_path, in_turn):
+    """Unless their order was declared and is asked for; the receipt tells it once."""
+    words = ["zero", "nine", "five"]
+    kinds = pd.Categorical((["nine"] + words * 20)[:60], categories=words, ordered=True)
+    lazy = dd.from_pandas(frame(60, kind=kinds), npartitions=2)
+    for kept in ([], ["kind"]):
+        options = {"shuffle_rows": True, "keep_order": kept, "overwrite": True}
+        receipt = rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, **options)
+        for place in range(2):
+            kind = pd.read_parquet(tmp_path / "out" / f"part-{place}.parquet")["kind"].cat
+            assert (words if kept else sorted(words)) == kind.categories.to_list()
+            assert bool(kept) == kind.ordered
+        assert (0 if kept else 1) == len(receipt.notes)
+
+
+@pytest.mark.parametrize("from_files", [False, True])
+def test_an_order_of_first_appearance_is_refused(tmp_path, in_turn, from_files):
+    """It is judged over all parts, in their order, whatever the order of the tasks."""
+    words = ["zero", "nine", "five"]
+    kinds = pd.Categorical(["zero"] * 30 + ["nine", "five"] * 15, categories=words, ordered=True)
+    source = dd.from_pandas(frame(60, kind=kinds), npartitions=2)
+    if from_files:
+        source.to_parquet(tmp_path / "in", write_index=False)
+        source = tmp_path / "in"
+    options = {"shuffle_rows": True, "keep_order": ["kind"]}
+    with pytest.raises(FileError, match=r"'kind' cannot keep the order"):
+        rrd.privatize_parquet(source, tmp_path / "out", PLAN, **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_sorted_index_is_warned_of(tmp_path, in_turn):
+    """It restores the order of the rows of a part."""
+    lazy = dd.from_pandas(frame(60).set_index("id"), npartitions=2)
+    with pytest.warns(RRStatsWarning, match="public column 'id' seems to number the rows"):
+        rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, shuffle_rows=True)
 
 
 def test_columns_of_objects_are_text(tmp_path, in_turn):

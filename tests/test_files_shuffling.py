@@ -20,14 +20,15 @@ Shuffle, permutation = shuffling.Shuffle, samplers.permutation
 ROWS = pa.schema([("row", pa.int64())])
 
 
-def shuffled(folder, table, expected=0, rng=None, size=None):
+def shuffled(folder, table, expected=0, rng=None, size=None, **options):
     """The table's rows as they come out, one table."""
-    with Shuffle(folder, table.schema, expected, rng=rng) as shuffle:
+    with Shuffle(folder, table.schema, expected, rng=rng, **options) as shuffle:
         for batch in table.to_batches(max_chunksize=size):
             shuffle.add(batch)
+        schema = shuffle.finish()
         batches = list(shuffle.batches())
-    assert all(batch.schema.equals(table.schema, check_metadata=True) for batch in batches)
-    return pa.Table.from_batches(batches, table.schema)
+    assert all(batch.schema.equals(schema, check_metadata=True) for batch in batches)
+    return pa.Table.from_batches(batches, schema)
 
 
 def numbered(rows):
@@ -227,6 +228,7 @@ def test_rows_of_every_type_stay_whole(tmp_path, monkeypatch, rows_of_a_bucket):
     out = shuffled(tmp_path, table, expected=table.nbytes, size=70)
     assert table["row"].to_pylist() != out["row"].to_pylist()
     assert table.to_pylist() == out.sort_by("row").to_pylist()
+    assert table.schema.equals(out.schema, check_metadata=True)
     assert [] == list(tmp_path.iterdir())
 
 
@@ -249,16 +251,100 @@ def dictionary(values, indices, type=None, ordered=False):
 
 
 @pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])
-def test_a_dictionary_stays_as_it_was(tmp_path, monkeypatch, rows_of_a_bucket):
+def test_a_dictionary_that_is_kept_stays_as_it_was(tmp_path, monkeypatch, rows_of_a_bucket):
     """Its order, its kind, and the values that no row has: nothing is inferred from the rows."""
     tiny_buckets(monkeypatch, rows_of_a_bucket)
-    column = dictionary(["often", "never", "once"], [0, 2, None, 0] * 5, ordered=True)
-    out = shuffled(tmp_path, pa.table({"a": column}), expected=10**6, size=3)["a"]
+    column = dictionary(["often", "never", "once"], [2, 0, None, 0] * 5, ordered=True)
+    table = pa.table({"a": column})
+    out = shuffled(tmp_path, table, expected=10**6, size=3, keep_order=["a"])["a"]
     assert column.type == out.type
     for chunk in out.chunks:
         assert column.dictionary.equals(chunk.dictionary)
         assert chunk.type.ordered
     assert Counter(column.to_pylist()) == Counter(out.to_pylist())
+
+
+@pytest.mark.parametrize("part", [None, 0])
+@pytest.mark.parametrize("words", [["never", "often"], ["often", "never"]])
+def test_an_ordered_dictionary_stays_ordered_only_if_it_is_sorted(tmp_path, words, part):
+    """Its order is else unknown to follow from anything but the rows; parts have one type."""
+    table = pa.table({"a": dictionary(words, [1, 0, 1], ordered=True)})
+    with Shuffle(tmp_path, table.schema, 0, part=part) as shuffle:
+        shuffle.add(table.to_batches()[0])
+        (out,) = shuffle.batches()
+    stays = words == sorted(words) and part is None
+    assert sorted(words) == out["a"].dictionary.to_pylist()
+    assert stays == out["a"].type.ordered
+    assert ([] if stays else ["a"]) == [note.split("'")[1] for note in shuffle.notes]
+
+
+def test_metadata_of_a_dictionary_column_is_dropped(tmp_path):
+    """Polars lists the words of an Enum there, in their order; field numbers are kept."""
+    words = ["zz", "b", "a"]
+    facts = {"_PL_ENUM_VALUES2": "2;zz1;b1;a", "PARQUET:field_id": "7"}
+    for ordered in (True, False):
+        column = dictionary(words, [0, 1, 2], ordered=ordered)
+        schema = pa.schema([pa.field("a", column.type, metadata=facts)])
+        out = shuffled(tmp_path, pa.table([column], schema=schema))
+        assert {b"PARQUET:field_id": b"7"} == out.schema.field("a").metadata
+
+
+@pytest.mark.parametrize(
+    ("words", "rows", "refused"),
+    [
+        (["z", "y", "x"], [0, 0, 1, 0, 2], True),
+        (["z", "y", "x"], [1, 0, 0, 1, 2], False),
+        (["z", "unused", "x"], [0, 0, 2], True),  # of the words that rows have
+        (["x", "y", "z"], [0, 1, 2], False),  # sorted: no news
+        (["z", "y", "x"], [1, 1, None], False),  # one word has no order
+    ],
+)
+def test_an_order_of_first_appearance_is_never_kept(tmp_path, words, rows, refused):
+    """It would show how the rows stood, whatever the caller says."""
+    table = pa.table({"a": dictionary(words, rows, ordered=True)})
+    if refused:
+        with pytest.raises(FileError, match=r"'a' cannot keep the order .* first appear"):
+            shuffled(tmp_path, table, size=2, keep_order=["a"])
+    else:
+        out = shuffled(tmp_path, table, size=2, keep_order=["a"])["a"]
+        assert words == out.chunk(0).dictionary.to_pylist()
+        assert out.type.ordered
+
+
+def test_dictionaries_without_a_common_order_are_not_kept(tmp_path):
+    """Words of later dictionaries would be appended in the order in which they appear."""
+    parts = [dictionary(words, [1, 0], ordered=True) for words in (["b", "a"], ["c", "a"])]
+    with Shuffle(tmp_path, pa.schema([("a", parts[0].type)]), 0, keep_order=["a"]) as shuffle:
+        for part in parts:
+            shuffle.add(pa.record_batch([part], ["a"]))
+        with pytest.raises(FileError, match=r"'a' cannot keep the order .* several dictionaries"):
+            shuffle.finish()
+
+
+def test_a_word_that_a_dictionary_has_twice_is_written_once(tmp_path):
+    """Two codes of one word would show which half of the source a row is from."""
+    table = pa.table({"a": dictionary(["x", "y", "x", "y"], [0, 1, 2, 3])})
+    (chunk,) = shuffled(tmp_path, table)["a"].chunks
+    assert ["x", "y"] == chunk.dictionary.to_pylist()
+    assert Counter("xyxy") == Counter(chunk.to_pylist())
+
+
+@pytest.mark.parametrize("numbers", [range(9), range(9, 0, -1), [1.5, 2, 8], ["a", "b"]])
+def test_a_watched_column_that_rises_or_falls_is_listed(tmp_path, numbers):
+    """It restores the order of the rows; a column with equal, mixed or missing cells does not."""
+    for cells, listed in (
+        (list(numbers), True),
+        ([*numbers, numbers[-1]], False),
+        ([numbers[1], numbers[0], *numbers[1:]], False),
+        ([*numbers, None], False),
+        (list(numbers)[:1], False),
+    ):
+        table = pa.table({"a": cells})
+        with Shuffle(tmp_path, table.schema, 0, watched=["a"]) as shuffle:
+            for batch in table.to_batches(max_chunksize=1 if len(cells) < 9 else 4):
+                shuffle.add(batch)
+            shuffle.finish()
+        assert (["a"] if listed else []) == shuffle.numbering
 
 
 @pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])

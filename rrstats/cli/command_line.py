@@ -416,6 +416,11 @@ def _privatize(command: argparse.ArgumentParser) -> None:
         "them missing (which shows who did not answer), raise refuses the file"
     )
     _add(command, {"--missing": missing}, choices=("uniform", "keep", "raise"))
+    keep = (
+        "with --shuffle-rows, a public column of ordered categories whose words keep their order, "
+        "which was declared; may be repeated"
+    )
+    _add(command, {"--keep-order NAME": keep}, action="append", default=[])
     flags = {
         "--shuffle-rows": "put the rows into a random order",
         "--again": "release a column again; its epsilons add up",

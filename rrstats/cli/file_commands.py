@@ -48,11 +48,11 @@ def privatize(options: argparse.Namespace) -> str:
     if options.write_plan:
         return as_json(write(design))
     given: Any = (options.source, options.target, design)
-    settings: Any = {name: getattr(options, name) for name in ("again", "overwrite", "ledger")}
+    names = ("again", "overwrite", "ledger", "shuffle_rows", "keep_order")
+    settings: Any = {name: getattr(options, name) for name in names}
     if options.dry_run:
         return _report(preview_file(*given, **settings), options.format)
     with uninterrupted(when_done=True):
-        settings["shuffle_rows"] = options.shuffle_rows
         with _progress_bar(options.quiet) as step:
             try:
                 receipt = privatize_file(*given, progress=step, **settings)
@@ -152,6 +152,7 @@ def _report(report: Mapping[str, Any], format: str) -> str:
     void = f", {VOID}" if "void" in report else ""
     epsilon = f"Epsilon of a row: {round_up(float(report['epsilon_per_row']))}{void}."
     lines = [f"{label(report['target'])}: {verb}{count}", columns(rows), *asked, epsilon, *again]
+    lines += [f"{note[:1].upper()}{note[1:]}." for note in report.get("notes", ())]
     return "\n".join(lines) + "\n"
 
 

@@ -38,6 +38,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
+from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, Seen, anew, check_lazy
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import (
@@ -49,6 +50,7 @@ from rrstats.files.privatize_file import (
     privatize_batches,
     privatize_by_tasks,
 )
+from rrstats.files.row_order import RowOrder
 from rrstats.files.shuffle import Shuffle
 from rrstats.privatization.frame import column_mechanisms, privatize
 from rrstats.randomness.sources import secret_bytes
@@ -266,6 +268,7 @@ def privatize_parquet(
     again: bool = False,
     overwrite: bool = False,
     shuffle_rows: bool = False,
+    keep_order: Sequence[str] = (),
     ledger: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Receipt:
@@ -288,6 +291,9 @@ def privatize_parquet(
     shuffle_rows : bool
         Write the rows of each file, or of each partition, in random order.  Rows stay in their
         part, so this does not help if a part holds the rows of one answer.
+    keep_order : sequence of str
+        As for `rrstats.files.privatize_file`.  If there are several parts, all other ordered
+        categories become unordered, so that the parts have one schema.
     progress : callable, optional
         Called with the rows of the finished parts and, if known, the total number.
     unknown, missing, again, overwrite, ledger
@@ -322,17 +328,28 @@ def privatize_parquet(
     if not isinstance(src, dd.DataFrame):
         options: Any = {"unknown": unknown, "missing": missing, "again": again, "ledger": ledger}
         options |= {"overwrite": overwrite, "shuffle_rows": shuffle_rows, "progress": progress}
+        options |= {"keep_order": keep_order}
         return privatize_by_tasks(src, dst, plan, run_by(client), **options)
     if ledger is not None:
         raise ArgumentTypeError(
             "ledger needs src as a path; write the frame to Parquet, and give its path"
         )
+    order = RowOrder.of(shuffle_rows, keep_order)
     wanted = wanted_columns(plan, unknown, missing)
     schema, keeps_index = schema_of(src)
     release = BatchRelease(schema, wanted, again=again)
+    order.check(lambda name: schema.field(name).type, schema.names, release.columns)
     check_layout(src, list(release.columns))
     tasks = [
-        _PartitionTask(f"part-{place}.parquet", schema, keeps_index, wanted, again, shuffle_rows)
+        _PartitionTask(
+            relative=f"part-{place}.parquet",
+            schema=schema,
+            keeps_index=keeps_index,
+            wanted=wanted,
+            again=again,
+            order=order,
+            part=place if src.npartitions > 1 else None,
+        )
         for place in range(src.npartitions)
     ]
     run = run_by(client, src.to_delayed())
@@ -351,7 +368,8 @@ class _PartitionTask:
     keeps_index: bool
     wanted: Sequence[ColumnRequest]
     again: bool
-    shuffle_rows: bool = False
+    order: RowOrder
+    part: int | None
     rows: int | None = None
 
     def look(self, frame: pd.DataFrame) -> Seen:
@@ -363,15 +381,29 @@ class _PartitionTask:
     def write(self, sink: IO[bytes], folder: Path, frame: pd.DataFrame) -> Seen:
         release = self._release()
         reports = [release.reports(batch) for batch in self._batches(frame)]
-        if self.shuffle_rows:
-            expected = sum(batch.nbytes for batch in reports)
-            declared = [column.name for column in self.wanted]
-            with Shuffle(folder, release.schema, expected, declared=declared) as shuffle:
+        schema = release.schema
+        if self.order.shuffled:
+            index = file_metadata.index_columns(schema.metadata)
+            with Shuffle(
+                folder,
+                schema,
+                sum(batch.nbytes for batch in reports),
+                declared=release.written,
+                keep_order=self.order.kept,
+                watched=[name for name in index if name not in release.written],
+                part=self.part,
+            ) as shuffle:
                 while reports:
-                    shuffle.add(reports.pop())
-                reports = list(shuffle.batches())
+                    shuffle.add(reports.pop(0))
+                schema = shuffle.finish()
+                schema = schema.with_metadata(file_metadata.fitted(schema.metadata, schema))
+                reports = [
+                    pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+                    for batch in shuffle.batches()
+                ]
+                release.note(shuffle.notes, shuffle.numbering, shuffle.orders)
         # One contiguous table, so that it does not show where pieces of long answers ended.
-        table = pa.Table.from_batches(reports, release.schema).combine_chunks()
+        table = pa.Table.from_batches(reports, schema).combine_chunks()
         pq.write_table(table.unify_dictionaries(), sink)
         return release.seen()
 

@@ -31,10 +31,18 @@ import pyarrow as pa
 from rrstats._checks import check_left_out
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, PublicCategories
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    FileError,
+    RRStatsError,
+    RRStatsWarning,
+    warn,
+)
 from rrstats.files import file_metadata
 from rrstats.files.file_metadata import Columns, WrittenColumn
 from rrstats.files.plan import ColumnRequest, wanted_columns
+from rrstats.files.row_order import KeptOrder
 from rrstats.mechanisms.serialization import ColumnRecord
 from rrstats.privatization.column import ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame import warn_of
@@ -63,6 +71,9 @@ EVEN_ROWS = 1 << 10
 """The number of rows of a group is a multiple of this."""
 
 FIELD_ID = b"PARQUET:field_id"
+
+NUMBERED = "the public column"
+"""The first words of a note on a column that numbers the rows, which is also a warning."""
 
 _OF_PYARROW = (TypeError, KeyError, NotImplementedError, AttributeError, IndexError)
 """Errors that pyarrow's own code raises on unexpected files."""
@@ -187,16 +198,23 @@ class Seen:
     """Counts of the answers that a release read.  Private: for the data curator only.
 
     rows : of all batches.  unknown, missing : for each column, the number of answers outside its
-    categories, and of missing answers if missing is not a category.
+    categories, and of missing answers if missing is not a category.  notes : what a shuffle changed
+    in public columns.  orders : of the words of public columns.
     """
 
     rows: int = 0
     unknown: Counter[str] = field(default_factory=Counter, repr=False)
     missing: Counter[str] = field(default_factory=Counter, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+    orders: tuple[KeptOrder, ...] = field(default=(), repr=False)
 
     def __add__(self, other: Seen) -> Seen:
         return Seen(
-            self.rows + other.rows, self.unknown + other.unknown, self.missing + other.missing
+            self.rows + other.rows,
+            self.unknown + other.unknown,
+            self.missing + other.missing,
+            tuple(dict.fromkeys(self.notes + other.notes)),
+            self.orders + other.orders,
         )
 
 
@@ -223,6 +241,8 @@ class ReleasedColumns:
         **options: Any,
     ) -> None:
         said = {str(record.name): record for record in records if record is not None}
+        self.notes: dict[str, None] = {}
+        self.orders: list[KeptOrder] = []
         self.columns: Mapping[str, ColumnAnswers]
         self._frame: FrameRelease | None = None
         if (plan := wanted[0].plan) is not None:
@@ -288,6 +308,8 @@ class ReleasedColumns:
             max(column.rows for column in self.columns.values()),
             Counter({name: column.unknown for name, column in self.columns.items()}),
             Counter({name: column.missing for name, column in self.columns.items()}),
+            tuple(self.notes),
+            tuple(self.orders),
         )
 
     def confirm(self, rows: int) -> None:
@@ -302,10 +324,27 @@ class ReleasedColumns:
         """Add the counts of the same release from another place, to `refuse` or `warn` here."""
         for name, column in self.columns.items():
             column.add(seen.rows, seen.unknown[name], seen.missing[name])
+        self.notes |= dict.fromkeys(seen.notes)
+        self.orders += seen.orders
+
+    def note(
+        self, changes: Iterable[str], numbering: Iterable[str], orders: Iterable[KeptOrder]
+    ) -> None:
+        """Add what a shuffle changed, public columns that still number the rows, and orders."""
+        self.orders += orders
+        self.notes |= dict.fromkeys(changes)
+        self.notes |= dict.fromkeys(
+            f"{NUMBERED} {name!r} seems to number the rows of the source, so it shows their order; "
+            "write the source without it if that order may reveal answers"
+            for name in numbering
+        )
 
     def warn(self) -> None:
         """Issue the warnings of all columns, after the results exist."""
         warn_of(self.columns.values())
+        for note in self.notes:
+            if note.startswith(NUMBERED):
+                warn(note, RRStatsWarning)
 
 
 class BatchRelease(ReleasedColumns, Unpicklable):

@@ -139,7 +139,14 @@ class TextFile:
         """Lines as bytes."""
         return LINES
 
-    def write(self, sink: IO[bytes], blocks: Blocks, changed: Columns, records: Records) -> None:
+    def write(
+        self,
+        sink: IO[bytes],
+        blocks: Blocks,
+        changed: Columns,
+        records: Records,
+        schema: pa.Schema | None = None,
+    ) -> None:
         """Write the same header, then the lines as they are; the records go beside the file.
 
         Bytes are collected before they are gzipped: the output of some versions of zlib depends on

@@ -176,6 +176,55 @@ def without(metadata: Mapping[bytes, bytes], names: Sequence[str]) -> Metadata:
     }
 
 
+NUMBERS = re.compile(r"__index_level_\d+__")
+"""Names that pyarrow gives to a pandas index without a name."""
+
+UNNAMED = ("", "Unnamed: 0")
+USUAL_NUMBERS = (*UNNAMED, "index", "level_0")
+"""Names under which pandas writes an index without a name as an ordinary column."""
+
+
+def index_columns(metadata: Mapping[bytes, bytes]) -> list[str]:
+    """The columns that hold a pandas index."""
+    indexes = parse_object(metadata, PANDAS).get("index_columns")
+    return [name for name in indexes if isinstance(name, str)] if isinstance(indexes, list) else []
+
+
+def row_numbers(schema: pa.Schema) -> list[str]:
+    """The stored pandas index, if it has no name and holds integers: it numbers the rows."""
+    indexes = [field for field in schema if NUMBERS.fullmatch(field.name)]
+    if len(indexes) == 1 and pa.types.is_integer(indexes[0].type):
+        return [indexes[0].name]
+    return []
+
+
+def fitted(metadata: Mapping[bytes, bytes], schema: pa.Schema) -> Metadata:
+    """Key-values with pandas' description of the columns of a schema, and of no others.
+
+    For a schema whose dictionaries are no longer ordered, or that lacks a stored index.
+    """
+    described = parse_object(metadata, PANDAS)
+    columns = _objects(described, "columns")
+    if not columns:
+        return dict(metadata)
+    kept = []
+    for entry in columns:
+        name = entry.get("field_name", entry.get("name"))
+        if name is not None and name not in schema.names:
+            continue
+        facts = entry.get("metadata")
+        if isinstance(facts, dict) and "ordered" in facts and schema.names.count(name) == 1:
+            facts["ordered"] = bool(getattr(schema.field(name).type, "ordered", False))
+        kept.append(entry)
+    described["columns"] = kept
+    indexes = described.get("index_columns")
+    if isinstance(indexes, list):
+        described["index_columns"] = [
+            name for name in indexes if not isinstance(name, str) or name in schema.names
+        ]
+    return {**metadata, PANDAS: json.dumps(described).encode()}
+
+
 def _silent(attributes: Any, names: Sequence[str]) -> dict[str, Any]:
     """Attributes of a frame that do not name some columns."""
     return {

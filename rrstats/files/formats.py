@@ -178,10 +178,26 @@ class ParquetFile(ArrowFile):
                     )
             yield batch
 
-    def write(self, sink: IO[bytes], blocks: Blocks, changed: Columns, records: Records) -> None:
-        """Write row groups of constant size, with the source's codecs and dictionaries."""
-        schema = self.schema_of(changed)
+    def write(
+        self,
+        sink: IO[bytes],
+        blocks: Blocks,
+        changed: Columns,
+        records: Records,
+        schema: pa.Schema | None = None,
+    ) -> None:
+        """Write row groups of constant size, with the source's codecs and dictionaries.
+
+        schema : of the blocks, if it is not that of `schema_of`.
+        """
         metadata = file_metadata.release_metadata(self.metadata, changed, records)
+        source_schema = self.schema_of(changed)
+        if schema is None:
+            schema = source_schema
+        else:
+            metadata = file_metadata.fitted(metadata, schema)
+        unchanged = {path for path in self._leaves if path not in changed}
+        unchanged -= set(source_schema.names) - set(schema.names)  # flat columns, if any
         dictionaries = self._dictionaries | set(changed)
         codecs = {name: "none" if c == "uncompressed" else c for name, c in self._codecs.items()}
         with pq.ParquetWriter(
@@ -191,7 +207,7 @@ class ParquetFile(ArrowFile):
             compression=codecs or "snappy",
             use_dictionary=sorted(dictionaries),
             # Noise makes limits of reports useless, and they take up to half the time to write.
-            write_statistics=[path for path in self._leaves if path not in changed],
+            write_statistics=[path for path in self._leaves if path in unchanged],
             use_deprecated_int96_timestamps=bool(self._old_timestamps),
             use_compliant_nested_type=False,  # nested fields keep their names
         ) as writer:
@@ -234,11 +250,24 @@ class FeatherFile(ArrowFile):
                 for start in range(0, batch.num_rows, batches.GROUP_ROWS):
                     yield Piece(batch.slice(start, batches.GROUP_ROWS))
 
-    def write(self, sink: IO[bytes], blocks: Blocks, changed: Columns, records: Records) -> None:
-        """Write batches of constant size, compressed by LZ4 as pandas does."""
+    def write(
+        self,
+        sink: IO[bytes],
+        blocks: Blocks,
+        changed: Columns,
+        records: Records,
+        schema: pa.Schema | None = None,
+    ) -> None:
+        """Write batches of constant size, compressed by LZ4 as pandas does.
+
+        schema : of the blocks, if it is not that of `schema_of`.
+        """
         metadata = file_metadata.release_metadata(self.metadata, changed, records, feather=True)
         options = pa.ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
-        schema = self.schema_of(changed)
+        if schema is None:
+            schema = self.schema_of(changed)
+        else:
+            metadata = file_metadata.fitted(metadata, schema)
         with pa.ipc.new_file(sink, schema.with_metadata(metadata), options=options) as writer:
             for group in grouped(blocks, schema, self.group_rows(changed, share=4)):
                 writer.write_table(group)

@@ -61,6 +61,7 @@ from rrstats.files.formats import (
 )
 from rrstats.files.ledger import Ledger, LedgerEntry, digest_of, spent
 from rrstats.files.plan import ColumnRequest, wanted_columns
+from rrstats.files.row_order import RowOrder, check_kept
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.serialization import (
@@ -103,6 +104,9 @@ class Receipt:
         The ledger in which the release was entered; None if it was not entered.
     void : tuple of hashables
         Those of these columns whose noise was simulated: they make ``epsilon_per_row`` infinite.
+    notes : tuple of str
+        What a release in random order changed in public columns, so that they do not show the order
+        of the source; and columns that still show it.
     """
 
     rows: int
@@ -114,6 +118,7 @@ class Receipt:
     private: dict[str, dict[str, int]]
     ledger: Path | None = None
     void: tuple[Hashable, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the public part as plain JSON, which may be published.
@@ -121,7 +126,8 @@ class Receipt:
         Returns
         -------
         dict
-            Target, rows, columns with their records and epsilons, and the epsilon of one row.
+            Target, rows, columns with their records and epsilons, the epsilon of one row, and the
+            notes if there are any.
         """
         columns = []
         for record in self.records:
@@ -130,12 +136,15 @@ class Receipt:
             columns.append(
                 {**record.to_dict(), **said, "epsilon_of_all_releases": _plain(together)}
             )
-        return {
+        public = {
             "target": str(self.target),
             "rows": self.rows,
             "columns": columns,
             **RowTotal(self.epsilon_per_row, self.void).to_dict(),
         }
+        if self.notes:
+            public["notes"] = list(self.notes)
+        return public
 
     def __repr__(self) -> str:
         columns = ", ".join(
@@ -148,7 +157,7 @@ class Receipt:
         void = f", {VOID}" if self.void else ""
         return (
             f"<Receipt: {self.rows:,} rows in {self.target}; {columns}{more}; a row spends epsilon "
-            f"{round_up(self.epsilon_per_row)}{void}; {entered}>"
+            f"{round_up(self.epsilon_per_row)}{void}; {'; '.join([entered, *self.notes])}>"
         )
 
 
@@ -197,6 +206,7 @@ def privatize_file(
     again: bool = False,
     overwrite: bool = False,
     shuffle_rows: bool = False,
+    keep_order: Sequence[str] = (),
     ledger: Path | str | None = None,
     progress: Progress | None = None,
     rng: Any = None,
@@ -221,7 +231,12 @@ def privatize_file(
     shuffle_rows : bool
         Write the rows of each file in a uniformly random order, if their order may reveal answers.
         Row groups of a Parquet file and batches of an Arrow file have a constant number of rows,
-        which does not depend on those of the source.
+        which does not depend on those of the source.  The words of dictionaries are sorted, and an
+        integer pandas index without a name is left out.
+    keep_order : sequence of str
+        Public columns of ordered categories whose words keep their order when rows are shuffled.
+        All others become unordered if their words are not sorted, because the order may be that of
+        the rows.  An order in which the words first appear in the rows is refused.
     ledger : path, optional
         The private record of releases; by default beside the source.
     progress : callable, optional
@@ -263,10 +278,11 @@ def privatize_file(
     >>> receipt.rows, receipt.ledger.name
     (100, 'in.csv.rrstats-ledger.json')
     """
+    order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(source)
     place = check_target(origin, target)
-    made = _prepare(origin, wanted_columns(columns, unknown, missing), again, rng)
-    work = _Files(origin, made, shuffle_rows, progress, rng)
+    made = _prepare(origin, wanted_columns(columns, unknown, missing), again, rng, order)
+    work = _Files(origin, made, order, progress, rng)
     return _release(origin, place, work, again=again, overwrite=overwrite, ledger=ledger)
 
 
@@ -277,13 +293,16 @@ def preview_file(
     *,
     again: bool = False,
     overwrite: bool = False,
+    shuffle_rows: bool = False,
+    keep_order: Sequence[str] = (),
     ledger: Path | None = None,
 ) -> dict[str, Any]:
     """The summary of a release without making it; reads answers only to refuse them."""
+    order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(source)
     place = check_target(origin, target)
     check_overwrite(place, overwrite, origin.is_directory)
-    made = _prepare(origin, wanted_columns(columns, "warn", "unknown"), again, None)
+    made = _prepare(origin, wanted_columns(columns, "warn", "unknown"), again, None, order)
     book = Ledger.of(origin.path, ledger)
     book.refuse(made.made, again, present=origin.files[0].names)
     _refuse(_Files(origin, made))
@@ -309,6 +328,7 @@ def privatize_by_tasks(
     unknown: str = "warn",
     missing: str = "unknown",
     shuffle_rows: bool = False,
+    keep_order: Sequence[str] = (),
     progress: Progress | None = None,
     **options: Any,
 ) -> Receipt:
@@ -320,15 +340,18 @@ def privatize_by_tasks(
     The other arguments, the result and the errors are those of `privatize_file`.
     options : again, overwrite and ledger.
     """
+    order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(Path(source).absolute())
     place = Path(target).absolute()
     check_target(replace(origin, is_directory=True), place)
     wanted = wanted_columns(columns, unknown, missing)
-    made = _prepare(origin, wanted, options.get("again", False), None)
+    made = _prepare(origin, wanted, options.get("again", False), None, order)
+    is_single = len(origin.files) == 1
     tasks = []
-    for file in origin.files:
+    for place_of_part, file in enumerate(origin.files):
+        part = None if is_single else place_of_part
         said = file_metadata.merge(file.records, made.made)
-        tasks.append(FileTask(file.path, file.relative, file.rows, wanted, said, shuffle_rows))
+        tasks.append(FileTask(file.path, file.relative, file.rows, wanted, said, order, part))
     alike = [r for r in origin.files[0].records if all(r in p.records for p in origin.files)]
     work = TaskOutputs(tasks, run, file_metadata.merge(alike, made.made), made, progress)
     return _release(origin, place, work, **options)
@@ -375,7 +398,7 @@ def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: 
 
 
 def _prepare(
-    origin: FileSource, wanted: Sequence[ColumnRequest], again: bool, rng: Any
+    origin: FileSource, wanted: Sequence[ColumnRequest], again: bool, rng: Any, order: RowOrder
 ) -> ReleasedColumns:
     """The columns, checked against the source's declarations."""
     likes, first = {}, origin.files[0]
@@ -383,6 +406,7 @@ def _prepare(
         name, mechanism = origin.check_column(asked.name), asked.mechanism
         first.no_cells(name, mechanism.report_space)  # raises if it cannot hold the reports
         likes[name] = first.no_cells(name, mechanism.domain)
+    order.check(first.type_of, first.names, likes)
     records = map(origin.record_of, likes)
     return ReleasedColumns(wanted, likes, first.names, records=records, again=again, rng=rng)
 
@@ -410,7 +434,8 @@ def _receipt(
         for name, column in columns.columns.items()
     }
     seconds = time.monotonic() - began
-    return Receipt(rows, columns.made, place, seconds, private=counts, **said)
+    notes = tuple(columns.notes)
+    return Receipt(rows, columns.made, place, seconds, private=counts, notes=notes, **said)
 
 
 def _documents(origin: FileSource, columns: ReleasedColumns) -> list[list[ColumnRecord]]:
@@ -478,7 +503,7 @@ class _Files:
 
     origin: FileSource
     columns: ReleasedColumns
-    shuffle_rows: bool = False
+    order: RowOrder = field(default_factory=RowOrder)
     progress: Progress | None = None
     rng: Any = None
 
@@ -495,13 +520,21 @@ class _Files:
             if self.progress is not None:
                 self.progress(rows, origin.rows)
 
-        folder = publication.target.parent if self.shuffle_rows else None
-        for file in origin.files:
+        options: dict[str, Any] = {
+            "folder": publication.target.parent,
+            "order": self.order,
+            "rng": self.rng,
+            "tell": tell,
+        }
+        is_single = len(origin.files) == 1
+        for place, file in enumerate(origin.files):
             said = file_metadata.merge(file.records, self.columns.made)
+            options["part"] = None if is_single else place
             with publication.open(file.relative if origin.is_directory else None) as sink:
-                rewrite(file, sink, self.columns, said, folder=folder, rng=self.rng, tell=tell)
+                rewrite(file, sink, self.columns, said, **options)
             if file.document_is_beside:
                 publication.beside(SIDECAR, as_document(said))
+        check_kept(self.columns.orders)
         return rows
 
 
@@ -525,33 +558,52 @@ def rewrite(
     columns: ReleasedColumns,
     records: file_metadata.Records,
     *,
-    folder: Path | None = None,
+    folder: Path,
+    order: RowOrder,
+    part: int | None = None,
     rng: Any = None,
     tell: Callable[[int], object] = lambda rows: None,
 ) -> None:
     """Write a part with reports to ``sink``, which stays open.
 
-    records : for the new file.  folder : the place to spill rows that are shuffled, or None.
+    records : for the new file.  folder : the place to spill rows that are shuffled.
+    part : its place among other files that must have the same schema.
     tell : called with the number of rows of each finished piece.
     """
     schema = file.schema_of(changed := columns.written)
 
     def privatized() -> Iterator[pa.RecordBatch]:
         domains = {name: column.mechanism.domain for name, column in columns.columns.items()}
-        for piece in ahead(file.pieces(domains, lines=folder is not None)):
+        for piece in ahead(file.pieces(domains, lines=order.shuffled)):
             yield piece.replaced(columns.draw(piece.cells), schema)
             tell(piece.rows)
 
-    def shuffled(folder: Path) -> Iterator[pa.RecordBatch]:
-        expected = file.bytes_expected(changed)
-        with Shuffle(folder, schema, expected, declared=changed, rng=rng) as shuffle:
-            # The random words of a row must not depend on where pieces of long answers ended.
-            for group in grouped(privatized(), schema, file.group_rows(changed, share=8)):
-                for batch in group.to_batches():
-                    shuffle.add(batch)
-            yield from shuffle.batches()
-
-    file.write(sink, privatized() if folder is None else shuffled(folder), changed, records)
+    if not order.shuffled:
+        file.write(sink, privatized(), changed, records)
+        return
+    public = [name for name in schema.names if name not in changed]
+    watched = {*file_metadata.index_columns(file.metadata), *file_metadata.USUAL_NUMBERS}
+    with Shuffle(
+        folder,
+        schema,
+        file.bytes_expected(changed),
+        declared=changed,
+        keep_order=order.kept,
+        left_out=[name for name in file_metadata.row_numbers(schema) if name in public],
+        watched=[name for name in public if name in watched],
+        part=part,
+        rng=rng,
+    ) as shuffle:
+        # The random words of a row must not depend on where pieces of long answers ended.
+        for group in grouped(privatized(), schema, file.group_rows(changed, share=8)):
+            for batch in group.to_batches():
+                shuffle.add(batch)
+        file.write(sink, shuffle.batches(), changed, records, shuffle.finish())
+        numbering = shuffle.numbering
+        if file.document_is_beside:  # cells of text are not read
+            named = [name for name in file.names if name in file_metadata.UNNAMED]
+            numbering = [name for name in named if name not in changed]
+        columns.note(shuffle.notes, numbering, shuffle.orders)
 
 
 SUCCESS = "_SUCCESS"
@@ -594,7 +646,8 @@ class FileTask:
     rows: int | None
     wanted: Sequence[ColumnRequest]
     records: Sequence[ColumnRecord]
-    shuffle_rows: bool = False
+    order: RowOrder = field(default_factory=RowOrder)
+    part: int | None = None
 
     def look(self) -> Seen:
         """Count the answers that may be refused."""
@@ -605,7 +658,8 @@ class FileTask:
     def write(self, sink: IO[bytes], folder: Path) -> Seen:
         """Write the file with reports."""
         file, columns = self._opened()
-        rewrite(file, sink, columns, self.records, folder=folder if self.shuffle_rows else None)
+        options: Any = {"order": self.order, "part": self.part}
+        rewrite(file, sink, columns, self.records, folder=folder, **options)
         return columns.seen()
 
     def _opened(self) -> tuple[ParquetFile, ReleasedColumns]:
@@ -672,6 +726,7 @@ class TaskOutputs:
                 rows += found
                 if self.progress is not None:
                     self.progress(rows, total)
+        check_kept(self.columns.orders)
         with publication.open(file_metadata.DOCUMENT) as file:
             file.write(as_document(self.records))
         publication.open(SUCCESS).close()
