@@ -20,9 +20,9 @@ from rrstats.estimation.association import odds_ratio as odds_ratio
 from rrstats.estimation.association import phi as phi
 from rrstats.estimation.crosstab import Crosstab as Crosstab
 from rrstats.estimation.crosstab import crosstab as crosstab
+from rrstats.estimation.difference import difference as difference
 from rrstats.estimation.estimate import Estimate as Estimate
 from rrstats.estimation.estimate import estimate as estimate
-from rrstats.estimation.hypothesis_tests import difference as difference
 from rrstats.estimation.means import means as means
 from rrstats.estimation.posterior import posterior as posterior
 from rrstats.estimation.quantiles import quantiles as quantiles

@@ -20,14 +20,9 @@ from scipy import optimize, special, stats
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
 from rrstats.estimation.crosstab import Crosstab, count_rows
+from rrstats.estimation.difference import difference
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.hypothesis_tests import (
-    change,
-    difference,
-    goodness_of_fit,
-    homogeneity,
-    independence,
-)
+from rrstats.estimation.hypothesis_tests import change, goodness_of_fit, homogeneity, independence
 from rrstats.estimation.report_columns import report_column
 from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference.contrasts import raise_covariance, wald_statistic

@@ -4,6 +4,6 @@
 `sample_design` strata, clusters and weights.  `tally` counts reports; `estimate` has `Estimate`,
 `groups` several of them, `arrays` the plain functions behind `rr.estimators`.  `means`,
 `quantiles`, `crosstab`, `association` and `posterior` are further results on the base in `result`,
-and so are the tests and differences in `hypothesis_tests`; `survey_variance` has the variances of
-designed samples.
+and so are the tests in `hypothesis_tests` and the `difference` of two estimates;
+`survey_variance` has the variances of designed samples.
 """

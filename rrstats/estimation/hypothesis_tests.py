@@ -1,4 +1,4 @@
-"""Hypothesis tests of proportions, and differences of two estimates.
+"""Hypothesis tests of proportions.
 
     rr.hypotheses.goodness_of_fit(reports, proportions, mechanism)  the given proportions
     rr.hypotheses.independence(crosstab)                            two columns
@@ -19,29 +19,19 @@ would mistake it for dependence of the answers; both margins are fitted through 
 to all reports and each sample is compared with it; if all designs are the same this is Pearson's
 test of the table of samples by reports.  Groups of one survey with weights or a design are compared
 by Wald's test, with their joint covariance.
-*Differences*: between two independent samples, by any two designs with the same categories; between
-two groups of one sample with weights, strata or clusters, whose proportions are correlated; or
-between two answers of the same people, whose correlation a table of both columns gives.
-Intervals are MOVER's: the distances from each proportion to the uncut ends of its own interval are
-combined like standard errors; only the difference is cut to [-1, 1].  The p-value of a category is
-1 minus the level at which its interval ends at 0, and z is the corresponding normal quantile, so
-neither contradicts the interval.  The difference divided by its standard error would: a category
-that nobody reports in a small sample has a standard error of 0.
 Sources: Gaboardi and Rogers (2018), LocalGenRRGOF and LocalGenRRIND; Pearson (1900); Stuart
 (1955), Maxwell (1970), Bhapkar (1966) for two waves of the same people; Rao (1948) for score
 tests; Cochran (1954) for the counts that chi-squared needs; Krishnamoorthy and Yu (2004) for the
-degrees of freedom of several covariances; Newcombe (1998), method 10, and Zou and Donner (2008),
-with their correlation for pairs, for differences.
+degrees of freedom of several covariances.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import permutations, product
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -55,7 +45,7 @@ from rrstats._checks import (
     check_one_of,
     check_probability,
 )
-from rrstats._display import label, percent_range, wrap
+from rrstats._display import label, wrap
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
@@ -64,25 +54,14 @@ from rrstats.estimation.crosstab import Crosstab, check_two_way
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.posterior import proportions_of
 from rrstats.estimation.result import (
-    IMPLAUSIBLE,
-    LabelledInterval,
     Result,
     formats_of,
-    label_column,
-    proportion_rows,
 )
 from rrstats.estimation.tally import Tally, tally
-from rrstats.inference.binomial import carry, rows_variance_interval, wilson_rates
 from rrstats.inference.contrasts import (
-    Interval,
     known_sum_map,
-    mean_interval,
-    mover_difference,
-    normal_quantile,
     project_to_simplex,
     raise_covariance,
-    student_quantile,
-    wald,
     wald_statistic,
     with_known_sum,
 )
@@ -101,13 +80,11 @@ from rrstats.mechanisms.base import is_mechanism
 from rrstats.mechanisms.channel import (
     expected_rates,
     has_latent_classes,
-    recode_matrix,
     transition_matrix,
 )
-from rrstats.plots import PlotOptions, plot_intervals
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    pass
 
 __all__ = [
     "change",
@@ -996,12 +973,32 @@ def change(
         return _equal_margins(two_way(before, mechanisms))
     waves = [as_estimate(one) for one in (before, after)]
     if pairs is not None:
-        return replace(difference(waves[1], waves[0], paired=pairs).test(), null=_UNCHANGED)
+        return _paired_change(waves[0], waves[1], pairs)
     found = homogeneity(waves)
     note = "the waves are treated as independent samples; if the same people answered, give pairs"
     if waves[0].covariance_with(waves[1]) is not None:
         note = "the waves are groups of one sample, and different people answered in each"
     return replace(found, null=_UNCHANGED, notes=(*found.notes, note))
+
+
+def _paired_change(before: Estimate, after: Estimate, pairs: Crosstab) -> TestResult:
+    """Wald's test of equal proportions in two waves, some people in both."""
+    for name, wave in (("before", before), ("after", after)):
+        check_instance(wave, name, Estimate, "reports of one column, or an Estimate of it")
+    check_comparable([after, before])
+    shared = paired_covariance(after, before, pairs)
+    return wald_of_pairs(
+        _UNCHANGED,
+        after.n + before.n,
+        after.proportions - before.proportions,
+        after.covariance + before.covariance - shared - shared.T,
+    )
+
+
+def wald_of_pairs(null: str, n: int, differences: Floats, covariance: Floats) -> TestResult:
+    """Wald's test that the differences of two estimates are 0, whose people are partly the same."""
+    method = "Wald test of a difference of proportions, some people in both samples"
+    return result_of(null, n, by_wald(method, differences, covariance))
 
 
 def _equal_margins(table: Crosstab) -> TestResult:
@@ -1055,419 +1052,6 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
     each = table.proportions - np.outer(one, other)
     unbiased = table.n / (table.n - first.ddof)
     return np.asarray(each * (unbiased * table.n / (first.n * second.n)))
-
-
-def trusted_variance(one: Estimate) -> Floats:
-    """(k,) the variance that intervals use: at least the one from strata and weights."""
-    return np.nan_to_num(np.fmax(one.variance, one.least_variance))
-
-
-# -- differences -----------------------------------------------------------------------------
-
-_LEVELS = (0.25, 0.6, 0.9, 0.95, 0.99, 0.999, 0.9999)
-"""Levels of the intervals between which a p-value is interpolated.
-
-In simulations with k-RR, z is within 0.03 of the exact value; where an interval at one of these
-levels ends at 0, z is exact.
-"""
-
-_COVERAGE = ((9, "87%"), (19, "88%"), (70, "91%"))
-"""Lowest exact coverage at 95%, by the maximum number of reports in the smaller sample."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Difference(Result):
-    """Proportions of one estimate minus those of another, for each category.
-
-    Attributes
-    ----------
-    first, second : Estimate
-        The two estimates.
-    shared : ndarray of shape (k, k) or None
-        Covariance of the proportions of the first with those of the second; None where the samples
-        are independent.
-    groups : bool
-        Whether they are two groups of one sample, and not two reports of the same people.
-    """
-
-    formats = formats_of("{:.4f}", "first", "second", "difference", "z", "p_value")
-    shown = ("difference", "low", "high", "p_value", "first", "second", "std_error")
-
-    first: Estimate
-    second: Estimate
-    shared: Floats | None = None
-    groups: bool = False
-
-    @property
-    def categories(self) -> tuple[Hashable, ...]:
-        """The k categories of both."""
-        return self.first.categories
-
-    @property
-    def k(self) -> int:
-        """The number of categories."""
-        return self.first.k
-
-    @property
-    def n(self) -> int:
-        """The number of reports in both estimates."""
-        return self.first.n + self.second.n
-
-    @property
-    def target(self) -> str:
-        """The target of the difference; for "rows" only the noise is random."""
-        return self.first.target
-
-    @property
-    def differences(self) -> Floats:
-        """(k,) unbiased differences of proportions; may lie outside [-1, 1]."""
-        return np.asarray(self.first.proportions - self.second.proportions)
-
-    @property
-    def covariance(self) -> Floats:
-        """Covariance of the differences.
-
-        Returns
-        -------
-        ndarray of shape (k, k)
-            For the target.
-        """
-        total = np.asarray(self.first.covariance + self.second.covariance)
-        return total if self.shared is None else total - self.shared - self.shared.T
-
-    @property
-    def variance(self) -> Floats:
-        """(k,) variance of the differences; NaN where there are too few reports."""
-        total = self.first.variance + self.second.variance
-        if self.shared is not None:
-            total = total - 2 * np.diagonal(self.shared)
-        return np.maximum(total, 0.0)
-
-    @property
-    def std_error(self) -> Floats:
-        """(k,) standard errors of the differences."""
-        return np.asarray(np.sqrt(self.variance))
-
-    @cached_property
-    def df(self) -> Floats:
-        """(k,) Satterthwaite's degrees of freedom; infinite if neither estimate has a design.
-
-        They are at most those of all reports together, where groups in the same clusters count
-        once.
-        """
-        both = [self.first, self.second]
-        parts = zip(*(trusted_variance(one)[:, None, None] for one in both), strict=True)
-        return np.array([covariance_df(both, list(pair)) for pair in parts])
-
-    @cached_property
-    def z(self) -> Floats:
-        """(k,) signed normal quantiles of the level at which the interval ends at 0.
-
-        With many reports they are close to differences / std_error.  Beyond 99.99%, the last level
-        at which intervals are computed, their length is assumed proportional to z.
-        """
-        shift = self.differences
-        margins = np.array([self._margins(level) for level in _LEVELS])
-        toward = np.where(shift > 0, margins[:, 0], margins[:, 1])
-        quantiles = np.array([normal_quantile(level) for level in _LEVELS])
-        return np.sign(shift) * _crossing(quantiles, toward, np.abs(shift))
-
-    @property
-    def p_value(self) -> Floats:
-        """(k,) two-sided p-values for each category: below 5% where the 95% interval excludes 0.
-
-        Exact false-positive rates at 5%, with two samples of 10 to 300 reports by one or two k-RR
-        designs (2 to 7 categories, epsilon 0.5 to 5, and direct answers) and equal proportions from
-        0 to 1: 4.3% on average and at most 6.7%; 9.2% with 5 reports.  For z = differences /
-        std_error they are up to 62%, and 79% with 5 reports.  In 1,000 simulations for each case:
-        two independent samples of 2 to 30 clusters each that differ 0.9% to 5.5%, of clusters that
-        do not differ 0% (2 of them) to 3.8% (30), and 6% to 20% for differences / std_error; two
-        groups of one sample of 3 to 12 clusters 4.5% to 5.6%.
-        """
-        return np.asarray(2 * scipy.special.ndtr(-np.abs(self.z)))
-
-    def interval(self, level: float = 0.95, *, simultaneous: bool = False) -> LabelledInterval:
-        """Intervals of the differences by MOVER, cut to [-1, 1].
-
-        Parameters
-        ----------
-        level : float
-            Confidence level.
-        simultaneous : bool
-            Whether the level holds for all categories together (Bonferroni; not needed for two
-            categories that sum to 1).
-
-        Returns
-        -------
-        LabelledInterval
-            (k,) ends; [-1, 1] where an estimate has too few reports.
-
-        Notes
-        -----
-        Lowest exact coverage at 95% on the tests' grid, two categories, 25 to 50 reports each:
-        94.1% with noise, 93.0% with little noise (prob 0.95).  Simulated with three categories,
-        designs with three and four report cells, 50 to 400 reports, either target: 93.2% to 97%.
-        """
-        sums = [one.proportions.sum() for one in (self.first, self.second)]
-        one_number = self.k == 2 and np.allclose(sums, 1, rtol=0, atol=1e-9)
-        level = arrays.level_of_each(level, simultaneous, 1 if one_number else self.k)
-        below, above = self._margins(level)
-        low, high = (np.clip(self.differences + one, -1, 1) for one in (-below, above))
-        ends = np.nan_to_num(low, nan=-1.0), np.nan_to_num(high, nan=1.0)
-        return LabelledInterval(*ends, self.categories)
-
-    def _margins(self, level: float) -> tuple[Floats, Floats]:
-        """(k,) distances from the difference to both ends of the interval."""
-        a, b = self.first.proportions, self.second.proportions
-        of_a, of_b = (uncut_interval(one, level, self.df) for one in (self.first, self.second))
-        correlation = np.zeros(self.k)
-        if self.shared is not None:
-            product = np.sqrt(trusted_variance(self.first) * trusted_variance(self.second))
-            with np.errstate(divide="ignore", invalid="ignore"):
-                correlation = np.nan_to_num(np.diagonal(self.shared) / product).clip(-1, 1)
-        low, high = mover_difference(a, of_a, b, of_b, correlation=correlation)
-        return a - b - low, high - (a - b)
-
-    def test(self) -> TestResult:
-        """Test that all proportions are equal, with k - 1 degrees of freedom.
-
-        Returns
-        -------
-        TestResult
-            For independent samples `hypotheses.homogeneity`, which uses the covariance under the
-            null: with 50 and 100 reports it keeps its level, where the false-positive rate of
-            Wald's test at 5% is 5.7% to 8.9%.  With weights or a design its F distribution keeps
-            the level with few clusters, and two groups of one sample have a joint covariance.  For
-            pairs it is Wald's test.  For two categories `p_value` inverts intervals instead, and
-            differs a little.
-
-        Examples
-        --------
-        >>> import rrstats as rr
-        >>> m = rr.KRR(["no", "yes"], 0.75)
-        >>> a = rr.estimate(rr.Tally.from_counts([640, 360], m))
-        >>> b = rr.estimate(rr.Tally.from_counts([580, 420], m))
-        >>> found = difference(a, b).test()
-        >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
-        (7.57, 1, 0.0059)
-        """
-        if self.shared is None or self.groups:
-            return homogeneity(self.first, self.second)
-        method = "Wald test of a difference of proportions, some people in both samples"
-        outcome = by_wald(method, self.differences, self.covariance)
-        return result_of("equality of the proportions of 2 samples", self.n, outcome)
-
-    # -- for people ------------------------------------------------------------------------
-
-    def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
-        """A tidy frame, one row for each category.
-
-        Parameters
-        ----------
-        level, simultaneous
-            As for `interval`.
-
-        Returns
-        -------
-        DataFrame
-            Columns category, first, second (the proportions), difference, std_error, low, high, z,
-            p_value.
-        """
-        return pd.DataFrame(
-            {
-                "category": label_column(self.categories),
-                "first": self.first.proportions,
-                "second": self.second.proportions,
-                "difference": self.differences,
-                "std_error": self.std_error,
-                **self.interval(level, simultaneous=simultaneous)._asdict(),
-                "z": self.z,
-                "p_value": self.p_value,
-            }
-        )
-
-    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
-        """The difference of one category in a sentence.
-
-        Parameters
-        ----------
-        category : hashable, optional
-            By default the last.
-        level : float
-            Confidence level of the interval.
-
-        Returns
-        -------
-        str
-            The difference in percentage points with its interval.
-
-        Examples
-        --------
-        >>> import rrstats as rr
-        >>> m = rr.KRR(["no", "yes"], 0.75)
-        >>> a = rr.estimate(rr.Tally.from_counts([640, 360], m))
-        >>> b = rr.estimate(rr.Tally.from_counts([580, 420], m))
-        >>> difference(b, a).interpret("yes")
-        'yes: 12.0 points more than in the second, 95% interval 3.4 to 20.5 points'
-        """
-        place = self.first.code_of(category)
-        low, high = (float(end[place]) for end in self.interval(level))
-        name, found = label(self.categories[place]), float(self.differences[place])
-        if not np.isfinite(found):
-            return f"{name}: the difference cannot be estimated, there are too few reports"
-        span = percent_range(low, high).replace("%", "")
-        word = "more" if found >= 0 else "less"
-        doubt = ", which includes 0" if low <= 0 <= high else ""
-        return (
-            f"{name}: {abs(found) * 100:.1f} points {word} than in the second, "
-            f"{level * 100:.10g}% interval {span} points{doubt}"
-        )
-
-    def plot(
-        self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
-    ) -> Axes:
-        """Draw the differences with their intervals.
-
-        Parameters
-        ----------
-        ax : Axes, optional
-            Axes to draw on; by default new ones.
-        level : float
-            Confidence level of the intervals.
-        **options
-            figsize, title, sort and top.
-
-        Returns
-        -------
-        Axes
-            One row for each category, and a line at no difference.
-        """
-        rows = proportion_rows(self.categories, self.differences, self.interval(level))
-        xlabel = "proportion in the first minus that in the second"
-        return plot_intervals(rows, ax, xlabel=xlabel, level=level, bounds=(-1.0, 1.0), **options)
-
-    @property
-    def header(self) -> list[tuple[str, str]]:
-        """The target, the numbers of reports, and whether the samples are dependent."""
-        found = [("target", self.target), ("n", f"{self.first.n:,} and {self.second.n:,}")]
-        if self.shared is not None:
-            kind = "two groups of one sample" if self.groups else "the same people"
-            found.append(("of", kind))
-        return found
-
-    @property
-    def cautions(self) -> list[str]:
-        """A sentence that opens the printed result if reports are implausible."""
-        samples = {"first": self.first, "second": self.second}
-        names = [name for name, sample in samples.items() if sample.cautions]
-        return [f"Warning: in the {' and the '.join(names)} {IMPLAUSIBLE}."] if names else []
-
-    @property
-    def notes(self) -> list[str]:
-        """The coverage of intervals with few reports."""
-        few = min(self.first.n, self.second.n)
-        if not 0 < few <= _COVERAGE[-1][0]:
-            return []
-        worst = next(coverage for size, coverage in _COVERAGE if few <= size)
-        return [
-            f"a sample has only {few} reports: in the worst case (two categories, one of them "
-            f"rare, little noise) 95% intervals of the difference have {worst} coverage"
-        ]
-
-
-def _crossing(quantiles: Floats, margins: Floats, shift: Floats) -> Floats:
-    """(k,) the quantile at which the margin of the interval equals the shift.
-
-    quantiles : (q,) increasing.  margins : (q, k) at each.  The ratio of margin to quantile is
-    nearly constant, and is interpolated linearly between two quantiles.
-    """
-    slope = margins / quantiles[:, None]
-    k = len(shift)
-    at = np.minimum((margins < shift).cumprod(axis=0).sum(axis=0), len(quantiles))
-    before, after = np.maximum(at - 1, 0), np.minimum(at, len(quantiles) - 1)
-    every = np.arange(k)
-    z0, z1, h0, h1 = quantiles[before], quantiles[after], slope[before, every], slope[after, every]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        # z (h0 + s (z - z0)) = shift, between z0 and z1
-        s = np.where(z1 > z0, (h1 - h0) / np.where(z1 > z0, z1 - z0, 1.0), 0.0)
-        middle = h0 - s * z0
-        root = np.sqrt(np.maximum(middle**2 + 4 * s * shift, 0.0))
-        found = np.where(shift == 0, 0.0, 2 * shift / (middle + root))
-    inside = np.clip(found, z0, z1)
-    return np.where(z1 > z0, inside, found)
-
-
-def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Difference:
-    """Estimate the proportions of one estimate minus those of another.
-
-    Parameters
-    ----------
-    first, second : Estimate
-        Estimates with the same categories in the same order and the same target; designs may
-        differ.  For "population" they are two independent samples, or two groups of one sample with
-        a design from ``estimate(..., by=)`` (see `Estimate.covariance_with`); for "rows" they are
-        two sets of rows, and only the noise is random.
-    paired : Crosstab, optional
-        If the same people gave both reports, apart or as a pair of a plan: the crosstab of the
-        first with the second.  People who gave only one of them may be in the estimates too.
-
-    Returns
-    -------
-    Difference
-        An interval and a p-value for each category, and a test of all categories together.
-
-    Raises
-    ------
-    ArgumentValueError
-        Categories or targets differ.
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = rr.KRR(["no", "yes"], 0.75)
-    >>> a = rr.estimate(rr.Tally.from_counts([640, 360], m))
-    >>> b = rr.estimate(rr.Tally.from_counts([420, 580], rr.surveys.direct(["no", "yes"])))
-    >>> low, high = difference(a, b).interval()
-    >>> low.round(3), high.round(3)
-    (array([ 0.292, -0.426]), array([ 0.426, -0.292]))
-    """
-    for name, given in (("first", first), ("second", second)):
-        check_instance(given, name, Estimate, "an Estimate, from rr.estimate")
-    check_comparable([first, second])
-    if paired is not None:
-        return Difference(first, second, paired_covariance(first, second, paired))
-    shared = first.covariance_with(second)
-    return Difference(first, second, shared, groups=shared is not None)
-
-
-def uncut_interval(estimate: Estimate, level: float, df: Floats | float = np.inf) -> Interval:
-    """(k,) an interval of each proportion that may leave [0, 1], as MOVER needs it.
-
-    df : degrees of freedom whose t quantiles replace the normal ones.
-    Wilson's interval where the count of each category is binomial, else the empirical likelihood's
-    of the unbiased proportions; for target "rows" the score interval.
-    """
-    found, n = estimate.proportions, estimate.n
-    if estimate.designed or estimate.by_row:
-        return estimate.uncut_interval(level, np.broadcast_to(df, found.shape))
-    channel = estimate.mechanism.channel
-    if not np.isfinite(found).all():
-        return Interval(found, found)
-    counts = estimate.reported.astype(np.float64)
-    variances = arrays.score_variances(channel, counts)
-    if estimate.target == "rows" and variances is not None:
-        ends = rows_variance_interval(found, n, variances, recode_matrix(channel) > 0, level=level)
-    elif (rates := channel.binomial_rates) is not None:
-        low, high = rates.false_positive_rate, rates.true_positive_rate
-        ends = carry(wilson_rates(counts, n, level), low, high)
-    elif estimate.default_method == "wald":
-        error = estimate.with_target("population").std_error
-        ends = wald(found, error, normal_quantile(level))
-    else:
-        ends = mean_interval(*estimate.scored(level), level)
-    stretch = student_quantile(level, df) / normal_quantile(level)
-    with np.errstate(invalid="ignore"):
-        return Interval(found - stretch * (found - ends.low), found + stretch * (ends.high - found))
 
 
 def __dir__() -> list[str]:
