@@ -20,7 +20,7 @@ from rrstats.errors import (
 )
 from rrstats.estimation.tally import WEIGHTINGS
 from rrstats.mechanisms.epsilon import epsilon_from_prob
-from rrstats.mechanisms.krr import KRRByRow
+from rrstats.mechanisms.krr import RowRates
 from rrstats.randomness.samplers import coin, coins
 from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM
 from rrstats.statement import statement
@@ -60,13 +60,13 @@ def test_ties_of_whole_words_go_on_with_the_next_digits_of_their_own_row():
 def test_the_epsilon_of_each_row_is_at_most_what_was_asked(k):
     """The exact epsilon of each row's double: not above the column, and at most 1e-9 below it."""
     epsilons = [1e-12, 1e-6, 0.01, 0.5, 1, 3, 8, 20, 36]
-    m = KRRByRow(range(k), epsilon=epsilons, rows=9)
-    exact = [epsilon_from_prob(prob, k) for prob in m.probs.tolist()]
+    rates = RowRates.of(range(k), 9, epsilon=epsilons)
+    exact = [epsilon_from_prob(prob, k) for prob in rates.probs.tolist()]
     assert all(0 <= asked - got for asked, got in zip(epsilons, exact, strict=True))
     assert all(asked - got < 1e-9 for asked, got in zip(epsilons[:-2], exact, strict=False))
-    assert (m.probs >= 1 / k).all()
-    assert m.epsilon == max(m.epsilon, *exact) <= 36
-    assert m.largest == rr.KRR(range(k), epsilon=36)
+    assert (rates.probs >= 1 / k).all()
+    assert rates.base.epsilon == max(rates.base.epsilon, *exact) <= 36
+    assert rates.base == rr.KRR(range(k), epsilon=36)
 
 
 # -- the release -------------------------------------------------------------------------------

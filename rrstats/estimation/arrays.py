@@ -681,7 +681,7 @@ def default_method(channel: Channel) -> str:
 
 def profile_interval(found: Any, level: float) -> Interval:
     """(k,) intervals of an estimate by profile likelihood, with the empirical likelihood's."""
-    channel, counts = found.mechanism.channel, found.scored(level)[1]
+    channel, counts = found.channel, found.scored(level)[1]
     parts = recode_matrix(channel) > 0
     profiled = likelihood.profile_ends(transition_matrix(channel), counts, parts, level)
     return hull(empirical_interval(found, level), profiled)
@@ -692,7 +692,7 @@ def empirical_interval(found: Any, level: float) -> Interval:
 
     For samples that each identify the proportions, the interval is that of the mean of all scores.
     """
-    channel, counts = found.mechanism.channel, found.reported
+    channel, counts = found.channel, found.reported
     rates = None if found.designed else _rates_of_parts(channel)
     if isinstance(channel, StackedChannel) and rates is not None:
         _, blocks, sizes = (np.array(one) for one in zip(*_split(channel, counts), strict=True))

@@ -763,7 +763,7 @@ class Crosstab(CellProportions):
     @property
     def has_likelihood(self) -> bool:
         """True where there are rows, and the empirical likelihood takes at most a few seconds."""
-        if self.combined is not None and self.combined.mechanism.channel.binomial_rates is not None:
+        if self.combined is not None and self.combined.channel.binomial_rates is not None:
             return self.n > 1
         values = prod(axis.values[0].shape[1] for axis in self.axes)
         return self.n > 1 and self.size * values <= _MOST_VALUES
@@ -803,7 +803,7 @@ class Crosstab(CellProportions):
         if self.n < 2:
             return Interval(np.zeros(self.shape), np.ones(self.shape))
         if self.combined is not None:
-            exact = self.combined.mechanism.channel.binomial_rates is not None
+            exact = self.combined.channel.binomial_rates is not None
             name = None if exact and method == METHODS[0] else method
             return Interval(
                 *(e.reshape(self.shape) for e in self.combined.interval(level, method=name))

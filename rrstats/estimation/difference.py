@@ -454,7 +454,7 @@ def uncut_interval(estimate: Estimate, level: float, df: Floats | float = np.inf
     found, n = estimate.proportions, estimate.n
     if estimate.designed or estimate.by_row:
         return estimate.uncut_interval(level, np.broadcast_to(df, found.shape))
-    channel = estimate.mechanism.channel
+    channel = estimate.channel
     if not np.isfinite(found).all():
         return Interval(found, found)
     counts = estimate.reported.astype(np.float64)

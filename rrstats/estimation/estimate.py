@@ -68,13 +68,14 @@ from rrstats.inference.contrasts import (
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
     BinomialRates,
+    Channel,
     check_target,
     expected_rates,
     fixed,
     has_latent_classes,
     recode_matrix,
 )
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.krr import as_mechanism, no_common_channel
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.samples import Samples
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
@@ -155,6 +156,11 @@ class Estimate(Result):
         return self.tally.mechanism
 
     @property
+    def channel(self) -> Channel:
+        """P(report | true category) of the mechanism."""
+        return self.tally.mechanism.channel
+
+    @property
     def categories(self) -> tuple[Hashable, ...]:
         """The k categories, in their declared order; a missing one is None."""
         return self.mechanism.categories
@@ -183,7 +189,7 @@ class Estimate(Result):
     def empty_samples(self) -> list[Hashable]:
         """The labels of the samples that have no reports."""
         groups = self.mechanism.groups or ()
-        sizes = np.bincount(self.mechanism.channel.samples, self.reported, minlength=len(groups))
+        sizes = np.bincount(self.channel.samples, self.reported, minlength=len(groups))
         return [group for group, size in zip(groups, sizes, strict=False) if not size]
 
     @cached_property
@@ -194,24 +200,24 @@ class Estimate(Result):
     @property
     def binomial_rates(self) -> BinomialRates | None:
         """The rates of the counts if each is binomial, or of as many reports as `effective_n`."""
-        return self.mechanism.channel.binomial_rates
+        return self.channel.binomial_rates
 
     @property
     def is_multinomial(self) -> bool:
         """True where each report falls into one cell of a common channel."""
-        return self.mechanism.channel.is_multinomial
+        return self.channel.is_multinomial
 
     @property
     def naive(self) -> Floats:
         """(m,) proportions among the reports of each sample: biased; for comparison only."""
-        sizes = arrays.sample_sizes(self.mechanism.channel, self.reported, self.n)
+        sizes = arrays.sample_sizes(self.channel, self.reported, self.n)
         with np.errstate(invalid="ignore"):
             return np.asarray(self.reported / sizes)
 
     @cached_property
     def support(self) -> tuple[Floats, Floats]:
         """(k,) counts and (weighted) proportions of reports that support each category, or NaN."""
-        channel, survey = self.mechanism.channel, self._survey
+        channel, survey = self.channel, self._survey
         counts = channel.support_counts(self.reported)
         if survey is not None:
             weights = channel.support_counts(survey.first[: len(self.reported)])
@@ -235,7 +241,7 @@ class Estimate(Result):
         """(k,) unbiased true proportions; may lie outside [0, 1]."""
         if self._survey is not None:
             return fixed(self._survey.proportions)
-        return fixed(arrays.debias(self.mechanism.channel, self.reported, self.n))
+        return fixed(arrays.debias(self.channel, self.reported, self.n))
 
     @property
     def weight(self) -> float:
@@ -262,7 +268,7 @@ class Estimate(Result):
         """
         if self._survey is not None:
             return fixed(self._survey.variance(self._survey.form))
-        channel = self.mechanism.channel
+        channel = self.channel
         return fixed(arrays.variance(channel, self.reported, self.n, self.target, ddof=self.ddof))
 
     @property
@@ -287,7 +293,7 @@ class Estimate(Result):
         """(k,) the part of `variance` due to randomization: a census would have it too."""
         if self._survey is not None:
             return fixed(self._survey.randomization_variance)
-        return fixed(arrays.variance(self.mechanism.channel, self.reported, self.n, "rows"))
+        return fixed(arrays.variance(self.channel, self.reported, self.n, "rows"))
 
     @property
     def sampling_variance(self) -> Floats:
@@ -326,7 +332,7 @@ class Estimate(Result):
         """
         if self._survey is not None:
             return self._survey.covariance(self._survey.form)
-        channel = self.mechanism.channel
+        channel = self.channel
         return arrays.covariance(channel, self.reported, self.n, self.target, ddof=self.ddof)
 
     @property
@@ -419,7 +425,7 @@ class Estimate(Result):
         privatized, rows were selected by their report, or prob is wrong.  Right reports of any true
         proportions are called implausible with a probability of at most 1e-9.
         """
-        return arrays.implausible(self.mechanism.channel, self.reported, self.n)
+        return arrays.implausible(self.channel, self.reported, self.n)
 
     # -- other estimates from the same reports ---------------------------------------------
 
@@ -474,7 +480,7 @@ class Estimate(Result):
         float
             It includes the multinomial coefficient, as a binomial log-likelihood would.
         """
-        channel = self.mechanism.channel
+        channel = self.channel
         self._check_likelihood()
         if proportions is None:
             proportions = arrays.most_likely(channel, self.reported)
@@ -483,7 +489,7 @@ class Estimate(Result):
         return likelihood.log_probability(rates, self.reported, channel.samples)
 
     def _check_likelihood(self) -> None:
-        channel = self.mechanism.channel
+        channel = self.channel
         if self.designed or not channel.is_multinomial:
             what = "samples with a design" if self.designed else "reports of several categories"
             raise ArgumentValueError(
@@ -523,7 +529,7 @@ class Estimate(Result):
         """
         found, name = self.proportions, "maximum likelihood"  # may raise NotIdentifiableError
         self._check_likelihood()
-        channel = self.mechanism.channel
+        channel = self.channel
         if check_bool(smoothing, "smoothing"):
             name = "EM with smoothing"
             if has_latent_classes(channel):
@@ -550,7 +556,7 @@ class Estimate(Result):
     @property
     def default_method(self) -> str:
         """The default method of intervals."""
-        return arrays.default_method(self.mechanism.channel)
+        return arrays.default_method(self.channel)
 
     def interval(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
@@ -662,7 +668,7 @@ class Estimate(Result):
                 f"method must be None for target 'rows', which has one interval; found {method!r}"
             )
         method = check_one_of(method or self.default_method, "method", arrays.GENERAL_METHODS)
-        channel = self.mechanism.channel
+        channel = self.channel
         if not np.isfinite(self.proportions).all():
             return Interval(np.zeros(self.k), np.ones(self.k))
         if self.designed and not (self._effective_sizes(level) > 0).all():
@@ -681,7 +687,7 @@ class Estimate(Result):
 
         With a design the counts are those of simple random samples of effective size, (k, m).
         """
-        channel, counts = self.mechanism.channel, self.reported.astype(np.float64)
+        channel, counts = self.channel, self.reported.astype(np.float64)
         if self._survey is not None:
             return self._survey.scored(self._effective_sizes(level)[:, None])
         if not arrays.has_scores(channel):  # samples that identify proportions only together
@@ -794,7 +800,7 @@ class Estimate(Result):
 
         It is that of `covariance`, and of `least_covariance`, without their (k, k) arrays.
         """
-        survey, channel = self._survey, self.mechanism.channel
+        survey, channel = self._survey, self.channel
         if survey is None:
             counts = (self.reported, self.n, self.target)
             return [arrays.contrast_covariance(channel, *counts, contrasts, ddof=self.ddof)]
@@ -848,7 +854,7 @@ class Estimate(Result):
 
         With a design the counts are those at the contrast's effective sample size.
         """
-        channel, survey = self.mechanism.channel, self._survey
+        channel, survey = self.channel, self._survey
         if survey is None:
             counts = self.reported.astype(np.float64)
             return arrays.contrast_scores(channel, self.reported, sums), counts, channel.samples
@@ -1148,6 +1154,11 @@ class EstimateByRow(Estimate):
     by_row, is_multinomial, title, default_method = True, False, "Estimate", METHOD
     empty_samples: Any = ()
 
+    @property
+    def channel(self) -> Channel:
+        """There is none for all rows: raises with what to do instead."""
+        raise no_common_channel()
+
     @cached_property
     def _sums(self) -> tuple[float, Floats, Floats, Floats]:
         """Sums of w^2, w s, w^2 s and w^2 s s' for scores s and weights w that sum to 1."""
@@ -1439,7 +1450,7 @@ def _checked(found: Estimate, *, alone: bool = True) -> Estimate:
             f"there are no reports in the samples {found.empty_samples}, and the other samples do "
             "not identify the proportions"
         )
-    condition = 0.0 if found.by_row else arrays.condition_number(found.mechanism.channel)
+    condition = 0.0 if found.by_row else arrays.condition_number(found.channel)
     if condition > _ILL_CONDITIONED:
         warn(
             f"the design is ill-conditioned (condition number {condition:.3g}): it amplifies noise "

@@ -357,20 +357,20 @@ def as_estimate(given: Any, **design: Any) -> Estimate:
 
 def has_cells(one: Estimate) -> bool:
     """True where the distribution of counts depends only on the categories' proportions."""
-    channel = one.mechanism.channel
+    channel = one.channel
     simple = not one.designed and one.target == "population"
     return simple and channel.is_multinomial and not has_latent_classes(channel)
 
 
 def is_square(one: Estimate) -> bool:
     """True for `has_cells` in one sample with as many report cells as categories."""
-    samples = one.mechanism.channel.samples
+    samples = one.channel.samples
     return has_cells(one) and not samples.any() and len(samples) == one.k
 
 
 def cells_of(one: Estimate) -> Sample:
     """The report cells of an estimate."""
-    channel, counts = one.mechanism.channel, one.reported.astype(np.float64)
+    channel, counts = one.channel, one.reported.astype(np.float64)
     arrays.check_possible(channel, one.reported)
     return transition_matrix(channel), counts, arrays.sample_sizes(channel, counts, one.n)
 
@@ -381,7 +381,7 @@ def null_covariance(one: Estimate, proportions: Floats) -> Floats:
     With weights or a design, no contrast gets a smaller variance than strata and weights alone
     give, because a smaller one is mostly chance.
     """
-    channel = one.mechanism.channel
+    channel = one.channel
     if not one.designed and not has_latent_classes(channel) and not channel.samples.any():
         return np.asarray(channel.covariance(proportions, one.target) / one.n)
     if one.designed and channel.is_multinomial:
@@ -408,7 +408,7 @@ def information(one: Estimate, proportions: Floats) -> Floats | None:
 
     proportions : inside the simplex.  None with a design, latent classes or target "rows".
     """
-    channel, simple = one.mechanism.channel, not one.designed and one.target == "population"
+    channel, simple = one.channel, not one.designed and one.target == "population"
     known = bool(one.n) and bool(np.isfinite(proportions).all())
     if not (simple and known) or has_latent_classes(channel):
         return None
@@ -682,7 +682,7 @@ def goodness_of_fit(
 
 def _fit(found: Estimate, wanted: Floats, how: Counting) -> Outcome:
     """The test of counts: by enumeration, simulation or chi-squared."""
-    sample, rates = cells_of(found), expected_rates(found.mechanism.channel, wanted)
+    sample, rates = cells_of(found), expected_rates(found.channel, wanted)
     method = "Pearson's test of the reports"
     way = "use exact=True, or simulations= and seed= for a simulated p-value"
     if not is_square(found):
@@ -701,7 +701,7 @@ def _fit(found: Estimate, wanted: Floats, how: Counting) -> Outcome:
 
 def _wald_fit(found: Estimate, wanted: Floats) -> Outcome:
     """Wald's test of unbiased proportions, with the covariance under the null where known."""
-    channel, notes = found.mechanism.channel, Notes()
+    channel, notes = found.channel, Notes()
     if not found.designed and not channel.is_multinomial:
         rates = expected_rates(channel, wanted)
         notes = few_expected(found.n * np.minimum(rates, 1 - rates), "merge categories")

@@ -118,8 +118,8 @@ def _by_cell(
         terms[[0, 2, 5]], terms[3] = counts, terms[1]
     scores, samples = _scores(grouped, counts, terms[0])
     sizes, tops = terms[:2]
-    if grouped.mechanism is not None:
-        sizes, tops = map(grouped.mechanism.channel.support_counts, (sizes, tops))
+    if (channel := grouped.channel) is not None:
+        sizes, tops = map(channel.support_counts, (sizes, tops))
     member = np.eye(int(samples.max()) + 1)[samples].T
     return [(counts, terms, scores, member)], _over(tops, sizes)
 
@@ -154,9 +154,9 @@ def _scores(
     The weight of a sample in the estimate is then divided among its rows.
     """
     everyone = np.zeros(grouped.m, dtype=np.intp)
-    if grouped.mechanism is None:
+    channel, n = grouped.channel, round(float(counts.sum()))
+    if channel is None:
         return grouped.score_table, everyone
-    channel, n = grouped.mechanism.channel, round(float(counts.sum()))
     found = arrays.debias(channel, counts, n)  # raises for impossible reports
     if arrays.has_scores(channel):
         return grouped.score_table, everyone

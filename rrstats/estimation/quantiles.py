@@ -490,7 +490,7 @@ def _naive(rows: SortedRows, probs: Sequence[float]) -> Floats:
     grouped, made = rows.grouped, rows.grouped.mechanism
     if made is not None and made.report_space != made.domain:
         return np.full((grouped.k, len(probs)), np.nan)
-    cells = replace(grouped, mechanism=None, samples=None).codes()[rows.order]
+    cells = replace(grouped, mechanism=None, rates=None, samples=None).codes()[rows.order]
     points = np.full((grouped.k, len(probs)), np.nan)
     for j in range(grouped.k):
         inside = np.flatnonzero(cells == j)

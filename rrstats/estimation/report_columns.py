@@ -44,7 +44,14 @@ from rrstats.estimation.engine_frames import (
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
-from rrstats.mechanisms.krr import KRR, KRRByRow, as_mechanism, is_by_row, names_column
+from rrstats.mechanisms.krr import (
+    KRR,
+    RowRates,
+    as_mechanism,
+    is_by_row,
+    names_column,
+    no_common_channel,
+)
 from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
 from rrstats.mechanisms.serialization import (
     ASKED,
@@ -116,6 +123,7 @@ class ReportColumn(ReportModel):
         levels.  rows : its length.
     cells, reader : the column, and what codes some of it.
     mechanism : what made its reports; None for an ordinary column.
+    rates : the prob of each row, where it differs; there is then no `channel`.
     samples : (rows,) the sample of each report; None where there is one.
     times : (rows,) how many rows of the data each stands for; None where that is 1.
     plan : of the frame, as in its record: rows without a report were not asked.
@@ -130,6 +138,7 @@ class ReportColumn(ReportModel):
     cells: Any
     reader: Reader
     mechanism: Mechanism | None = None
+    rates: RowRates | None = None
     samples: NDArray[np.intp] | None = None
     times: NDArray[np.int64] | None = None
     plan: Mapping[str, Any] | None = None
@@ -143,6 +152,13 @@ class ReportColumn(ReportModel):
         return self.rows if self.times is None else int(self.times.sum())
 
     @property
+    def channel(self) -> Channel | None:
+        """P(report | truth); None for an ordinary column."""
+        if self.rates is not None:
+            raise no_common_channel()
+        return None if self.mechanism is None else self.mechanism.channel
+
+    @property
     def private(self) -> bool:
         """True where the column holds reports."""
         return self.mechanism is not None
@@ -150,7 +166,7 @@ class ReportColumn(ReportModel):
     @property
     def has_cells(self) -> bool:
         """True where each row falls into one cell of a common channel; others have scores."""
-        return not isinstance(self.mechanism, KRRByRow) and self.is_multinomial
+        return self.rates is None and self.is_multinomial
 
     def read(self, part: slice) -> Encoded:
         """The reports of some rows, coded; of a plan, where it asked for them."""
@@ -212,10 +228,10 @@ class ReportColumn(ReportModel):
 
     def scores(self, part: slice = ALL) -> Floats:
         """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
-        if isinstance(self.mechanism, KRRByRow):
+        if self.rates is not None:
             encoded = self.read(part)
             self.refuse(self.unknown(encoded, part))
-            found = self.mechanism.scores(encoded.codes, part)
+            found = self.rates.scores(encoded.codes, part)
             found[encoded.outside] = np.nan
             return found
         return self._answers(part, np.nan, lambda codes: self._of_channel(codes, "scores"))
@@ -233,7 +249,7 @@ class ReportColumn(ReportModel):
         if self.mechanism is None:
             return np.asarray(codes[:, None] == np.arange(self.k), dtype=np.float64)
         decoded = codec_of(self.mechanism.report_space).decode(codes)
-        return np.asarray(getattr(self.mechanism.channel, asked)(decoded))
+        return np.asarray(getattr(self.channel, asked)(decoded))
 
     def _answers(self, part: slice, absent: Any, ask: Callable[[Any], Any]) -> NDArray[Any]:
         """Answers about the rows that are there, in their places."""
@@ -248,6 +264,14 @@ class ReportColumn(ReportModel):
 
 
 # -- one column of reports -------------------------------------------------------------------
+
+
+class Resolved(NamedTuple):
+    """How reports were made: their mechanism, the sample of each, and the prob of each row."""
+
+    mechanism: Mechanism
+    group: Any = None
+    rates: RowRates | None = None
 
 
 class ReportSource(NamedTuple):
@@ -328,15 +352,15 @@ def report_column(
     (array([1, 2, 0]), [[1.5, -0.5], [-0.5, 1.5]])
     """
     source = ReportSource.of(values)
-    resolved, samples = _resolved(values, source, (mechanism, prob, epsilon), group)
+    resolved = _resolved(values, source, (mechanism, prob, epsilon), group)
     name = source.name if name is None else name
-    return _opened(values, name, source.record, resolved, group=samples, times=times)
+    return _opened(values, name, source.record, resolved, times=times)
 
 
 def _resolved(
     values: Any, source: ReportSource, arguments: tuple[Any, Any, Any], group: Any
-) -> tuple[Mechanism, Any]:
-    """The mechanism of reports and the sample of each, from the arguments and their record.
+) -> Resolved:
+    """How reports were made, from the arguments and their record.
 
     arguments : mechanism, prob and epsilon, each of which may be a column.
     """
@@ -346,21 +370,22 @@ def _resolved(
         if by_rows is not None:
             mechanism, group = by_rows
     if is_by_row(prob) or is_by_row(epsilon):
-        return _row_mechanism(values, source.record, mechanism, prob, epsilon), group
-    return source.mechanism(mechanism, prob, epsilon), group
+        rates = _row_rates(values, source.record, mechanism, prob, epsilon)
+        return Resolved(rates.base, group, rates)
+    return Resolved(source.mechanism(mechanism, prob, epsilon), group)
 
 
 def _opened(
     values: Any,
     name: Hashable,
     record: ColumnRecord | None,
-    mechanism: Mechanism,
+    resolved: Resolved,
     *,
-    group: Any = None,
     times: Counts | None = None,
     frame: ReportFrame | None = None,
 ) -> ReportColumn:
-    """A column of reports of a known mechanism; group has the sample of each row, if any."""
+    """A column of reports of which it is known how they were made."""
+    mechanism, group, rates = resolved
     container, reader = open_reports(values, mechanism.report_space)
     plan = None if record is None else record.plan
     column = ReportColumn(
@@ -370,6 +395,7 @@ def _opened(
         container.cells,
         reader,
         mechanism,
+        rates,
         times=times,
         plan=plan,
         frame=frame,
@@ -395,21 +421,21 @@ def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
     return np.array([*(one in mine for one in labels.categories), False])[labels.codes()]
 
 
-def _row_mechanism(
+def _row_rates(
     values: Any, record: ColumnRecord | None, categories: Any, prob: Any, epsilon: Any
-) -> KRRByRow:
-    """The k-RR of reports whose prob differs by row; their record, if any, may name categories."""
+) -> RowRates:
+    """The prob of each row of reports; their record, if any, may name the categories."""
     for argument, column in (("prob", prob), ("epsilon", epsilon)):
         check_aligned(values, column, argument)
     if record is not None and categories is None:
         categories = record.largest().domain.declared
-    mechanism = KRRByRow(categories, open_column(values).rows, prob=prob, epsilon=epsilon)
+    rates = RowRates.of(categories, open_column(values).rows, prob=prob, epsilon=epsilon)
     if record is not None and record.by_row is None:
-        record.resolve(mechanism)  # raises
+        record.resolve(rates.base)  # raises
     elif record is not None:
-        record.largest(KRR(mechanism.domain.declared, record.mechanism.get("prob")))
-        check_most(record, mechanism.prob)
-    return mechanism
+        record.largest(KRR(rates.base.domain.declared, record.mechanism.get("prob")))
+        check_most(record, rates.base.prob)
+    return rates
 
 
 def _mechanism_of_rows(values: Any, mechanism: Any) -> tuple[Mechanism, list[int] | None] | None:
@@ -632,21 +658,13 @@ class ReportFrame:
             values = reports_in(self, names)
             arguments = (request.mechanism, *self._rates(source.record, request))
             samples = None if group is None else self.column(group)
-            mechanism, samples = _resolved(values, source, arguments, samples)
+            resolved = _resolved(values, source, arguments, samples)
         else:
             mechanism = source.mechanism(*arguments)  # checked before the engine computes
             frame = self.counted([*names, *beside], MOST if beside else most_of(mechanism))
             values = reports_in(frame, names)
-            samples = None if group is None else frame.column(group)
-        return _opened(
-            values,
-            name,
-            source.record,
-            mechanism,
-            group=samples,
-            times=frame.times,
-            frame=frame,
-        )
+            resolved = Resolved(mechanism, None if group is None else frame.column(group))
+        return _opened(values, name, source.record, resolved, times=frame.times, frame=frame)
 
     def _rates(self, record: ColumnRecord | None, request: ReportRequest) -> tuple[Any, Any]:
         """The prob and epsilon of a column, by row as columns.
@@ -695,21 +713,12 @@ class ReportFrame:
                 self.refuse_renamed(name)
                 columns.append(replace(ordinary(values, name=name), times=self.times, frame=self))
                 continue
-            mechanism, samples = _resolved(values, source, (given.get(name), None, None), None)
-            needed = mechanism.groups is not None or sampled_by != group
-            if samples is None and sampled_by is not None and needed:
-                samples = self.column(sampled_by)
-            columns.append(
-                _opened(
-                    values,
-                    name,
-                    source.record,
-                    mechanism,
-                    group=samples,
-                    times=self.times,
-                    frame=self,
-                )
-            )
+            resolved = _resolved(values, source, (given.get(name), None, None), None)
+            needed = resolved.mechanism.groups is not None or sampled_by != group
+            if resolved.group is None and sampled_by is not None and needed:
+                resolved = resolved._replace(group=self.column(sampled_by))
+            opened = _opened(values, name, source.record, resolved, times=self.times, frame=self)
+            columns.append(opened)
         check_together(columns, self.names, pairs=pairs)
         return columns
 

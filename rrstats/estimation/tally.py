@@ -44,7 +44,7 @@ from rrstats.estimation.sample_design import (
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
-from rrstats.mechanisms.krr import KRRByRow, as_mechanism
+from rrstats.mechanisms.krr import RowRates, as_mechanism
 from rrstats.randomness.sources import BLOCK_ROWS
 
 Codes = NDArray[np.intp]
@@ -558,8 +558,8 @@ def count_reports(
 
 def _counted_rows(column: ReportColumn, rows: Rows, weighting: str | None) -> Any:
     """A tally of one column, or a dict of tallies of groups; sums where prob differs by row."""
-    if isinstance(column.mechanism, KRRByRow) and weighting is not None:
-        return _row_sums(column, column.mechanism, rows, weighting)
+    if column.rates is not None and weighting is not None:
+        return _row_sums(column, column.rates, rows, weighting)
     return count_units(column, rows)
 
 
@@ -574,17 +574,22 @@ class RowSums:
     With q = (1 - p) / (k - 1) a row's scores are (1[report] - q) / (p - q); its weight w is 1, or
     (p - q)^2 by precision, the inverse of their variance at uniform answers up to a factor.
 
-    mechanism : with the probs.  weighting : one of `WEIGHTINGS`.  n_missing : missing reports.
+    rates : the prob of each row.  weighting : one of `WEIGHTINGS`.  n_missing : missing reports.
     sums : (10, k) by reported category, with s = w / (p - q): of 1, w, w^2, s, s q, s^2, s^2 q,
         s^2 q^2, w s and w s q.
     """
 
-    mechanism: KRRByRow
+    rates: RowRates
     weighting: str
     n_missing: int
     sums: Floats
     sampled = False
     plan = None
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The k-RR of the largest epsilon, which has the categories; not for estimates."""
+        return self.rates.base
 
     @property
     def reported(self) -> Counts:
@@ -599,24 +604,25 @@ class RowSums:
     @property
     def most(self) -> float:
         """A bound of the weighted scores of a row, over the sum of weights."""
-        gaps = (self.mechanism.k * self.mechanism.probs - 1) / (self.mechanism.k - 1)
+        k = self.mechanism.k
+        gaps = (k * self.rates.probs - 1) / (k - 1)
         largest = 1 / gaps.min(initial=1.0) if self.weighting == "equal" else gaps.max(initial=0.0)
         return float(largest / (self.sums[1].sum() or np.nan))
 
 
-def _row_sums(column: ReportColumn, mechanism: KRRByRow, rows: Rows, weighting: str) -> Any:
+def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows, weighting: str) -> Any:
     """The sums of all rows, or a dict of those of groups."""
     if rows.sampled:
         raise ArgumentValueError(
             "weights, strata and clusters are not possible where prob differs by row; leave them "
             "out, or give a survey package the scores of rr.estimators.debias_reports"
         )
-    k, labels = mechanism.k, [None] if rows.groups is None else rows.groups.labels
+    k, labels = rates.base.k, [None] if rows.groups is None else rows.groups.labels
     equal = weighting == "equal"
     sums, missing = np.zeros((10, len(labels) + 1, k)), np.zeros(len(labels) + 1, dtype=np.int64)
     unknown = silent = 0
     for part in blocks(column.rows):
-        encoded, prob = column.read(part), mechanism.probs[part]
+        encoded, prob = column.read(part), rates.probs[part]
         unknown += encoded.unknown
         group = 0 if rows.groups is None else rows.groups.codes[part]
         places = np.ones(len(prob), dtype=np.intp) + group
@@ -638,7 +644,7 @@ def _row_sums(column: ReportColumn, mechanism: KRRByRow, rows: Rows, weighting: 
             "leave these rows out, or give weighting='precision', where they count nothing"
         )
     found = {
-        label: RowSums(mechanism, weighting, int(missing[at]), sums[:, at])
+        label: RowSums(rates, weighting, int(missing[at]), sums[:, at])
         for at, label in enumerate(labels, 1)
     }
     return found[None] if rows.groups is None else found

@@ -12,7 +12,7 @@ make_randomized_response.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -189,63 +189,69 @@ def names_column(value: Any) -> bool:
     return isinstance(value, str) or named
 
 
-@dataclass(frozen=True, init=False, repr=False, eq=False)
-class KRRByRow(KRR):
-    """k-ary randomized response whose prob differs from row to row; it has no single channel.
+@dataclass(frozen=True, eq=False)
+class RowRates:
+    """P(report = truth) of k-RR where it differs from row to row, so that there is no one channel.
 
-    categories : as for `KRR`.  given : prob or epsilon, a column of ``rows`` numbers; it is public.
-    probs : (rows,) P(report = truth).  From an epsilon it is rounded towards privacy by 2**-49,
-        more than all errors of the formula.
-    largest : the k-RR of the largest epsilon; its prob and epsilon are also those of this.
-    by_row : as in a `ColumnRecord`, the name of the column; empty where it is not known.
+    base : the k-RR of the largest epsilon; it has the categories, and the epsilon of all rows.
+    probs : (rows,) P(report = truth); public.
+    columns : {"prob": name} or {"epsilon": name} of the public column; empty where it is not known.
     """
 
+    base: KRR
     probs: Floats
-    largest: KRR
-    by_row: dict[str, Hashable]
+    columns: Mapping[str, Hashable] = field(default_factory=dict)
 
-    def __init__(self, categories: object, rows: int, **given: Any) -> None:
-        k, name = as_mechanism(categories, LARGEST_PROB).domain.k, check_exactly_one(**given)
-        found = numbers(given[name], name, rows, finite=False)
-        ends = (1 / k, 1.0) if name == "prob" else (_LEAST_EPSILON, largest_epsilon(k))
-        lost = int(np.isnan(found).sum())
-        if wrong := rows - int(((found >= ends[0]) & (found < ends[1])).sum()):
-            limits = f"[{ends[0]:.4g}, {ends[1]:.4g})"
+    @classmethod
+    def of(
+        cls,
+        categories: object,
+        rows: int,
+        *,
+        prob: Any = None,
+        epsilon: Any = None,
+        columns: Mapping[str, Hashable] | None = None,
+    ) -> RowRates:
+        """The rates of rows from a column of ``rows`` numbers, prob or epsilon.
+
+        An epsilon is rounded towards privacy by 2**-49, more than all errors of the formula.
+        """
+        k = as_mechanism(categories, LARGEST_PROB).domain.k
+        name = check_exactly_one(prob=prob, epsilon=epsilon)
+        rates = numbers(prob if name == "prob" else epsilon, name, rows, finite=False)
+        low, high = (1 / k, 1.0) if name == "prob" else (_LEAST_EPSILON, largest_epsilon(k))
+        missing = int(np.isnan(rates).sum())
+        if wrong := rows - int(((rates >= low) & (rates < high)).sum()):
             raise ArgumentValueError(
-                f"{name} of each row must be in {limits} for {k} categories, found {lost} of "
-                f"{rows} rows where it is missing, and {wrong - lost} where it is outside"
+                f"{name} of each row must be in [{low:.4g}, {high:.4g}) for {k} categories, found "
+                f"{missing} of {rows} rows where it is missing, and {wrong - missing} where it is "
+                "outside"
             )
-        largest = KRR(categories, **{name: float(found.max(initial=ends[0]))})
+        base = KRR(categories, **{name: float(rates.max(initial=low))})
         if name == "epsilon":
-            lies = (k - 1) * np.exp(-found)  # over the truth; two bounds, near p = 0 and near 1
-            low = np.nextafter(1 - (1 + 2.0**-49) * lies / (1 + lies), 0)
-            found = np.maximum((1 - 2.0**-49) / (1 + lies), low)
-        probs = np.minimum(found, largest.prob)
-        vars(self).update(domain=largest.domain, prob=largest.prob, epsilon=largest.epsilon)
-        vars(self).update(probs=probs, largest=largest, by_row={})
-
-    @cached_property
-    def channel(self) -> KRRChannel:
-        """There is none: raises with what to do instead."""
-        raise ArgumentValueError(
-            "the prob of these reports differs from row to row, so that no transition matrix is "
-            "common to them; rr.estimate (also by=), rr.means and rr.quantiles take such "
-            "reports, others do not: select rows of equal prob for these"
-        )
-
-    @property
-    def _arguments(self) -> dict[str, Any]:
-        return self.largest._arguments
+            lies = (k - 1) * np.exp(-rates)  # over the truth; two bounds, near p = 0 and near 1
+            least = np.nextafter(1 - (1 + 2.0**-49) * lies / (1 + lies), 0)
+            rates = np.maximum((1 - 2.0**-49) / (1 + lies), least)
+        return cls(base, np.minimum(rates, base.prob), columns or {})
 
     def scores(self, codes: NDArray[Any], part: slice) -> Floats:
         """(rows, k) unbiased values of some rows, (1[report] - q) / (p - q); infinite at p = 1/k.
 
         codes : (rows,) of reports; those outside the categories are meaningless.
         """
-        prob = self.probs[part, None]
-        other = (1 - prob) / (self.k - 1)
+        k, prob = self.base.k, self.probs[part, None]
+        other = (1 - prob) / (k - 1)
         with np.errstate(divide="ignore"):
-            return np.asarray(((codes[:, None] == np.arange(self.k)) - other) / (prob - other))
+            return np.asarray(((codes[:, None] == np.arange(k)) - other) / (prob - other))
+
+
+def no_common_channel() -> ArgumentValueError:
+    """The error of what needs one channel, where prob differs from row to row."""
+    return ArgumentValueError(
+        "the prob of these reports differs from row to row, so that no transition matrix is "
+        "common to them; rr.estimate (also by=), rr.means and rr.quantiles take such "
+        "reports, others do not: select rows of equal prob for these"
+    )
 
 
 def two_rounds(

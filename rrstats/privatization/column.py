@@ -288,7 +288,7 @@ class ColumnRelease(ColumnAnswers):
 
         group : the sample of each answer, for mechanisms with several samples.
         ids : for keyed reports, the person of each answer: a column, or a list of columns.
-        probs : for a k-RR whose prob differs by row, that of each answer, checked by `KRRByRow`.
+        probs : for a k-RR whose prob differs by row, that of each answer, checked by `RowRates`.
         """
         column = open_column(values)
         samples, found = None, []

@@ -32,7 +32,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.krr import KRRByRow, as_mechanism, is_by_row, names_column
+from rrstats.mechanisms.krr import RowRates, as_mechanism, is_by_row, names_column
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.serialization import KEY, find, read, record_columns
 from rrstats.mechanisms.unary import Rappor
@@ -71,20 +71,29 @@ class _Prepared(NamedTuple):
     place: int = 0
 
 
-def _prepare(values: Any, mechanism: Mechanism, group: Any, ids: Any, **options: Any) -> _Prepared:
-    """Check one column and open it; nothing is drawn yet."""
+def _prepare(
+    values: Any,
+    mechanism: Mechanism,
+    group: Any,
+    ids: Any,
+    *,
+    rates: RowRates | None = None,
+    **options: Any,
+) -> _Prepared:
+    """Check one column and open it; nothing is drawn yet.
+
+    rates : the prob of each row, where it differs; the mechanism is then that of the largest.
+    """
     name = getattr(values, "name", None)
     _check_index(values, name)
     if attrs := getattr(values, "attrs", None):
         options["record"] = find(attrs, name)
-    probs, said = None, dict[str, Any]()
-    if isinstance(mechanism, KRRByRow):
-        unfit = {"key": options["key"], "again": options["again"] or None}
-        check_left_out("prob and epsilon by row take no key= and no again=", **unfit)
-        probs, said, mechanism = mechanism.probs, {"by_row": mechanism.by_row}, mechanism.largest
     release = ColumnRelease(values, mechanism, **options)
-    answers = release.open(values, group, ids, probs)
-    release.facts |= said
+    if rates is None:
+        answers = release.open(values, group, ids)
+    else:
+        answers = release.open(values, group, ids, rates.probs)
+        release.facts["by_row"] = dict(rates.columns)
     if release.may_refuse:
         release.look(values)
         release.refuse()
@@ -233,8 +242,13 @@ def privatize(
     options: dict[str, Any] = {"unknown": unknown, "missing": missing, "threads": threads}
     options |= {"again": again, "key": key, "rng": rng}
     plain = isinstance(prob, Number | None) and isinstance(epsilon, Number | None)
+    rates = None
     if not plain and not isinstance(columns, Mapping | FramePlan):
-        categories, prob, epsilon = _by_row(values, categories, prob, epsilon)
+        rates = _row_rates(values, categories, prob, epsilon)
+    if rates is not None:
+        unfit = {"key": key, "again": again or None}
+        check_left_out("prob and epsilon by row take no key= and no again=", **unfit)
+        categories, prob, epsilon = rates.base, None, None
     if isinstance(values, pd.DataFrame) or is_table(values):
         given = categories if columns is None else columns
         own: dict[str, Any] = {"group": group, "id": id, "question": question}
@@ -248,7 +262,7 @@ def privatize(
             drawn, releases = _planned(values, given, **options)
         else:
             plan = column_mechanisms(columns, categories, prob, epsilon)
-            prepared = _prepared(values, plan, **own, options=options)
+            prepared = _prepared(values, plan, **own, rates=rates, options=options)
             releases = {label: one.release for label, one in prepared.items()}
             drawn = ((n, one.place, one.release.draw(one.answers)) for n, one in prepared.items())
         fill: Any = _fill_frame if isinstance(values, pd.DataFrame) else _fill_table
@@ -263,7 +277,7 @@ def privatize(
         )
     mechanism = as_mechanism(categories, prob, epsilon)
     asked = getattr(values, "name", None) if question is None else question
-    one = _prepare(values, mechanism, group, id, question=asked, **options)
+    one = _prepare(values, mechanism, group, id, question=asked, rates=rates, **options)
     reports = one.release.draw(one.answers)
     if isinstance(reports, pd.Series):
         record_columns(reports.attrs, {reports.name: (one.release.recorded, one.release.facts)})
@@ -271,11 +285,8 @@ def privatize(
     return cast("Values", reports)
 
 
-def _by_row(data: Any, categories: Any, prob: Any, epsilon: Any) -> tuple[Any, Any, Any]:
-    """The design, with one mechanism in place of a prob or epsilon that differs by row.
-
-    Of a frame it is the name of a column, else a column.
-    """
+def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates | None:
+    """The prob of each row, where prob or epsilon differs by row: a column; of a frame its name."""
     given, labels = {"prob": prob, "epsilon": epsilon}, dict[str, Any]()
     framed = isinstance(data, pd.DataFrame) or is_table(data)
     for name, one in given.items():
@@ -286,10 +297,9 @@ def _by_row(data: Any, categories: Any, prob: Any, epsilon: Any) -> tuple[Any, A
             given[name] = column_of(data, one) if framed else one
             check_aligned(data, given[name], name)
     if not labels:
-        return categories, prob, epsilon
-    made = KRRByRow(categories, len(data) if framed else open_column(data).rows, **given)
-    made.by_row.update(labels)
-    return made, None, None
+        return None
+    rows = len(data) if framed else open_column(data).rows
+    return RowRates.of(categories, rows, **given, columns=labels)
 
 
 def _prepared(
@@ -299,6 +309,7 @@ def _prepared(
     group: Hashable,
     id: Any,
     question: Any,
+    rates: RowRates | None,
     options: dict[str, Any],
 ) -> dict[Hashable, _Prepared]:
     """The columns to privatize, by label; everything is checked before anything is drawn."""
@@ -320,13 +331,13 @@ def _prepared(
         mine = None if mechanism.groups is None else samples
         said = {"question": label if asked.get(name) is None else asked[name], "column": turn}
         said["record"] = find(claims, label) if claims else None
-        one = _prepare(column, mechanism, mine, ids, **options, **said)
+        one = _prepare(column, mechanism, mine, ids, rates=rates, **options, **said)
         prepared[label] = one._replace(place=place)
     if samples is not None and all(one.answers.samples is None for one in prepared.values()):
         raise ArgumentValueError("group must be a public column that some mechanism here needs")
     beside = zip([*names, group], [*(ids or []), samples], strict=True)
     public = [getattr(one, "name", name) for name, one in beside if one is not None]
-    public += [name for one in plan.values() for name in getattr(one, "by_row", {}).values()]
+    public += [] if rates is None else rates.columns.values()
     _check_public(prepared, public, data.attrs if isinstance(data, pd.DataFrame) else claims)
     return prepared
 

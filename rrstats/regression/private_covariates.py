@@ -174,8 +174,8 @@ class PrivateCovariates:
     @property
     def has_scores(self) -> bool:
         """Each report has a score by itself."""
-        channels = [one.mechanism.channel for one in self.columns if one.mechanism is not None]
-        return all(map(has_scores, channels))
+        channels = [column.channel for column in self.columns]
+        return all(channel is None or has_scores(channel) for channel in channels)
 
     @property
     def listed(self) -> str:
@@ -221,8 +221,7 @@ class PrivateCovariates:
     def check_informative(self) -> None:
         """Raise NotIdentifiableError for reports without information, and for too many classes."""
         for column in self.columns:
-            if column.mechanism is not None:
-                channel = column.mechanism.channel
+            if (channel := column.channel) is not None:
                 channel.solve(np.zeros(len(channel.samples)))
         if len(self.shown) > MOST_CLASSES:
             raise ArgumentValueError(
