@@ -213,7 +213,7 @@ def check_ending(path: Path, name: str, endings: Iterable[str], *, hint: str = "
     """Raise unless the name of a file ends in one of these, in any case."""
     listed = tuple(endings)
     if not path.name.lower().endswith(listed):
-        found = f"{str(path)!r}{hint and f'; {hint}'}"
+        found = f"{cut(str(path))}{hint and f'; {hint}'}"
         raise ArgumentValueError(f"{name} must end in {' or '.join(listed)}, got {found}")
 
 

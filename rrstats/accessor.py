@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
+from rrstats._checks import cut
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, MetadataError
 from rrstats.estimation.crosstab import Crosstab, crosstab
@@ -548,10 +549,9 @@ class FrameAccessor:
                 column = column_of(self._data, record.name)
             except ArgumentValueError:
                 raise MetadataError(
-                    f"the frame records a privatized column {record.name!r} that is absent or "
+                    f"the frame records a privatized column {cut(record.name)} that is absent or "
                     "occurs twice, so its epsilon is unknown.  State what became of it: df = "
-                    f"rr.metadata.carry(df, names={{{record.name!r}: new}}), or dropped=["
-                    f"{record.name!r}]"
+                    "rr.metadata.carry(df, names={name: new}), or dropped=[name]"
                 ) from None
             check_fits(column, record)
             check_plan(record, self._data)

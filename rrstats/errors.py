@@ -25,8 +25,20 @@ __all__ = [  # ArgumentTypeError and ArgumentValueError are caught as TypeError 
 ]
 
 
+_LONGEST, _BEGINNING, _END = 600, 400, 190
+"""The longest text of an error, and what is kept of the two ends of a longer one."""
+
+
 class RRStatsError(Exception):
-    """The root of all errors that rrstats raises on purpose."""
+    """The root of all errors that rrstats raises on purpose.
+
+    A text may quote names and labels of any length, so long ones are shortened in the middle: the
+    argument stands at the beginning, the next step at the end.
+    """
+
+    def __init__(self, text: str = "") -> None:
+        whole = len(text) <= _LONGEST
+        super().__init__(text if whole else f"{text[:_BEGINNING]} ... {text[-_END:]}")
 
 
 class ArgumentValueError(RRStatsError, ValueError):
@@ -46,13 +58,7 @@ class NotIdentifiableError(ArgumentValueError):
 
 
 class MetadataError(ArgumentValueError):
-    """The metadata of a column contradict the data or an argument.
-
-    Metadata may hold labels of any length, so long messages are shortened in the middle.
-    """
-
-    def __init__(self, text: str = "") -> None:
-        super().__init__(text if len(text) <= 700 else f"{text[:500]} ... {text[-200:]}")
+    """The metadata of a column contradict the data or an argument."""
 
 
 class DamagedDocumentError(MetadataError):

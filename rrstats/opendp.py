@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from rrstats._checks import check_instance, check_number
+from rrstats.data.categories import is_unicode
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
@@ -102,7 +103,7 @@ def _type_of(categories: Sequence[Any]) -> str:
         return "bool"
     if kinds == {str}:
         text = "".join(categories)
-        if "\0" not in text and text.encode(errors="ignore").decode() == text:
+        if "\0" not in text and is_unicode(text):
             return "String"
     if kinds == {int}:
         for kind, low in (("i64", -(2**63)), ("u64", 0)):

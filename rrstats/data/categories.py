@@ -65,6 +65,15 @@ def is_missing(value: object) -> bool:
         return type(value) is Decimal
 
 
+def is_unicode(text: str) -> bool:
+    r"""True for text that UTF-8 holds: no half of a surrogate pair.
+
+    >>> is_unicode("caf\u00e9"), is_unicode("\ud800")
+    (True, False)
+    """
+    return text.isascii() or text == text.encode(errors="ignore").decode()
+
+
 def _plain(category: object) -> Hashable:
     """The Python value behind a NumPy scalar, a str or an int of another class; None if missing."""
     if is_missing(category):
@@ -446,7 +455,8 @@ def categories_from_json(document: Iterable[Any]) -> Any:
 
 def _float_from_json(value: Any) -> float:
     """A float from a JSON number, or from "inf" or "-inf"; NaN is not a category."""
-    if (value != value) or (type(value) not in (int, float) and value not in ("inf", "-inf")):
+    known = math.isfinite(value) if type(value) in (int, float) else value in ("inf", "-inf")
+    if not known:  # Infinity, or 1e999, is no number of JSON
         raise ValueError
     return float(value)
 

@@ -21,7 +21,7 @@ from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn, report_column
-from rrstats.estimation.result import Result
+from rrstats.estimation.result import Result, label_column
 from rrstats.plots import plot_cells
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ class PosteriorProbabilities(Result):
         DataFrame
             Probabilities, with the reports as index.
         """
-        columns = pd.Index(self.categories, name="true answer", tupleize_cols=False)
+        labels = label_column(self.categories)
+        columns = pd.Index(labels, name="true answer", tupleize_cols=False)
         return pd.DataFrame(self.probabilities, index=self.reports, columns=columns)
 
     def _distinct(self) -> pd.DataFrame:

@@ -453,7 +453,12 @@ def label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
     """The categories with the dtype that pandas infers; object if one is missing."""
     labels = np.fromiter(categories, dtype=object, count=len(categories))
     column: pd.Series[Any] = pd.Series(labels, dtype=object)
-    return column if None in categories else column.infer_objects()
+    if None in categories:
+        return column
+    try:
+        return column.infer_objects()
+    except UnicodeEncodeError:  # half a surrogate pair is no text of Arrow, which pandas 3 takes
+        return column
 
 
 def place_of(category: Hashable, categories: Sequence[Hashable], whose: str) -> int:

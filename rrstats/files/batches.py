@@ -28,7 +28,7 @@ from typing import Any, TypeVar, cast
 
 import pyarrow as pa
 
-from rrstats._checks import check_left_out
+from rrstats._checks import check_left_out, cut
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.errors import (
@@ -530,7 +530,7 @@ def _check_once(name: Any, names: Sequence[str], where: str = "", *, shown: bool
     if not shown:
         count = f"{len(names)} cell" + "s" * (len(names) != 1)
         hint = f"; its first line has {count}: is that line a header with the names?"
-    raise ArgumentValueError(f"column {name!r}{where} {found}{hint}")
+    raise ArgumentValueError(f"column {cut(name)}{where} {found}{hint}")
 
 
 def _id_columns(schema: pa.Schema, key: Any, id: Any, private: list[Any]) -> list[str]:

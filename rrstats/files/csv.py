@@ -27,6 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rrstats.data.categories import is_unicode
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, FileError
 from rrstats.files.batches import EVEN_ROWS, Blocks, Piece, ReportSpace, Spaces, reading
@@ -338,12 +339,14 @@ class Words:
         domain = codec.domain
         known: list[Any] = [word for word in domain.categories if word is not None]
         whole = domain.kind == "int" and all(-(1 << 63) <= number < 1 << 63 for number in known)
-        plain = domain.kind == "str" and all(word and "\0" not in word for word in known)
+        plain = domain.kind == "str" and all(
+            word and "\0" not in word and is_unicode(word) for word in known
+        )
         if not whole and not plain:
             raise ArgumentTypeError(
-                "categories in a CSV file must be text, whole numbers of 64 bits, or None for an "
-                f"empty cell, found {domain.describe()}; declare them as they stand in the file, "
-                "for example 'True' and 'False'"
+                "categories in a CSV file must be text (valid Unicode), whole numbers of 64 bits, "
+                f"or None for an empty cell, found {domain.describe()}; declare them as they stand "
+                "in the file, for example 'True' and 'False'"
             )
         # One more value, which is not a category, stands for all cells that are not categories.
         # Text of a file never holds the character 0.

@@ -31,12 +31,12 @@ import stat
 import time
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from rrstats._checks import quote_list
+from rrstats._checks import cut, quote_list
 from rrstats._version import __version__
 from rrstats.data.categories import categories_to_json
 from rrstats.errors import DamagedDocumentError, FileError, SecondReleaseError
@@ -448,6 +448,13 @@ class LedgerEntry:
         names = sorted(_key(record.name) for record in records)
         same = bool(records) and names == sorted(spent)
         _need(same, "'columns' and 'epsilon' must name the same columns, each once")
+        texts = all(isinstance(said.get(key, ""), str) for key in ("rrstats", "release"))
+        _need(
+            texts and type(said.get("rows")) is int and said["rows"] >= 0,
+            "'rows' must be a whole number, 'rrstats' and 'release' must be text",
+        )
+        known = {each.name for each in fields(cls)}
+        _need({*said} <= known, f"a release has unknown keys {cut(sorted({*said} - known))}")
         # The larger of the stored epsilon and the one computed now counts.
         epsilon = {record.name: max(record.epsilon, spent[_key(record.name)]) for record in records}
         return cls(when, records, epsilon, **said)

@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +29,7 @@ from rrstats.data.codecs import open_reports
 from rrstats.data.columns import column_of
 from rrstats.errors import (
     ArgumentTypeError,
+    ArgumentValueError,
     FileError,
     MetadataError,
     RRStatsError,
@@ -832,9 +833,12 @@ def save_frame(
         warn(SIMULATED_TEXT, SimulationWarning)
     total = RowTotal.of([records])
     account = {str(record.name): (0, record.epsilon) for record in records}
-    release, book = _release_of(frame, records), _ledger(source, ledger)
+    book = _ledger(source, ledger)
+    with _needing_unicode():
+        release = _release_of(frame, records)
     with Publication(place, overwrite=overwrite) as publication:
-        _write_frame(frame, records, publication, **options)
+        with _needing_unicode():
+            _write_frame(frame, records, publication, **options)
         publication.sync()
         entered = None if book is None else book.path
         seconds = time.monotonic() - began
@@ -858,6 +862,18 @@ def _source_columns(source: Path | str | None, frame: pd.DataFrame) -> list[str]
             names = list(open_source(source).files[0].names)
     columns = list(frame.columns)
     return names if {*names} & {*columns} else columns
+
+
+@contextmanager
+def _needing_unicode() -> Iterator[None]:
+    """Explain pandas' error for text that no file can hold, without its text."""
+    try:
+        yield
+    except UnicodeEncodeError:
+        raise ArgumentValueError(
+            "a frame must hold text in valid Unicode to be saved, found half of a surrogate pair "
+            "in a cell or a name: it often comes from a file that was read with another encoding"
+        ) from None
 
 
 def _check_reports(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace) -> None:

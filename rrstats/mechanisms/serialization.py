@@ -42,6 +42,7 @@ from rrstats.data.categories import (
     categories_digest,
     categories_from_json,
     categories_to_json,
+    is_unicode,
 )
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.data.columns import column_of, numbers
@@ -376,10 +377,11 @@ def _read_plan(document: Any, name: Hashable) -> dict[str, Any] | None:
     )
     fits = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in parts)
     own = any(name in part for part in parts)
+    fits = fits and all(map(is_unicode, labels))
     if not (numbers and fits and own and len(parts) == len(chances) == len(labels)):
         raise MetadataError(
-            f"the plan of a frame needs {sorted(keys)}: parts of one column or two, each once, and "
-            f"a positive chance for each; column {cut(name)} must be in one"
+            f"the plan of a frame needs {sorted(keys)}: parts of one column or two, each once and "
+            f"in valid Unicode, and a positive chance for each; column {cut(name)} must be in one"
         )
     (asked,) = categories_from_json([held["asked"]])
     return held | {"asked": asked, "parts": parts}
@@ -935,9 +937,9 @@ def _carried(
             made[found.name] = _joined(made.get(found.name, found), found)
         elif new and record.name not in gone:
             raise MetadataError(
-                f"a source records a privatized column {record.name!r} that target does not have "
-                f"from it, and one of {new[:20]} may be this column: give names={{{record.name!r}: "
-                f"...}} if it was renamed, dropped=[{record.name!r}] if it was left out, or give "
+                f"a source records a privatized column {cut(record.name)} that target does not "
+                f"have from it, and one of {quote_list(new)} may be this column: give names={{name:"
+                " ...} if it was renamed, dropped=[name] if it was left out, or give "
                 "as sources all frames, with all their columns, from which target was made"
             )
     for record in made.values():

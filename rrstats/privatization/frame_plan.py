@@ -32,7 +32,13 @@ from rrstats._checks import (
     quote_list,
 )
 from rrstats._display import Block, as_fragment, as_text, chance, label
-from rrstats.data.categories import Categories, Codes, categories_from_json, categories_to_json
+from rrstats.data.categories import (
+    Categories,
+    Codes,
+    categories_from_json,
+    categories_to_json,
+    is_unicode,
+)
 from rrstats.data.columns import Column, open_column, place_of
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.mechanisms.base import Mechanism
@@ -141,6 +147,12 @@ class FramePlan:
             )
         equal = [1.0] * len(listed) if chances is None else chances
         numbers = check_numbers(equal, "chances", size=len(listed)).tolist()
+        # Other text is no name of a column in Arrow or in a file, nor a cell of the public column.
+        if not all(map(is_unicode, [*labels, str(asked)])):
+            raise ArgumentValueError(
+                "asked and the names in parts must be valid Unicode, found half of a surrogate "
+                "pair; rename the columns"
+            )
         hint = "below it a double cannot tell the probabilities of a report from equal ones"
         check_number(epsilon, "epsilon", 1e-15, math.inf, ends="[)", hint=hint)
         check_instance(asked, "asked", str | int | tuple, "the name of a new column")
