@@ -7,7 +7,6 @@ import math
 import pickle
 import pydoc
 import re
-import sys
 import warnings
 
 import numpy as np
@@ -202,36 +201,6 @@ def test_methods_show_every_argument():
     assert "formula" == next(iter(inspect.signature(frame.rr.logit).parameters))
     with pytest.raises(TypeError, match="unexpected keyword argument 'famly'"):
         frame.rr.logit("answer ~ age", famly="logit")
-
-
-FRAME = pd.DataFrame({"answer": ["a", "b", "c"] * 1000, "age": range(3000)})
-
-
-@pytest.mark.parametrize(
-    ("call", "most_modules", "most_functions"),
-    [
-        (lambda: FRAME.rr.privatize("answer", CATEGORIES, 0.75), 15, 81),
-        (lambda: rr.estimate(FRAME["answer"].tolist(), M), 14, 80),
-    ],
-)
-def test_a_warm_call_passes_few_functions(call, most_modules, most_functions):
-    """The way of an answer can be read: so many modules and named functions, and no more."""
-    passed = set()
-
-    def note(called, event, _):
-        name = called.f_code.co_qualname
-        if event == "call" and "rrstats" in called.f_code.co_filename and name[-1] != ">":
-            passed.add((called.f_globals["__name__"], name))
-
-    call()
-    sys.setprofile(note)
-    try:
-        call()
-    finally:
-        sys.setprofile(None)
-    modules = {module for module, _ in passed if module.startswith("rrstats")}
-    assert len(modules) <= most_modules
-    assert len([name for module, name in passed if module in modules]) <= most_functions
 
 
 @pytest.mark.parametrize("columns", [pd.Index(["answer"]), {"answer"}, ["answer"]])

@@ -819,7 +819,7 @@ def test_the_frame_is_tidy():
 def test_designs_without_named_reports_show_no_naive_shares():
     """Three cards name no category: the table leaves out what nobody knows."""
     found = survey_estimate(counted(CARDS, *drawn(CARDS, 30, 19)[:2]))
-    assert not found.has_support
+    assert not found.moments.has_support
     assert "naive" not in repr(found)
     assert np.isnan(found.to_frame()["naive"]).all()
 

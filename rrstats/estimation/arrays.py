@@ -427,19 +427,29 @@ def level_of_each(level: float, simultaneous: bool, statements: int) -> float:
     return 1 - (1 - level) / statements if together else level
 
 
-def sample_sizes(channel: Channel, counts: NDArray[Any], n: int) -> Floats:
-    """(m,) the size of each cell's sample; n where there is one."""
+def sample_sizes(channel: Channel, counts: NDArray[Any], n: Any) -> Floats:
+    """(m,) the size of each cell's sample; n where there is one, (groups, 1) of (groups,)."""
+    if np.ndim(n):
+        return np.asarray(n, dtype=np.float64)[:, None]
     samples = channel.samples
     if isinstance(channel, StackedChannel):
         return np.asarray(np.bincount(samples, counts)[samples], dtype=np.float64)
     return np.full(len(samples), float(n))
 
 
+def is_one_sample(channel: Channel) -> bool:
+    """True where reports are of one sample and classes are categories.
+
+    Then counts and n may have leading axes, for several groups at once.
+    """
+    return not isinstance(channel, StackedChannel) and not has_latent_classes(channel)
+
+
 def check_possible(channel: Channel, counts: NDArray[Any]) -> None:
     """Raise UnknownAnswersError for counts of reports that are impossible in the design."""
     if isinstance(channel, SupportChannel):
         return
-    never = int(np.asarray(counts)[~transition_matrix(channel).any(axis=1)].sum())
+    never = int(np.asarray(counts)[..., ~transition_matrix(channel).any(axis=1)].sum())
     if never:
         raise UnknownAnswersError(
             f"{never} of {int(np.sum(counts))} reports are impossible in this design; give the "
@@ -453,7 +463,7 @@ def _solve(channel: Channel, rates: Floats, sizes: Floats) -> Floats:
     return channel.solve(rates)
 
 
-def debias(channel: Channel, counts: NDArray[Any], n: int) -> Floats:
+def debias(channel: Channel, counts: NDArray[Any], n: Any) -> Floats:
     """(k,) unbiased true proportions; NaN where there are too few reports."""
     check_possible(channel, counts)
     sizes = sample_sizes(channel, counts, n)
@@ -479,13 +489,13 @@ def contrast_scores(channel: Channel, counts: NDArray[Any], contrasts: Floats) -
 
 
 def variance(
-    channel: Channel, counts: NDArray[Any], n: int, target: str, *, ddof: int = 1
+    channel: Channel, counts: NDArray[Any], n: Any, target: str, *, ddof: int = 1
 ) -> Floats:
     """(k,) the estimated variance of `debias`, in O(k) where counts are binomial."""
     if isinstance(channel, StackedChannel) or has_latent_classes(channel):
         return np.maximum(np.diagonal(covariance(channel, counts, n, target, ddof=ddof)), 0.0)
     proportions = debias(channel, counts, n)
-    return report_variance(channel, proportions, target) / _divisor(n, target, ddof)
+    return np.asarray(report_variance(channel, proportions, target) / _divisor(n, target, ddof))
 
 
 def covariance(
@@ -500,8 +510,8 @@ def covariance(
         scores = channel.scores(np.arange(len(channel.samples)))
         with np.errstate(invalid="ignore"):
             rates = np.asarray(counts) / np.float64(n)
-        return score_covariance(scores, rates, target) / _divisor(n, target, ddof)
-    return channel.covariance(proportions, target) / _divisor(n, target, ddof)
+        return np.asarray(score_covariance(scores, rates, target) / _divisor(n, target, ddof))
+    return np.asarray(channel.covariance(proportions, target) / _divisor(n, target, ddof))
 
 
 def contrast_covariance(
@@ -520,12 +530,14 @@ def contrast_covariance(
         )
     proportions = debias(channel, counts, n)
     moments = report_contrast_covariance(channel, proportions, target, contrasts)
-    return moments / _divisor(n, target, ddof)
+    return np.asarray(moments / _divisor(n, target, ddof))
 
 
-def _divisor(n: int, target: str, ddof: int) -> float:
-    """The divisor of a variance, NaN where that is nobody."""
+def _divisor(n: Any, target: str, ddof: int) -> Any:
+    """The divisor of a variance, NaN where that is nobody; (groups, 1) of (groups,)."""
     size = n - ddof if check_target(target) == "population" else n
+    if np.ndim(size):
+        return np.where(size > 0, size, np.nan)[:, None]
     return float(size) if size > 0 else np.nan
 
 
@@ -711,7 +723,7 @@ GENERAL_METHODS: dict[str, Callable[[Any, float], Interval]] = {
     "empirical-likelihood": empirical_interval,
     "wald": wald_interval,
 }
-"""Intervals of an `Estimate` whose counts are not binomial, by method."""
+"""Intervals of the `Moments` of an estimate whose counts are not binomial, by method."""
 
 
 def _mixed(counts: Floats, sizes: NDArray[Any], rates: BinomialRates, level: float) -> Interval:

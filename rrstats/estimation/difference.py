@@ -44,16 +44,10 @@ from rrstats.estimation.result import (
     label_column,
     proportion_rows,
 )
-from rrstats.inference.binomial import carry, rows_variance_interval, wilson_rates
 from rrstats.inference.contrasts import (
-    Interval,
-    mean_interval,
     mover_difference,
     normal_quantile,
-    student_quantile,
-    wald,
 )
-from rrstats.mechanisms.channel import recode_matrix
 from rrstats.plots import PlotOptions, plot_intervals
 
 if TYPE_CHECKING:
@@ -218,8 +212,8 @@ class Difference(Result):
         """(k,) distances from the difference to both ends of the interval."""
         a = self.first.proportions
         b = self.second.proportions
-        interval_a = uncut_interval(self.first, level, self.df)
-        interval_b = uncut_interval(self.second, level, self.df)
+        interval_a = self.first.moments.uncut_interval(level, self.df)
+        interval_b = self.second.moments.uncut_interval(level, self.df)
         correlation = np.zeros(self.k)
         if self.shared is not None:
             product = np.sqrt(_trusted_variance(self.first) * _trusted_variance(self.second))
@@ -442,36 +436,6 @@ def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Di
         return Difference(first, second, paired_covariance(first, second, paired))
     shared = first.covariance_with(second)
     return Difference(first, second, shared, groups=shared is not None)
-
-
-def uncut_interval(estimate: Estimate, level: float, df: Floats | float = np.inf) -> Interval:
-    """(k,) an interval of each proportion that may leave [0, 1], as MOVER needs it.
-
-    df : degrees of freedom whose t quantiles replace the normal ones.
-    Wilson's interval where the count of each category is binomial, else the empirical likelihood's
-    of the unbiased proportions; for target "rows" the score interval.
-    """
-    found, n = estimate.proportions, estimate.n
-    if estimate.designed or estimate.by_row:
-        return estimate.uncut_interval(level, np.broadcast_to(df, found.shape))
-    channel = estimate.channel
-    if not np.isfinite(found).all():
-        return Interval(found, found)
-    counts = estimate.reported.astype(np.float64)
-    variances = arrays.score_variances(channel, counts)
-    if estimate.target == "rows" and variances is not None:
-        ends = rows_variance_interval(found, n, variances, recode_matrix(channel) > 0, level=level)
-    elif (rates := channel.binomial_rates) is not None:
-        low, high = rates.false_positive_rate, rates.true_positive_rate
-        ends = carry(wilson_rates(counts, n, level), low, high)
-    elif estimate.default_method == "wald":
-        error = estimate.with_target("population").std_error
-        ends = wald(found, error, normal_quantile(level))
-    else:
-        ends = mean_interval(*estimate.scored(level), level)
-    stretch = student_quantile(level, df) / normal_quantile(level)
-    with np.errstate(invalid="ignore"):
-        return Interval(found - stretch * (found - ends.low), found + stretch * (ends.high - found))
 
 
 def _trusted_variance(one: Estimate) -> Floats:

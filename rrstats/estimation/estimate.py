@@ -8,7 +8,7 @@ effective sample size.  They are wider where the variance rests on few clusters 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
@@ -37,8 +37,9 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation import arrays
-from rrstats.estimation.arrays import interval_of_counts
 from rrstats.estimation.groups import Estimates, GroupEstimates
+from rrstats.estimation.moments import ChannelMoments, Moments, contrast_errors, root
+from rrstats.estimation.ratios import ratio_of_sums, scaled_mean
 from rrstats.estimation.report_columns import ReportRequest
 from rrstats.estimation.result import (
     IMPLAUSIBLE,
@@ -52,30 +53,23 @@ from rrstats.estimation.result import (
     proportion_rows,
 )
 from rrstats.estimation.sample_design import SIMPLE, SampleDesign, design_of
-from rrstats.estimation.survey_variance import SurveyMoments
+from rrstats.estimation.survey_moments import moments_of
 from rrstats.estimation.tally import WEIGHTINGS, GroupTallies, RowSums, Tally, count_reports
-from rrstats.inference import binomial, contrasts
+from rrstats.inference import contrasts
 from rrstats.inference import multinomial as likelihood
-from rrstats.inference.binomial import METHOD, METHODS
 from rrstats.inference.contrasts import (
     Interval,
-    mean_interval,
-    normal_quantile,
-    ratio_interval,
     student_quantile,
-    widen_outside,
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
-    BinomialRates,
     Channel,
     check_target,
     expected_rates,
     fixed,
     has_latent_classes,
-    recode_matrix,
 )
-from rrstats.mechanisms.krr import as_mechanism, no_common_channel
+from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.samples import Samples
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
@@ -86,12 +80,6 @@ if TYPE_CHECKING:
 
 _ILL_CONDITIONED = 1000
 """From this condition number on, even a million respondents give no useful estimate."""
-
-_FEW = 8
-"""With fewer degrees of freedom a variance estimate is very noisy."""
-
-_TOO_SURE = 2.0
-"""A note warns of the standard error where intervals use more than this multiple of its square."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -118,7 +106,6 @@ class Estimate(Result):
         *("effective_n", "design_effect", "total", "total_std_error", "reported", "naive"),
     )
 
-    by_row = False  # whether prob differs by row
     tally: Tally
     target: str = "population"
     ddof: int = 1
@@ -128,25 +115,24 @@ class Estimate(Result):
         check_target(self.target)
         if isinstance(self.ddof, bool) or self.ddof not in (0, 1):
             raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof!r}")
-        if self.designed and self.target != "population":
+        if self.target != "population" and (self.tally.sampled or self.design.finite):
             raise ArgumentValueError("with a design target must be 'population', got 'rows'")
         if self.plan is not None and self.design.finite:
             raise ArgumentValueError(
                 "design must have no population and no probabilities for a column of a plan, whose "
                 "coin draws from the sample; give weights, whose intervals are a little wider"
             )
-        _ = self._survey  # raises now for a design that cannot be estimated
+        _ = self.moments  # raises now for a design that cannot be estimated
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Means of the scores of the reports, and what their intervals need."""
+        return moments_of(self.tally, self.target, self.ddof, self.design)
 
     @property
     def designed(self) -> bool:
         """True where the sample has weights, strata, clusters or a population of known size."""
-        return self._survey is not None
-
-    @cached_property
-    def _survey(self) -> SurveyMoments | None:
-        if self.tally.sampled or self.design.finite:
-            return SurveyMoments(self.tally, self.design)
-        return None
+        return self.moments.designed
 
     # -- the reports -----------------------------------------------------------------------
 
@@ -157,8 +143,8 @@ class Estimate(Result):
 
     @property
     def channel(self) -> Channel:
-        """P(report | true category) of the mechanism."""
-        return self.tally.mechanism.channel
+        """P(report | true category); raises where rows have channels of their own."""
+        return self.moments.channel
 
     @property
     def categories(self) -> tuple[Hashable, ...]:
@@ -188,7 +174,9 @@ class Estimate(Result):
     @property
     def empty_samples(self) -> list[Hashable]:
         """The labels of the samples that have no reports."""
-        groups = self.mechanism.groups or ()
+        groups = self.mechanism.groups
+        if groups is None:
+            return []
         sizes = np.bincount(self.channel.samples, self.reported, minlength=len(groups))
         return [group for group, size in zip(groups, sizes, strict=False) if not size]
 
@@ -198,55 +186,26 @@ class Estimate(Result):
         return self.tally.reported
 
     @property
-    def binomial_rates(self) -> BinomialRates | None:
-        """The rates of the counts if each is binomial, or of as many reports as `effective_n`."""
-        return self.channel.binomial_rates
-
-    @property
-    def is_multinomial(self) -> bool:
-        """True where each report falls into one cell of a common channel."""
-        return self.channel.is_multinomial
-
-    @property
     def naive(self) -> Floats:
         """(m,) proportions among the reports of each sample: biased; for comparison only."""
-        sizes = arrays.sample_sizes(self.channel, self.reported, self.n)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(self.reported / sizes)
+        return self.moments.naive
 
-    @cached_property
+    @property
     def support(self) -> tuple[Floats, Floats]:
         """(k,) counts and (weighted) proportions of reports that support each category, or NaN."""
-        channel, survey = self.channel, self._survey
-        counts = channel.support_counts(self.reported)
-        if survey is not None:
-            weights = channel.support_counts(survey.first[: len(self.reported)])
-            return counts, np.asarray(weights / survey.size)
-        return counts, counts / (self.n or np.nan)
-
-    @property
-    def effective_support(self) -> Floats:
-        """(k,) proportions of supporting reports in a sample of `effective_n`."""
-        return self.support[1]
-
-    @property
-    def has_support(self) -> bool:
-        """True where reports support categories, so that `to_frame` can count them."""
-        return not np.isnan(self.support[0]).any()
+        return self.moments.support
 
     # -- proportions and their variances ---------------------------------------------------
 
     @cached_property
     def proportions(self) -> Floats:
         """(k,) unbiased true proportions; may lie outside [0, 1]."""
-        if self._survey is not None:
-            return fixed(self._survey.proportions)
-        return fixed(arrays.debias(self.channel, self.reported, self.n))
+        return fixed(self.moments.proportions)
 
     @property
     def weight(self) -> float:
         """The sum of the weights: n, or an estimate of the population's size."""
-        return float(self.n) if self._survey is None else self._survey.weight
+        return self.moments.weight
 
     @property
     def counts(self) -> Floats:
@@ -256,44 +215,35 @@ class Estimate(Result):
     @cached_property
     def totals(self) -> Floats:
         """(k,) unbiased totals, in the units of the weights (Horvitz-Thompson)."""
-        if self._survey is not None:
-            return fixed(self._survey.totals)
-        return fixed(self.proportions * self.n if self.n else np.zeros(self.k))
+        return fixed(self.moments.totals)
 
-    @cached_property
+    @property
     def variance(self) -> Floats:
         """(k,) variance of the proportions, for the target; NaN where n is too small.
 
         With a design it is linearized, and holds both sampling and randomization.
         """
-        if self._survey is not None:
-            return fixed(self._survey.variance(self._survey.form))
-        channel = self.channel
-        return fixed(arrays.variance(channel, self.reported, self.n, self.target, ddof=self.ddof))
+        return self.moments.variance
 
     @property
     def std_error(self) -> Floats:
         """(k,) standard errors of the proportions; NaN where a variance came out negative."""
-        return np.sqrt(self.variance) if self._survey is None else _root(self.variance)
+        return self.moments.std_error
 
     @cached_property
     def total_variance(self) -> Floats:
         """(k,) variance of the totals."""
-        if self._survey is None:
-            return fixed(self.variance * self.n**2)
-        return fixed(self._survey.total_variance if self.weight else np.full(self.k, np.nan))
+        return fixed(self.moments.total_variance)
 
     @property
     def total_std_error(self) -> Floats:
         """(k,) standard errors of the totals; NaN where the variance came out negative."""
-        return _root(self.total_variance)
+        return root(self.total_variance)
 
-    @cached_property
+    @property
     def randomization_variance(self) -> Floats:
         """(k,) the part of `variance` due to randomization: a census would have it too."""
-        if self._survey is not None:
-            return fixed(self._survey.randomization_variance)
-        return fixed(arrays.variance(self.channel, self.reported, self.n, "rows"))
+        return self.moments.randomization_variance
 
     @property
     def sampling_variance(self) -> Floats:
@@ -305,14 +255,13 @@ class Estimate(Result):
         """
         return self.variance - self.randomization_variance
 
-    @cached_property
+    @property
     def least_variance(self) -> Floats:
         """(k,) `variance` if answers did not depend on cluster and weight.
 
         Intervals use it where `variance` is smaller, because that is mostly chance.
         """
-        survey = self._survey
-        return self.variance if survey is None else fixed(survey.variance(survey.least_form))
+        return self.moments.least_variance
 
     @property
     def covariance(self) -> Floats:
@@ -330,25 +279,21 @@ class Estimate(Result):
             Reports name several categories, and the sample has a design without clusters: the
             tally does not hold which categories were named together.
         """
-        if self._survey is not None:
-            return self._survey.covariance(self._survey.form)
-        channel = self.channel
-        return arrays.covariance(channel, self.reported, self.n, self.target, ddof=self.ddof)
+        return self.moments.covariance
 
     @property
     def least_covariance(self) -> Floats:
         """(k, k) `covariance` with the variances of `least_variance`."""
-        survey = self._survey
-        return self.covariance if survey is None else survey.covariance(survey.least_form)
+        return self.moments.least_covariance
 
-    @cached_property
+    @property
     def df(self) -> float:
         """Degrees of freedom: clusters (or rows) minus strata; infinite without a design.
 
         A group counts only the clusters and strata that it is in.  A stratum that was sampled
         completely counts its rows, because only their randomization is random.
         """
-        return np.inf if self._survey is None else self._survey.df
+        return self.moments.df
 
     @cached_property
     def design_effect(self) -> Floats:
@@ -358,7 +303,7 @@ class Estimate(Result):
         100,000 and 99 weights of 1, `variance` alone would give 100 reports an effective sample
         size of 1,966 instead of 1.  If all reports are equal, it is Kish's effect of the weights.
         """
-        return fixed(np.ones(self.k) if self._survey is None else self._survey.design_effect())
+        return fixed(self.moments.design_effect)
 
     @property
     def effective_n(self) -> Floats:
@@ -396,9 +341,7 @@ class Estimate(Result):
         array([[ 0.089, -0.089],
                [-0.089,  0.089]])
         """
-        if self._survey is None or other._survey is None:
-            return None
-        return self._survey.covariance_with(other._survey)
+        return self.moments.covariance_with(other.moments)
 
     def df_with(self, *others: Estimate) -> int | None:
         """Degrees of freedom of these reports and those of other groups of the same sample.
@@ -412,10 +355,7 @@ class Estimate(Result):
         int or None
             None where `covariance_with` is None.  Shared clusters and strata count once.
         """
-        known = [one._survey for one in others if one._survey is not None]
-        if self._survey is None or len(known) < len(others):
-            return None
-        return self._survey.df_with(*known)
+        return self.moments.df_with(*(other.moments for other in others))
 
     @cached_property
     def implausible(self) -> NDArray[np.bool_]:
@@ -425,7 +365,7 @@ class Estimate(Result):
         privatized, rows were selected by their report, or prob is wrong.  Right reports of any true
         proportions are called implausible with a probability of at most 1e-9.
         """
-        return arrays.implausible(self.channel, self.reported, self.n)
+        return self.moments.implausible
 
     # -- other estimates from the same reports ---------------------------------------------
 
@@ -556,7 +496,7 @@ class Estimate(Result):
     @property
     def default_method(self) -> str:
         """The default method of intervals."""
-        return arrays.default_method(self.channel)
+        return self.moments.default_method
 
     def interval(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
@@ -601,7 +541,7 @@ class Estimate(Result):
         -------
         LabelledInterval
         """
-        if self._survey is not None:
+        if self.designed:
             return self.total_interval(level)
         low, high = self._interval(level, "rows", None, simultaneous)
         return LabelledInterval(low * self.n, high * self.n, self.categories)
@@ -619,7 +559,7 @@ class Estimate(Result):
         LabelledInterval
             Without a design, the intervals of `count_interval`.
         """
-        if self._survey is None:
+        if not self.designed:
             return self.count_interval(level)
         level = check_level(level)
         margin = student_quantile(level, self.df) * self.total_std_error if self.df > 0 else np.inf
@@ -629,93 +569,11 @@ class Estimate(Result):
         self, level: float, target: str, method: str | None = None, simultaneous: bool = False
     ) -> Interval:
         """Intervals of all categories for any target."""
-        rates = self.binomial_rates
         _ = self.proportions  # may raise NotIdentifiableError
+        rates = self.moments.binomial_rates
         single = self.k == 2 if rates is None else rates.complementary
         level = arrays.level_of_each(level, simultaneous, 1 if single else self.k)
-        if rates is not None and self._survey is None:
-            options: Any = {"level": level, "method": method or METHOD, "target": target}
-            return interval_of_counts(self.support[0], self.n, rates, **options, k=self.k)
-        if rates is None:
-            return self._general_interval(level, method, target)
-        return self._effective_interval(level, method or METHOD, rates)
-
-    def _effective_interval(self, level: float, method: str, rates: BinomialRates) -> Interval:
-        """Binomial intervals of a simple random sample of the effective size."""
-        known = [name for name in METHODS if name != "blaker"]  # that one needs whole counts
-        if check_one_of(method, "method", known) == "wald":
-            return arrays.wald_interval(self, level)
-        sizes = self._effective_sizes(level)
-        counts = np.where(sizes > 0, np.clip(self.effective_support, 0, 1) * sizes, 0.0)
-        low, high = rates.false_positive_rate, rates.true_positive_rate
-        return binomial.population_interval(counts, sizes, low, high, level=level, method=method)
-
-    def _effective_sizes(self, level: float, df: Any = None) -> Floats:
-        """(k,) effective sample sizes that intervals use; 0 makes the interval [0, 1]."""
-        if self._says_nothing or not self.weight:
-            return np.zeros(self.k)
-        return np.asarray(self.effective_n * self._shrinkage(level, self.df if df is None else df))
-
-    def _shrinkage(self, level: float, df: Any) -> Any:
-        """The factor of an effective sample size for the few degrees of freedom of its variance."""
-        simple = student_quantile(level, self.n - 1)
-        return np.minimum(1.0, (simple / student_quantile(level, df)) ** 2)
-
-    def _general_interval(self, level: float, method: str | None, target: str) -> Interval:
-        """Intervals where the counts of no category are binomial by themselves."""
-        if target == "rows" and method is not None:
-            raise ArgumentValueError(
-                f"method must be None for target 'rows', which has one interval; found {method!r}"
-            )
-        method = check_one_of(method or self.default_method, "method", arrays.GENERAL_METHODS)
-        channel = self.channel
-        if not np.isfinite(self.proportions).all():
-            return Interval(np.zeros(self.k), np.ones(self.k))
-        if self.designed and not (self._effective_sizes(level) > 0).all():
-            method = "wald"
-        # Without a method for just these rows use the population's interval, which is wider.
-        variances = arrays.score_variances(channel, self.reported) if target == "rows" else None
-        if variances is None:
-            return arrays.GENERAL_METHODS[method](self, level)
-        parts = recode_matrix(channel) > 0
-        return contrasts.cut_to_unit(
-            binomial.rows_variance_interval(self.proportions, self.n, variances, parts, level=level)
-        )
-
-    def scored(self, level: float) -> tuple[Floats, Floats, NDArray[np.intp]]:
-        """(k, m) scores of the report cells, the count of each, and their samples.
-
-        With a design the counts are those of simple random samples of effective size, (k, m).
-        """
-        channel, counts = self.channel, self.reported.astype(np.float64)
-        if self._survey is not None:
-            return self._survey.scored(self._effective_sizes(level)[:, None])
-        if not arrays.has_scores(channel):  # samples that identify proportions only together
-            return arrays.weights(channel, counts), counts, channel.samples
-        cells = np.arange(len(counts))
-        return channel.scores(cells).T, counts, np.zeros_like(cells)
-
-    def uncut_interval(self, level: float, df: Floats) -> Interval:
-        """(k,) Wilson's or the empirical likelihood's intervals of a design; may leave [0, 1].
-
-        df : (k,) degrees of freedom to use instead of `df`, for a difference.
-        """
-        survey: Any = self._survey
-        sizes = self._effective_sizes(level, df)
-        if not (self.designed or self.by_row) or not (sizes > 0).all():
-            return Interval(np.full(self.k, -np.inf), np.full(self.k, np.inf))
-        if (rates := self.binomial_rates) is not None:
-            counts = np.clip(self.effective_support, 0, 1) * sizes
-            ends = rates.false_positive_rate, rates.true_positive_rate
-            found = binomial.carry(binomial.wilson_rates(counts, sizes, level), *ends)
-        elif not self.is_multinomial:
-            error = np.sqrt(np.fmax(self.variance, self.least_variance))
-            found = contrasts.wald(self.proportions, error, student_quantile(level, df))
-        else:
-            scores, counts, samples = survey.scored(sizes[:, None])
-            found = mean_interval(scores, counts, samples, level)
-        # Each interval contains its estimate.
-        return contrasts.hull(found, Interval(self.proportions, self.proportions))
+        return self.moments.interval(level, method, target)
 
     # -- ratios and means ------------------------------------------------------------------
 
@@ -754,7 +612,8 @@ class Estimate(Result):
         part[self.code_of(category)] = 1
         if not whole @ part:
             raise ArgumentValueError(f"among must contain the category {category!r}")
-        return self._ratio(part, whole, check_level(level))
+        level = check_level(level)
+        return RatioEstimate(*ratio_of_sums(self.moments, part, whole, level, target=self.target))
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
         """The proportions among the people of some categories: by default those who answered.
@@ -794,74 +653,6 @@ class Estimate(Result):
         table = pd.DataFrame(rows, columns=["proportion", "std_error", "low", "high"])
         table.insert(0, "category", label_column(among))
         return table
-
-    def _contrast_covariances(self, contrasts: Floats) -> list[Floats]:
-        """(j, j) covariance of (j, k) contrasts of the proportions; with a design the least, too.
-
-        It is that of `covariance`, and of `least_covariance`, without their (k, k) arrays.
-        """
-        survey, channel = self._survey, self.channel
-        if survey is None:
-            counts = (self.reported, self.n, self.target)
-            return [arrays.contrast_covariance(channel, *counts, contrasts, ddof=self.ddof)]
-        forms = [survey.form]
-        if channel.is_multinomial:
-            forms.append(survey.least_form)
-        return [survey.contrast_covariance(form, contrasts) for form in forms]
-
-    def _errors(self, contrast: Floats) -> tuple[float, float]:
-        """The standard error of a sum of proportions, and the one that intervals use.
-
-        The first is NaN where a design's variance is negative.
-        """
-        variances = [one.item() for one in self._contrast_covariances(contrast[None])]
-        # At least the size of what is summed, which rounding goes with (Cauchy-Schwarz).
-        scale = float(np.abs(contrast) @ np.sqrt(np.maximum(self.variance, 0.0))) ** 2
-        own = variances[0] if self.designed else max(variances[0], 0.0)
-        return float(_root(np.array(own), scale)), float(np.sqrt(max(*variances, 0.0)))
-
-    def _ratio(self, part: Floats, whole: Floats, level: float) -> RatioEstimate:
-        """The ratio of two sums of proportions; (k,) each."""
-        both, quantile = np.stack([part, whole]), student_quantile(level, self.df)
-        top, bottom = (float(one) for one in both @ self.proportions)
-        found = top / bottom if bottom else np.nan
-        contrast, ends = part - found * whole, []
-        error, largest = (one / abs(bottom or np.nan) for one in self._errors(contrast))
-        if not np.isfinite(found) or self._says_nothing:
-            return RatioEstimate(found, error, 0.0, 1.0)
-        for moments_of_all in self._contrast_covariances(np.vstack([both, contrast])):
-            if moments_of_all[2, 2] >= 0 or not self.designed:
-                moments = moments_of_all[[0, 0, 1], [0, 1, 1]]
-                ends.append(contrasts.fieller(top, bottom, tuple(moments), quantile**2))
-        if self.target == "population" and self.is_multinomial:
-            # The ratio is at most 1, so the variance is taken at a ratio inside [0, 1].
-            near = part - float(np.clip(found, 0, 1)) * whole
-            scores, counts, samples = self._scored(near, both, level)
-            accepted = ratio_interval(scores[:, None], counts, samples, level)
-            ends.append(Interval(*(end.item() for end in accepted)))
-        low, high = min((e[0] for e in ends), default=0.0), max((e[1] for e in ends), default=1.0)
-        span = widen_outside(found, float(quantile * largest), Interval(low, high))
-        return RatioEstimate(found, error, *span)
-
-    @property
-    def _says_nothing(self) -> bool:
-        return self.designed and (self.df < 1 or self.n < 2)
-
-    def _scored(
-        self, contrast: Floats, sums: Floats, level: float
-    ) -> tuple[Floats, Floats, NDArray[np.intp]]:
-        """(j, m) scores of the report cells for (j, k) sums, the count of each, and their samples.
-
-        With a design the counts are those at the contrast's effective sample size.
-        """
-        channel, survey = self.channel, self._survey
-        if survey is None:
-            counts = self.reported.astype(np.float64)
-            return arrays.contrast_scores(channel, self.reported, sums), counts, channel.samples
-        size = survey.effective_size(contrast, self._errors(contrast)[1] ** 2)
-        size = float(self.effective_n.min()) if size is None else size
-        scores, counts, samples = survey.scored(size * self._shrinkage(level, self.df))
-        return sums @ scores, counts, samples
 
     def mean(
         self, values: Mapping[Any, float] | Sequence[float] | None = None, *, level: float = 0.95
@@ -905,23 +696,11 @@ class Estimate(Result):
             low, high = (end[1] for end in self.interval(level))
             span = Interval(low, high) if scale[1] else Interval(1 - high, 1 - low)
         else:
-            span = self._scaled_mean(scale, level)
+            span = scaled_mean(self.moments, scale, level, target=self.target)
         low, high = (least + (most - least) * float(end) for end in span)
         found = float(number @ self.proportions)
-        return MeanEstimate(found, self._errors(number)[0], low, high)
-
-    def _scaled_mean(self, scale: Floats, level: float) -> Interval:
-        """The interval in [0, 1] of a mean of numbers from 0 to 1."""
-        found = float(scale @ self.proportions)
-        margin = float(student_quantile(level, self.df) * self._errors(scale)[1])
-        if not np.isfinite(found + margin) or self._says_nothing:
-            return Interval(0.0, 1.0)
-        ends = Interval(found - margin, found + margin)
-        if self.target == "population" and self.is_multinomial:
-            scores, counts, samples = self._scored(scale, scale[None], level)
-            both = mean_interval(scores, counts, samples, level)
-            ends = Interval(float(both.low[0]), float(both.high[0]))
-        return widen_outside(found, margin, ends)
+        error, _ = contrast_errors(self.moments, number)
+        return MeanEstimate(found, error, low, high)
 
     # -- one category ----------------------------------------------------------------------
 
@@ -942,7 +721,7 @@ class Estimate(Result):
 
     def __getitem__(self, category: Hashable) -> ShareEstimate:
         code = self.code_of(category)
-        targets = [self.target, *(["rows"] if self._survey is None else [])]
+        targets = [self.target] if self.designed else [self.target, "rows"]
         columns = self.columns_of(code, [self._interval(0.95, target) for target in targets])
         plain = {name: np.asarray(value).item() for name, value in columns.items()}
         return ShareEstimate(category=self.categories[code], **plain)
@@ -960,14 +739,14 @@ class Estimate(Result):
         reported = self.support[0][at]
         found = {
             "n": self.n,
-            "reported": reported.astype(np.int64) if self.has_support else reported,
+            "reported": reported.astype(np.int64) if self.moments.has_support else reported,
             "naive": self.support[1][at],
             "proportion": self.proportions[at],
             "std_error": self.std_error[at],
             "low": ends[0].low[at],
             "high": ends[0].high[at],
         }
-        if self._survey is None:
+        if not self.designed:
             found["count"] = self.counts[at]
             for low, high in ends[1:]:
                 found |= {"count_low": low[at] * self.n, "count_high": high[at] * self.n}
@@ -997,7 +776,7 @@ class Estimate(Result):
             total_std_error in the units of the weights.
         """
         ends = [self._interval(level, self.target, method, simultaneous)]
-        if self._survey is None:
+        if not self.designed:
             ends.append(self._interval(level, "rows", None, simultaneous))
         columns = self.columns_of(slice(None), ends)
         return pd.DataFrame({"category": label_column(self.categories), **columns})
@@ -1008,12 +787,7 @@ class Estimate(Result):
         found = [("target", self.target), ("n", f"{self.n:,}")]
         absent = "missing" if self.plan is None else "not asked"
         found += [(absent, f"{self.n_missing:,}")] * bool(self.n_missing)
-        if self._survey is not None:
-            cells = self._survey.cells
-            found += [("strata", f"{len(cells.labels):,}")] * (len(cells.labels) > 1)
-            found += [("clusters", f"{cells.clusters:,}")] * (not cells.units.alone.all())
-            found.append(("sum of weights", f"{self.weight:,.1f}"))
-        return found
+        return [*found, *self.moments.header]
 
     @property
     def cautions(self) -> Sequence[str]:
@@ -1023,28 +797,7 @@ class Estimate(Result):
     @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
-        found: list[str] = []
-        if self._survey is None:
-            return found
-        if below := int((self.sampling_variance < 0).sum()):
-            found.append(
-                f"The estimated sampling variance is negative for {below} of {self.k} categories: "
-                "next to the randomization variance it is too small to distinguish from 0."
-            )
-        if self.n and self.df < _FEW:
-            found.append(
-                f"The standard errors have {max(self.df, 0)} degrees of freedom (clusters minus "
-                "strata) and are imprecise; the intervals are wider for this reason."
-            )
-        too_sure = self.least_variance > _TOO_SURE * np.maximum(self.variance, 0.0)
-        if self.n and too_sure.any():
-            found.append(
-                f"The standard errors of {int(too_sure.sum())} of {self.k} categories are smaller "
-                "than the weights and strata alone allow, by chance or because few reports have "
-                "nearly all the weight: do not use them. Intervals, tests, effective_n and "
-                "design_effect do not use them."
-            )
-        return found
+        return self.moments.notes
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The estimate of one category in a sentence.
@@ -1131,171 +884,13 @@ class Estimate(Result):
         """
         ends = self.interval(level, method=method, simultaneous=simultaneous)
         rows = proportion_rows(self.categories, self.proportions, ends)
-        if self.has_support:
+        if self.moments.has_support:
             rows["naive"] = self.support[1]
         if truth is not None:
             rows["truth"] = check_truth(truth, self.categories, missing=0.0)
         whom = "these rows" if self.target == "rows" else "the population"
         options = {"title": f"{self.n:,} reports", **options}
         return plot_intervals(rows, ax, xlabel=f"proportion of {whom}", level=level, **options)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class EstimateByRow(Estimate):
-    """An estimate from k-RR whose prob differs by row: weighted means of the rows' scores.
-
-    The variance is that of a ratio of sums, so it holds whatever differs between rows.  The score
-    of a row has variance a + b f - f^2 at a true proportion f; the mean of these over rows is that
-    of as many reports as `effective_n` of one binomial channel, which intervals use.  Where
-    `variance` is larger, because populations differ, they use fewer reports.
-    """
-
-    tally: Any
-    by_row, is_multinomial, title, default_method = True, False, "Estimate", METHOD
-    empty_samples: Any = ()
-
-    @property
-    def channel(self) -> Channel:
-        """There is none for all rows: raises with what to do instead."""
-        raise no_common_channel()
-
-    @cached_property
-    def _sums(self) -> tuple[float, Floats, Floats, Floats]:
-        """Sums of w^2, w s, w^2 s and w^2 s s' for scores s and weights w that sum to 1."""
-        _, w, ww, s, sq, ss, ssq, ssqq, ws, wsq = self.tally.sums
-        whole = w.sum() or np.nan
-        squares = np.diag(ss) - ssq[:, None] - ssq + ssqq.sum()
-        first, second = (s - sq.sum()) / whole, (ws - wsq.sum()) / whole**2
-        return ww.sum() / whole**2, fixed(first), second, squares / whole**2
-
-    @property
-    def proportions(self) -> Floats:
-        """(k,) weighted means of the scores; may lie outside [0, 1]."""
-        return self._sums[1]
-
-    @property
-    def covariance(self) -> Floats:
-        """(k, k) covariance of the proportions, for the target."""
-        ww, mean, totals, squares = self._sums
-        if self.target == "rows":
-            spread = np.diag(mean) - np.outer(mean, mean)
-            return np.asarray(squares - np.diag(totals) + (ww - 1 / max(self.n, 1)) * spread)
-        both, size = np.outer(mean, totals), self.n - self.ddof
-        around = squares - both - both.T + ww * np.outer(mean, mean)
-        return np.asarray(around * (self.n / size if size > 0 else np.nan))
-
-    def _contrast_covariances(self, contrasts: Floats) -> list[Floats]:
-        return [np.asarray(contrasts @ self.covariance @ contrasts.T)]
-
-    @property
-    def variance(self) -> Floats:
-        """(k,) variance of the proportions, for the target."""
-        return np.maximum(np.diagonal(self.covariance), 0.0)
-
-    @property
-    def randomization_variance(self) -> Floats:
-        """(k,) the part of `variance` due to randomization."""
-        _, _, totals, squares = self._sums
-        return np.asarray(np.diagonal(squares) - totals)
-
-    @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """The false and the true positive rate of the binomial channel with the mean variance."""
-        _, _, ww, _, _, _, ssq, ssqq, ws, wsq = self.tally.sums.sum(axis=1)
-        a, b = (ssq - ssqq) / (ww or np.nan), (ws - 2 * wsq) / (ww or np.nan)
-        scale = np.sqrt(b * b + 4 * a)  # a = u (u + b) for u = q / (p - q), scale = 1 / (p - q)
-        u = 2 * a / (scale + b)
-        return float(u / scale), float((u + 1) / scale)
-
-    @property
-    def binomial_rates(self) -> BinomialRates:
-        """The rates of that channel."""
-        low, high = (np.full(self.k, rate) for rate in self._ends)
-        return BinomialRates(low, high, self.k == 2)
-
-    @property
-    def effective_support(self) -> Floats:
-        """(k,) the rates at which that channel has these proportions."""
-        low, high = self._ends
-        return np.asarray(low + self.proportions * (high - low))
-
-    @cached_property
-    def _modelled(self) -> Floats:
-        """(k,) the variances if people of every prob had these proportions, cut to [0, 1]."""
-        low, high = self._ends
-        rates = np.clip(self.effective_support, low, high)
-        return np.asarray(rates * (1 - rates) / (high - low) ** 2 * self._sums[0])
-
-    @cached_property
-    def design_effect(self) -> Floats:
-        """(k,) n / `effective_n`: of the weights, and of populations that differ."""
-        own = replace(self, target="population", ddof=0).variance
-        return fixed(self.n * self._sums[0] * np.fmax(1.0, own / self._modelled))
-
-    @property
-    def naive(self) -> Floats:
-        """(k,) proportions among the reports: biased; for comparison only."""
-        return self.support[1]
-
-    @cached_property
-    def support(self) -> tuple[Floats, Floats]:
-        """(k,) counts and proportions of the reports."""
-        counts = self.reported.astype(np.float64)
-        return counts, counts / (self.n or np.nan)
-
-    @cached_property
-    def implausible(self) -> NDArray[np.bool_]:
-        """(k,) True where no true proportion explains the reports (Bernstein's inequality)."""
-        beyond = np.maximum(0.0, np.abs(self.proportions - 0.5) - 0.5)
-        spread = self._modelled + self.tally.most * beyond / 3
-        return np.asarray(beyond**2 > 2 * np.log(2e9 * self.k) * spread)
-
-    def _interval(
-        self, level: float, target: str, method: str | None = None, simultaneous: bool = False
-    ) -> Interval:
-        level = arrays.level_of_each(level, simultaneous, 1 if self.k == 2 else self.k)
-        if np.isnan(self.proportions).any():
-            return Interval(np.zeros(self.k), np.ones(self.k))
-        if target == "rows":
-            check_one_of(method or METHOD, "method", [METHOD])
-            return contrasts.cut_to_unit(self._rows_interval(level))
-        return self._effective_interval(level, method or METHOD, self.binomial_rates)
-
-    def _rows_interval(self, level: float) -> Interval:
-        """Normal intervals about the rows, with a correction for continuity; not cut."""
-        low, high = self._ends
-        near = np.clip(self.proportions, 0, 1)
-        least = self._modelled - near * (1 - near) / self.n
-        error = np.sqrt(np.maximum(self.with_target("rows").variance, least))
-        error += 0.5 / (self.effective_n * (high - low) * normal_quantile(level))
-        return contrasts.wald(self.proportions, error, normal_quantile(level))
-
-    def uncut_interval(self, level: float, df: Floats) -> Interval:
-        """(k,) intervals that may leave [0, 1], for a difference."""
-        rows = self.target == "rows"
-        return self._rows_interval(level) if rows else super().uncut_interval(level, df)
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """Sentences that a reader of the table must know."""
-        found = [*super().notes, "The prob differs by row; every row counts the same."]
-        if self.tally.weighting == "precision":
-            found[-1] = (
-                "The prob differs by row, and rows with more precise reports count more: this "
-                "assumes that people have the same true proportions whatever their prob; "
-                "weighting='equal' does not."
-            )
-        return found
-
-
-def _root(variance: Floats, scale: float = 0.0) -> Floats:
-    """Square roots; NaN where a variance is negative by more than rounding.
-
-    scale : the size of the terms that were summed, where it is larger than the variances.
-    """
-    scale = float(np.fmax.reduce(np.abs(variance), axis=None, initial=np.fmax(scale, 0.0)))
-    safe = np.where(variance < -1e-12 * scale, np.nan, np.maximum(variance, 0.0))
-    return np.sqrt(safe)
 
 
 # -- from reports ----------------------------------------------------------------------------
@@ -1393,22 +988,16 @@ def estimate(
     request = ReportRequest(categories, prob, epsilon, columns, group)
     if isinstance(reports, Tally):
         _check_tally(reports, request, [by, group, *design.columns.values()])
-        return _checked(Estimate(reports, *settings))
+        return check_estimate(Estimate(reports, *settings))
     counted = count_reports(
         reports, request, by=by, design=design, observed=observed, weighting=weighting
     )
     estimates = dict[Any, Any]()
     for name, tally in counted.tallies.items():
         if counted.groups is None:
-            estimates[name] = _checked(_estimate_of(tally, *settings, weighting=weighting))
+            estimates[name] = check_estimate(_estimate_of(tally, *settings, weighting=weighting))
             continue
-        parts = tally.by_label() if isinstance(tally, GroupTallies) else tally
-        groups = {
-            label: _checked(_estimate_of(part, *settings, weighting=weighting), alone=False)
-            for label, part in parts.items()
-        }
-        placed = sum(group.n + group.n_missing for group in groups.values())
-        together = GroupEstimates(counted.groups, groups, counted.rows - placed)
+        together = _group_estimates(counted.groups, tally, counted.rows, settings, weighting)
         if together.cautions and not together.implausible:
             warn(f"in all groups together {IMPLAUSIBLE}", ImplausibleReportsWarning)
         estimates[name] = together
@@ -1416,11 +1005,70 @@ def estimate(
 
 
 def _estimate_of(counted: Any, *settings: Any, weighting: str) -> Estimate:
-    if isinstance(counted, RowSums):
-        return EstimateByRow(counted, *settings)
-    if weighting != "equal" and counted.mechanism.groups is not None:
+    by_row = isinstance(counted, RowSums)
+    if weighting != "equal" and not by_row and counted.mechanism.groups is not None:
         check_left_out("rows of several samples count the same", weighting=weighting)
     return Estimate(counted, *settings)
+
+
+def _group_estimates(
+    names: tuple[Hashable, ...],
+    counted: GroupTallies | dict[Any, RowSums],
+    rows: int,
+    settings: tuple[str, int, SampleDesign],
+    weighting: str,
+) -> GroupEstimates:
+    """The estimates of all groups: from arrays where these hold them, else one by one.
+
+    rows : the number of rows of the data, of which some may be in no group.
+    """
+    if isinstance(counted, GroupTallies):
+        target, ddof, design = settings
+        channel = counted.mechanism.channel
+        counts = counted.counts
+        simple = not counted.sampled and not design.finite and bool(counted.labels)
+        if simple and arrays.is_one_sample(channel):
+            _ = _estimate_of(counted.tally(0), *settings, weighting=weighting)  # checks arguments
+            moments = ChannelMoments(channel, counts.reported, counts.rows, target, ddof)
+            warn_of_noise(moments)
+            if moments.implausible.any():
+                warn(IMPLAUSIBLE, ImplausibleReportsWarning)
+            left_out = rows - int(counts.rows.sum() + counted.n_missing.sum())
+            return GroupEstimates(names, _Lazy(counted, settings), left_out, moments)
+        parts: Mapping[Any, Any] = counted.by_label()
+    else:
+        parts = counted
+    each = {
+        label: check_estimate(_estimate_of(part, *settings, weighting=weighting), complete=False)
+        for label, part in parts.items()
+    }
+    counts_in_groups = sum(estimate.n + estimate.n_missing for estimate in each.values())
+    return GroupEstimates(names, each, rows - counts_in_groups)
+
+
+class _Lazy(Mapping[Any, Estimate]):
+    """Estimates of groups by label, each made when it is asked for."""
+
+    def __init__(self, tallies: GroupTallies, settings: tuple[Any, ...]) -> None:
+        self._tallies = tallies
+        self._settings = settings
+        self._places = {label: place for place, label in enumerate(tallies.labels)}
+        self._made: dict[Any, Estimate] = {}
+
+    def __getitem__(self, label: Any) -> Estimate:
+        if label not in self._made:
+            tally = self._tallies.tally(self._places[label])
+            self._made[label] = Estimate(tally, *self._settings)
+        return self._made[label]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, label: object) -> bool:
+        return label in self._places
 
 
 def _check_tally(counted: Tally, request: ReportRequest, said: list[Any]) -> None:
@@ -1439,24 +1087,29 @@ def _check_tally(counted: Tally, request: ReportRequest, said: list[Any]) -> Non
             )
 
 
-def _checked(found: Estimate, *, alone: bool = True) -> Estimate:
+def check_estimate(estimate: Estimate, *, complete: bool = True) -> Estimate:
     """The estimate; raises if it is not identified, warns if it is imprecise or implausible.
 
-    alone : False for a group, which may lack a sample that it needs.
+    complete : False for a group, which may lack a sample that it needs.
     """
-    shares = found.proportions  # raises NotIdentifiableError now rather than when it is shown
-    if alone and found.n and not found.designed and np.isnan(shares).any():
+    unidentified = np.isnan(estimate.proportions).any()  # may raise NotIdentifiableError
+    if complete and estimate.n and not estimate.designed and unidentified:
         raise NotIdentifiableError(
-            f"there are no reports in the samples {found.empty_samples}, and the other samples do "
-            "not identify the proportions"
+            f"there are no reports in the samples {estimate.empty_samples}, and the other samples "
+            "do not identify the proportions"
         )
-    condition = 0.0 if found.by_row else arrays.condition_number(found.channel)
+    warn_of_noise(estimate.moments)
+    if estimate.n and estimate.implausible.any():
+        warn(IMPLAUSIBLE, ImplausibleReportsWarning)
+    return estimate
+
+
+def warn_of_noise(moments: Moments) -> None:
+    """Warn of a design that amplifies noise too much."""
+    condition = moments.condition_number
     if condition > _ILL_CONDITIONED:
         warn(
             f"the design is ill-conditioned (condition number {condition:.3g}): it amplifies noise "
             "by about this factor, so that estimates need a very large number of respondents",
             LowPrecisionWarning,
         )
-    if found.n and found.implausible.any():
-        warn(IMPLAUSIBLE, ImplausibleReportsWarning)
-    return found

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rrstats._checks import quote
 from rrstats._display import label
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.arrays import implausible, interval_of_counts
+from rrstats.estimation.arrays import implausible, level_of_each
+from rrstats.estimation.moments import ChannelMoments
 from rrstats.estimation.result import IMPLAUSIBLE, Result, label_column, proportion_rows
-from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.serialization import together
@@ -181,6 +182,9 @@ class GroupEstimates(_Several):
         From label (a tuple for several columns) to Estimate.
     left_out : int
         Reports in no group, because their label is missing.
+    moments : ChannelMoments, optional
+        Those of all groups together, where arrays hold them; an Estimate is then made when asked
+        for.
 
     Examples
     --------
@@ -194,17 +198,37 @@ class GroupEstimates(_Several):
     names: tuple[Hashable, ...]
     estimates: Mapping[Any, Any]
     left_out: int = 0
+    moments: ChannelMoments | None = None
     kind = "group"
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """(groups,) the number of reports in each group."""
+        if self.moments is not None:
+            return np.asarray(self.moments.n)
+        return np.array([estimate.n for estimate in self.values()], dtype=np.int64)
 
     @property
     def n(self) -> int:
         """The number of reports in all groups."""
-        return sum(one.n for one in self.values())
+        return int(self.sizes.sum())
 
     @property
     def small(self) -> list[Any]:
         """The labels of the groups that have fewer than 5 reports."""
-        return [name for name, one in self.items() if one.n < _FEW]
+        labels = list(self)
+        return [labels[place] for place in np.flatnonzero(self.sizes < _FEW).tolist()]
+
+    @property
+    def _not_identified(self) -> list[Any]:
+        """The labels of groups with reports whose proportions are not identified."""
+        if self.moments is not None:
+            return []
+        return [
+            name
+            for name, estimate in self.items()
+            if estimate.n and np.isnan(estimate.proportions).any()
+        ]
 
     @property
     def _labels(self) -> list[tuple[Any, ...]]:
@@ -248,31 +272,45 @@ class GroupEstimates(_Several):
         """
         if not self.estimates:
             return pd.DataFrame(columns=[*self.names, "category", "n", "proportion"])
-        ones = list(self.values())
-        ends = self._ends(ones, level, method, simultaneous)
-        columns: dict[str, Any] = {"category": label_column(ones[0].categories * len(ones))}
-        parts = [one.columns_of(slice(None), [end]) for one, end in zip(ones, ends, strict=True)]
-        for name in parts[0]:
-            held = np.array([part[name] for part in parts]).reshape(len(ones), -1)
-            columns[name] = np.broadcast_to(held, (len(ones), ones[0].k)).ravel()
+        columns: dict[str, Any]
+        if self.moments is not None:
+            columns = self._columns_of_all(self.moments, level, method, simultaneous)
+        else:
+            tables = [
+                estimate.to_frame(level, method=method, simultaneous=simultaneous)
+                for estimate in self.values()
+            ]
+            stacked = pd.concat(tables, ignore_index=True)
+            columns = stacked.drop(columns=["count_low", "count_high"], errors="ignore")
         return self._labelled(pd.DataFrame(columns))
 
-    @staticmethod
-    def _ends(
-        ones: list[Any], level: float, method: str | None, simultaneous: bool
-    ) -> list[Interval]:
-        """The intervals of each group; computed together if they depend on counts alone."""
-        first = ones[0]
-        rates = first.binomial_rates
-        apart = method is not None or first.target != "population" or first.by_row
-        if rates is None or apart or any(one.designed for one in ones):
+    def _columns_of_all(
+        self, moments: ChannelMoments, level: float, method: str | None, simultaneous: bool
+    ) -> dict[str, Any]:
+        """The columns of the frame after the labels, from arrays of (groups, k)."""
+        first = next(iter(self.values()))
+        shape = moments.proportions.shape
+        if moments.binomial_rates is None:
             options: Any = {"method": method, "simultaneous": simultaneous}
-            return [one.interval(level, **options) for one in ones]
-        counts, sizes = np.array([one.support[0] for one in ones]), [[float(one.n)] for one in ones]
-        found = interval_of_counts(
-            counts, np.array(sizes), rates, level=level, simultaneous=simultaneous, k=first.k
-        )
-        return [Interval(*pair) for pair in zip(*found, strict=True)]
+            ends = [estimate.interval(level, **options) for estimate in self.values()]
+            low, high = (np.array(end) for end in zip(*ends, strict=True))
+        else:
+            statements = 1 if moments.binomial_rates.complementary else moments.k
+            each = level_of_each(level, simultaneous, statements)
+            low, high = moments.interval(each, method, first.target)
+        reported, naive = moments.support
+        numbers = {
+            "n": self.sizes[:, None],
+            "reported": reported.astype(np.int64) if moments.has_support else reported,
+            "naive": naive,
+            "proportion": moments.proportions,
+            "std_error": moments.std_error,
+            "low": low,
+            "high": high,
+            "count": moments.totals,
+        }
+        columns = {name: np.broadcast_to(held, shape).ravel() for name, held in numbers.items()}
+        return {"category": label_column(first.categories * len(self)), **columns}
 
     def _labelled(self, table: pd.DataFrame) -> pd.DataFrame:
         """A table with equally many rows for each group, after adding the groups' columns."""
@@ -302,7 +340,11 @@ class GroupEstimates(_Several):
     @cached_property
     def implausible(self) -> list[Any]:
         """The labels of the groups whose reports no true proportions explain."""
-        return [name for name, one in self.items() if one.n and one.implausible.any()]
+        labels = list(self)
+        if self.moments is not None:
+            places = np.flatnonzero(self.moments.implausible.any(axis=1)).tolist()
+            return [labels[place] for place in places]
+        return [name for name in labels if self[name].n and self[name].implausible.any()]
 
     @property
     def cautions(self) -> Sequence[str]:
@@ -324,10 +366,13 @@ class GroupEstimates(_Several):
     @property
     def _are_implausible_together(self) -> bool:
         """True where no true proportions explain the reports of all groups together."""
-        if not self.n or any(one.by_row for one in self.values()):
+        if not self.n:
             return False
-        counts = np.sum([one.reported for one in self.values()], axis=0)
-        return bool(implausible(self.mechanism.channel, counts, self.n).any())
+        if self.moments is not None:
+            counts = self.moments.reported.sum(axis=0)
+            return bool(implausible(self.moments.channel, counts, self.n).any())
+        first, *others = (estimate.moments for estimate in self.values())
+        return bool(first.implausible_with(others))
 
     @property
     def title(self) -> str:
@@ -347,15 +392,15 @@ class GroupEstimates(_Several):
     @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
-        blind = [name for name, one in self.items() if one.n and np.isnan(one.proportions).any()]
-        notes = [one.notes[-1] for one in list(self.values())[:1] if one.by_row]
+        first = next(iter(self.values()), None)
+        notes = [] if first is None else list(first.moments.shared_notes)
         if self.left_out:
             lost = f"{self.left_out:,} report{' is' if self.left_out == 1 else 's are'}"
             notes.append(f"{lost} in no group: the label is missing.")
         few = f"fewer than {_FEW} reports, too few for a useful estimate"
         for found, one, many, what in (
             (self.small, "has", "have", few),
-            (blind, "lacks", "lack", "a sample that the design needs"),
+            (self._not_identified, "lacks", "lack", "a sample that the design needs"),
         ):
             if found:
                 verb = f"group {one}" if len(found) == 1 else f"groups {many}"

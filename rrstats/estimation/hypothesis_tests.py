@@ -233,13 +233,20 @@ def untested(df: int, note: str = "there are no reports") -> Outcome:
 
 
 def by_wald(
-    method: str, shift: Floats, covariance: Floats, df: float = np.inf, *, notes: Notes = ()
+    method: str,
+    shift: Floats,
+    covariance: Floats,
+    df: float = np.inf,
+    *,
+    notes: Notes = (),
+    scale: float = 0.0,
 ) -> Outcome:
     """The outcome of Wald's test of a shift that sums to 0.
 
     df : degrees of freedom of the covariance; if finite, the p-value is from Hotelling's F.
+    scale : the size of the terms that were summed to the covariance, where they are larger.
     """
-    value, rank = wald_statistic(shift, covariance)
+    value, rank = wald_statistic(shift, covariance, scale)
     p_value = wald_tail(value, rank, df)
     if df < np.inf:
         method += f", F with {rank} and {max(df - rank + 1, 0):.4g} degrees of freedom"
@@ -1012,8 +1019,12 @@ def _equal_margins(table: Crosstab) -> TestResult:
         outcome = untested(k - 1)
     elif table.combined is not None:
         contrast = np.kron(np.ones((1, k)), np.eye(k)) - np.kron(np.eye(k), np.ones((1, k)))
-        shift, covariance = contrast @ table.proportions.ravel(), contrast @ table.covariance
-        outcome = by_wald("Wald test of equal margins", shift, covariance @ contrast.T, table.df)
+        shift = contrast @ table.proportions.ravel()
+        covariance = table.covariance
+        scale = float(np.abs(contrast).sum(axis=1).max() ** 2 * np.diagonal(covariance).max())
+        of_margins = contrast @ covariance @ contrast.T
+        method = "Wald test of equal margins"
+        outcome = by_wald(method, shift, of_margins, table.df, scale=scale)
     else:
         margins, spreads = _moments(table)
         shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)

@@ -196,18 +196,20 @@ def with_known_sum(values: Floats, covariance: Floats, total: float = 1.0) -> tu
     return kept @ (values - centre) + centre, kept @ covariance
 
 
-def wald_statistic(shift: Floats, covariance: Floats) -> tuple[float, int]:
+def wald_statistic(shift: Floats, covariance: Floats, scale: float = 0.0) -> tuple[float, int]:
     """The squared distance of a shift that is known to sum to 0, and its degrees of freedom.
 
     shift : (k,).  covariance : (k, k), of rank k - 1 where estimates sum to 1, and k where they
     do not (reports that name several categories); then what the sum tells of the noise is
     taken out first.  NaN where a part of the shift has no variance at all.
+    scale : the size of the terms that were summed to the covariance, where they are larger; what is
+        tiny beside them is rounding.
     """
     if not np.isfinite(covariance).all() or not np.isfinite(shift).all():
         return float("nan"), len(shift) - 1
     shift, covariance = with_known_sum(shift, covariance, 0.0)
     values, vectors = np.linalg.eigh(covariance)
-    kept = values > _NO_VARIANCE * max(values[-1], 0.0)
+    kept = values > np.maximum(_NO_VARIANCE * max(values[-1], 0.0), _ROUNDING * scale)
     turned = vectors.T @ shift
     lost = np.abs(turned[~kept]).max(initial=0.0)
     df = int(kept.sum())

@@ -21,21 +21,37 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_number
+from rrstats._checks import check_number, check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
+from rrstats.estimation.moments import (
+    EffectiveMoments,
+    Moments,
+    RowMoments,
+    Scored,
+    channel_moments,
+    contrast_errors,
+)
 from rrstats.estimation.sample_design import SampleDesign
-from rrstats.estimation.tally import Tally
-from rrstats.mechanisms.channel import has_latent_classes, transition_matrix
+from rrstats.estimation.tally import RowSums, Tally
+from rrstats.inference.contrasts import Interval
+from rrstats.mechanisms.channel import Channel, fixed, has_latent_classes, transition_matrix
 
 _ROUNDING = 1e-12
+
+_FEW_DEGREES = 8
+"""With fewer degrees of freedom a variance estimate is very noisy."""
+
+_TOO_SMALL = 2.0
+"""A note warns of a standard error where intervals use more than this multiple of its square."""
 
 _ALIKE = 1e-9
 """Relative difference up to which probabilities are the same but for rounding."""
@@ -285,7 +301,7 @@ def _sampled_shares(cells: SampleCells, population: Any) -> Floats:
 # -- the moments of an estimate --------------------------------------------------------------
 
 
-class SurveyMoments:
+class SurveyMoments(EffectiveMoments):
     """Proportions and totals of a sample with a design, and their variances.
 
     Every report has a score, the debiased answer, whose mean over the randomization is the truth;
@@ -300,14 +316,16 @@ class SurveyMoments:
     form, least_form : the variance of a weighted sum; and if clusters, and who has which weight,
         made no difference.
     first, cell_shares : (m,) sums of the weights by report cell, and as shares.
-    weight, size : the sum of the weights; as a divisor NaN where that is nobody.
-    totals, proportions : (k,) unbiased, in the units of the weights and over their sum.
+    size : the sum of the weights as a divisor, NaN where that is nobody.
     centred : (m, k) the change of the proportions by one more report of weight 1.
-    df : clusters (rows, where there are none) less strata; of a group those that it is in.
     """
 
+    designed = True
+
     def __init__(self, tally: Tally, design: SampleDesign) -> None:
-        self.channel, self.n = tally.mechanism.channel, tally.n
+        self._tally = tally
+        self.n = tally.n
+        self.k = self.channel.k
         if not arrays.has_scores(self.channel):
             raise ArgumentValueError(
                 "weights, strata and clusters need a score for each report, and the samples of "
@@ -317,32 +335,126 @@ class SurveyMoments:
         self.cells = cells = SampleCells(tally, design)
         self.form, self.least_form = variance_form(cells), plain_form(cells)
         self.first = np.asarray(cells.first.sum(axis=0))
-        self.weight = float(self.first.sum()) / cells.cells_each
-        self.size = self.weight or np.nan
+        self._weight = float(self.first.sum()) / cells.cells_each
+        self.size = self._weight or np.nan
         self.cell_shares = self.first / self.size
-        self.totals = self.first @ cells.table
-        self.proportions = self.totals / self.size
-        self.centred = (cells.table - cells.speaks * self.proportions) / self.size
-        self.df = degrees_of_freedom(cells)
+        self._totals = self.first @ cells.table
+        self._proportions = fixed(self._totals / self.size)
+        self.centred = (cells.table - cells.speaks * self._proportions) / self.size
+        self._df = degrees_of_freedom(cells)
 
-    def scored(self, sizes: Any) -> tuple[Floats, Floats, NDArray[np.intp]]:
-        """(k, m) scores, and counts of cells in a simple random sample of a size; all one sample.
+    @property
+    def channel(self) -> Channel:
+        """P(report | truth)."""
+        return self._tally.mechanism.channel
 
-        sizes : one, or (k, 1) for counts of (k, m).
-        """
-        counts = sizes * self.cell_shares
-        return self.cells.table.T, counts, np.zeros(len(self.first), dtype=np.intp)
+    @cached_property
+    def reported(self) -> NDArray[Any]:
+        """(m,) counts of the reports."""
+        return self._tally.reported
 
-    def variance(self, form: VarianceForm) -> Floats:
+    @property
+    def proportions(self) -> Floats:
+        """(k,) unbiased true proportions, over the sum of the weights."""
+        return self._proportions
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights: an estimate of the population's size."""
+        return self._weight
+
+    @property
+    def totals(self) -> Floats:
+        """(k,) unbiased totals, in the units of the weights."""
+        return self._totals
+
+    @property
+    def df(self) -> float:
+        """Clusters (rows, where there are none) less strata; of a group those that it is in."""
+        return self._df
+
+    @property
+    def has_no_variance(self) -> bool:
+        """True where too few clusters or reports leave no estimate of a variance."""
+        return self.df < 1 or self.n < 2
+
+    @cached_property
+    def support(self) -> tuple[Floats, Floats]:
+        """(k,) counts and weighted proportions of reports that support each category, or NaN."""
+        counts = self.channel.support_counts(self.reported)
+        weights = self.channel.support_counts(self.first[: len(self.reported)])
+        return counts, np.asarray(weights / self.size)
+
+    @property
+    def effective_support(self) -> Floats:
+        """(k,) proportions of supporting reports in a sample of `effective_n`."""
+        return self.support[1]
+
+    @cached_property
+    def implausible(self) -> NDArray[np.bool_]:
+        """(k,) True where reports are rarer or commoner than any truth explains."""
+        return arrays.implausible(self.channel, self.reported, self.n)
+
+    @cached_property
+    def variance(self) -> Floats:
         """(k,) variance of the proportions, linearized: of sampling and of randomization."""
+        return fixed(self._variance(self.form))
+
+    @cached_property
+    def least_variance(self) -> Floats:
+        """(k,) `variance` if answers did not depend on cluster and weight."""
+        return fixed(self._variance(self.least_form))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """(k, k) covariance of the proportions."""
+        return self._covariance_of_all(self.form)
+
+    @cached_property
+    def least_covariance(self) -> Floats:
+        """(k, k) `covariance` with the variances of `least_variance`."""
+        return self._covariance_of_all(self.least_form)
+
+    def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
+        """(j, j) covariance of (j, k) contrasts of the proportions; and the least."""
+        forms = [self.form, self.least_form] if self.is_multinomial else [self.form]
+        return [self._contrast_covariance(form, contrasts) for form in forms]
+
+    def scored(self, level: float, df: Any = None) -> Scored:
+        """The scores of the report cells, and (k, m) counts of samples of effective size."""
+        return self._scored(self.effective_sizes(level, df)[:, None])
+
+    def scored_sums(self, contrast: Floats, sums: Floats, level: float) -> Scored:
+        """(j, m) scores for (j, k) sums of the proportions, and (m,) counts at effective size."""
+        size = self._effective_size(contrast)
+        if size is None:
+            size = float(self.effective_n.min())
+        scored = self._scored(size * self.shrinkage(level, self.df))
+        return scored._replace(scores=sums @ scored.scores)
+
+    def _scored(self, sizes: Any) -> Scored:
+        """Counts of cells in a simple random sample of a size; all one sample."""
+        counts = sizes * self.cell_shares
+        return Scored(self.cells.table.T, counts, np.zeros(len(self.first), dtype=np.intp))
+
+    def general_interval(self, level: float, method: str | None, target: str) -> Interval:
+        """Intervals where no count is binomial; Wald's where a variance says nothing."""
+        method = check_one_of(method or self.default_method, "method", arrays.GENERAL_METHODS)
+        if not (self.effective_sizes(level) > 0).all():
+            method = "wald"
+        return super().general_interval(level, method, target)
+
+    def _variance(self, form: VarianceForm) -> Floats:
         return form.variance(self.centred) + self._noise(form.within) / self.size**2
 
-    @property
+    @cached_property
     def total_variance(self) -> Floats:
-        """(k,) variance of the totals."""
-        return self.form.variance(self.cells.table) + self._noise(self.form.within)
+        """(k,) variance of the totals; NaN where they are nobody's."""
+        if not self.weight:
+            return fixed(np.full(self.k, np.nan))
+        return fixed(self.form.variance(self.cells.table) + self._noise(self.form.within))
 
-    @property
+    @cached_property
     def randomization_variance(self) -> Floats:
         """(k,) the part that the respondents' coins add."""
         return self._noise(self.cells.second.sum(axis=0)) / self.size**2
@@ -368,13 +480,12 @@ class SurveyMoments:
             found[mine] = transition_matrix(channel)[mine] @ (mass[mine] @ cells.table[mine])
         return found
 
-    def covariance(self, form: VarianceForm) -> Floats:
-        """(k, k) covariance of the proportions."""
+    def _covariance_of_all(self, form: VarianceForm) -> Floats:
         table = self.cells.table
         means = np.diag(form.within @ table)
         return self._covariance(form, self.centred, table, means)
 
-    def contrast_covariance(self, form: VarianceForm, contrasts: Floats) -> Floats:
+    def _contrast_covariance(self, form: VarianceForm, contrasts: Floats) -> Floats:
         """(j, j) covariance of (j, k) contrasts of the proportions."""
         table = self.cells.table
         means = (contrasts * (form.within @ table)) @ contrasts.T
@@ -396,6 +507,7 @@ class SurveyMoments:
         noise = (scores.T * self._fitted(form.within)) @ scores - means
         return form.between(values, values) + noise / self.size**2
 
+    @cached_property
     def design_effect(self) -> Floats:
         """(k,) variance over that of as many unweighted reports of a simple random sample.
 
@@ -407,21 +519,24 @@ class SurveyMoments:
         effects = []
         for form in (self.form, self.least_form):
             with np.errstate(invalid="ignore", divide="ignore"):
-                found = self.variance(form) * (n - 1) / variation
+                found = self._variance(form) * (n - 1) / variation
             effects.append(np.where((variation > _ROUNDING) & (found > 0), found, kish))
-        return np.maximum(*effects)
+        return fixed(np.maximum(*effects))
 
-    def effective_size(self, contrast: Floats, variance: float) -> float | None:
-        """Reports of a simple random sample in which a sum of the proportions has this variance.
+    def _effective_size(self, contrast: Floats) -> float | None:
+        """Reports of a simple random sample in which a sum of the proportions has its variance.
 
         contrast : (k,) the weights of the sum.  None where nothing varies.
         """
+        variance = contrast_errors(self, contrast)[1] ** 2
         values = (self.cells.table - self.proportions) @ contrast
         variation = float(self.cell_shares @ values**2)
         return 1 + variation / variance if variation > _ROUNDING and variance > 0 else None
 
-    def covariance_with(self, other: SurveyMoments) -> Floats | None:
+    def covariance_with(self, other: Moments) -> Floats | None:
         """(k, l) covariance with another group of the same sample; None where it is not one."""
+        if not isinstance(other, SurveyMoments):
+            return None
         both = self._joined(self.cells, other)
         if both is None:
             return None
@@ -430,12 +545,50 @@ class SurveyMoments:
         there = np.vstack([np.zeros((len(self.centred), other.centred.shape[1])), other.centred])
         return form.between(here, there)
 
-    def df_with(self, *others: SurveyMoments) -> int | None:
+    def df_with(self, *others: Moments) -> int | None:
         """Degrees of freedom of all groups together; None where they are not of one sample."""
         cells: SampleCells | None = self.cells
         for other in others:
-            cells = None if cells is None else self._joined(cells, other)
+            if cells is None or not isinstance(other, SurveyMoments):
+                return None
+            cells = self._joined(cells, other)
         return None if cells is None else degrees_of_freedom(cells)
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The numbers of strata and clusters, and the sum of the weights."""
+        cells = self.cells
+        lines = []
+        if len(cells.labels) > 1:
+            lines.append(("strata", f"{len(cells.labels):,}"))
+        if not cells.units.alone.all():
+            lines.append(("clusters", f"{cells.clusters:,}"))
+        return [*lines, ("sum of weights", f"{self.weight:,.1f}")]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What standard errors of this sample cannot say."""
+        notes = []
+        sampling_variance = self.variance - self.randomization_variance
+        if below := int((sampling_variance < 0).sum()):
+            notes.append(
+                f"The estimated sampling variance is negative for {below} of {self.k} categories: "
+                "next to the randomization variance it is too small to distinguish from 0."
+            )
+        if self.n and self.df < _FEW_DEGREES:
+            notes.append(
+                f"The standard errors have {max(self.df, 0)} degrees of freedom (clusters minus "
+                "strata) and are imprecise; the intervals are wider for this reason."
+            )
+        too_small = self.least_variance > _TOO_SMALL * np.maximum(self.variance, 0.0)
+        if self.n and too_small.any():
+            notes.append(
+                f"The standard errors of {int(too_small.sum())} of {self.k} categories are smaller "
+                "than the weights and strata alone allow, by chance or because few reports have "
+                "nearly all the weight: do not use them. Intervals, tests, effective_n and "
+                "design_effect do not use them."
+            )
+        return notes
 
     def _joined(self, one: SampleCells, group: SurveyMoments) -> SampleCells | None:
         """The rows of both, with report cells of their own; None where no sample has them."""
@@ -488,3 +641,12 @@ def _scattered(values: Floats, places: NDArray[np.intp], size: int) -> Floats:
     spread = np.zeros((size, *values.shape[1:]))
     spread[places] = values
     return spread
+
+
+def moments_of(counted: Tally | RowSums, target: str, ddof: int, design: SampleDesign) -> Moments:
+    """The moments of counted reports: the only place that asks what kind they are."""
+    if isinstance(counted, RowSums):
+        return RowMoments(counted, target, ddof)
+    if counted.sampled or design.finite:
+        return SurveyMoments(counted, design)
+    return channel_moments(counted, target, ddof)

@@ -1,0 +1,649 @@
+"""Moments: what stands between counted reports and results.
+
+Every report has a score, the debiased answer, whose mean over the randomization is the truth.
+`Moments` are the means of the scores, their covariance and what intervals need of them; results
+hold Moments and do not ask how the numbers came about.  There is one kind for each kind of data:
+
+    ChannelMoments   reports of one mechanism, of one group or of many at once
+    RowMoments       reports of k-RR whose prob differs by row
+    SurveyMoments    reports of a sample with weights, strata or clusters (in `survey_moments`)
+
+Proportions may lie outside [0, 1]: nothing is clipped silently.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats._checks import check_one_of
+from rrstats._typing import Floats
+from rrstats.errors import ArgumentValueError
+from rrstats.estimation import arrays
+from rrstats.estimation.tally import RowSums, Tally
+from rrstats.inference import binomial, contrasts
+from rrstats.inference.binomial import METHOD, METHODS
+from rrstats.inference.contrasts import (
+    Interval,
+    mean_interval,
+    normal_quantile,
+    student_quantile,
+)
+from rrstats.mechanisms.channel import BinomialRates, Channel, fixed, recode_matrix
+from rrstats.mechanisms.krr import no_common_channel
+
+ONLY_METHOD_OF_ROWS = METHOD
+"""The name of the only interval of target "rows" where counts are binomial."""
+
+
+class Scored(NamedTuple):
+    """Counts of cells whose scores have a mean.
+
+    scores : (k, m) of the report cells.  counts : (m,), or (k, m) where they differ by category.
+    samples : (m,) the sample of each cell.
+    """
+
+    scores: Floats
+    counts: Floats
+    samples: NDArray[np.intp]
+
+
+class Moments(ABC):
+    """Unbiased proportions of k categories and their variances, from n reports.
+
+    Here are the members of a simple random sample, whose reports all count the same; the variance
+    is then known from the proportions, and has no degrees of freedom of its own.
+
+    n : the number of reports.  k : the number of categories.
+    """
+
+    designed = False  # whether the sample has weights, strata, clusters or a finite population
+    n: Any  # an int, or an array of those of several groups
+    k: int
+
+    # -- first and second moments ------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def channel(self) -> Channel:
+        """P(report | truth); raises where rows have channels of their own."""
+
+    @property
+    @abstractmethod
+    def reported(self) -> NDArray[Any]:
+        """(m,) counts of the reports."""
+
+    @property
+    @abstractmethod
+    def proportions(self) -> Floats:
+        """(k,) unbiased true proportions; may lie outside [0, 1]."""
+
+    @property
+    @abstractmethod
+    def covariance(self) -> Floats:
+        """(k, k) covariance of the proportions, for the target."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> Floats:
+        """(k,) variance of the proportions, for the target; NaN where n is too small."""
+
+    @property
+    @abstractmethod
+    def randomization_variance(self) -> Floats:
+        """(k,) the part of `variance` due to randomization."""
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[Floats, Floats]:
+        """(k,) counts and (weighted) proportions of reports that support each category, or NaN."""
+
+    @property
+    def naive(self) -> Floats:
+        """(m,) proportions among the reports of each sample: biased; for comparison only."""
+        sizes = arrays.sample_sizes(self.channel, self.reported, self.n)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.reported / sizes)
+
+    @property
+    def condition_number(self) -> float:
+        """The factor by which the estimate amplifies noise."""
+        return arrays.condition_number(self.channel)
+
+    @property
+    @abstractmethod
+    def implausible(self) -> NDArray[np.bool_]:
+        """(k,) True where reports are rarer or commoner than any truth explains."""
+
+    def implausible_with(self, others: Sequence[Moments]) -> bool:
+        """True where no truth explains the reports of these groups together."""
+        counts = np.sum([self.reported, *(other.reported for other in others)], axis=0)
+        n = self.n + sum(other.n for other in others)
+        return bool(arrays.implausible(self.channel, counts, n).any())
+
+    @property
+    def std_error(self) -> Floats:
+        """(k,) standard errors; NaN where a variance came out negative."""
+        return root(self.variance)
+
+    @property
+    def least_variance(self) -> Floats:
+        """(k,) `variance` if answers did not depend on cluster and weight."""
+        return self.variance
+
+    @property
+    def least_covariance(self) -> Floats:
+        """(k, k) `covariance` with the variances of `least_variance`."""
+        return self.covariance
+
+    @abstractmethod
+    def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
+        """(j, j) covariance of (j, k) contrasts of the proportions; with a design the least, too.
+
+        That is, what `covariance` and `least_covariance` give, without their (k, k) arrays.
+        """
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights."""
+        return float(self.n)
+
+    @property
+    def totals(self) -> Floats:
+        """(k,) unbiased totals, in the units of the weights; 0 without reports."""
+        sizes = np.asarray(self.n)[..., None]
+        return np.where(sizes > 0, self.proportions * sizes, 0.0)
+
+    @property
+    def total_variance(self) -> Floats:
+        """(k,) variance of the totals."""
+        return np.asarray(self.variance * self.n**2)
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of the covariance."""
+        return np.inf
+
+    @property
+    def design_effect(self) -> Floats:
+        """(k,) variance divided by that of a simple random sample of as many reports."""
+        return np.ones(self.k)
+
+    @property
+    def effective_n(self) -> Floats:
+        """(k,) effective sample size: n / `design_effect`."""
+        return np.asarray(self.n / self.design_effect)
+
+    # -- what intervals need -----------------------------------------------------------------
+
+    @property
+    def binomial_rates(self) -> BinomialRates | None:
+        """The rates of the counts if each is binomial, or of as many reports as `effective_n`."""
+        return self.channel.binomial_rates
+
+    @property
+    def is_multinomial(self) -> bool:
+        """True where each report falls into one cell of a common channel."""
+        return self.channel.is_multinomial
+
+    @property
+    def default_method(self) -> str:
+        """The default method of intervals."""
+        return arrays.default_method(self.channel)
+
+    @property
+    def has_support(self) -> bool:
+        """True where reports support categories."""
+        return not np.isnan(self.support[0]).any()
+
+    @property
+    def has_no_variance(self) -> bool:
+        """True where too few clusters or reports leave no estimate of a variance."""
+        return False
+
+    @abstractmethod
+    def interval(self, level: float, method: str | None, target: str) -> Interval:
+        """(k,) intervals of the proportions, for any target."""
+
+    def scored(self, level: float, df: Any = None) -> Scored:
+        """The scores of the report cells, and counts that intervals of each category use.
+
+        df : degrees of freedom to use instead of `df`.
+        """
+        channel, counts = self.channel, self.reported.astype(np.float64)
+        if not arrays.has_scores(channel):  # samples that identify proportions only together
+            return Scored(arrays.weights(channel, counts), counts, channel.samples)
+        cells = np.arange(len(counts))
+        return Scored(channel.scores(cells).T, counts, np.zeros_like(cells))
+
+    def scored_sums(self, contrast: Floats, sums: Floats, level: float) -> Scored:
+        """(j, m) scores of the report cells for (j, k) sums of the proportions, and their counts.
+
+        contrast : (k,) the sum whose effective sample size the counts have.
+        """
+        counts = self.reported.astype(np.float64)
+        scores = arrays.contrast_scores(self.channel, self.reported, sums)
+        return Scored(scores, counts, self.channel.samples)
+
+    @abstractmethod
+    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
+        """(k,) intervals that may leave [0, 1], as MOVER needs them for a difference.
+
+        df : degrees of freedom to use instead of `df`.
+        """
+
+    def general_interval(self, level: float, method: str | None, target: str) -> Interval:
+        """Intervals where the counts of no category are binomial by themselves."""
+        if target == "rows" and method is not None:
+            raise ArgumentValueError(
+                f"method must be None for target 'rows', which has one interval; found {method!r}"
+            )
+        method = check_one_of(method or self.default_method, "method", arrays.GENERAL_METHODS)
+        if not np.isfinite(self.proportions).all():
+            return Interval(np.zeros(self.k), np.ones(self.k))
+        # Without a method for just these rows use the population's interval, which is wider.
+        variances = None
+        if target == "rows":
+            variances = arrays.score_variances(self.channel, self.reported)
+        if variances is None:
+            return arrays.GENERAL_METHODS[method](self, level)
+        parts = recode_matrix(self.channel) > 0
+        return contrasts.cut_to_unit(
+            binomial.rows_variance_interval(self.proportions, self.n, variances, parts, level=level)
+        )
+
+    # -- other groups, and words -------------------------------------------------------------
+
+    def covariance_with(self, other: Moments) -> Floats | None:
+        """(k, l) covariance with another group of the same sample; None if independent of it."""
+        return None
+
+    def df_with(self, *others: Moments) -> int | None:
+        """Degrees of freedom of all groups together; None where they are not of one sample."""
+        return None
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """Names and values of the sample's design."""
+        return ()
+
+    @property
+    def shared_notes(self) -> Sequence[str]:
+        """Sentences that a reader must know, the same for all groups."""
+        return ()
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences that a reader of the variances must know."""
+        return self.shared_notes
+
+
+class ChannelMoments(Moments):
+    """Moments of reports of one mechanism.
+
+    channel : of the mechanism.
+    reported : (m,) counts of the reports, or (groups, m); then all members have a leading axis.
+    n : the number of reports, or (groups,).
+    target, ddof : of the variance.
+    """
+
+    def __init__(
+        self, channel: Channel, reported: NDArray[Any], n: Any, target: str, ddof: int
+    ) -> None:
+        self._channel = channel
+        self._reported = reported
+        self.n = n
+        self.k = channel.k
+        self.target = target
+        self.ddof = ddof
+
+    @property
+    def channel(self) -> Channel:
+        """P(report | truth)."""
+        return self._channel
+
+    @property
+    def reported(self) -> NDArray[Any]:
+        """(m,) counts of the reports."""
+        return self._reported
+
+    @cached_property
+    def proportions(self) -> Floats:
+        """(k,) unbiased true proportions; may lie outside [0, 1]."""
+        return fixed(arrays.debias(self.channel, self.reported, self.n))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """(k, k) covariance of the proportions, for the target."""
+        return fixed(
+            arrays.covariance(self.channel, self.reported, self.n, self.target, ddof=self.ddof)
+        )
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(k,) variance of the proportions, for the target; NaN where n is too small."""
+        return fixed(
+            arrays.variance(self.channel, self.reported, self.n, self.target, ddof=self.ddof)
+        )
+
+    def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
+        """(j, j) covariance of (j, k) contrasts of the proportions."""
+        counts = (self.reported, self.n, self.target)
+        return [arrays.contrast_covariance(self.channel, *counts, contrasts, ddof=self.ddof)]
+
+    @cached_property
+    def randomization_variance(self) -> Floats:
+        """(k,) the part of `variance` due to randomization: the variance for these rows."""
+        return fixed(arrays.variance(self.channel, self.reported, self.n, "rows"))
+
+    @cached_property
+    def support(self) -> tuple[Floats, Floats]:
+        """(k,) counts and proportions of reports that support each category, or NaN."""
+        counts = self.channel.support_counts(self.reported)
+        with np.errstate(invalid="ignore"):
+            return counts, counts / np.asarray(self.n, dtype=np.float64)[..., None]
+
+    @cached_property
+    def implausible(self) -> NDArray[np.bool_]:
+        """(k,) True where reports are rarer or commoner than any truth explains."""
+        if self.reported.ndim == 1:
+            return arrays.implausible(self.channel, self.reported, self.n)
+        if self.binomial_rates is None:
+            pairs = zip(self.reported, self.n.tolist(), strict=True)
+            return np.array([arrays.implausible(self.channel, *pair) for pair in pairs])
+        false_alarm = arrays.FALSE_ALARM * len(self.n)  # of each group
+        sizes = self.n[:, None]
+        return arrays.implausible(self.channel, self.reported, sizes, false_alarm)
+
+    def interval(self, level: float, method: str | None, target: str) -> Interval:
+        """(k,) intervals of the proportions, for any target."""
+        rates = self.binomial_rates
+        if rates is None:
+            return self.general_interval(level, method, target)
+        counts, sizes = self.support[0], np.asarray(self.n, dtype=np.float64)[..., None]
+        options: Any = {"level": level, "method": method or METHOD, "target": target}
+        return arrays.interval_of_counts(counts, sizes, rates, **options, k=self.k)
+
+    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
+        """(k,) intervals that may leave [0, 1]: Wilson's where counts are binomial.
+
+        Else those of the empirical likelihood; for target "rows" the score interval.
+        """
+        center, channel = self.proportions, self.channel
+        if not np.isfinite(center).all():
+            return Interval(center, center)
+        variances = arrays.score_variances(channel, self.reported)
+        if self.target == "rows" and variances is not None:
+            parts = recode_matrix(channel) > 0
+            ends = binomial.rows_variance_interval(center, self.n, variances, parts, level=level)
+        elif (rates := self.binomial_rates) is not None:
+            low, high = rates.false_positive_rate, rates.true_positive_rate
+            counts = self.reported.astype(np.float64)
+            ends = binomial.carry(binomial.wilson_rates(counts, self.n, level), low, high)
+        elif self.default_method == "wald":
+            drawn = arrays.variance(channel, self.reported, self.n, "population", ddof=self.ddof)
+            ends = contrasts.wald(center, np.sqrt(drawn), normal_quantile(level))
+        else:
+            ends = mean_interval(*self.scored(level), level)
+        stretch = student_quantile(level, df) / normal_quantile(level)
+        with np.errstate(invalid="ignore"):
+            low, high = (
+                center - stretch * (center - ends.low),
+                center + stretch * (ends.high - center),
+            )
+        return Interval(low, high)
+
+
+class EffectiveMoments(Moments):
+    """Moments whose intervals are those of a simple random sample of the effective size."""
+
+    @property
+    @abstractmethod
+    def effective_support(self) -> Floats:
+        """(k,) proportions of supporting reports in a sample of `effective_n`."""
+
+    def interval(self, level: float, method: str | None, target: str) -> Interval:
+        """(k,) intervals of the proportions; binomial ones of the effective size."""
+        rates = self.binomial_rates
+        if rates is None:
+            return self.general_interval(level, method, target)
+        return self.effective_interval(level, method or METHOD, rates)
+
+    def effective_interval(self, level: float, method: str, rates: BinomialRates) -> Interval:
+        """(k,) binomial intervals of a simple random sample of the effective size."""
+        supported = [name for name in METHODS if name != "blaker"]  # that one needs whole counts
+        if check_one_of(method, "method", supported) == "wald":
+            return arrays.wald_interval(self, level)
+        sizes = self.effective_sizes(level)
+        counts = np.where(sizes > 0, np.clip(self.effective_support, 0, 1) * sizes, 0.0)
+        low, high = rates.false_positive_rate, rates.true_positive_rate
+        return binomial.population_interval(counts, sizes, low, high, level=level, method=method)
+
+    def effective_sizes(self, level: float, df: Any = None) -> Floats:
+        """(k,) effective sample sizes that intervals use; 0 makes the interval [0, 1]."""
+        if self.has_no_variance or not self.weight:
+            return np.zeros(self.k)
+        return np.asarray(self.effective_n * self.shrinkage(level, self.df if df is None else df))
+
+    def shrinkage(self, level: float, df: Any) -> Any:
+        """The factor of an effective sample size for the few degrees of freedom of its variance."""
+        simple = student_quantile(level, self.n - 1)
+        return np.minimum(1.0, (simple / student_quantile(level, df)) ** 2)
+
+    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
+        """(k,) Wilson's or the empirical likelihood's intervals; [-inf, inf] without a variance."""
+        df = np.broadcast_to(df, self.proportions.shape)
+        sizes = self.effective_sizes(level, df)
+        if not (sizes > 0).all():
+            return Interval(np.full(self.k, -np.inf), np.full(self.k, np.inf))
+        if (rates := self.binomial_rates) is not None:
+            counts = np.clip(self.effective_support, 0, 1) * sizes
+            ends = rates.false_positive_rate, rates.true_positive_rate
+            interval = binomial.carry(binomial.wilson_rates(counts, sizes, level), *ends)
+        elif not self.is_multinomial:
+            error = np.sqrt(np.fmax(self.variance, self.least_variance))
+            interval = contrasts.wald(self.proportions, error, student_quantile(level, df))
+        else:
+            interval = mean_interval(*self.scored(level, df), level)
+        # Each interval contains its estimate.
+        return contrasts.hull(interval, Interval(self.proportions, self.proportions))
+
+
+class RowMoments(EffectiveMoments):
+    """Moments of reports of k-RR whose prob differs by row: weighted means of the rows' scores.
+
+    The variance is that of a ratio of sums, so it holds whatever differs between rows.  The score
+    of a row has variance a + b f - f^2 at a true proportion f; the mean of these over rows is that
+    of as many reports as `effective_n` of one binomial channel, which intervals use.  Where
+    `variance` is larger, because populations differ, they use fewer reports.
+    """
+
+    is_multinomial = False
+    default_method = METHOD
+    condition_number = 0.0
+
+    def __init__(self, sums: RowSums, target: str, ddof: int) -> None:
+        self.row_sums = sums
+        self.n = sums.n
+        self.k = sums.mechanism.k
+        self.target = target
+        self.ddof = ddof
+
+    @property
+    def channel(self) -> Channel:
+        """Raises with what to do instead: rows have channels of their own."""
+        raise no_common_channel()
+
+    @property
+    def reported(self) -> NDArray[Any]:
+        """(k,) the count of each category."""
+        return self.row_sums.reported
+
+    @cached_property
+    def _sums(self) -> tuple[float, Floats, Floats, Floats]:
+        """Sums of w^2, w s, w^2 s and w^2 s s' for scores s and weights w that sum to 1."""
+        _, w, ww, s, sq, ss, ssq, ssqq, ws, wsq = self.row_sums.sums
+        weight = w.sum() or np.nan
+        squares = np.diag(ss) - ssq[:, None] - ssq + ssqq.sum()
+        first = (s - sq.sum()) / weight
+        second = (ws - wsq.sum()) / weight**2
+        return ww.sum() / weight**2, fixed(first), second, squares / weight**2
+
+    @property
+    def proportions(self) -> Floats:
+        """(k,) weighted means of the scores; may lie outside [0, 1]."""
+        return self._sums[1]
+
+    @property
+    def covariance(self) -> Floats:
+        """(k, k) covariance of the proportions, for the target."""
+        return self._covariance(self.target, self.ddof)
+
+    def _covariance(self, target: str, ddof: int) -> Floats:
+        ww, mean, totals, squares = self._sums
+        if target == "rows":
+            spread = np.diag(mean) - np.outer(mean, mean)
+            return np.asarray(squares - np.diag(totals) + (ww - 1 / max(self.n, 1)) * spread)
+        both = np.outer(mean, totals)
+        size = self.n - ddof
+        around = squares - both - both.T + ww * np.outer(mean, mean)
+        return np.asarray(around * (self.n / size if size > 0 else np.nan))
+
+    def implausible_with(self, others: Sequence[Moments]) -> bool:
+        """False: rows whose prob differs are judged by group."""
+        return False
+
+    def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
+        """(j, j) covariance of (j, k) contrasts of the proportions."""
+        return [np.asarray(contrasts @ self.covariance @ contrasts.T)]
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(k,) variance of the proportions, for the target."""
+        return fixed(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @cached_property
+    def randomization_variance(self) -> Floats:
+        """(k,) the part of `variance` due to randomization."""
+        _, _, totals, squares = self._sums
+        return fixed(np.diagonal(squares) - totals)
+
+    @cached_property
+    def _ends(self) -> tuple[float, float]:
+        """The false and the true positive rate of the binomial channel with the mean variance."""
+        _, _, ww, _, _, _, ssq, ssqq, ws, wsq = self.row_sums.sums.sum(axis=1)
+        a, b = (ssq - ssqq) / (ww or np.nan), (ws - 2 * wsq) / (ww or np.nan)
+        scale = np.sqrt(b * b + 4 * a)  # a = u (u + b) for u = q / (p - q), scale = 1 / (p - q)
+        u = 2 * a / (scale + b)
+        return float(u / scale), float((u + 1) / scale)
+
+    @property
+    def binomial_rates(self) -> BinomialRates:
+        """The rates of that channel."""
+        low, high = (np.full(self.k, rate) for rate in self._ends)
+        return BinomialRates(low, high, self.k == 2)
+
+    @property
+    def effective_support(self) -> Floats:
+        """(k,) the rates at which that channel has these proportions."""
+        low, high = self._ends
+        return np.asarray(low + self.proportions * (high - low))
+
+    @cached_property
+    def _modelled(self) -> Floats:
+        """(k,) the variances if people of every prob had these proportions, cut to [0, 1]."""
+        low, high = self._ends
+        rates = np.clip(self.effective_support, low, high)
+        return np.asarray(rates * (1 - rates) / (high - low) ** 2 * self._sums[0])
+
+    @cached_property
+    def design_effect(self) -> Floats:
+        """(k,) n / `effective_n`: of the weights, and of populations that differ."""
+        drawn = np.maximum(np.diagonal(self._covariance("population", 0)), 0.0)
+        return fixed(self.n * self._sums[0] * np.fmax(1.0, drawn / self._modelled))
+
+    @cached_property
+    def support(self) -> tuple[Floats, Floats]:
+        """(k,) counts and proportions of the reports."""
+        counts = self.reported.astype(np.float64)
+        return counts, counts / (self.n or np.nan)
+
+    @cached_property
+    def implausible(self) -> NDArray[np.bool_]:
+        """(k,) True where no true proportion explains the reports (Bernstein's inequality)."""
+        beyond = np.maximum(0.0, np.abs(self.proportions - 0.5) - 0.5)
+        spread = self._modelled + self.row_sums.most * beyond / 3
+        return np.asarray(beyond**2 > 2 * np.log(2e9 * self.k) * spread)
+
+    def interval(self, level: float, method: str | None, target: str) -> Interval:
+        """(k,) intervals of the proportions, for any target."""
+        if np.isnan(self.proportions).any():
+            return Interval(np.zeros(self.k), np.ones(self.k))
+        if target == "rows":
+            check_one_of(method or ONLY_METHOD_OF_ROWS, "method", [ONLY_METHOD_OF_ROWS])
+            return contrasts.cut_to_unit(self._rows_interval(level))
+        return self.effective_interval(level, method or METHOD, self.binomial_rates)
+
+    def _rows_interval(self, level: float) -> Interval:
+        """Normal intervals about the rows, with a correction for continuity; not cut."""
+        low, high = self._ends
+        near = np.clip(self.proportions, 0, 1)
+        least = self._modelled - near * (1 - near) / self.n
+        about_rows = np.maximum(np.diagonal(self._covariance("rows", 0)), 0.0)
+        error = np.sqrt(np.maximum(about_rows, least))
+        error += 0.5 / (self.effective_n * (high - low) * normal_quantile(level))
+        return contrasts.wald(self.proportions, error, normal_quantile(level))
+
+    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
+        """(k,) intervals that may leave [0, 1]."""
+        if self.target == "rows":
+            return self._rows_interval(level)
+        return super().uncut_interval(level, df)
+
+    @property
+    def naive(self) -> Floats:
+        """(k,) proportions of the reports: biased; for comparison only."""
+        return self.support[1]
+
+    @property
+    def shared_notes(self) -> Sequence[str]:
+        """How the rows count."""
+        if self.row_sums.weighting == "precision":
+            return [
+                "The prob differs by row, and rows with more precise reports count more: this "
+                "assumes that people have the same true proportions whatever their prob; "
+                "weighting='equal' does not."
+            ]
+        return ["The prob differs by row; every row counts the same."]
+
+
+def channel_moments(tally: Tally, target: str, ddof: int) -> ChannelMoments:
+    """The moments of a tally without a design."""
+    return ChannelMoments(tally.mechanism.channel, tally.reported, tally.n, target, ddof)
+
+
+def contrast_errors(moments: Moments, contrast: Floats) -> tuple[float, float]:
+    """The standard error of a sum of proportions with (k,) weights, and the one of intervals.
+
+    The first is NaN where a design's variance is negative.
+    """
+    variances = [each.item() for each in moments.contrast_covariances(contrast[None])]
+    # At least the size of what is summed, which rounding goes with (Cauchy-Schwarz).
+    scale = float(np.abs(contrast) @ np.sqrt(np.maximum(moments.variance, 0.0))) ** 2
+    variance = variances[0] if moments.designed else max(variances[0], 0.0)
+    return float(root(np.array(variance), scale)), float(np.sqrt(max(*variances, 0.0)))
+
+
+def root(variance: Floats, scale: float = 0.0) -> Floats:
+    """Square roots; NaN where a variance is negative by more than rounding.
+
+    scale : the size of the terms that were summed, where it is larger than the variances.
+    """
+    scale = float(np.fmax.reduce(np.abs(variance), axis=None, initial=np.fmax(scale, 0.0)))
+    safe = np.where(variance < -1e-12 * scale, np.nan, np.maximum(variance, 0.0))
+    return np.sqrt(safe)
