@@ -358,6 +358,25 @@ def test_what_a_killed_run_left_is_removed(tmp_path, directory, was_directory):
 
 
 @posix
+@pytest.mark.parametrize("replaced", [False, True])
+def test_the_sidecar_that_a_killed_run_took_away_comes_back_to_its_target(tmp_path, replaced):
+    """Also if the next run publishes nothing; never to the target of another release."""
+    target, sidecar = tmp_path / "out", tmp_path / "out.rrstats.json"
+    publish(target, b"old", sidecar=b"old")
+    staging = tmp_path / ".out.part"
+    (staging / "replaced").mkdir(parents=True)
+    staging.chmod(0o700)
+    sidecar.rename(staging / "replaced" / sidecar.name)
+    if replaced:
+        target.rename(staging / "replaced" / "out")
+        target.write_bytes(b"new")
+    with Publication(target, overwrite=True):
+        pass
+    assert ["out", sidecar.name][: 1 if replaced else 2] == names(tmp_path)
+    assert (b"new" if replaced else b"old") == target.read_bytes()
+
+
+@posix
 def test_an_old_directory_that_a_killed_run_took_away_is_put_back(tmp_path):
     """Before anything else happens, so that it is there whatever becomes of the next run."""
     old = tmp_path / ".out.part" / "replaced" / "out"

@@ -220,12 +220,16 @@ class Publication:
         self.published = data_moved and not os.path.lexists(self._data)
         doing = f"the last steps of writing {self.target} failed ({type(error).__name__})"
         if self.published:
-            stuck = FileError(f"{doing}, and it could not be withdrawn")
+            absent = [path.name for path, part in self._beside.items() if os.path.lexists(part)]
+            missing = (
+                f"; {', '.join(absent)} beside it is missing, so release again" if absent else ""
+            )
+            stuck = FileError(f"{doing}, and it could not be withdrawn{missing}")
             stuck.add_note(f"{self.target} {PUBLISHED}")
             return stuck
         return FileError(
-            f"{doing}; nothing was published, but what was there before could not be put back from "
-            f"{self._staging / REPLACED}; the next run to this target does it"
+            f"{doing}; nothing was published, but not every file could be put back from "
+            f"{self._staging}; the next run to this target does it"
         )
 
     def _abandon(self) -> None:
@@ -262,15 +266,28 @@ def _take(staging: Path, target: Path) -> int:
             if descriptor >= 0:
                 break
     try:
-        old = staging / REPLACED / target.name
-        if old.exists() and not os.path.lexists(target):
-            # A run ended after it moved the old target away and before it published the new one.
-            old.rename(target)
+        _put_back(staging / REPLACED, target)
         _empty(staging)
     except BaseException:
         close(descriptor)
         raise
     return descriptor
+
+
+def _put_back(replaced: Path, target: Path) -> None:
+    """Put back what a run moved away, if it ended before it published the new target.
+
+    Sidecars come back only to the target that they belong to.
+    """
+    old = replaced / target.name
+    if old.exists() and not os.path.lexists(target):
+        old.rename(target)
+    if not target.exists() or (old.exists() and not old.samefile(target)):
+        return
+    for sidecar in replaced.iterdir() if replaced.is_dir() else ():
+        place = target.with_name(sidecar.name)
+        if sidecar != old and not os.path.lexists(place):
+            sidecar.rename(place)
 
 
 def _check_ours(staging: Path) -> None:
