@@ -26,18 +26,10 @@ from rrstats.estimation.quantiles import Quantiles, quantiles
 from rrstats.estimation.report_columns import ReportFrame, ReportRequest, listed
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
+from rrstats.mechanisms.attrs import Mechanisms
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.serialization import (
-    Mechanisms,
-    RowEpsilon,
-    check_fits,
-    check_plan,
-    check_rates,
-    coverage_note,
-    read,
-    row_epsilon,
-    row_mechanisms,
-)
+from rrstats.mechanisms.records import check_fits, check_plan, check_rates, read
+from rrstats.mechanisms.row_privacy import RowEpsilon, coverage_note, row_epsilon, row_mechanisms
 from rrstats.privacy.composition import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
 from rrstats.regression.models import linear, logit

@@ -1,10 +1,9 @@
 """Metadata of privatized columns: `read` records, and `carry` them over a merge."""
 
-from rrstats.mechanisms.serialization import carry, read
-from rrstats.mechanisms.serialization import find as find  # unlisted: one of those of `read`
-from rrstats.mechanisms.serialization import (
-    write as write,  # unlisted: a record is made by privatize
-)
+from rrstats.mechanisms.attrs import carry
+from rrstats.mechanisms.records import find as find  # unlisted: one of those of `read`
+from rrstats.mechanisms.records import read
+from rrstats.mechanisms.records import write as write  # unlisted: a record is made by privatize
 
 __all__ = ["carry", "read"]
 

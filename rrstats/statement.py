@@ -26,13 +26,9 @@ from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up
-from rrstats.mechanisms.serialization import (
-    ColumnRecord,
-    part_label,
-    row_epsilon,
-    row_mechanisms,
-    write,
-)
+from rrstats.mechanisms.plans import part_label
+from rrstats.mechanisms.records import ColumnRecord, write
+from rrstats.mechanisms.row_privacy import row_epsilon, row_mechanisms
 
 PROMISE = (
     "For every record, whatever the other records and columns, the privatized cell is "
@@ -499,7 +495,7 @@ def statement(
     Examples
     --------
     >>> import rrstats as rr
-    >>> from rrstats.mechanisms.serialization import ColumnRecord
+    >>> from rrstats.mechanisms.records import ColumnRecord
     >>> record = ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))
     >>> print(statement([record]).splitlines()[0])
     # How the answers in this file were protected
@@ -554,7 +550,7 @@ def describe(records: Iterable[ColumnRecord], *, beside: str | None = None) -> s
     Examples
     --------
     >>> import rrstats as rr
-    >>> from rrstats.mechanisms.serialization import ColumnRecord
+    >>> from rrstats.mechanisms.records import ColumnRecord
     >>> record = ColumnRecord.of("smoker", rr.KRR(["yes", "no"], 0.75))
     >>> "A report is the true answer with probability 75%" in describe([record])
     True

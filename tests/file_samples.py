@@ -19,7 +19,7 @@ from answers import QUIET
 
 import rrstats as rr
 from rrstats import files
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 
 class _Reversing:

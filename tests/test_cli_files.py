@@ -24,7 +24,7 @@ from cli_calls import call, done, refused, run  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import cli, files, metadata  # after importorskip
 from rrstats.cli import file_commands  # after importorskip
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 WORDS = ["never", "once", "often"]
 NEARLY_ALL_TRUTH = str(1 - 2**-45)

@@ -18,7 +18,7 @@ from cli_calls import call  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
 from rrstats.cli import command_line  # after importorskip
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 WORDS = ["never", "once", "often"]
 KRR = rr.KRR(WORDS, 0.75)

@@ -20,7 +20,7 @@ import rrstats as rr
 from rrstats import cli
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.mechanisms import Samples, from_dict, surveys
-from rrstats.mechanisms.serialization import read
+from rrstats.mechanisms.records import read
 from rrstats.privatization.frame_plan import FramePlan
 
 LONGEST = 600

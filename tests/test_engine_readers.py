@@ -21,7 +21,7 @@ from file_samples import read_feather, write_feather
 
 import rrstats as rr
 from rrstats import files, metadata
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 pytestmark = engine_frames.QUIET
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from refusals import refused
 
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # after importorskip

@@ -13,7 +13,7 @@ from file_samples import KRR  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import files, metadata  # after importorskip
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError  # after importorskip
-from rrstats.mechanisms.serialization import ColumnRecord  # after importorskip
+from rrstats.mechanisms.records import ColumnRecord
 
 ENDINGS = [".parquet", ".feather", ".csv", ".tsv.gz", ""]
 REPORTS = (["never"] * 3 + ["once"] * 2 + ["often"]) * 50

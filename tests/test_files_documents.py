@@ -16,7 +16,7 @@ from file_samples import KRR, WORDS, document
 import rrstats as rr
 from rrstats import files
 from rrstats.errors import DamagedDocumentError, MetadataError
-from rrstats.mechanisms.serialization import ColumnRecord, write
+from rrstats.mechanisms.records import ColumnRecord, write
 
 N = 300
 REPORTS = pa.table({"id": np.arange(N), "answer": WORDS * 100, "grade": [0, 1] * 150})

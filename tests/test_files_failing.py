@@ -31,7 +31,7 @@ from rrstats.files import formats
 from rrstats.files.atomic import Publication, is_published
 from rrstats.files.ledger import Ledger
 from rrstats.files.privatize_file import privatize_file
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 # Files that an abandoned generator closes may fail to close; nobody is there to be told.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -28,7 +28,7 @@ from rrstats.files import batches, csv, file_metadata  # after importorskip
 from rrstats.files.ledger import Ledger  # after importorskip
 from rrstats.files.plan import wanted_columns  # after importorskip
 from rrstats.files.privatize_file import preview_file, privatize_by_tasks  # after importorskip
-from rrstats.mechanisms.serialization import ColumnRecord, write
+from rrstats.mechanisms.records import ColumnRecord, write
 from rrstats.privatization.frame_plan import FramePlan
 
 CATEGORIES = {"a": [0, 1, 2], "b": ["x", "y, z"], "c": ["u", "v", None]}

@@ -22,7 +22,7 @@ from pathlib import Path
 import rrstats as rr
 from rrstats.files.ledger import Ledger
 from rrstats.files.atomic import Publication
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 folder, kind, overwrite = Path(sys.argv[1]), sys.argv[2], sys.argv[3] == "True"
 source, target = folder / "in.csv", folder / "out.csv"

@@ -21,7 +21,7 @@ import rrstats as rr
 from rrstats.errors import FileError, MetadataError, SecondReleaseError, SimulationWarning
 from rrstats.mechanisms import Chain
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 pytest.importorskip("pyarrow")
 ledgers = pytest.importorskip("rrstats.files.ledger")

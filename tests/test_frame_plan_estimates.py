@@ -12,7 +12,8 @@ from chance import assert_at_least
 from refusals import refused
 
 import rrstats as rr
-from rrstats.mechanisms.serialization import part_label, write
+from rrstats.mechanisms.plans import part_label
+from rrstats.mechanisms.records import write
 from rrstats.privatization.frame_plan import FramePlan
 
 PLAN = FramePlan(

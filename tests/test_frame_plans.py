@@ -16,14 +16,9 @@ import rrstats as rr
 from rrstats._display import chance
 from rrstats.data.categories import Categories
 from rrstats.mechanisms.epsilon import allowed_ratio
-from rrstats.mechanisms.serialization import (
-    part_label,
-    part_mechanism,
-    plan_mechanisms,
-    read,
-    row_epsilon,
-    row_mechanisms,
-)
+from rrstats.mechanisms.plans import part_label, part_mechanism, plan_mechanisms
+from rrstats.mechanisms.records import read
+from rrstats.mechanisms.row_privacy import row_epsilon, row_mechanisms
 from rrstats.privatization.frame_plan import FramePlan, FrameRelease
 from rrstats.randomness.sources import BLOCK_ROWS
 from rrstats.statement import describe

@@ -15,8 +15,11 @@ import rrstats as rr
 from rrstats import metadata
 from rrstats.data.categories import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
+from rrstats.mechanisms.attrs import Mechanisms
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.serialization import MOST_LEVELS, ColumnRecord, Mechanisms, row_epsilon
+from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.row_privacy import row_epsilon
+from rrstats.mechanisms.serialization import MOST_LEVELS
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 

@@ -22,8 +22,9 @@ from rrstats.errors import (
     ImplausibleReportsWarning,
     MetadataError,
 )
+from rrstats.mechanisms.attrs import carry
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.serialization import ColumnRecord, carry, check_fits
+from rrstats.mechanisms.records import ColumnRecord, check_fits
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 OFTEN = rr.KRR([0, 1, 2], epsilon=1.0)

@@ -12,7 +12,7 @@ import catalogue  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats import metadata  # after importorskip
 from rrstats.files import plan as plans  # after importorskip
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 KRR = {"type": "KRR", "categories": ["never", "once", "often"], "prob": 0.75}
 

@@ -9,7 +9,7 @@ from refusals import refused
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.estimation.report_columns import ReportFrame, ordinary, report_column
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 INFORMATIVE = sorted(set(EXAMPLES) - SILENT)
 YES_NO = rr.KRR(["no", "yes"], 0.75)

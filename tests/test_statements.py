@@ -17,7 +17,7 @@ from rrstats import _display as pages
 from rrstats import statement as statements
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.statement import statement
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -28,7 +28,7 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.mechanisms import from_dict, surveys
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.mechanisms.surveys import SurveyDesign
 
 F = Fraction

@@ -14,7 +14,7 @@ from rrstats._display import chance, columns, label, percent, percent_range, wra
 from rrstats.estimation.estimate import Estimate
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.statement import row_protection
 
 _LEVEL = 0.95

@@ -36,7 +36,8 @@ from rrstats.files.plan import cast_words, read_document, read_plan, whole_words
 from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.serialization import VOID, ColumnRecord, epsilon_text, write
+from rrstats.mechanisms.records import ColumnRecord, write
+from rrstats.mechanisms.row_privacy import VOID, epsilon_text
 from rrstats.statement import describe as describe_records
 
 PAGES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}

@@ -33,7 +33,7 @@ from rrstats.files.atomic import Publication
 from rrstats.files.batches import BatchRelease, careful, check_lazy
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
-from rrstats.mechanisms.serialization import KEY, write
+from rrstats.mechanisms.records import KEY, write
 from rrstats.privatization.frame import column_mechanisms, privatize
 
 with needing("rrstats.engines.polars needs polars and pyarrow; pip install polars pyarrow"):

@@ -46,7 +46,7 @@ from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, Seen, careful, check_lazy
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
-from rrstats.mechanisms.serialization import KEY, ColumnRecord, read, write
+from rrstats.mechanisms.records import KEY, ColumnRecord, read, write
 from rrstats.randomness.keyed import check_key
 from rrstats.randomness.sources import secret_bytes
 

@@ -23,7 +23,7 @@ from rrstats.data.codecs import codec_of
 from rrstats.data.columns import place_of
 from rrstats.errors import ArgumentValueError, MissingPackageError
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.serialization import ColumnRecord, arrow_places, read
+from rrstats.mechanisms.records import ColumnRecord, arrow_places, read
 
 _ENGINES = {"cudf", "dask", "duckdb", "ibis", "modin", "polars", "pyarrow", "pyspark", "sqlframe"}
 

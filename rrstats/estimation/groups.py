@@ -26,7 +26,7 @@ from rrstats.estimation.moments import ChannelMoments
 from rrstats.estimation.result import IMPLAUSIBLE, Result, label_column, proportion_rows
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.serialization import together
+from rrstats.mechanisms.row_privacy import together
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:

@@ -52,17 +52,9 @@ from rrstats.mechanisms.krr import (
     names_column,
     no_common_channel,
 )
+from rrstats.mechanisms.plans import ASKED, marginal_mechanism, part_mechanism
+from rrstats.mechanisms.records import ColumnRecord, asked_labels, check_most, find, read
 from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
-from rrstats.mechanisms.serialization import (
-    ASKED,
-    ColumnRecord,
-    asked_labels,
-    check_most,
-    find,
-    marginal_mechanism,
-    part_mechanism,
-    read,
-)
 from rrstats.randomness.sources import BLOCK_ROWS
 
 ALL = slice(None)

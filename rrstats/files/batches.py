@@ -43,7 +43,7 @@ from rrstats.files import file_metadata
 from rrstats.files.file_metadata import Columns, WrittenColumn
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.row_order import KeptOrder
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.privatization.column import ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame import warn_of
 from rrstats.privatization.frame_plan import FramePlan, FrameRelease

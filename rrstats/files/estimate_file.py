@@ -31,7 +31,8 @@ from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.serialization import ColumnRecord, asked_labels, part_label, read
+from rrstats.mechanisms.plans import part_label
+from rrstats.mechanisms.records import ColumnRecord, asked_labels, read
 from rrstats.privatization.frame import check_table, telling_columns
 from rrstats.statement import statement
 

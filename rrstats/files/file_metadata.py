@@ -1,6 +1,6 @@
 """Key-values of a file or a directory: how its columns were made, and what else is kept.
 
-The document of `mechanisms.serialization` stands in three places of a Parquet or Arrow file, so
+The document of `mechanisms.records` stands in three places of a Parquet or Arrow file, so
 that every reader finds it: under ``rrstats``, in pandas' copy of ``df.attrs`` (``PANDAS_ATTRS``),
 and in the ``attributes`` of pyarrow's ``pandas`` description.  That description also defines how
 pandas reads each column.  For a privatized column it is written again, because pandas wrote the
@@ -29,14 +29,8 @@ from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import DamagedDocumentError, MetadataError
 from rrstats.files.atomic import named
-from rrstats.mechanisms.serialization import (
-    KEY,
-    ColumnRecord,
-    arrow_places,
-    parse_object,
-    read,
-    write,
-)
+from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, read, write
+from rrstats.mechanisms.serialization import parse_object
 
 DOCUMENT = "_rrstats.json"
 """The file of a directory that records how its columns were made."""

@@ -34,7 +34,7 @@ from rrstats.files.batches import Blocks, Piece, ReportSpace, Spaces, grouped, r
 from rrstats.files.csv import TextFile
 from rrstats.files.file_metadata import Columns, Records
 from rrstats.files.ledger import files_in
-from rrstats.mechanisms.serialization import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord
 
 ARROW_SCHEMA = b"ARROW:schema"
 PROBE_ROWS = 1024

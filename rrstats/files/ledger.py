@@ -53,7 +53,8 @@ from rrstats.files.atomic import (
     uninterrupted,
 )
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.serialization import VOID, ColumnRecord, together
+from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.row_privacy import VOID, together
 from rrstats.randomness.sources import secret_bytes
 
 VERSION = 2

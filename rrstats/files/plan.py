@@ -1,6 +1,6 @@
 """Plans: files with the design of each column; and category words with types.
 
-A plan is the document of `mechanisms.serialization`, as JSON or TOML, or that of a `FramePlan`.  A
+A plan is the document of `mechanisms.records`, as JSON or TOML, or that of a `FramePlan`.  A
 plan written by hand may hold plain category words and ``epsilon`` instead of ``prob``, and may omit
 the policies:
 
@@ -39,7 +39,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.serialization import KEY, POLICIES, ColumnRecord, read, write
+from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read, write
 from rrstats.privatization.column import ColumnRelease
 from rrstats.privatization.frame_plan import FramePlan, frame_plan
 

@@ -65,14 +65,8 @@ from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.row_order import RowOrder, check_kept
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.serialization import (
-    VOID,
-    ColumnRecord,
-    asked_labels,
-    epsilon_text,
-    row_epsilon,
-    write,
-)
+from rrstats.mechanisms.records import ColumnRecord, asked_labels, write
+from rrstats.mechanisms.row_privacy import VOID, epsilon_text, row_epsilon
 from rrstats.randomness.sources import SIMULATED_TEXT, secret_bytes
 
 Progress = Callable[[int, int | None], object]

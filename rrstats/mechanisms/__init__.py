@@ -3,7 +3,9 @@
 The families are `krr`, `unary` (with RAPPOR), `subset_selection`, `matrix_design`, `surveys` and
 `samples`; `base` has their base class.  Statistics use only a mechanism's `channel`, in the form of
 `channel` or `matrix_channel`.  `epsilon` converts probabilities, rounded towards privacy;
-`serialization` reads the JSON of mechanisms and the records of privatized columns.
+`serialization` reads the JSON of mechanisms.  `plans` has the mechanisms of a frame's plan,
+`records` the records of privatized columns, `row_privacy` the epsilon of a row, and `attrs` the
+records in frames of pandas.
 A new mechanism needs one file here, its name in ``__all__``, one line in `serialization`, one
 public name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden values.
 """

@@ -27,8 +27,8 @@ from rrstats.data.identifiers import identity
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnknownAnswersError
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.records import POLICIES, ColumnRecord
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
-from rrstats.mechanisms.serialization import POLICIES, ColumnRecord
 from rrstats.randomness.keyed import Identity, KeyedColumn
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (

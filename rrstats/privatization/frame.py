@@ -31,10 +31,11 @@ from rrstats.errors import (
     UnknownAnswersWarning,
     warn,
 )
+from rrstats.mechanisms.attrs import record_columns
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import RowRates, as_mechanism, is_by_row, names_column
+from rrstats.mechanisms.records import KEY, find, read
 from rrstats.mechanisms.samples import check_aligned
-from rrstats.mechanisms.serialization import KEY, find, read, record_columns
 from rrstats.mechanisms.unary import Rappor
 from rrstats.privatization.column import Answers, ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame_plan import FramePlan, FrameRelease

@@ -46,18 +46,15 @@ from rrstats.mechanisms.channel import report_variance
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign
-from rrstats.mechanisms.serialization import (
+from rrstats.mechanisms.plans import (
     ASKED,
-    KEY,
-    POLICIES,
-    ColumnRecord,
     dominating,
     marginal_mechanism,
     part_label,
     part_mechanism,
     plan_mechanisms,
-    read,
 )
+from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read
 from rrstats.privatization.column import ColumnAnswers, chained, threads_for
 from rrstats.randomness.samplers import below, cells
 from rrstats.randomness.sources import REPLACEMENT_STREAM, Substream, Unpicklable, open_source

@@ -29,8 +29,8 @@ from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.report_columns import ReportFrame, blocks, refuse_reports
+from rrstats.mechanisms.records import KEY, find, write
 from rrstats.mechanisms.samples import check_aligned
-from rrstats.mechanisms.serialization import KEY, find, write
 
 BLOCK = 16_384
 """Rows worked on at once, so that what is computed of them stays in cache."""

@@ -1,0 +1,255 @@
+"""Records in the attrs of pandas: written when a frame is privatized, carried to later frames.
+
+pandas loses attrs when a frame is merged with a plain one, joined to frames with other attrs, or
+built anew from columns; it leaves them unchanged when a column is renamed or dropped.  `carry`
+copies the records of earlier data to later data.  It refuses sources that contradict each other;
+a source that has a column of the same name without a record is such a contradiction, because its
+rows are not reports.  It also refuses a recorded column that may have been renamed, because
+leaving it out would understate epsilon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import pandas as pd
+
+from rrstats._checks import check_instance, cut, quote_list
+from rrstats.data.columns import column_of
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    UnrecordedWarning,
+    warn,
+)
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.records import (
+    KEY,
+    ColumnRecord,
+    check_fits,
+    check_plan,
+    check_rates,
+    read,
+    write,
+)
+
+Data = TypeVar("Data", pd.DataFrame, "pd.Series[Any]")
+
+
+def record_columns(
+    attrs: dict[Any, Any], made: Mapping[Hashable, tuple[Mechanism, Mapping[str, Any]]]
+) -> None:
+    """Write the records of columns into ``attrs``, in place of their earlier records.
+
+    made : for each column its mechanism and the other facts of its `ColumnRecord`.
+    Warns UnrecordedWarning if a name or category has no JSON form.  Then ``attrs`` keep no records
+    at all, because a document without one of the columns would understate epsilon.
+    """
+    try:
+        others = [record for record in read(attrs) if record.name not in made]
+        new = [
+            ColumnRecord.of(name, mechanism, **facts) for name, (mechanism, facts) in made.items()
+        ]
+        attrs[KEY] = write([*others, *new])
+    except ArgumentValueError as error:
+        attrs.pop(KEY, None)
+        warn(
+            f"these data have no record of how they were privatized: {error}; give the mechanism "
+            "when you estimate",
+            UnrecordedWarning,
+        )
+
+
+class Mechanisms(Mapping[Hashable, Mechanism]):
+    """The mechanism of each recorded column, by the column's name.
+
+    All names are listed.  If a record holds only a fingerprint of the categories, looking up that
+    column raises MetadataError, which says what to do; other columns still work.
+
+    >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
+    ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
+    >>> Mechanisms(read({"rrstats": kept}))["smoker"].prob
+    0.75
+    """
+
+    def __init__(self, records: Sequence[ColumnRecord]) -> None:
+        self._records = {record.name: record for record in records}
+        self._described = {record.name: record.mechanism for record in records}
+
+    def __getitem__(self, name: Hashable) -> Mechanism:
+        return self._records[name].resolve()
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Mechanisms):
+            return super().__eq__(other)
+        return self._described == other._described
+
+    def __repr__(self) -> str:
+        shown: dict[Hashable, Any] = {}
+        for name, record in self._records.items():
+            if record.is_shortened:
+                shown[name] = "only a fingerprint of its categories is kept"
+            elif record.by_row:
+                shown[name] = "prob differs by row"
+            else:
+                shown[name] = self[name]
+        return repr(shown)
+
+
+def carry(
+    target: Data,
+    *sources: Any,
+    names: Mapping[Hashable, Hashable] | None = None,
+    dropped: Iterable[Hashable] = (),
+) -> Data:
+    """Copy the records of privatized columns from earlier data to later data.
+
+    Parameters
+    ----------
+    target : DataFrame or Series
+        The data after a merge, a concat, an assignment or a renaming; it is not changed.
+    *sources : DataFrame, Series, mapping, ColumnRecord or list of them
+        The earlier data, or their document, such as `rr.files.describe_file` of the file that a
+        frame was read from.  Records that target still has are used too.
+    names : mapping, optional
+        For renamed columns, a mapping from the name in the sources to the name in target.
+    dropped : iterable of hashables, optional
+        Privatized columns of the sources that are not in target under any name.
+
+    Returns
+    -------
+    DataFrame or Series
+        It shares its data with target; it has records only of columns that it contains.
+
+    Raises
+    ------
+    MetadataError
+        If the sources contradict each other, if a column's type does not fit its record, if there
+        is no record, or if a privatized column is absent and may have been renamed.  The last
+        cannot happen if the sources have all columns of target by name.
+
+    Examples
+    --------
+    >>> import pandas as pd, rrstats as rr
+    >>> answers = pd.DataFrame({"id": [1, 2, 3], "answer": ["yes", "no", "no"]})
+    >>> reports = answers.rr.privatize("answer", ["yes", "no"], 0.75)
+    >>> merged = pd.DataFrame({"id": [1, 2, 3], "age": [31, 42, 53]}).merge(reports, on="id")
+    >>> rr.metadata.carry(merged, reports).rr.epsilon
+    1.0986122886681098 (counts ['answer'], not ['id', 'age'], which the frame does not record)
+    >>> answers["kept"] = reports["answer"]
+    >>> rr.metadata.carry(answers[["kept"]], reports, names={"answer": "kept"}).rr.epsilon
+    1.0986122886681098 (counts ['kept'])
+    """
+    check_instance(target, "target", (pd.DataFrame, pd.Series), "a DataFrame or a Series")
+    frame: Any = pd.DataFrame(target) if target.ndim == 1 else target
+    records = _carried(frame, sources, dict(names or {}), dropped)
+    carried = target.copy(deep=False)
+    carried.attrs = {**target.attrs, KEY: write(records)}
+    return carried
+
+
+def _carried(
+    target: pd.DataFrame,
+    sources: Iterable[Any],
+    moved: dict[Hashable, Hashable],
+    dropped: Iterable[Hashable],
+) -> list[ColumnRecord]:
+    """The records for the columns of target."""
+    before = [_read_source(source) for source in sources]
+    own = read(target.attrs)
+    made = {record.name: record for record in own if record.name in target.columns}
+    # Records of other columns, and whether the source itself has such a column.
+    said = [(record, False) for record in own if record.name not in made]
+    said += [(one, one.name in columns) for records, columns in before for one in records]
+    if not made and not said:
+        raise MetadataError(
+            "there is nothing to carry: neither target nor the sources record a privatized column"
+        )
+    spoken = {record.name for record, _ in said}
+    gone = {dropped} if isinstance(dropped, str) else set(dropped)
+    if strange := [name for name in [*moved, *gone] if name not in spoken]:
+        raise ArgumentValueError(
+            f"names and dropped must be of {sorted(map(repr, spoken))}, the columns that the "
+            f"sources record, found {strange[0]!r}"
+        )
+    for name in moved.values():
+        column_of(target, name)  # raises if it is absent or occurs twice
+    stay = {one.name for one, stands in said if stands and one.name in target.columns}
+    for records, columns in before:
+        plain = set(columns) - {record.name for record in records}
+        for name in plain & stay - set(moved):
+            raise MetadataError(
+                f"one source records that column {name!r} holds reports, and another has a column "
+                "of that name that may hold true answers; leave that source out, or give "
+                f"names={{{name!r}: ...}} if the reports have another name in target"
+            )
+    known = {*made, *moved.values(), *(name for source in before for name in _known(*source))}
+    new = [column for column in target.columns if column not in known]
+    for record, stands in said:
+        if record.name in moved or (stands and record.name in stay - gone):
+            found = replace(record, name=moved.get(record.name, record.name))
+            made[found.name] = _joined(made.get(found.name, found), found)
+        elif new and record.name not in gone:
+            raise MetadataError(
+                f"a source records a privatized column {cut(record.name)} that target does not "
+                f"have from it, and one of {quote_list(new)} may be this column: give names={{name:"
+                " ...} if it was renamed, dropped=[name] if it was left out, or give "
+                "as sources all frames, with all their columns, from which target was made"
+            )
+    for record in made.values():
+        check_fits(column_of(target, record.name), record)
+        check_plan(record, target)
+        check_rates(record, target)
+    return list(made.values())
+
+
+def _read_source(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
+    """The records of one source, and its columns."""
+    if isinstance(source, pd.DataFrame):
+        return read(source.attrs), list(source.columns)
+    if isinstance(source, pd.Series):
+        # Records of its frame's other columns do not apply.
+        mine = [record for record in read(source.attrs) if record.name == source.name]
+        return mine, [source.name]
+    records = [source] if isinstance(source, ColumnRecord) else source
+    if isinstance(records, Mapping):
+        records = read({KEY: records})
+    if not isinstance(records, list) or not all(isinstance(one, ColumnRecord) for one in records):
+        raise ArgumentTypeError(
+            "each source must be a frame, a Series, a document or a list of ColumnRecords (as from "
+            f"rr.files.describe_file), found {type(source).__name__}"
+        )
+    return records, [record.name for record in records]
+
+
+def _known(records: list[ColumnRecord], columns: list[Hashable]) -> set[Hashable]:
+    """Columns of a source that cannot be renamed reports: all, unless a recorded one is absent."""
+    stand = {record.name for record in records} & set(columns)
+    return set(columns) if len(stand) == len(records) else stand
+
+
+def _joined(first: ColumnRecord, second: ColumnRecord) -> ColumnRecord:
+    """The common record of a column that two sources record; its rows may be from either."""
+    facts = [
+        (record.mechanism, record.missing, record.plan, record.by_row) for record in (first, second)
+    ]
+    if facts[0] != facts[1]:
+        raise MetadataError(
+            f"the data have two different records of column {first.name!r}; leave the wrong source "
+            "out, or give a column of mechanisms when you estimate (mechanism=...)"
+        )
+    return replace(
+        first,
+        unknown=first.unknown if first.unknown == second.unknown else "warn",
+        simulated=first.simulated or second.simulated,
+        keyed=first.keyed or second.keyed,
+    )

@@ -1,0 +1,442 @@
+"""Records of a release: one for each privatized column, and the document that holds them.
+
+A record is a default, never evidence: pandas keeps attrs when raw values are put back into a
+column, and no check can notice that.  Visible contradictions are refused: a name, dtype or category
+that does not fit, and an explicit argument that differs from the record.  Above 100 categories the
+document holds a fingerprint instead of the list, and the mechanism must be given.
+
+Version 1 never changes its meaning, so unknown keys are refused, not ignored.  Version 2 adds the
+plan of a frame and probabilities by row, and is written only where a column has one of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from rrstats._checks import cut
+from rrstats.data.categories import MOST_CATEGORIES as MOST_DECLARED
+from rrstats.data.categories import (
+    categories_digest,
+    categories_from_json,
+    categories_to_json,
+)
+from rrstats.data.codecs import codec_of, open_reports
+from rrstats.data.columns import column_of, numbers
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+)
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.epsilon import (
+    largest_epsilon,
+    prob_from_epsilon,
+)
+from rrstats.mechanisms.plans import part_label, read_plan
+from rrstats.mechanisms.serialization import (
+    check_depth,
+    describe_difference,
+    from_dict,
+    parse_object,
+    walk,
+)
+
+KEY = "rrstats"
+
+VERSION = 2
+
+MOST_CATEGORIES = 100
+
+POLICIES = {
+    "unknown": ("warn", "uniform", "raise"),
+    "missing": ("unknown", "uniform", "keep", "raise"),
+}
+"""Missing answers: treated as unknown, replaced uniformly without a warning, kept, or refused."""
+
+_FACTS: dict[str, tuple[Any, ...]] = {
+    **POLICIES,
+    **dict.fromkeys(("simulated", "keyed"), (False, True)),
+}
+
+ROUNDED = 1e-12
+"""The largest relative error of a probability that was written as text and read again."""
+
+
+@dataclass(frozen=True)
+class ColumnRecord:
+    """The record of how one column was privatized.
+
+    Parameters
+    ----------
+    name : hashable
+        The column's label.
+    mechanism : dict
+        Its JSON description.
+    unknown, missing : str
+        The policies for answers outside the categories.
+    simulated : bool
+        True if the noise was not cryptographic.
+    keyed : bool
+        True if the noise came from a key and an id.
+    plan : dict, optional
+        The plan of the frame, if a public coin chose what each row reports: ``asked``, the public
+        column with that choice; ``epsilon`` of a whole row; ``parts``, the columns of each choice;
+        and their ``chances``.
+    by_row : dict, optional
+        ``{"prob": column}`` or ``{"epsilon": column}``, the public column with the value of each
+        row; the mechanism is then the one with the largest epsilon.
+    """
+
+    name: Hashable
+    mechanism: dict[str, Any]
+    unknown: str = "warn"
+    missing: str = "unknown"
+    simulated: bool = False
+    keyed: bool = False
+    plan: dict[str, Any] | None = None
+    by_row: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> ColumnRecord:
+        """The record of a column and its mechanism; long lists of categories as a fingerprint.
+
+        Raises ArgumentValueError if the name or the categories have no JSON form, or if the
+        mechanism has more rounds than a document can hold.
+        """
+        described = mechanism.to_dict()
+        for part in walk(described):
+            listed = part.get("categories")
+            if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
+                del part["categories"]
+                part |= {"k": len(listed), "categories_digest": categories_digest(listed)}
+        record = cls(name, described, **facts)
+        check_depth(write([record]))
+        return record
+
+    def resolve(self, given: Mechanism | None = None) -> Mechanism:
+        """Return the column's mechanism, checked against a given one, if any.
+
+        Parameters
+        ----------
+        given : Mechanism, optional
+            The mechanism that the caller gives for the column.
+
+        Returns
+        -------
+        Mechanism
+
+        Raises
+        ------
+        MetadataError
+            If both disagree, if the record holds only a fingerprint of the categories and no
+            mechanism was given, or if the probability differs by row.
+        """
+        if self.by_row is not None:
+            ((name, column),) = self.by_row.items()
+            raise MetadataError(
+                f"the {name} of each row of column {cut(self.name)} stands in column {cut(column)},"
+                " so that no one mechanism made the reports: df.rr.estimate, .means and .quantiles "
+                f"read both columns, and rr.estimate(reports, {name}=...) takes one number for "
+                "each row; other analyses need rows of equal prob, and their mechanism in data "
+                "without this record"
+            )
+        return self.largest(given)
+
+    def largest(self, given: Mechanism | None = None) -> Mechanism:
+        """The mechanism of `resolve`; with probabilities by row that of the largest epsilon.
+
+        It has the reports and the epsilon of all rows; it must not be used for estimates.
+        """
+        if given is not None:
+            described = None
+            with contextlib.suppress(ArgumentValueError):  # no JSON form
+                described = ColumnRecord.of(self.name, given).mechanism
+            if described != self.mechanism and (self.is_shortened or given != self.largest()):
+                difference = describe_difference(described or {}, self.mechanism)
+                raise MetadataError(
+                    f"the mechanism given for column {cut(self.name)} contradicts the column's "
+                    f"record: {difference}; leave the argument out, "
+                    "or, if the record is wrong, delete a frame's records: df.attrs.pop('rrstats')"
+                )
+            return given
+        if self.is_shortened:
+            raise MetadataError(
+                f"column {cut(self.name)} has more than {MOST_CATEGORIES} categories, so the "
+                "data hold only a fingerprint of them; give the mechanism"
+            )
+        try:
+            return from_dict(self.mechanism)
+        except MetadataError as error:
+            raise MetadataError(f"column {cut(self.name)}: {error}") from None
+
+    @property
+    def is_shortened(self) -> bool:
+        """True if the document holds only a fingerprint of the categories."""
+        return any("categories_digest" in part for part in walk(self.mechanism))
+
+    def unlabelled(self) -> Mechanism:
+        """The mechanism, with numbers as labels if only a fingerprint of the labels is known.
+
+        Its probabilities and its epsilon are those of the column's mechanism.
+        """
+        described = copy.deepcopy(self.mechanism)
+        for part in walk(described):
+            if part.pop("categories_digest", None) is not None:
+                k = part.pop("k", None)
+                if type(k) is not int or k > MOST_DECLARED:
+                    raise MetadataError(
+                        f"the fingerprint for column {cut(self.name)} needs a whole k of at most "
+                        f"{MOST_DECLARED:,} categories"
+                    )
+                part["categories"] = list(range(k))
+        return from_dict(described)
+
+    @property
+    def epsilon(self) -> float:
+        """The privacy loss of one report of this column; it does not depend on the labels.
+
+        In a plan it is that of the row: the report of a pair reveals as much of each of the two.
+        Simulated noise protects nobody, because its seed can be found: the loss is infinite.
+        """
+        if self.simulated:
+            return math.inf
+        epsilon = self.unlabelled().epsilon
+        if self.plan is None:
+            return epsilon
+        return max(epsilon, float(self.plan["epsilon"]))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as plain JSON."""
+        document = vars(self) | {"name": categories_to_json([self.name])[0]}
+        document["mechanism"] = copy.deepcopy(self.mechanism)
+        if self.plan is not None:
+            parts = [categories_to_json(part) for part in self.plan["parts"]]
+            (asked,) = categories_to_json([self.plan["asked"]])
+            chances = list(self.plan["chances"])
+            document["plan"] = self.plan | {"asked": asked, "parts": parts, "chances": chances}
+        if self.by_row is not None:
+            ((key, column),) = self.by_row.items()
+            document["by_row"] = {key: categories_to_json([column])[0]}
+        return {key: value for key, value in document.items() if value is not None}
+
+    @classmethod
+    def from_dict(cls, document: Any) -> ColumnRecord:
+        """Return the record that `to_dict` described; anything else raises MetadataError."""
+        check_depth(document)
+        facts = dict(document) if isinstance(document, Mapping) else {}
+        if "name" not in facts or not isinstance(facts.pop("mechanism", None), dict):
+            raise MetadataError("each column of an rrstats document needs a name and a mechanism")
+        (name,) = categories_from_json([facts.pop("name")])
+        plan_document = facts.pop("plan", None)
+        by_row = _read_by_row(facts.pop("by_row", None))
+        plan = read_plan(plan_document, name)
+        for key, value in facts.items():
+            allowed = _FACTS.get(key, ())
+            if not isinstance(value, str | bool) or value not in allowed:
+                rule = f"must be one of {list(allowed)}, found {cut(value)}"
+                raise MetadataError(
+                    f"{cut(key)} of column {cut(name)} "
+                    + (rule if allowed else f"is unknown; known are {', '.join(_FACTS)}")
+                )
+        return cls(**copy.deepcopy(document) | {"name": name, "plan": plan, "by_row": by_row})
+
+
+def _read_by_row(document: Any) -> dict[str, Any] | None:
+    """The column of probabilities in a record; anything else raises MetadataError."""
+    if document is None:
+        return None
+    if not isinstance(document, dict) or {*document} not in ({"prob"}, {"epsilon"}):
+        raise MetadataError("by_row of a column must be {'prob': column} or {'epsilon': column}")
+    return {key: categories_from_json([name])[0] for key, name in document.items()}
+
+
+def asked_labels(record: ColumnRecord) -> list[str]:
+    """The labels of the parts of a plan in which a column was asked; none without a plan."""
+    parts = [] if record.plan is None else record.plan["parts"]
+    return [part_label(part) for part in parts if record.name in part]
+
+
+def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
+    """Return the records in the attrs of a frame or the metadata of a file; the list may be empty.
+
+    Parameters
+    ----------
+    attrs : mapping
+        It may hold the document or its JSON text under the key "rrstats".
+
+    Returns
+    -------
+    list of ColumnRecord
+
+    Raises
+    ------
+    MetadataError
+        If there is a document that cannot be read.
+
+    Examples
+    --------
+    >>> kept = {"v": 1, "columns": [{"name": "smoker", "mechanism":
+    ...     {"type": "KRR", "categories": ["yes", "no"], "prob": 0.75}}]}
+    >>> [record.name for record in read({"rrstats": kept})]
+    ['smoker']
+    """
+    document = attrs.get(KEY, attrs.get(KEY.encode()))  # bytes in Arrow and Parquet
+    if document is None:
+        return []
+    if isinstance(document, str | bytes):
+        try:
+            document = json.loads(document)
+        except (ValueError, RecursionError):
+            raise MetadataError("the rrstats document is not JSON, or nested too deeply") from None
+    check_depth(document)
+    contents = document if isinstance(document, Mapping) else {"v": 1}
+    if type(contents.get("v")) is not int or contents["v"] not in range(1, VERSION + 1):
+        raise MetadataError(
+            f"the rrstats document has version {cut(contents.get('v'))}, this rrstats reads "
+            f"1 to {VERSION}; a newer rrstats may read it"
+        )
+    if set(contents) != {"v", "columns"} or not isinstance(contents["columns"], list):
+        raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
+    records = [ColumnRecord.from_dict(item) for item in contents["columns"]]
+    names = [record.name for record in records]
+    if contents["v"] == 1 and any(record.plan or record.by_row for record in records):
+        raise MetadataError("plan and by_row of a column need version 2 of the rrstats document")
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise MetadataError(f"the rrstats document describes column {cut(name)} twice")
+    return records
+
+
+def arrow_places(metadata: Mapping[bytes, bytes]) -> list[Mapping[Any, Any]]:
+    """Arrow's metadata and the copies of a frame's attrs in it: each may hold records."""
+    kept = parse_object(metadata, b"pandas").get("attributes")
+    attrs = parse_object(metadata, b"PANDAS_ATTRS")
+    return [metadata, attrs, kept if isinstance(kept, dict) else {}]
+
+
+def find(attrs: Mapping[Any, Any], name: Hashable) -> ColumnRecord | None:
+    """Return the record of one column, or None if the data hold none.
+
+    Parameters
+    ----------
+    attrs : mapping
+        As for `read`.
+    name : hashable
+        The column's label.
+
+    Returns
+    -------
+    ColumnRecord or None
+    """
+    return next((record for record in read(attrs) if record.name == name), None)
+
+
+def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
+    """Return the document of several columns.
+
+    Parameters
+    ----------
+    records : iterable of ColumnRecord
+        One record for each column.
+
+    Returns
+    -------
+    dict
+    """
+    columns = [record.to_dict() for record in records]
+    plans: list[Any] = []
+    for column in columns:  # one object for all columns of a plan: pandas copies attrs very often
+        if "plan" in column:
+            if column["plan"] not in plans:
+                plans.append(column["plan"])
+            column["plan"] = plans[plans.index(column["plan"])]
+    needs_version_2 = any("plan" in column or "by_row" in column for column in columns)
+    return {"v": 2 if needs_version_2 else 1, "columns": columns}
+
+
+def check_plan(record: ColumnRecord, frame: pd.DataFrame) -> None:
+    """Raise unless a column of a plan has its name, and the public column of its release.
+
+    With the public column of another release, two releases would be counted as one.
+    """
+    if record.plan is None:
+        return
+    name = record.name
+    asked = record.plan["asked"]
+    labels = asked_labels(record)
+    fits = False
+    if asked in frame.columns and labels:
+        was_asked = column_of(frame, asked).isin(labels)
+        fits = not (column_of(frame, name).notna() & ~was_asked).any()
+    if not fits:
+        raise MetadataError(
+            f"column {cut(name)} was privatized by the plan of a frame: it needs its name and the "
+            f"public column {cut(asked)} of that release, which says which rows have a report"
+        )
+
+
+def check_most(record: ColumnRecord, prob: float) -> None:
+    """Raise if a probability of a row is above the largest that the record has.
+
+    The recorded epsilon is that of the largest, so a row above it would have lost more privacy.
+    """
+    largest = float(record.mechanism["prob"])
+    if prob > largest * (1 + ROUNDED):
+        ((key, column),) = (record.by_row or {"prob": None}).items()
+        raise MetadataError(
+            f"the {key} of some row in column {cut(column)} is above the largest with which column "
+            f"{cut(record.name)} was privatized (P(report = truth) {largest:.6g}), so it is not "
+            f"the {key} of these reports, and epsilon would be understated; restore the column"
+        )
+
+
+def check_rates(record: ColumnRecord, frame: pd.DataFrame) -> None:
+    """Raise if the column of probabilities by row is above the recorded largest."""
+    for key, column in (record.by_row or {}).items():
+        if column not in frame.columns:
+            continue
+        values = numbers(column_of(frame, column), key, len(frame), finite=False)
+        largest = float(np.nanmax(values, initial=-math.inf))
+        if key == "epsilon" and largest > 0:
+            k = record.unlabelled().domain.k
+            largest = prob_from_epsilon(min(largest, largest_epsilon(k)), k)
+        check_most(record, largest)
+
+
+def check_fits(column: pd.Series[Any], record: ColumnRecord) -> None:
+    """Raise MetadataError for a column whose type shows that it does not hold reports.
+
+    Only the type is checked: its kind, and the categories of a Categorical.  A column with a
+    fingerprint is not checked.
+    """
+    if record.is_shortened:
+        return
+    space = record.largest().report_space
+    codec = codec_of(space)
+    contradiction = ""
+    try:
+        open_reports(column, space)
+    except (ArgumentTypeError, ArgumentValueError) as error:
+        contradiction = str(error)
+    if isinstance(column.dtype, pd.CategoricalDtype) and codec.is_label and not contradiction:
+        levels = column.dtype.categories
+        others = sum(codec.domain.code(level) >= codec.domain.k for level in levels)
+        if others:
+            contradiction = (
+                f"{others} of its {len(levels)} categories are not among the reports "
+                f"{space.describe()}; were they renamed? Give the mechanism with the new ones when "
+                "you estimate"
+            )
+    if contradiction:
+        raise MetadataError(
+            f"the record of column {record.name!r} does not fit it: {contradiction}"
+        )
