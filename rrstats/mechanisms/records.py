@@ -232,8 +232,14 @@ class ColumnRecord:
     def from_dict(cls, document: Any) -> ColumnRecord:
         """Return the record that `to_dict` described; anything else raises MetadataError."""
         check_depth(document)
+        return cls._from_shallow(document)
+
+    @classmethod
+    def _from_shallow(cls, document: Any) -> ColumnRecord:
+        """The record in a document whose depth is checked."""
         facts = dict(document) if isinstance(document, Mapping) else {}
-        if "name" not in facts or not isinstance(facts.pop("mechanism", None), dict):
+        mechanism = facts.pop("mechanism", None)
+        if "name" not in facts or not isinstance(mechanism, dict):
             raise MetadataError("each column of an rrstats document needs a name and a mechanism")
         (name,) = categories_from_json([facts.pop("name")])
         plan_document = facts.pop("plan", None)
@@ -247,7 +253,7 @@ class ColumnRecord:
                     f"{cut(key)} of column {cut(name)} "
                     + (rule if allowed else f"is unknown; known are {', '.join(_FACTS)}")
                 )
-        return cls(**copy.deepcopy(document) | {"name": name, "plan": plan, "by_row": by_row})
+        return cls(name, copy.deepcopy(mechanism), plan=plan, by_row=by_row, **facts)
 
 
 def _read_by_row(document: Any) -> dict[str, Any] | None:
@@ -306,7 +312,7 @@ def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
         )
     if set(contents) != {"v", "columns"} or not isinstance(contents["columns"], list):
         raise MetadataError("the rrstats document must hold 'v' and a list of 'columns', no more")
-    records = [ColumnRecord.from_dict(item) for item in contents["columns"]]
+    records = [ColumnRecord._from_shallow(item) for item in contents["columns"]]
     names = [record.name for record in records]
     if contents["v"] == 1 and any(record.plan or record.by_row for record in records):
         raise MetadataError("plan and by_row of a column need version 2 of the rrstats document")
