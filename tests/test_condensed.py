@@ -16,7 +16,7 @@ from refusals import refused
 import rrstats as rr
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.crosstab import count_rows
+from rrstats.estimation.axes import count_rows
 from rrstats.estimation.report_columns import ReportFrame, ordinary, report_column
 from rrstats.estimation.sample_design import rows_of
 from rrstats.estimation.tally import count_units, tally

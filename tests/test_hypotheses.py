@@ -19,7 +19,8 @@ from scipy import optimize, special, stats
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
-from rrstats.estimation.crosstab import Crosstab, count_rows
+from rrstats.estimation.axes import count_rows
+from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.difference import difference
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.hypothesis_tests import change, goodness_of_fit, homogeneity, independence

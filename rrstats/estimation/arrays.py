@@ -35,7 +35,8 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswers
 from rrstats.estimation.report_columns import report_column
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import (
-    METHOD,
+    DEFAULT_METHOD,
+    METHOD_OF_ROWS,
     METHODS,
     carry,
     clopper_pearson_rates,
@@ -326,7 +327,7 @@ def confidence_interval(
     n: int | None = None,
     k: int | None = None,
     level: float = 0.95,
-    method: str = METHOD,
+    method: str = DEFAULT_METHOD,
     simultaneous: bool = False,
     target: str = "population",
 ) -> Interval:
@@ -405,14 +406,15 @@ def interval_of_counts(
     rates: BinomialRates,
     *,
     level: float,
-    method: str = METHOD,
+    method: str | None = None,
     simultaneous: bool = False,
     target: str = "population",
     k: int,
 ) -> Interval:
     """Intervals of proportions from binomial counts, by method and target."""
     rows = check_target(target) == "rows"
-    method = check_one_of(method, "method", [METHOD] if rows else METHODS)
+    default = METHOD_OF_ROWS if rows else DEFAULT_METHOD
+    method = check_one_of(method or default, "method", [METHOD_OF_ROWS] if rows else METHODS)
     level = level_of_each(level, simultaneous, 1 if rates.complementary else k)
     low, high = rates.false_positive_rate, rates.true_positive_rate
     if rows:
@@ -682,7 +684,7 @@ def default_method(channel: Channel) -> str:
     profile likelihood would assume one population for all samples.
     """
     if channel.binomial_rates is not None:
-        return METHOD
+        return DEFAULT_METHOD
     parts = _rates_of_parts(channel)
     cells = len(channel.samples) if parts is None else 2 * len(parts.true_positive_rate)
     alone, classes = isinstance(channel, StackedChannel) and channel.is_separable, channel.class_of

@@ -30,7 +30,8 @@ from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.crosstab import Crosstab, check_columns, check_two_way
+from rrstats.estimation.axes import check_columns
+from rrstats.estimation.crosstab import Crosstab, check_two_way
 from rrstats.estimation.report_columns import (
     ReportColumn,
     ReportFrame,
@@ -198,7 +199,7 @@ def _correlated(
     """The correlation of the (k,) numbers x of both columns, from means of 1, x and x^2."""
     constant = np.array([[1.0, 0.0, 0.0]])
     functions = [np.vstack([constant, np.stack([0 * x, x, x**2], axis=1)]) for x in numbers_of]
-    means, covariance = table.moments(functions)
+    means, covariance = table.moments.of_functions(functions)
     used = [4, 3, 1, 6, 2]  # xy, x, y, x^2 and y^2 of the nine
     pair = means.ravel()[used], covariance[np.ix_(used, used)]
     return _product_moment(measure, table.names, pair, check_level(level), table.df)
@@ -303,7 +304,7 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
     """
     others = np.array([[1.0, 0.0]])
     sides = [np.vstack([others, np.outer(x, [-1, 1])]) for x in _indicators(table, categories)]
-    means, covariance = table.moments(sides)
+    means, covariance = table.moments.of_functions(sides)
     f, limit = means.ravel(), student_quantile(check_level(level), table.df) ** 2
     products = np.array([f[0] * f[3], f[1] * f[2]])
     slopes = np.array([[f[3], 0.0, 0.0, f[0]], [0.0, f[2], f[1], 0.0]])
@@ -383,7 +384,7 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     if scale < 1:
         note = "not defined: a column has fewer than two categories"
         return Association(*unknown, note)
-    means, covariance = table.moments([np.eye(1 + axis.k) for axis in table.axes])
+    means, covariance = table.moments.of_functions([np.eye(1 + axis.k) for axis in table.axes])
     if not (np.isfinite(means).all() and (means[1:, 0] > 0).all() and (means[0, 1:] > 0).all()):
         note = "not defined: the estimate of a category is not above 0; merge or drop it"
         return Association(*unknown, note)

@@ -8,21 +8,15 @@ is formed.  n Var(f) = E[product of squared scores] - f^2 grows like the product
 and `crosstab` warns (`Crosstab.effective_size`).  Two columns that a plan asked together hold one
 answer over all combinations; their table is the estimate of that answer (`Crosstab.combined`).
 Conditional proportions are ratios of two of these proportions: consistent, not unbiased.
-Everything is linear in counts, axis by axis: an `Axis` holds small matrices from the counted
-numbers (its *features*) to scores, to products of scores, and to the possible values of the score
-of one category.  Where each report falls into one cell, the features are the cells.  Where a report
-names several categories, they are "names category v" for each v, and "has a report".  These suffice
-for means, variances and intervals of single cells, and they can be added.
 Sources: Chaudhuri and Mukerjee (1988) for products of scores; van den Hout and van der
 Heijden (2002).
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial, reduce
-from itertools import product
+from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
@@ -30,21 +24,25 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_count, check_distinct, check_instance, check_level, check_one_of
+from rrstats._checks import check_count, check_instance, check_level, check_one_of
 from rrstats._display import label, percent_range
-from rrstats._typing import Counts, Floats
-from rrstats.data.categories import Categories
-from rrstats.data.encoders import Encoded
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, LowPrecisionWarning, warn
 from rrstats.estimation.arrays import check_possible, level_of_each
+from rrstats.estimation.axes import (
+    Axis,
+    check_columns,
+    check_size,
+    count_rows,
+    declared_axis,
+    joint_tally,
+    refuse_named,
+)
 from rrstats.estimation.engine_frames import is_frame
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.report_columns import (
-    ReportColumn,
     ReportFrame,
-    ReportModel,
     as_pairs,
-    blocks,
     not_asked,
     plan_records,
 )
@@ -59,364 +57,28 @@ from rrstats.estimation.result import (
 )
 from rrstats.estimation.sample_design import (
     SIMPLE,
-    Rows,
     SampleDesign,
     design_of,
     frame_design,
     refuse_missing,
     rows_of,
 )
-from rrstats.estimation.tally import Tally, UnitCounts, count_units
-from rrstats.inference.binomial import clopper_pearson_rates
+from rrstats.estimation.table_moments import METHODS, TableMoments, table_moments
+from rrstats.estimation.tally import Tally, UnitCounts
 from rrstats.inference.contrasts import (
     Interval,
-    cut_to_unit,
-    fieller,
-    hull,
-    mean_interval,
-    normal_quantile,
     project_to_simplex,
-    ratio_interval,
-    ratio_variance,
-    wald,
 )
-from rrstats.inference.multinomial import contract, most_likely_table
-from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.channel import check_target, fixed, transition_matrix
-from rrstats.mechanisms.krr import KRR, as_mechanism
-from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.mechanisms.channel import check_target, fixed
 from rrstats.plots import PlotOptions, plot_cells, plot_intervals
-from rrstats.randomness.sources import BLOCK_ROWS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-METHODS = ("empirical-likelihood", "wald")
-
 NUMBERS = ("proportion", "std_error", "low", "high", "count", "reported", "naive", "effective_n")
-
-_MOST_VALUES = 1 << 17
-"""Maximum cells times values of a score for which the likelihood takes a few seconds."""
 
 _FEW = 5
 """Minimum effective sample size for each cell, below which `crosstab` warns."""
-
-_MOST_CELLS = 1 << 22
-"""Maximum numbers in a table; with more, ten million rows are two or three for each."""
-
-_MOST_COMBINED = 400
-"""Maximum cells of a table with weights or a design."""
-
-_AT_ONCE = 1 << 21
-"""Maximum products of features of several categories that are in memory together."""
-
-
-# -- one column ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Axis(ReportModel):
-    """One column of a table.
-
-    Attributes
-    ----------
-    name : hashable
-        Of the column.
-    categories : tuple of k hashables
-        The true answers, or the levels of an ordinary column.
-    mechanism : Mechanism or None
-        None for an ordinary column.
-    pair : tuple or None
-        The names of two columns that a plan asked together, and their joint mechanism.
-    """
-
-    name: Hashable
-    categories: tuple[Hashable, ...]
-    mechanism: Mechanism | None = None
-    pair: tuple[tuple[Hashable, ...], KRR] | None = None
-
-    @property
-    def features(self) -> int:
-        """The number of counted numbers: cells, or the named categories and all reports."""
-        return self.m if self.is_multinomial else self.m + 1
-
-    @cached_property
-    def total(self) -> Floats:
-        """(features, 1) coefficients of the features whose sum is the number of rows."""
-        return fixed(np.ones((self.m, 1)) if self.is_multinomial else np.eye(self.m + 1)[:, -1:])
-
-    @cached_property
-    def scores(self) -> Floats:
-        """(features, k) the unbiased score of each category."""
-        return fixed(self.score_table if self.is_multinomial else self._named_powers(1))
-
-    @cached_property
-    def named_scores(self) -> tuple[Floats, Floats]:
-        """(k,) and (k,) the score of a category that is not named, and of one that is."""
-        assert self.channel is not None
-        low, high = (self.channel.solve(rates(self.m)) for rates in (np.zeros, np.ones))
-        return fixed(low), fixed(high)
-
-    def _named_powers(self, power: int) -> Floats:
-        """(features, k) powers of the scores, from whether a category is named."""
-        low, high = (one**power for one in self.named_scores)
-        return np.vstack([np.diag(high - low), low])
-
-    @cached_property
-    def linear(self) -> Floats:
-        """(features, 1 + k) the constant 1, and the scores."""
-        return fixed(np.hstack([self.total, self.scores]))
-
-    @cached_property
-    def squares(self) -> Floats:
-        """(features, k) the squares of the scores."""
-        return fixed(self.scores**2 if self.is_multinomial else self._named_powers(2))
-
-    @cached_property
-    def products(self) -> Floats:
-        """(features, 1 + k, 1 + k) the products of any two of `linear`.
-
-        Where one report may name both categories, the mean of the product given the truth, at the
-        unbiased proportions, because joint counts are not kept.
-        """
-        if self.is_multinomial:
-            return fixed(self.linear[:, :, None] * self.linear[:, None, :])
-        assert self.channel is not None
-        full = self.truths.copy()
-        within = self.channel.covariance(np.eye(self.k), "rows")
-        full[:, 1:, 1:] = np.tensordot(self.scores, within, axes=1)
-        each = np.arange(1, 1 + self.k)
-        full[:, each, each] = self.squares
-        return fixed(full)
-
-    @cached_property
-    def truths(self) -> Floats:
-        """(features, 1 + k, 1 + k) unbiased estimates of products of 1 and true indicators."""
-        full = np.zeros((self.features, 1 + self.k, 1 + self.k))
-        full[:, 0, :] = full[:, :, 0] = self.linear
-        each = np.arange(1, 1 + self.k)
-        full[:, each, each] = self.scores
-        return fixed(full)
-
-    @cached_property
-    def values(self) -> tuple[Floats, Floats]:
-        """(k, g) the possible values of the score of each category, (features, k, g) their counts.
-
-        A category with fewer values repeats its first, which is counted once.
-        """
-        if not self.is_multinomial:
-            low, high = self.named_scores
-            counted = np.zeros((self.features, self.k, 2))
-            each = np.arange(self.k)
-            counted[each, each, 1], counted[each, each, 0], counted[-1, :, 0] = 1, -1, 1
-            return fixed(np.stack([low, high], axis=1)), fixed(counted)
-        rounded = np.round(self.scores, 12) + 0.0  # rounding errors would split one value into two
-        found = [np.unique(column, return_inverse=True) for column in rounded.T]
-        values = np.zeros((self.k, max((len(own) for own, _ in found), default=1)))
-        counted = np.zeros((self.features, *values.shape))
-        for code, (own, place) in enumerate(found):
-            values[code], values[code, : len(own)] = own[0], own
-            counted[np.arange(self.m), code, place] = 1.0
-        return fixed(values), fixed(counted)
-
-    @cached_property
-    def naming(self) -> Floats:
-        """(features, k) 1 where a report supports a category; NaN if reports support none."""
-        if self.channel is None:
-            return fixed(np.eye(self.k))
-        speaks = self.channel.support_counts(np.eye(self.m))
-        return fixed(np.pad(speaks, ((0, self.features - self.m), (0, 0))))
-
-    def supports(self, scores: Floats) -> Floats:
-        """(n, features) the features of rows whose reports name several categories.
-
-        scores : (n, k) from `ReportColumn.scores`.  Rows without a report get zeros.
-        """
-        low, high = self.named_scores
-        there = np.isfinite(scores).all(axis=1, keepdims=True)
-        named = np.abs(scores - high) < np.abs(scores - low)
-        return np.hstack([named & there, there]).astype(np.float64)
-
-
-def declared_axis(name: Hashable, described: Any) -> Axis:
-    """An axis from a mechanism, or from the levels of an ordinary column."""
-    if is_mechanism(described):
-        mechanism = as_mechanism(described)
-        return Axis(name, mechanism.categories, mechanism)
-    rule = "a mechanism or a list of its levels"
-    check_instance(described, f"column {name!r}", Iterable, rule)
-    return Axis(name, Categories(described).categories)
-
-
-# -- rows ------------------------------------------------------------------------------------
-
-
-def check_size(axes: Sequence[Axis]) -> None:
-    """Raise for a table with too many cells."""
-    size = prod(axis.features + 1 for axis in axes)
-    if size > _MOST_CELLS:
-        widest = max(axes, key=lambda axis: axis.k)
-        raise ArgumentValueError(
-            f"a table of {len(axes)} columns must have at most {_MOST_CELLS:,} cells, found "
-            f"{size:,}; column {widest.name!r} alone has {widest.k:,} categories: leave it out, "
-            "merge its categories, or cut its numbers into ranges (pandas.cut)"
-        )
-
-
-def refuse_named(axes: Sequence[Axis], remedy: str) -> None:
-    """Raise for a column whose reports name several categories."""
-    if wide := [axis.name for axis in axes if not axis.is_multinomial]:
-        raise ArgumentValueError(
-            f"reports of column {wide[0]!r} name several categories, and counts do not say which "
-            f"were named together; {remedy}"
-        )
-
-
-def check_columns(names: Sequence[Hashable], mechanisms: Any) -> None:
-    """Raise unless the names of columns are distinct and mechanisms is a mapping or None."""
-    if mechanisms is not None:
-        check_instance(mechanisms, "mechanisms", Mapping, "a mapping from column to mechanism")
-    for name in names:
-        check_instance(name, "a column", Hashable, "given by its name")
-    check_distinct(names, "columns")
-
-
-def count_rows(
-    columns: Sequence[ReportColumn], *, keep: bool = False, times: Counts | None = None
-) -> tuple[list[Axis], Counts]:
-    """The axes, and the number of rows with each combination of their features.
-
-    keep : whether missing values of an ordinary column become the level None.  Other rows with
-        missing values are left out.
-    times : (rows,) the number of rows of the data that each row stands for; None for 1.
-    """
-    axes = [Axis(one.name, one.categories, one.mechanism, one.pair) for one in columns]
-    check_size(axes)
-    full = _features(columns, axes, times)
-    for j, (axis, column) in enumerate(zip(axes, columns, strict=True)):
-        if not axis.is_multinomial:
-            continue
-        last = np.take(full, column.m, axis=j)
-        if keep and axis.mechanism is None and last.any():
-            axes[j] = Axis(axis.name, (*axis.categories, None))
-        else:
-            full = np.take(full, np.arange(column.m), axis=j)
-    return axes, np.ascontiguousarray(full)
-
-
-def _places(columns: Sequence[ReportColumn], part: slice) -> NDArray[np.intp]:
-    """(n,) the combined cell of each row; the last cell of each column is for missing values."""
-    place = columns[0].codes(part)
-    for column in columns[1:]:
-        place = place * (column.m + 1)
-        place += column.codes(part)
-    return place
-
-
-def _features(
-    columns: Sequence[ReportColumn], axes: Sequence[Axis], times: Counts | None
-) -> Counts:
-    """Rows by cell, m + 1 for each column; features of several categories weight the rows.
-
-    Doubles add these sums exactly.
-    """
-    several = [j for j, axis in enumerate(axes) if not axis.is_multinomial]
-    plain = [j for j in range(len(axes)) if j not in several]
-    shape, wide = [columns[j].m + 1 for j in plain], [axes[j].features for j in several]
-    total = np.zeros((prod(wide), prod(shape)))
-    rows = max(256, min(BLOCK_ROWS, _AT_ONCE // prod(wide)))
-    for part in blocks(columns[0].rows, rows):
-        product = np.ones((1, 1)) if times is None else times[part, None]
-        for j in several:
-            more = axes[j].supports(columns[j].scores(part))
-            product = (product[:, :, None] * more[:, None, :]).reshape(len(more), -1)
-        beside = [columns[j] for j in plain]
-        place = _places(beside, part) if plain else np.zeros(len(product), dtype=np.intp)
-        for at, each in enumerate(product.T if several or times is not None else [None]):
-            total[at] += np.bincount(place, each, minlength=total.shape[1])
-    full = np.rint(total).astype(np.int64).reshape(*wide, *shape)
-    return np.moveaxis(full, range(full.ndim), [*several, *plain])
-
-
-# -- one column that combines all ------------------------------------------------------------
-
-
-def kron_all(tables: Sequence[Floats]) -> Floats:
-    """The Kronecker product of matrices."""
-    return reduce(lambda one, other: np.asarray(np.kron(one, other), dtype=np.float64), tables)
-
-
-def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
-    """The mechanism of one column whose categories are the cells of a table."""
-    cells = list(product(*(axis.categories for axis in axes)))
-    if (pair := axes[0].pair) and all(axis.pair == pair for axis in axes):
-        prob = pair[1].prob if len(axes) > 1 else cast(KRR, axes[0].mechanism).prob
-        return KRR(cells, prob)
-    for axis in axes:
-        single = axis.is_multinomial and axis.likelihood_table.shape[1] == axis.k
-        if not single or (axis.channel is not None and axis.channel.samples.any()):
-            raise ArgumentValueError(
-                f"with weights or a design, each report must fall into one cell of one sample, "
-                f"without latent classes, found other reports in column {axis.name!r}; leave it "
-                "out, or estimate it alone"
-            )
-    size = prod(axis.m for axis in axes)
-    if not 2 <= size <= _MOST_COMBINED:
-        raise ArgumentValueError(
-            f"a table with weights or a design must have 2 to {_MOST_COMBINED} cells, found "
-            f"{size:,} for columns {[axis.name for axis in axes]}; merge categories, or declare "
-            "unused levels by a Categorical"
-        )
-    matrix = _joint_likelihood(axes)
-    reports = cells if all(axis.m == axis.k for axis in axes) else range(size)
-    return MatrixDesign(cells, matrix, reports=list(reports))
-
-
-def _joint_likelihood(axes: Sequence[Axis]) -> Floats:
-    """P(cell | categories): products over the columns, and over the pairs that a plan asked."""
-    tables, order = [], list[int]()
-    for place, axis in enumerate(axes):
-        if place in order:
-            continue
-        both = [at for at, one in enumerate(axes) if axis.pair and one.pair == axis.pair] or [place]
-        whole = axis.pair[1].channel if axis.pair and len(both) == 2 else None
-        tables.append(axis.likelihood_table if whole is None else transition_matrix(whole))
-        order += both
-    shape = [[axes[at].m for at in order], [axes[at].k for at in order]]
-    found = kron_all(tables).reshape(*shape[0], *shape[1])
-    back = np.argsort(order)
-    return found.transpose([*back, *(back + len(order))]).reshape(prod(shape[0]), prod(shape[1]))
-
-
-def joint_tally(
-    columns: Sequence[ReportColumn], axes: Sequence[Axis], rows: Rows, times: Counts | None
-) -> Tally:
-    """Rows by stratum, cluster and combined report cell, with sums of their weights."""
-    mechanism, shape = joint_mechanism(axes), [axis.m for axis in axes]
-    size = prod(shape)
-    cells = np.full([column.m + 1 for column in columns], size + 1)  # size + 1 is missing
-    cells[tuple(map(slice, shape))] = np.arange(size).reshape(shape)
-    codes = cells.ravel()[_places(columns, slice(None))]
-    reader = partial(Encoded.of, k=size)
-    held = None, mechanism.categories, len(codes), codes, reader, mechanism
-    plan = next((column.plan for column in columns if column.plan is not None), None)
-    return cast(Tally, count_units(ReportColumn(*held, times=times, plan=plan), rows))
-
-
-def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> Tally:
-    """The tally of some of the columns, from the tally of all."""
-    parts = [np.eye(axis.m) if j in places else np.ones((axis.m, 1)) for j, axis in enumerate(axes)]
-    kept = [axis.m for j, axis in enumerate(axes) if j in places]
-    order = 1 + np.argsort(np.argsort(places))
-    table = kron_all(parts).reshape(-1, *kept).transpose(0, *order).reshape(-1, prod(kept))
-    counts = tally.counts
-    marginal = replace(
-        counts,
-        reported=counts.reported @ table.astype(np.int64),
-        weights=None if counts.weights is None else counts.weights @ table,
-    )
-    joint = joint_mechanism([axes[place] for place in places])
-    return replace(tally, mechanism=joint, counts=marginal)
 
 
 # -- tables ----------------------------------------------------------------------------------
@@ -606,59 +268,38 @@ class Crosstab(CellProportions):
         return prod(self.shape)
 
     @cached_property
+    def moments(self) -> TableMoments:
+        """Proportions of the cells, their variances, and what intervals need."""
+        return table_moments(self.axes, self.counted, self.target, self.combined)
+
+    @property
     def n(self) -> int:
         """The number of rows without missing values."""
-        return round(contract(self.counted, [axis.total for axis in self.axes]).item())
+        return self.moments.n
 
-    @cached_property
-    def rates(self) -> Floats:
-        """Features per row; NaN without rows."""
-        return fixed(self.counted / (self.n or np.nan))
-
-    @cached_property
+    @property
     def reported(self) -> Floats:
         """Rows whose reports support each cell; NaN if a design's reports support none."""
-        return fixed(contract(self.counted, [axis.naming for axis in self.axes]))
+        return self.moments.reported
 
     @property
     def naive(self) -> Floats:
         """(Weighted) proportions of rows whose reports support each cell: biased, to compare."""
-        if self.combined is not None:
-            return self.combined.support[1].reshape(self.shape)
-        return self.reported / (self.n or np.nan)
+        return self.moments.naive
 
     # -- proportions and their variance ----------------------------------------------------
 
-    @cached_property
+    @property
     def proportions(self) -> Floats:
         """Unbiased joint proportions; NaN without rows."""
-        if self.combined is not None:
-            return fixed(self.combined.proportions.reshape(self.shape))
-        return fixed(contract(self.rates, [axis.scores for axis in self.axes]))
+        return self.moments.proportions
 
     @property
     def counts(self) -> Floats:
         """Unbiased counts among the rows; with a design, totals in the units of its weights."""
-        if self.combined is not None:
-            return self.combined.counts.reshape(self.shape)
-        return self.proportions * self.n if self.n else np.zeros(self.shape)
+        return self.moments.counts
 
     @property
-    def divisor(self) -> float:
-        """The divisor of the variance of one row; NaN for too few."""
-        size = self.n - 1 if self.target == "population" else self.n
-        return float(size) if size > 0 else np.nan
-
-    @cached_property
-    def row_variance(self) -> Floats:
-        """Variance of one row's score in the population; with a design n - 1 times `variance`."""
-        if self.combined is not None:
-            drawn = self.combined.with_target("population")
-            return fixed(drawn.variance.reshape(self.shape) * (self.n - 1))
-        second = contract(self.rates, [axis.squares for axis in self.axes])
-        return fixed(np.maximum(second - self.proportions**2, 0.0))
-
-    @cached_property
     def variance(self) -> Floats:
         """Variance of the proportions, for the target; NaN where n is too small.
 
@@ -666,12 +307,7 @@ class Crosstab(CellProportions):
         of score^2 - score over n.  Both are unbiased; the second may be negative with very few
         rows, and then the standard error is 0.
         """
-        if self.target == "population":
-            return fixed(self.row_variance / self.divisor)
-        if self.combined is not None:
-            return fixed(self.combined.variance.reshape(self.shape))
-        second = contract(self.rates, [axis.squares for axis in self.axes])
-        return fixed((second - self.proportions) / self.divisor)
+        return self.moments.variance
 
     @property
     def std_error(self) -> Floats:
@@ -687,54 +323,22 @@ class Crosstab(CellProportions):
         ndarray of shape (cells, cells)
             For the target.
         """
-        return self.moments([np.eye(1 + axis.k)[:, 1:] for axis in self.axes])[1]
-
-    def moments(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
-        """Estimated means of products of functions of the columns, and their covariance.
-
-        Parameters
-        ----------
-        functions : sequence of ndarray of shape (1 + k, q)
-            For each column q functions; each is a constant, and for each category a number that is
-            added to the constant.
-
-        Returns
-        -------
-        tuple of ndarray
-            (q1, ..., qd) unbiased means over people, and (q, q) their covariance for the target,
-            flattened.
-        """
-        if self.combined is not None:
-            tables = [given[0] + given[1:] for given in functions]
-            whole = kron_all(tables)
-            return contract(self.proportions, tables), whole.T @ self.combined.covariance @ whole
-        pairs = list(zip(self.axes, functions, strict=True))
-        means = contract(self.rates, [axis.linear @ given for axis, given in pairs])
-        second = self._products([(axis.products, given) for axis, given in pairs])
-        if self.target == "population":
-            return means, (second - np.outer(means, means)) / self.divisor
-        exact = self._products([(axis.truths, given) for axis, given in pairs])
-        return means, (second - exact) / self.divisor
-
-    def _products(self, pairs: Iterable[tuple[Floats, Floats]]) -> Floats:
-        """(q, q) means of products, from the products of each column's 1 and scores."""
-        tables = [np.einsum("fab,ap,bq->fpq", held, g, g, optimize=True) for held, g in pairs]
-        found = contract(self.rates, tables)  # (q1, q1, ..., qd, qd)
-        side = prod(table.shape[1] for table in tables)
-        return _apart(found).reshape(side, side)
+        functions = [np.eye(1 + axis.k)[:, 1:] for axis in self.axes]
+        return self.moments.of_functions(functions)[1]
 
     @property
     def df(self) -> float:
         """Degrees of freedom of the covariance; infinite without a design."""
-        return np.inf if self.combined is None else self.combined.df
+        return self.moments.df
 
     @property
     def effective_n(self) -> Floats:
         """Effective sample size of each cell; 0 where the proportion is not in (0, 1)."""
         inside = np.clip(self.proportions, 0, 1)
+        row_variance = self.moments.row_variance
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.n * inside * (1 - inside) / self.row_variance
-        return np.where(self.row_variance > 0, found, float(self.n))
+            found = self.n * inside * (1 - inside) / row_variance
+        return np.where(row_variance > 0, found, float(self.n))
 
     @cached_property
     def effective_size(self) -> float:
@@ -743,7 +347,7 @@ class Crosstab(CellProportions):
         It compares the total variance of all proportions with that of n direct answers,
         (1 - sum f^2) / n; the sum of squares is corrected for noise.
         """
-        total = float(self.row_variance.sum())
+        total = float(self.moments.row_variance.sum())
         if not self.n or not total > 0:
             return float(self.n)
         direct = 1 - float((self.proportions**2).sum()) + total / self.n
@@ -751,22 +355,6 @@ class Crosstab(CellProportions):
         return min(self.n * direct / total, float(self.n))
 
     # -- intervals -------------------------------------------------------------------------
-
-    @cached_property
-    def score_values(self) -> tuple[Floats, Floats]:
-        """(cells, values) the possible scores of a row in each cell, and their counts."""
-        taken = [axis.values for axis in self.axes]
-        found = _apart(contract(self.counted, [counts for _, counts in taken]))
-        values = fixed(kron_all([values for values, _ in taken]))
-        return values, fixed(found.reshape(values.shape))
-
-    @property
-    def has_likelihood(self) -> bool:
-        """True where there are rows, and the empirical likelihood takes at most a few seconds."""
-        if self.combined is not None and self.combined.channel.binomial_rates is not None:
-            return self.n > 1
-        values = prod(axis.values[0].shape[1] for axis in self.axes)
-        return self.n > 1 and self.size * values <= _MOST_VALUES
 
     def interval(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
@@ -799,29 +387,11 @@ class Crosstab(CellProportions):
         each); Wald's falls to 38%, 67% and 91%.  For target "rows" 94.5% at n = 50 and 200.
         """
         level = level_of_each(level, simultaneous, self.size)
-        method = check_one_of(method or METHODS[not self.has_likelihood], "method", METHODS)
+        default = METHODS[0] if self.moments.has_likelihood else METHODS[1]
+        method = check_one_of(method or default, "method", METHODS)
         if self.n < 2:
             return Interval(np.zeros(self.shape), np.ones(self.shape))
-        if self.combined is not None:
-            exact = self.combined.channel.binomial_rates is not None
-            name = None if exact and method == METHODS[0] else method
-            return Interval(
-                *(e.reshape(self.shape) for e in self.combined.interval(level, method=name))
-            )
-        by_wald = wald(self.proportions, self.std_error, normal_quantile(level))
-        if method == "wald":
-            return by_wald
-        if self.target == "population" and not self.private:  # binomial counts
-            return clopper_pearson_rates(self.counted, np.full(self.shape, self.n), level)
-        values, counts = self.score_values
-        found = mean_interval(values, counts, None, level, bounded=True)
-        low, high = (end.reshape(self.shape) for end in found)
-        if self.target == "rows":
-            wide = np.sqrt(self.row_variance / self.n)
-            drawn = np.divide(self.std_error, wide, out=np.zeros(self.shape), where=wide > 0)
-            low = np.minimum(self.proportions - (self.proportions - low) * drawn, by_wald.low)
-            high = np.maximum(self.proportions + (high - self.proportions) * drawn, by_wald.high)
-        return cut_to_unit(Interval(low, high))
+        return self.moments.interval(level, method)
 
     # -- other tables ----------------------------------------------------------------------
 
@@ -848,17 +418,9 @@ class Crosstab(CellProportions):
         Crosstab
             The table of the same rows.
         """
-        places = self._places(names)
-        others = [place for place in range(len(self.axes)) if place not in places]
-        counted = self.counted.transpose([*places, *others])
-        for place in reversed(others):
-            counted = counted @ self.axes[place].total[:, 0].astype(np.int64)
-        axes = tuple(self.axes[place] for place in places)
-        combined = self.combined
-        if combined is not None:
-            tally = margin_tally(combined.tally, self.axes, places)
-            combined = replace(combined, tally=tally)
-        return replace(self, axes=axes, counted=counted, combined=combined)
+        moments = self.moments.margin(self._places(names))
+        counted, combined = moments.counted, moments.combined
+        return replace(self, axes=moments.axes, counted=counted, combined=combined)
 
     def with_target(self, target: str) -> Self:
         """The table of the same rows for another target.
@@ -968,15 +530,7 @@ class Crosstab(CellProportions):
             raise an error: the counts do not hold which were named together.
         """
         refuse_named(self.axes, "project() gives proportions in [0, 1] that sum to 1")
-        if self.combined is not None:
-            inside = self.combined.mle()  # with a design it raises with the reason
-            return self._constrained(inside.proportions.reshape(self.shape), inside.method)
-        found = self.proportions
-        square = all(axis.likelihood_table.shape == (axis.k, axis.k) for axis in self.axes)
-        if self.n and not (square and (found > 0).all()):
-            classes = most_likely_table([axis.likelihood_table for axis in self.axes], self.counted)
-            found = fixed(contract(classes, [axis.recode.T for axis in self.axes]))
-        return self._constrained(found, "maximum likelihood")
+        return self._constrained(*self.moments.most_likely())
 
     def project(self) -> ConstrainedProportions:
         """The proportions inside the simplex that are nearest to the unbiased ones (Euclidean).
@@ -1170,54 +724,21 @@ class ConditionalProportions(CellProportions):
         return given, [place for place in range(len(self.names)) if place not in given]
 
     @cached_property
-    def _margin(self) -> Crosstab:
-        """The table of the given columns, in their order."""
-        return self.crosstab.margin(*(self.names[place] for place in self._places[0]))
-
-    def _over_all(self, of_people: Floats) -> Floats:
-        """Numbers of the given columns, repeated for each cell of the other columns."""
-        wide = np.expand_dims(of_people, self._places[1])
-        return fixed(np.broadcast_to(wide, self.crosstab.shape))
-
-    @property
     def people(self) -> Floats:
         """Unbiased proportion of each combination of the given columns, in the table's shape."""
-        return self._over_all(self._margin.proportions)
+        return self.crosstab.moments.among(self._places[0])
 
     @cached_property
     def proportions(self) -> Floats:
         """Conditional proportions; NaN where the denominator's estimate is 0 or negative."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.crosstab.proportions / self.people
-        return fixed(np.where(self.people > 0, found, np.nan))
-
-    @cached_property
-    def _moments(self) -> tuple[Floats, Floats, Floats]:
-        """Variance of numerators, covariance with denominators, and variance of denominators."""
-        table, given = self.crosstab, self.given
-        parts = [axis.squares if axis.name in given else axis.scores for axis in table.axes]
-        # for target "rows" the true answers do not vary
-        people = 1.0 if table.target == "rows" else self.people
-        both = contract(table.rates, parts) - table.proportions * people
-        bottom = self._over_all(np.maximum(self._margin.variance, 0.0))
-        return table.variance, fixed(both / table.divisor), bottom
-
-    def _among(self, combined: Estimate, level: float) -> Floats:
-        """(3, ...) standard errors and ends of intervals of ratios, with a design."""
-        cells, found = np.arange(combined.k).reshape(self.crosstab.shape), np.empty((3, combined.k))
-        given, others = self._places
-        for alike in cells.transpose([*given, *others]).reshape(self._margin.size, -1):
-            people = combined.among([combined.categories[cell] for cell in alike], level)
-            found[:, alike] = people[["std_error", "low", "high"]].T
-        return fixed(found.reshape(3, *self.crosstab.shape))
+            ratios = self.crosstab.proportions / self.people
+        return fixed(np.where(self.people > 0, ratios, np.nan))
 
     @cached_property
     def std_error(self) -> Floats:
         """Standard errors of the proportions, by the delta method."""
-        if self.crosstab.combined is not None:
-            return np.asarray(self._among(self.crosstab.combined, 0.95)[0])
-        variance = ratio_variance(self.proportions, self._moments)
-        return fixed(np.sqrt(np.maximum(variance, 0.0)) / self.people)
+        return self.crosstab.moments.conditional_errors(self._places[0])
 
     def interval(self, level: float = 0.95) -> Interval:
         """Intervals of the proportions; [0, 1] where the denominator may be 0.
@@ -1233,17 +754,7 @@ class ConditionalProportions(CellProportions):
             The hull of Fieller's interval and, for the population, of the ratios that the
             empirical likelihood does not reject, cut to [0, 1].
         """
-        table, limit = self.crosstab, normal_quantile(check_level(level)) ** 2
-        if table.combined is not None:
-            return Interval(*self._among(table.combined, level)[1:])
-        found = cut_to_unit(fieller(table.proportions, self.people, self._moments, limit))
-        if table.target == "rows" or not table.has_likelihood:
-            return found
-        values, counts = table.score_values
-        # power 0 gives 1 for the columns that are not given
-        bottom = kron_all([a.values[0] ** int(a.name in self.given) for a in table.axes])
-        ends = ratio_interval(np.stack([values, bottom]), counts, None, level, bounded=True)
-        return hull(found, Interval(*(end.reshape(table.shape) for end in ends)))
+        return self.crosstab.moments.conditional_interval(self._places[0], check_level(level))
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame, one row for each cell.
@@ -1322,11 +833,6 @@ def check_two_way(table: Any) -> Crosstab:
             f"table must have two columns, found {list(found.names)}; use table.margin(...)"
         )
     return found
-
-
-def _apart(found: Floats) -> Floats:
-    """Transpose axes (a1, b1, a2, b2, ...) to (a1, a2, ..., b1, b2, ...)."""
-    return found.transpose([*range(0, found.ndim, 2), *range(1, found.ndim, 2)])
 
 
 # -- from rows -------------------------------------------------------------------------------

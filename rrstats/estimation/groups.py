@@ -32,8 +32,6 @@ from rrstats.plots import PlotOptions, check_truth, plot_intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from rrstats.estimation.estimate import Estimate
-
 
 _FEW = 5
 """A note names groups with fewer reports."""
@@ -69,17 +67,17 @@ class _Several(Result, Mapping[Any, Any]):
         """The names of the columns whose labels identify the estimates."""
         return self.kind
 
-    def _each(self) -> dict[Any, Estimate]:
+    def _each(self) -> dict[Any, Any]:
         """Each estimate by its label: a group, a column, or a column and a group."""
         return dict(self.estimates)
 
-    def _with(self, category: Hashable) -> dict[Any, tuple[Estimate, int]]:
+    def _with(self, category: Hashable) -> dict[Any, tuple[Any, int]]:
         """The estimates whose column has the category, each with the category's place in it.
 
         Columns may have other categories, or the same in another order; by default the last.
         """
         estimates = self._each()
-        chosen: dict[Any, tuple[Estimate, int]] = {}
+        chosen: dict[Any, tuple[Any, int]] = {}
         for name, estimate in estimates.items():
             with suppress(ArgumentValueError):
                 chosen[name] = estimate, estimate.code_of(category)
@@ -435,8 +433,8 @@ class Estimates(_Several):
     estimates: Mapping[Any, Any]
     kind = "column"
 
-    def _each(self) -> dict[Any, Estimate]:
-        found: dict[Any, Estimate] = {}
+    def _each(self) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
         for name, one in self.items():
             if isinstance(one, GroupEstimates):
                 labelled = zip(one._labels, one.values(), strict=True)

@@ -839,7 +839,7 @@ def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
 def _moments(table: Crosstab) -> tuple[list[Floats], list[Floats]]:
     """The proportions of both columns, and the covariances of one debiased answer."""
     alone = [table.margin(name) for name in table.names]
-    spreads = [np.nan_to_num(one.covariance * one.divisor) for one in alone]
+    spreads = [np.nan_to_num(one.covariance * one.moments.divisor) for one in alone]
     return [one.proportions for one in alone], spreads
 
 

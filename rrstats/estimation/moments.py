@@ -27,7 +27,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
 from rrstats.estimation.tally import RowSums, Tally
 from rrstats.inference import binomial, contrasts
-from rrstats.inference.binomial import METHOD, METHODS
+from rrstats.inference.binomial import DEFAULT_METHOD, METHOD_OF_ROWS, METHODS
 from rrstats.inference.contrasts import (
     Interval,
     mean_interval,
@@ -36,9 +36,6 @@ from rrstats.inference.contrasts import (
 )
 from rrstats.mechanisms.channel import BinomialRates, Channel, fixed, recode_matrix
 from rrstats.mechanisms.krr import no_common_channel
-
-ONLY_METHOD_OF_ROWS = METHOD
-"""The name of the only interval of target "rows" where counts are binomial."""
 
 
 class Scored(NamedTuple):
@@ -366,7 +363,7 @@ class ChannelMoments(Moments):
         if rates is None:
             return self.general_interval(level, method, target)
         counts, sizes = self.support[0], np.asarray(self.n, dtype=np.float64)[..., None]
-        options: Any = {"level": level, "method": method or METHOD, "target": target}
+        options: Any = {"level": level, "method": method, "target": target}
         return arrays.interval_of_counts(counts, sizes, rates, **options, k=self.k)
 
     def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
@@ -412,7 +409,7 @@ class EffectiveMoments(Moments):
         rates = self.binomial_rates
         if rates is None:
             return self.general_interval(level, method, target)
-        return self.effective_interval(level, method or METHOD, rates)
+        return self.effective_interval(level, method or DEFAULT_METHOD, rates)
 
     def effective_interval(self, level: float, method: str, rates: BinomialRates) -> Interval:
         """(k,) binomial intervals of a simple random sample of the effective size."""
@@ -464,7 +461,7 @@ class RowMoments(EffectiveMoments):
     """
 
     is_multinomial = False
-    default_method = METHOD
+    default_method = DEFAULT_METHOD
     condition_number = 0.0
 
     def __init__(self, sums: RowSums, target: str, ddof: int) -> None:
@@ -585,9 +582,9 @@ class RowMoments(EffectiveMoments):
         if np.isnan(self.proportions).any():
             return Interval(np.zeros(self.k), np.ones(self.k))
         if target == "rows":
-            check_one_of(method or ONLY_METHOD_OF_ROWS, "method", [ONLY_METHOD_OF_ROWS])
+            check_one_of(method or METHOD_OF_ROWS, "method", [METHOD_OF_ROWS])
             return contrasts.cut_to_unit(self._rows_interval(level))
-        return self.effective_interval(level, method or METHOD, self.binomial_rates)
+        return self.effective_interval(level, method or DEFAULT_METHOD, self.binomial_rates)
 
     def _rows_interval(self, level: float) -> Interval:
         """Normal intervals about the rows, with a correction for continuity; not cut."""
@@ -612,7 +609,7 @@ class RowMoments(EffectiveMoments):
 
     @property
     def shared_notes(self) -> Sequence[str]:
-        """How the rows count."""
+        """A sentence on how the rows count."""
         if self.row_sums.weighting == "precision":
             return [
                 "The prob differs by row, and rows with more precise reports count more: this "

@@ -729,7 +729,7 @@ def _rows_of_units(column: ReportColumn, unit_codes: Codes | None, count: int) -
     return np.bincount(unit_codes, column.times, minlength=count).astype(np.int64)
 
 
-class _Sums(NamedTuple):
+class _PairSums(NamedTuple):
     """Reports and missing reports by pair, and the arrays of `UnitCounts`."""
 
     missing: Counts
@@ -741,7 +741,7 @@ class _Sums(NamedTuple):
 
 def _sums(
     column: ReportColumn, row_weights: Floats | None, pairs: Codes | None, size: int
-) -> _Sums:
+) -> _PairSums:
     """Sums over the rows of each (group, unit).
 
     pairs : (rows,) the number of the row's group and unit, -1 for rows in no group; None if there
@@ -750,7 +750,7 @@ def _sums(
     m = column.m
     mechanism = cast(Mechanism, column.mechanism)
     weighted = row_weights is not None
-    sums = _Sums(
+    sums = _PairSums(
         missing=np.zeros(size, dtype=np.int64),
         rows=np.zeros(size, dtype=np.int64),
         reported=np.zeros((size, m), dtype=np.int64),

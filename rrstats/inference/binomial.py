@@ -222,8 +222,11 @@ def _blaker_low(x: Floats, size: Floats, level: float) -> Floats:
     return np.where(x <= 0, 0.0, edge)
 
 
-METHOD = "clopper-pearson"
-"""The default method."""
+DEFAULT_METHOD = "clopper-pearson"
+"""The default interval for the population."""
+
+METHOD_OF_ROWS = "clopper-pearson"
+"""The name of the only interval of target "rows", where counts are binomial."""
 
 METHODS: dict[str, Callable[..., Interval]] = {
     "clopper-pearson": clopper_pearson_rates,
@@ -262,7 +265,7 @@ def population_interval(
     true_positive_rate: ArrayLike,
     *,
     level: float = 0.95,
-    method: str = METHOD,
+    method: str = DEFAULT_METHOD,
 ) -> Interval:
     """The true proportion in the population that the n respondents are a sample of.
 

@@ -498,7 +498,8 @@ class _Width:
         if self.assurance is not None:
             check_probability(self.assurance, "assurance", "()")
             self.question.rate(self.proportion)  # raises without a binomial count
-        if check_target(self.target) == "rows" and self.method not in (None, binomial.METHOD):
+        methods_of_rows = (None, binomial.METHOD_OF_ROWS)
+        if check_target(self.target) == "rows" and self.method not in methods_of_rows:
             raise ArgumentValueError(
                 f"method must be None for target 'rows', with one interval; got {self.method!r}"
             )
@@ -518,7 +519,8 @@ class _Width:
             counts, weights = self._some(*_counts_of_rows(n, round(self.proportion * n), q, p))
             low, high = binomial.rows_interval(counts, n, q, p, level=self.level)
         else:
-            method = check_one_of(self.method or binomial.METHOD, "method", binomial.METHODS)
+            method = self.method or binomial.DEFAULT_METHOD
+            check_one_of(method, "method", binomial.METHODS)
             most = _MOST_COUNTS if self.assurance is not None or n < _MANY else _SMOOTH_COUNTS
             counts, weights = _counts(n, self.question.rate(self.proportion), most)
             options: Any = {"level": self.level, "method": method}

@@ -1,0 +1,353 @@
+"""Axes of joint tables: what the reports of one column tell of a cell, and the counted rows.
+
+Everything in a table is linear in counts, axis by axis: an `Axis` holds small matrices from the
+counted numbers (its *features*) to scores, to products of scores, and to the possible values of the
+score of one category.  Where each report falls into one cell, the features are the cells.  Where a
+report names several categories, they are "names category v" for each v, and "has a report".  These
+suffice for means, variances and intervals of single cells, and they can be added.
+With weights, a design or a pair that a plan asked together, all columns are counted as one column
+whose categories are the cells (`joint_tally`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
+from itertools import product
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats._checks import check_distinct, check_instance
+from rrstats._typing import Counts, Floats
+from rrstats.data.categories import Categories
+from rrstats.data.encoders import Encoded
+from rrstats.errors import ArgumentValueError
+from rrstats.estimation.report_columns import ReportColumn, ReportModel, blocks
+from rrstats.estimation.sample_design import Rows
+from rrstats.estimation.tally import Tally, count_units
+from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.channel import fixed, transition_matrix
+from rrstats.mechanisms.krr import KRR, as_mechanism
+from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.randomness.sources import BLOCK_ROWS
+
+_MOST_CELLS = 1 << 22
+"""Maximum numbers in a table; with more, ten million rows are two or three for each."""
+
+_MOST_COMBINED = 400
+"""Maximum cells of a table with weights or a design."""
+
+_AT_ONCE = 1 << 21
+"""Maximum products of features of several categories that are in memory together."""
+
+
+# -- one column ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Axis(ReportModel):
+    """One column of a table.
+
+    Attributes
+    ----------
+    name : hashable
+        Of the column.
+    categories : tuple of k hashables
+        The true answers, or the levels of an ordinary column.
+    mechanism : Mechanism or None
+        None for an ordinary column.
+    pair : tuple or None
+        The names of two columns that a plan asked together, and their joint mechanism.
+    """
+
+    name: Hashable
+    categories: tuple[Hashable, ...]
+    mechanism: Mechanism | None = None
+    pair: tuple[tuple[Hashable, ...], KRR] | None = None
+
+    @property
+    def features(self) -> int:
+        """The number of counted numbers: cells, or the named categories and all reports."""
+        return self.m if self.is_multinomial else self.m + 1
+
+    @cached_property
+    def total(self) -> Floats:
+        """(features, 1) coefficients of the features whose sum is the number of rows."""
+        return fixed(np.ones((self.m, 1)) if self.is_multinomial else np.eye(self.m + 1)[:, -1:])
+
+    @cached_property
+    def scores(self) -> Floats:
+        """(features, k) the unbiased score of each category."""
+        return fixed(self.score_table if self.is_multinomial else self._named_powers(1))
+
+    @cached_property
+    def named_scores(self) -> tuple[Floats, Floats]:
+        """(k,) and (k,) the score of a category that is not named, and of one that is."""
+        assert self.channel is not None
+        low, high = (self.channel.solve(rates(self.m)) for rates in (np.zeros, np.ones))
+        return fixed(low), fixed(high)
+
+    def _named_powers(self, power: int) -> Floats:
+        """(features, k) powers of the scores, from whether a category is named."""
+        low, high = (one**power for one in self.named_scores)
+        return np.vstack([np.diag(high - low), low])
+
+    @cached_property
+    def linear(self) -> Floats:
+        """(features, 1 + k) the constant 1, and the scores."""
+        return fixed(np.hstack([self.total, self.scores]))
+
+    @cached_property
+    def squares(self) -> Floats:
+        """(features, k) the squares of the scores."""
+        return fixed(self.scores**2 if self.is_multinomial else self._named_powers(2))
+
+    @cached_property
+    def products(self) -> Floats:
+        """(features, 1 + k, 1 + k) the products of any two of `linear`.
+
+        Where one report may name both categories, the mean of the product given the truth, at the
+        unbiased proportions, because joint counts are not kept.
+        """
+        if self.is_multinomial:
+            return fixed(self.linear[:, :, None] * self.linear[:, None, :])
+        assert self.channel is not None
+        full = self.truths.copy()
+        within = self.channel.covariance(np.eye(self.k), "rows")
+        full[:, 1:, 1:] = np.tensordot(self.scores, within, axes=1)
+        each = np.arange(1, 1 + self.k)
+        full[:, each, each] = self.squares
+        return fixed(full)
+
+    @cached_property
+    def truths(self) -> Floats:
+        """(features, 1 + k, 1 + k) unbiased estimates of products of 1 and true indicators."""
+        full = np.zeros((self.features, 1 + self.k, 1 + self.k))
+        full[:, 0, :] = full[:, :, 0] = self.linear
+        each = np.arange(1, 1 + self.k)
+        full[:, each, each] = self.scores
+        return fixed(full)
+
+    @cached_property
+    def values(self) -> tuple[Floats, Floats]:
+        """(k, g) the possible values of the score of each category, (features, k, g) their counts.
+
+        A category with fewer values repeats its first, which is counted once.
+        """
+        if not self.is_multinomial:
+            low, high = self.named_scores
+            counted = np.zeros((self.features, self.k, 2))
+            each = np.arange(self.k)
+            counted[each, each, 1], counted[each, each, 0], counted[-1, :, 0] = 1, -1, 1
+            return fixed(np.stack([low, high], axis=1)), fixed(counted)
+        rounded = np.round(self.scores, 12) + 0.0  # rounding errors would split one value into two
+        found = [np.unique(column, return_inverse=True) for column in rounded.T]
+        values = np.zeros((self.k, max((len(own) for own, _ in found), default=1)))
+        counted = np.zeros((self.features, *values.shape))
+        for code, (own, place) in enumerate(found):
+            values[code], values[code, : len(own)] = own[0], own
+            counted[np.arange(self.m), code, place] = 1.0
+        return fixed(values), fixed(counted)
+
+    @cached_property
+    def naming(self) -> Floats:
+        """(features, k) 1 where a report supports a category; NaN if reports support none."""
+        if self.channel is None:
+            return fixed(np.eye(self.k))
+        speaks = self.channel.support_counts(np.eye(self.m))
+        return fixed(np.pad(speaks, ((0, self.features - self.m), (0, 0))))
+
+    def supports(self, scores: Floats) -> Floats:
+        """(n, features) the features of rows whose reports name several categories.
+
+        scores : (n, k) from `ReportColumn.scores`.  Rows without a report get zeros.
+        """
+        low, high = self.named_scores
+        there = np.isfinite(scores).all(axis=1, keepdims=True)
+        named = np.abs(scores - high) < np.abs(scores - low)
+        return np.hstack([named & there, there]).astype(np.float64)
+
+
+def declared_axis(name: Hashable, described: Any) -> Axis:
+    """An axis from a mechanism, or from the levels of an ordinary column."""
+    if is_mechanism(described):
+        mechanism = as_mechanism(described)
+        return Axis(name, mechanism.categories, mechanism)
+    rule = "a mechanism or a list of its levels"
+    check_instance(described, f"column {name!r}", Iterable, rule)
+    return Axis(name, Categories(described).categories)
+
+
+# -- rows ------------------------------------------------------------------------------------
+
+
+def check_size(axes: Sequence[Axis]) -> None:
+    """Raise for a table with too many cells."""
+    size = prod(axis.features + 1 for axis in axes)
+    if size > _MOST_CELLS:
+        widest = max(axes, key=lambda axis: axis.k)
+        raise ArgumentValueError(
+            f"a table of {len(axes)} columns must have at most {_MOST_CELLS:,} cells, found "
+            f"{size:,}; column {widest.name!r} alone has {widest.k:,} categories: leave it out, "
+            "merge its categories, or cut its numbers into ranges (pandas.cut)"
+        )
+
+
+def refuse_named(axes: Sequence[Axis], remedy: str) -> None:
+    """Raise for a column whose reports name several categories."""
+    if wide := [axis.name for axis in axes if not axis.is_multinomial]:
+        raise ArgumentValueError(
+            f"reports of column {wide[0]!r} name several categories, and counts do not say which "
+            f"were named together; {remedy}"
+        )
+
+
+def check_columns(names: Sequence[Hashable], mechanisms: Any) -> None:
+    """Raise unless the names of columns are distinct and mechanisms is a mapping or None."""
+    if mechanisms is not None:
+        check_instance(mechanisms, "mechanisms", Mapping, "a mapping from column to mechanism")
+    for name in names:
+        check_instance(name, "a column", Hashable, "given by its name")
+    check_distinct(names, "columns")
+
+
+def count_rows(
+    columns: Sequence[ReportColumn], *, keep: bool = False, times: Counts | None = None
+) -> tuple[list[Axis], Counts]:
+    """The axes, and the number of rows with each combination of their features.
+
+    keep : whether missing values of an ordinary column become the level None.  Other rows with
+        missing values are left out.
+    times : (rows,) the number of rows of the data that each row stands for; None for 1.
+    """
+    axes = [Axis(one.name, one.categories, one.mechanism, one.pair) for one in columns]
+    check_size(axes)
+    full = _features(columns, axes, times)
+    for j, (axis, column) in enumerate(zip(axes, columns, strict=True)):
+        if not axis.is_multinomial:
+            continue
+        last = np.take(full, column.m, axis=j)
+        if keep and axis.mechanism is None and last.any():
+            axes[j] = Axis(axis.name, (*axis.categories, None))
+        else:
+            full = np.take(full, np.arange(column.m), axis=j)
+    return axes, np.ascontiguousarray(full)
+
+
+def _places(columns: Sequence[ReportColumn], part: slice) -> NDArray[np.intp]:
+    """(n,) the combined cell of each row; the last cell of each column is for missing values."""
+    place = columns[0].codes(part)
+    for column in columns[1:]:
+        place = place * (column.m + 1)
+        place += column.codes(part)
+    return place
+
+
+def _features(
+    columns: Sequence[ReportColumn], axes: Sequence[Axis], times: Counts | None
+) -> Counts:
+    """Rows by cell, m + 1 for each column; features of several categories weight the rows.
+
+    Doubles add these sums exactly.
+    """
+    several = [j for j, axis in enumerate(axes) if not axis.is_multinomial]
+    plain = [j for j in range(len(axes)) if j not in several]
+    shape, wide = [columns[j].m + 1 for j in plain], [axes[j].features for j in several]
+    total = np.zeros((prod(wide), prod(shape)))
+    rows = max(256, min(BLOCK_ROWS, _AT_ONCE // prod(wide)))
+    for part in blocks(columns[0].rows, rows):
+        product = np.ones((1, 1)) if times is None else times[part, None]
+        for j in several:
+            more = axes[j].supports(columns[j].scores(part))
+            product = (product[:, :, None] * more[:, None, :]).reshape(len(more), -1)
+        beside = [columns[j] for j in plain]
+        place = _places(beside, part) if plain else np.zeros(len(product), dtype=np.intp)
+        for at, each in enumerate(product.T if several or times is not None else [None]):
+            total[at] += np.bincount(place, each, minlength=total.shape[1])
+    full = np.rint(total).astype(np.int64).reshape(*wide, *shape)
+    return np.moveaxis(full, range(full.ndim), [*several, *plain])
+
+
+# -- one column that combines all ------------------------------------------------------------
+
+
+def kron_all(tables: Sequence[Floats]) -> Floats:
+    """The Kronecker product of matrices."""
+    return reduce(lambda one, other: np.asarray(np.kron(one, other), dtype=np.float64), tables)
+
+
+def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
+    """The mechanism of one column whose categories are the cells of a table."""
+    cells = list(product(*(axis.categories for axis in axes)))
+    if (pair := axes[0].pair) and all(axis.pair == pair for axis in axes):
+        prob = pair[1].prob if len(axes) > 1 else cast(KRR, axes[0].mechanism).prob
+        return KRR(cells, prob)
+    for axis in axes:
+        single = axis.is_multinomial and axis.likelihood_table.shape[1] == axis.k
+        if not single or (axis.channel is not None and axis.channel.samples.any()):
+            raise ArgumentValueError(
+                f"with weights or a design, each report must fall into one cell of one sample, "
+                f"without latent classes, found other reports in column {axis.name!r}; leave it "
+                "out, or estimate it alone"
+            )
+    size = prod(axis.m for axis in axes)
+    if not 2 <= size <= _MOST_COMBINED:
+        raise ArgumentValueError(
+            f"a table with weights or a design must have 2 to {_MOST_COMBINED} cells, found "
+            f"{size:,} for columns {[axis.name for axis in axes]}; merge categories, or declare "
+            "unused levels by a Categorical"
+        )
+    matrix = _joint_likelihood(axes)
+    reports = cells if all(axis.m == axis.k for axis in axes) else range(size)
+    return MatrixDesign(cells, matrix, reports=list(reports))
+
+
+def _joint_likelihood(axes: Sequence[Axis]) -> Floats:
+    """P(cell | categories): products over the columns, and over the pairs that a plan asked."""
+    tables, order = [], list[int]()
+    for place, axis in enumerate(axes):
+        if place in order:
+            continue
+        both = [at for at, one in enumerate(axes) if axis.pair and one.pair == axis.pair] or [place]
+        whole = axis.pair[1].channel if axis.pair and len(both) == 2 else None
+        tables.append(axis.likelihood_table if whole is None else transition_matrix(whole))
+        order += both
+    shape = [[axes[at].m for at in order], [axes[at].k for at in order]]
+    found = kron_all(tables).reshape(*shape[0], *shape[1])
+    back = np.argsort(order)
+    return found.transpose([*back, *(back + len(order))]).reshape(prod(shape[0]), prod(shape[1]))
+
+
+def joint_tally(
+    columns: Sequence[ReportColumn], axes: Sequence[Axis], rows: Rows, times: Counts | None
+) -> Tally:
+    """Rows by stratum, cluster and combined report cell, with sums of their weights."""
+    mechanism, shape = joint_mechanism(axes), [axis.m for axis in axes]
+    size = prod(shape)
+    cells = np.full([column.m + 1 for column in columns], size + 1)  # size + 1 is missing
+    cells[tuple(map(slice, shape))] = np.arange(size).reshape(shape)
+    codes = cells.ravel()[_places(columns, slice(None))]
+    reader = partial(Encoded.of, k=size)
+    held = None, mechanism.categories, len(codes), codes, reader, mechanism
+    plan = next((column.plan for column in columns if column.plan is not None), None)
+    return cast(Tally, count_units(ReportColumn(*held, times=times, plan=plan), rows))
+
+
+def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> Tally:
+    """The tally of some of the columns, from the tally of all."""
+    parts = [np.eye(axis.m) if j in places else np.ones((axis.m, 1)) for j, axis in enumerate(axes)]
+    kept = [axis.m for j, axis in enumerate(axes) if j in places]
+    order = 1 + np.argsort(np.argsort(places))
+    table = kron_all(parts).reshape(-1, *kept).transpose(0, *order).reshape(-1, prod(kept))
+    counts = tally.counts
+    marginal = replace(
+        counts,
+        reported=counts.reported @ table.astype(np.int64),
+        weights=None if counts.weights is None else counts.weights @ table,
+    )
+    joint = joint_mechanism([axes[place] for place in places])
+    return replace(tally, mechanism=joint, counts=marginal)
