@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -34,8 +34,6 @@ from rrstats.privacy.composition import Composition, check_rows_per_person, comp
 from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
 from rrstats.regression.models import linear, logit
 
-Found = TypeVar("Found")
-
 
 def _bound(function: Callable[..., Any]) -> Callable[..., Any]:
     """A public function as a method: the data come first, the other arguments are the same."""
@@ -55,10 +53,24 @@ def _of_formula(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(formula, self._data, **options)
 
     signature = inspect.signature(function)
-    told = [one for one in signature.parameters.values() if one.name not in ("outcome", "data")]
-    own = list(inspect.signature(method, follow_wrapped=False).parameters.values())[:2]
-    vars(method)["__signature__"] = signature.replace(parameters=[*own, *told])
+    data_names = ("outcome", "data")
+    options = [each for each in signature.parameters.values() if each.name not in data_names]
+    self_and_formula = list(inspect.signature(method, follow_wrapped=False).parameters.values())[:2]
+    vars(method)["__signature__"] = signature.replace(parameters=[*self_and_formula, *options])
     return method
+
+
+def _frame_columns(columns: Any) -> Any:
+    """The names of the columns to privatize: None is the name of a column here, too."""
+    return [None] if columns is None else columns
+
+
+class _GroupColumns(NamedTuple):
+    """The opened columns of means or quantiles in true groups."""
+
+    values: Any
+    reports: Any
+    weights: Any
 
 
 class FrameAccessor:
@@ -136,9 +148,22 @@ class FrameAccessor:
         >>> list(released.columns), sorted(released.rr.mechanisms)
         (['q1', 'q2', 'age'], ['q1', 'q2'])
         """
-        given = {**locals(), "columns": [None] if columns is None else columns}  # a name, too
-        data: pd.DataFrame = given.pop("self")._data
-        return privatize(data, **given)
+        return privatize(
+            self._data,
+            categories,
+            prob,
+            epsilon=epsilon,
+            columns=_frame_columns(columns),
+            unknown=unknown,
+            missing=missing,
+            group=group,
+            again=again,
+            rng=rng,
+            threads=threads,
+            key=key,
+            id=id,
+            question=question,
+        )
 
     def simulate(
         self,
@@ -176,9 +201,19 @@ class FrameAccessor:
         >>> first.equals(df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1))
         True
         """
-        given = {**locals(), "columns": [None] if columns is None else columns}  # a name, too
-        data: pd.DataFrame = given.pop("self")._data
-        return simulate(data, **given)
+        return simulate(
+            self._data,
+            categories,
+            prob,
+            seed=seed,
+            epsilon=epsilon,
+            columns=_frame_columns(columns),
+            unknown=unknown,
+            missing=missing,
+            group=group,
+            again=again,
+            threads=threads,
+        )
 
     def estimate(
         self,
@@ -231,12 +266,27 @@ class FrameAccessor:
         >>> df.rr.estimate("answer", ["yes", "no"], 0.75, by="sex")["f"].n
         50
         """
-        given = {**locals(), "mechanism": self._mechanisms_of(mechanism)}
+        mechanisms = self._mechanisms_of(mechanism)
         if columns is None:
             designs = mechanism if categories is None else categories
             names = designs if isinstance(designs, Mapping) else self.mechanisms
-            given["columns"] = [name for name in names if name in self._data.columns]
-        return estimate(given.pop("self")._data, **given)
+            columns = [name for name in names if name in self._data.columns]
+        return estimate(
+            self._data,
+            categories,
+            prob,
+            epsilon=epsilon,
+            mechanism=mechanisms,
+            columns=columns,
+            group=group,
+            target=target,
+            ddof=ddof,
+            by=by,
+            observed=observed,
+            weights=weights,
+            design=design,
+            weighting=weighting,
+        )
 
     crosstab: Callable[..., Crosstab] = _bound(crosstab)
 
@@ -277,8 +327,15 @@ class FrameAccessor:
         >>> df.rr.means("age", "vote", rrstats.KRR(["yes", "no"], 0.9)).n
         100
         """
-        made, options = (mechanism, prob, group), {"target": target, "missing": missing}
-        return self._of_groups(means, values, by, made, weights=weights, **options)
+        request = ReportRequest(self._mechanisms_of(mechanism), prob, group=group)
+        columns = self._group_columns(values, by, weights, request)
+        return means(
+            columns.values,
+            columns.reports,
+            weights=columns.weights,
+            target=target,
+            missing=missing,
+        )
 
     def quantiles(
         self,
@@ -316,20 +373,24 @@ class FrameAccessor:
         >>> df.rr.quantiles("age", "vote", rrstats.KRR(["yes", "no"], 0.9), probs=0.5).n
         100
         """
-        made, options = (mechanism, prob, group), {"target": target, "probs": probs}
-        return self._of_groups(quantiles, values, by, made, weights=weights, **options)
-
-    def _of_groups(
-        self, function: Callable[..., Found], values: Hashable, by: Any, made: Any, **options: Any
-    ) -> Found:
-        """Means or quantiles of columns; made : the mechanism of ``by``, its prob and group."""
-        mechanism, prob, group = made
         request = ReportRequest(self._mechanisms_of(mechanism), prob, group=group)
+        columns = self._group_columns(values, by, weights, request)
+        return quantiles(
+            columns.values,
+            columns.reports,
+            probs=probs,
+            weights=columns.weights,
+            target=target,
+        )
+
+    def _group_columns(
+        self, values: Hashable, by: Any, weights: Hashable, request: ReportRequest
+    ) -> _GroupColumns:
+        """Open the columns of means or quantiles; request : the mechanism of ``by``."""
         frame = ReportFrame.of(self._data)
         reports = frame.answer(listed(by), request)
-        if options["weights"] is not None:
-            options["weights"] = frame.public("weights", options["weights"])
-        return function(frame.public("values", values), reports, **options)
+        row_weights = None if weights is None else frame.public("weights", weights)
+        return _GroupColumns(frame.public("values", values), reports, row_weights)
 
     logit = _of_formula(logit)
     linear = _of_formula(linear)
@@ -359,8 +420,18 @@ class FrameAccessor:
         Tally
             With ``by``, a dict from group to Tally; for a list of names, a dict from name to these.
         """
-        given = {**locals()}
-        return tally(given.pop("self")._data, given.pop("categories"), **given)
+        return tally(
+            self._data,
+            categories,
+            prob,
+            epsilon=epsilon,
+            columns=columns,
+            group=group,
+            by=by,
+            observed=observed,
+            weights=weights,
+            design=design,
+        )
 
     def _mechanisms_of(self, mechanism: Any) -> Any:
         """The mechanism, or the column of mechanisms that a name refers to."""
@@ -392,8 +463,10 @@ class FrameAccessor:
         [1]
         """
         answers = column_of(self._data, column)
-        found, others = check(answers, categories), self._data.drop(columns=[column])
-        return pd.concat([found, check_table(telling_columns(others, answers))], ignore_index=True)
+        unmatched = check(answers, categories)
+        others = self._data.drop(columns=[column])
+        telling = check_table(telling_columns(others, answers))
+        return pd.concat([unmatched, telling], ignore_index=True)
 
     @property
     def mechanisms(self) -> Mapping[Hashable, Mechanism]:
@@ -461,9 +534,8 @@ class FrameAccessor:
         """
         records = self._released()
         released = row_mechanisms(records)
-        if (keyed := [record.name for record in records if record.keyed]) and (
-            max_rows_per_person != 1
-        ):
+        keyed = [record.name for record in records if record.keyed]
+        if keyed and max_rows_per_person != 1:
             raise ArgumentValueError(
                 f"column {keyed[0]!r} is keyed: two rows of one person show for certain whether "
                 "the answers differ, and no epsilon covers that; to cover the values, but not "
@@ -507,8 +579,8 @@ class FrameAccessor:
 
         The file can be estimated without its design: ``rr.files.estimate_file(path)``.
         """
-        room = importlib.import_module("rrstats.files.privatize_file")
-        return room.save_frame(self._data, self._released(), path, **options)
+        files = importlib.import_module("rrstats.files.privatize_file")
+        return files.save_frame(self._data, self._released(), path, **options)
 
     def to_parquet(self, path: Path | str, **options: Any) -> Any:
         """Write this released frame to a Parquet file, with its metadata inside.

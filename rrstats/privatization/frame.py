@@ -456,11 +456,22 @@ def simulate(
     >>> simulate(["yes", "no", "yes", "no"], ["yes", "no"], 0.75, seed=1)
     ['no', 'yes', 'no', 'no']
     """
-    given = {**locals(), "rng": seeded(seed)}
-    del given["seed"]
+    generator = seeded(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)
-        return cast(Values, privatize(**given))
+        return privatize(
+            values,
+            categories,
+            prob,
+            epsilon=epsilon,
+            columns=columns,
+            unknown=unknown,
+            missing=missing,
+            group=group,
+            again=again,
+            rng=generator,
+            threads=threads,
+        )
 
 
 def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:

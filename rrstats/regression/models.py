@@ -163,7 +163,26 @@ def logit(
 
     Each step of x multiplies the odds of a true yes by exp(0.597) = 1.8.
     """
-    return _categorical("logit", ModelRequest(**locals()))  # its fields are the arguments
+    request = ModelRequest(
+        outcome=outcome,
+        data=data,
+        mechanism=mechanism,
+        prob=prob,
+        epsilon=epsilon,
+        group=group,
+        event=event,
+        baseline=baseline,
+        intercept=intercept,
+        weights=weights,
+        frequencies=frequencies,
+        design=design,
+        offset=offset,
+        missing=missing,
+        vcov=vcov,
+        covariates=covariates,
+        covariate_model=covariate_model,
+    )
+    return _categorical("logit", request)
 
 
 P = ParamSpec("P")
@@ -440,8 +459,19 @@ def linear(
     The estimated effect of the true answer is 3.1; with the reports as answers it is about 1.5.
     """
     check_one_of(method, "method", ("scores", "likelihood"))
-    fields = {name: value for name, value in locals().items() if name != "method"}
-    return _numeric(ModelRequest(**fields), method)
+    request = ModelRequest(
+        outcome=outcome,
+        data=data,
+        covariates=covariates,
+        covariate_model=covariate_model,
+        group=group,
+        weights=weights,
+        design=design,
+        missing=missing,
+        vcov=vcov,
+        intercept=intercept,
+    )
+    return _numeric(request, method)
 
 
 def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResult:
