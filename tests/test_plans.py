@@ -198,7 +198,7 @@ WRONG = [
     ("type", "word"), [(type, word) for type, words in WRONG for word in words], ids=str
 )
 def test_words_that_the_type_cannot_hold_are_refused(type, word):
-    """Nothing is rounded, trimmed or guessed; the error names column, type and how the word begins."""
+    """Nothing is rounded, trimmed or guessed; the error names column, type and the word's start."""
     with pytest.raises(rr.errors.ArgumentValueError, match="must be") as found:
         plans.cast_words([word], type, "answer")
     for named in ("'answer'", str(type), repr(word)[:100]):
