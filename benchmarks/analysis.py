@@ -1,7 +1,8 @@
 """What do tables, groups and regressions cost?
 
 A crosstab of three privatized columns and shares of 1,000 groups, beside what pandas takes to only
-count the same Categoricals; quantiles of a number in privatized groups, beside sorting the number;
+count the same Categoricals; surveys with weights, strata and clusters, beside that count and svy;
+quantiles of a number in privatized groups, beside sorting the number;
 a logistic regression of reports, beside one of true answers.
 """
 
@@ -12,6 +13,7 @@ import tracemalloc
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -48,6 +50,8 @@ def lines(settings: Settings) -> Iterator[Line]:
     """Counting first, then regression of a survey, and of many rows in a fresh process."""
     yield from _crosstab(settings)
     yield from _groups(settings)
+    yield from _many_groups(settings)
+    yield from _designs(settings)
     yield from _by_row(settings)
     yield from _quantiles(settings)
     yield from _survey(settings)
@@ -139,6 +143,103 @@ def _groups(settings: Settings) -> list[Line]:
     return side_by_side(
         f"shares of {GROUPS:,} groups, k = 4", "ms", times, {"groupby size": Target(0.5)}
     )
+
+
+def _many_groups(settings: Settings) -> list[Line]:
+    """A table of very many small groups, with its intervals."""
+    rows = settings.fewer(LARGE, 10_000)
+    rng = np.random.default_rng(9)
+    frame = pd.DataFrame(
+        {"group": rng.integers(0, rows // 100, rows), "report": rng.integers(0, 4, rows)}
+    )
+    mechanism = rr.KRR(range(4), PROB)
+
+    def ours() -> pd.DataFrame:
+        with _in_silence():
+            estimates = rr.estimate(frame, mechanism, columns="report", by="group")
+            return estimates.to_frame()
+
+    def check(table: pd.DataFrame) -> None:
+        right = int(table["reported"].sum()) == rows and (table["low"] <= table["high"]).all()
+        stop_unless(bool(right), "estimate(by=).to_frame", "the counts are wrong")
+
+    times = take_turns(
+        [
+            Way("rrstats", ours, check, 1e3),
+            Way("groupby size", frame.groupby(["group", "report"]).size, unchecked, 1e3),
+        ],
+        settings.rounds,
+    )
+    case = f"table of {rows // 100:,} groups, {rows:,}"
+    return side_by_side(case, "ms", times, {"groupby size": Target(1 / 4)})
+
+
+def _designs(settings: Settings) -> Iterator[Line]:
+    """A survey of weights, strata and clusters, beside svy on the true answers."""
+    rows = settings.fewer(LARGE, 20_000)
+    rng = np.random.default_rng(10)
+    clusters = max(rows // 100, 400)
+    frame = pd.DataFrame(
+        {
+            "answer": rng.integers(0, 4, rows),
+            "second": rng.integers(0, 4, rows),
+            "group": rng.integers(0, 50, rows),
+            "cluster": rng.integers(0, clusters, rows),
+            "crossed": rng.integers(0, 40, rows),
+            "weight": rng.uniform(0.5, 2.0, rows),
+        }
+    )
+    frame["stratum"] = frame["cluster"] % 40
+    mechanism = rr.KRR(range(4), PROB)
+    design = rr.SampleDesign(weights="weight", strata="stratum", clusters="cluster")
+    crossed = replace(design, strata="crossed")
+    pair = {"answer": mechanism, "second": mechanism}
+    svy_ways = _svy(frame) if find_spec("svy") else {}
+
+    def by_group() -> Any:
+        with _in_silence():
+            return rr.estimate(frame, mechanism, columns="answer", by="group", design=design)
+
+    def of_all() -> Any:
+        with _in_silence():
+            return rr.estimate(frame, mechanism, columns="answer", design=crossed)
+
+    def table() -> Any:
+        with _in_silence():
+            return rr.crosstab(frame, "answer", "second", mechanisms=pair, design=design)
+
+    def check(result: Any) -> None:
+        stop_unless(result.n == rows, "a design", "reports are missing")
+
+    cases = [
+        ("50 groups", by_group, ["group", "stratum", "cluster"], 1 / 3),
+        ("clusters across strata", of_all, ["crossed", "cluster"], 1 / 3),
+        ("crosstab", table, ["stratum", "cluster", "answer", "second"], 1.0),
+    ]
+    for name, ours, keys, target in cases:
+        ways = [
+            Way("rrstats", ours, check, 1e3),
+            Way("groupby size", frame.groupby(keys).size, unchecked, 1e3),
+        ]
+        targets = {"groupby size": Target(target)}
+        if name in svy_ways:
+            ways.append(Way("svy, truth", svy_ways[name], unchecked, 1e3))
+            targets["svy, truth"] = Target(10)
+        times = take_turns(ways, settings.rounds)
+        yield from side_by_side(f"{clusters:,} clusters, {name}, {rows:,}", "ms", times, targets)
+
+
+def _svy(frame: pd.DataFrame) -> dict[str, Any]:
+    """The same estimates of true answers by svy."""
+    import polars as pl
+    import svy
+
+    data = pl.from_pandas(frame)
+    sample = svy.Sample(data, svy.Design(stratum="stratum", psu="cluster", wgt="weight"))
+    return {
+        "50 groups": lambda: sample.estimation.prop("answer", by="group"),
+        "crosstab": lambda: sample.categorical.tabulate("answer", "second"),
+    }
 
 
 def _by_row(settings: Settings) -> Iterator[Line]:
