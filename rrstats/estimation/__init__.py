@@ -4,6 +4,7 @@
 `sample_design` strata, clusters and weights.  `tally` counts reports; `estimate` has `Estimate`,
 `groups` several of them, `arrays` the plain functions behind `rr.estimators`.  `means`,
 `quantiles`, `crosstab`, `association` and `posterior` are further results on the base in `result`,
-and so are the tests in `hypothesis_tests` and the `difference` of two estimates;
-`survey_variance` has the variances of designed samples.
+and so are the tests in `hypothesis_tests` and the `difference` of two estimates.  Results hold
+`moments` (of samples with a design in `survey_moments`, of tables in `table_moments`, whose columns
+are `axes`); `ratios` are ratios and means of them.
 """
