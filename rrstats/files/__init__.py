@@ -7,9 +7,10 @@
 Formats: Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or
 not.  Reading and writing needs pyarrow: ``pip install pyarrow``.
 
-`formats` and `csv` read and write one file, `batches` privatizes its rows, and `shuffle` shuffles
-them.  `plan` reads the request, `file_metadata` and `ledger` record the release, and `atomic`
-publishes it.  `privatize_file` and `estimate_file` bring them together.
+`formats` and `csv` read and write one file and keep the contract in `data_file`.  `batches`
+privatizes its rows, and `shuffle` shuffles them.  `plan` reads the request, `file_metadata` and
+`ledger` record the release, and `atomic` publishes it.  `privatize_file` and `estimate_file`
+bring them together.
 """
 
 from rrstats.errors import MissingPackageError

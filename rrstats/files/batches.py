@@ -1,10 +1,9 @@
 """Privatize some columns of Arrow batches, batch by batch, and change nothing else.
 
-A `Piece` is some rows of a file, whose format is a class of `formats`.  `ReleasedColumns` are the
-private columns of a release with their counts of answers.  Engines run a `BatchRelease` on each
-part of their data.  It is created where its batches are, so each task has its own keys, and keys
-and random words are never sent anywhere.  A task returns only a `Seen`, the counts of its answers;
-the caller adds them up to warn or to refuse.
+`ReleasedColumns` are the private columns of a release with their counts of answers.  Engines run a
+`BatchRelease` on each part of their data.  It is created where its batches are, so each task has
+its own keys, and keys and random words are never sent anywhere.  A task returns only a `Seen`, the
+counts of its answers; the caller adds them up to warn or to refuse.
 Each column has the distribution of its `privatization.column.ColumnRelease`.
 
 The target shows where groups of rows end.  So the groups depend on the number of rows, the other
@@ -29,8 +28,7 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from rrstats._checks import check_left_out, cut
-from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Categories, PublicCategories
+from rrstats.data.categories import PublicCategories
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -40,6 +38,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.files import file_metadata
+from rrstats.files.data_file import Blocks
 from rrstats.files.file_metadata import Columns, WrittenColumn
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.row_order import KeptOrder
@@ -51,12 +50,6 @@ from rrstats.randomness.sources import BLOCK_ROWS, Unpicklable
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
-
-ReportSpace = Categories | Subsets
-"""Values of the cells of a column: answers, or reports."""
-
-Spaces = Mapping[str, ReportSpace]
-Blocks = Iterable[pa.RecordBatch]
 
 BATCH_ROWS = BLOCK_ROWS
 """Rows of a piece, unless rows are wide."""
@@ -82,8 +75,8 @@ _OF_PYARROW = (TypeError, KeyError, NotImplementedError, AttributeError, IndexEr
 # -- files -----------------------------------------------------------------------------------
 
 
-class Piece:
-    """Some rows of a file; here those of an Arrow table."""
+class ArrowPiece:
+    """Rows of an Arrow batch (a `data_file.Piece`)."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._batch = batch
@@ -94,18 +87,15 @@ class Piece:
         return int(self._batch.num_rows)
 
     def cells(self, name: str) -> pa.Array:
-        """The cells of one column: values of its categories' type, other values, or missing."""
+        """The cells of one column, as they are."""
         return self._batch.column(self._batch.schema.names.index(name))
 
     def shown(self, name: str) -> pa.Array:
-        """The cells of one column as they stand in the file, for the data curator."""
+        """The cells of one column, for the data curator."""
         return self.cells(name)
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
-        """The rows to write, with reports in some columns and no reference to an answer.
-
-        Columns that the schema has beyond those of the piece are all in ``reports``.
-        """
+        """The rows with reports in some columns; new columns come last."""
         columns = itertools.zip_longest(schema.names, self._batch.columns)
         arrays = [reports.get(name, column) for name, column in columns]
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
@@ -116,14 +106,16 @@ def grouped(blocks: Blocks, schema: pa.Schema, size: int) -> Iterator[pa.Table]:
 
     Each group is one contiguous table, so that it does not show where the blocks ended.
     """
-    waiting, rows = list[pa.RecordBatch](), 0
+    waiting: list[pa.RecordBatch] = []
+    rows = 0
     for block in blocks:
         waiting.append(block)
         rows += block.num_rows
         while rows >= size:
             table = pa.Table.from_batches(waiting, schema)
             yield table.slice(0, size).combine_chunks()
-            waiting, rows = table.slice(size).to_batches(), rows - size
+            waiting = table.slice(size).to_batches()
+            rows -= size
     if rows:
         yield pa.Table.from_batches(waiting, schema).combine_chunks()
 
@@ -411,7 +403,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         ArgumentTypeError if the batch does not have the declared schema.
         """
         self._check(batch)
-        return Piece(batch).replaced(self.draw(batch.column), self.schema)
+        return ArrowPiece(batch).replaced(self.draw(batch.column), self.schema)
 
     def _checked(self, name: str, cells: pa.Array) -> pa.Array:
         """The cells, if they have the declared type and the policies refuse none of them."""

@@ -30,7 +30,8 @@ from numpy.typing import NDArray
 from rrstats.data.categories import is_unicode
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, FileError
-from rrstats.files.batches import EVEN_ROWS, Blocks, Piece, ReportSpace, Spaces, reading
+from rrstats.files.batches import EVEN_ROWS, reading
+from rrstats.files.data_file import Blocks, Piece, ReportSpace, Spaces
 from rrstats.files.file_metadata import Columns, Records, records_in
 
 SIDECAR = ".rrstats.json"
@@ -46,14 +47,15 @@ _HEADER = re.compile(rb'(?:\xef\xbb\xbf)?[\r\n]*+(?:"[^"]*"|[^"\n]++)++(?:\n|\Z)
 
 
 class TextFile:
-    """One file of delimited text; all cells are text.  Attributes are as in `formats.ArrowFile`."""
+    """One file of delimited text (a `DataFile`); all cells are text."""
 
     document_is_beside = True
     rows = None
     metadata: Mapping[bytes, bytes] = MappingProxyType({})
 
     def __init__(self, path: Path, relative: str) -> None:
-        self.path, self.relative = path, relative
+        self.path = path
+        self.relative = relative
         self.gzipped = path.suffix.lower() == ".gz"
         tabbed = path.with_suffix("" if self.gzipped else path.suffix).suffix.lower() == ".tsv"
         self._header = self._find_header()
@@ -74,13 +76,15 @@ class TextFile:
 
     def _blocks(self) -> Iterator[bytes]:
         """The bytes of the file in blocks of complete rows; the last may lack a line end."""
-        rest, chunk = b"", b"more"
+        rest = b""
+        at_end = False
         opener: Any = gzip.open if self.gzipped else open
         with reading(self.path, "text"), opener(self.path, "rb") as file:
-            while chunk:
+            while not at_end:
                 chunk = file.read(BLOCK_BYTES)
+                at_end = not chunk
                 rest += chunk
-                end = last_line_end(rest) if chunk else len(rest)
+                end = len(rest) if at_end else last_line_end(rest)
                 if end:
                     yield self._checked(rest[:end])
                     rest = rest[end:]
@@ -95,8 +99,9 @@ class TextFile:
         begin = b""
         for block in self._blocks():
             begin += block
-            if found := _HEADER.match(begin):
-                return found[0]
+            header = _HEADER.match(begin)
+            if header is not None:
+                return header[0]
         raise FileError(
             f"{self.path} has no header with the column names: it is empty, or a quote is not "
             "closed"
@@ -116,9 +121,11 @@ class TextFile:
         """Blocks of rows; with ``lines`` each row is a separate line, for shuffling."""
         places = {name: self.names.index(name) for name in spaces}
         words = {name: Words(space) for name, space in spaces.items()}
-        rows, skip = 0, len(self._header)
+        rows = 0
+        header_left = len(self._header)
         for block in self._blocks():
-            body, skip = block[skip:], max(0, skip - len(block))
+            body = block[header_left:]
+            header_left = max(0, header_left - len(block))
             if lines and body and not body.endswith(b"\n"):
                 body += self._newline
             if body:
@@ -165,10 +172,10 @@ class TextFile:
             waiting = bytearray()
             for text in texts:
                 waiting += text
-                whole = len(waiting) // ZIPPED_BYTES * ZIPPED_BYTES
-                for start in range(0, whole, ZIPPED_BYTES):
+                full_blocks = len(waiting) // ZIPPED_BYTES * ZIPPED_BYTES
+                for start in range(0, full_blocks, ZIPPED_BYTES):
                     packed.write(bytes(waiting[start : start + ZIPPED_BYTES]))
-                del waiting[:whole]
+                del waiting[:full_blocks]
             packed.write(bytes(waiting))
 
 
@@ -207,7 +214,9 @@ Places = NDArray[np.int64]
 
 LINES = pa.schema([pa.field("lines", pa.binary())])
 
-_QUOTE, _NEWLINE, _RETURN = b'"'[0], b"\n"[0], b"\r"[0]
+_QUOTE = b'"'[0]
+_NEWLINE = b"\n"[0]
+_RETURN = b"\r"[0]
 
 
 def last_line_end(block: bytes) -> int:
@@ -215,7 +224,8 @@ def last_line_end(block: bytes) -> int:
 
     block : must begin with a row.
     """
-    quotes, end = block.count(b'"'), len(block)
+    quotes = block.count(b'"')
+    end = len(block)
     while True:
         line_end = block.rfind(b"\n", 0, end)
         quotes -= block.count(b'"', line_end + 1, end)
@@ -236,32 +246,35 @@ class Grid:
     def __init__(
         self, block: bytes, separator: int, columns: int, path: Path, *, before: int = 0
     ) -> None:
-        self.columns, self.separator, self._path = columns, separator, path
+        self.columns = columns
+        self.separator = separator
+        self._path = path
         self._text = np.frombuffer(block, np.uint8)
         text = self._text
         marks = (text == separator) | (text == _NEWLINE)
         quotes = np.zeros(0, dtype=np.int64)
         if b'"' in block:
             marks |= text == _QUOTE
-            found = np.flatnonzero(marks)
-            is_quote = text[found] == _QUOTE
+            places = np.flatnonzero(marks)
+            is_quote = text[places] == _QUOTE
             inside = np.bitwise_xor.accumulate(is_quote)
-            quotes = found[is_quote]
+            quotes = places[is_quote]
             self._check_quotes(quotes, separator)
-            found = found[~(is_quote | inside)]
+            cell_ends = places[~(is_quote | inside)]
         else:
-            found = np.flatnonzero(marks)
+            cell_ends = np.flatnonzero(marks)
         if b"\r" in block:
             self._check_returns(quotes)
-        is_end = text[found] == _NEWLINE
+        ends_row = text[cell_ends] == _NEWLINE
         if not block.endswith(b"\n"):
-            found, is_end = np.append(found, len(block)), np.append(is_end, True)
-        rows = int(np.count_nonzero(is_end))
-        if len(found) == rows * columns > rows and is_end[columns - 1 :: columns].all():
-            self.ends = found.reshape(rows, columns)
+            cell_ends = np.append(cell_ends, len(block))
+            ends_row = np.append(ends_row, True)
+        rows = int(np.count_nonzero(ends_row))
+        if len(cell_ends) == rows * columns > rows and ends_row[columns - 1 :: columns].all():
+            self.ends = cell_ends.reshape(rows, columns)
             self.starts = np.concatenate([[0], self.ends[:-1, -1] + 1])
         else:
-            self.starts, self.ends = self._uneven(found, np.flatnonzero(is_end), before)
+            self.starts, self.ends = self._uneven(cell_ends, np.flatnonzero(ends_row), before)
         if len(self.starts):
             # The last cell of a row ends before the carriage return.
             last = np.maximum(self.ends[:, -1] - 1, 0)
@@ -269,11 +282,15 @@ class Grid:
 
     def column(self, place: int) -> tuple[Places, Places]:
         """Beginnings and ends of the cells of one column."""
-        return self.ends[:, place - 1] + 1 if place else self.starts, self.ends[:, place]
+        starts = self.ends[:, place - 1] + 1 if place else self.starts
+        return starts, self.ends[:, place]
 
-    def _uneven(self, found: Places, closing: Places, before: int) -> tuple[Places, Places]:
-        """Beginnings of rows and ends of cells, among blank lines; raises for ragged rows."""
-        row_ends = found[closing]
+    def _uneven(self, cell_ends: Places, closing: Places, before: int) -> tuple[Places, Places]:
+        """Beginnings of rows and ends of cells, among blank lines; raises for ragged rows.
+
+        closing : indices of the cell ends that also end a row.
+        """
+        row_ends = cell_ends[closing]
         starts = np.concatenate([[0], row_ends[:-1] + 1])
         counts = np.diff(closing, prepend=-1)
         length = row_ends - starts
@@ -285,25 +302,28 @@ class Grid:
                 "has one column and blank lines, which may or may not be rows; write missing "
                 'answers as "", or remove the blank lines',
             )
-            found = np.delete(found, closing[blank])
-            starts, counts = starts[~blank], counts[~blank]
+            cell_ends = np.delete(cell_ends, closing[blank])
+            starts = starts[~blank]
+            counts = counts[~blank]
         ragged = np.flatnonzero(counts != self.columns)
         if len(ragged):
             raise FileError(
                 f"row {before + int(ragged[0]) + 1} of {self._path} has {counts[ragged[0]]} cells, "
                 f"but the header has {self.columns}; quote cells that hold the separator"
             )
-        return starts, found.reshape(-1, self.columns)
+        return starts, cell_ends.reshape(-1, self.columns)
 
     def _check_quotes(self, quotes: Places, separator: int) -> None:
         """Raise unless quotes open cells at their beginning and close them at their end."""
-        text, edges = self._text, np.zeros(256, dtype=np.bool_)
-        edges[[separator, _NEWLINE, _QUOTE]] = True
-        opening, closing = quotes[::2], quotes[1::2]
-        opens = (opening == 0) | edges[text[np.maximum(opening - 1, 0)]]
-        edges[_RETURN] = True
+        text = self._text
+        is_edge = np.zeros(256, dtype=np.bool_)
+        is_edge[[separator, _NEWLINE, _QUOTE]] = True
+        opening = quotes[::2]
+        opens = (opening == 0) | is_edge[text[np.maximum(opening - 1, 0)]]
+        is_edge[_RETURN] = True
+        closing = quotes[1::2]
         last = len(text) - 1
-        closes = (closing == last) | edges[text[np.minimum(closing + 1, last)]]
+        closes = (closing == last) | is_edge[text[np.minimum(closing + 1, last)]]
         self._need(
             len(quotes) % 2 == 0 and opens.all() and closes.all(),
             "has a quote inside an unquoted cell, or a quoted cell that is not closed, which "
@@ -321,8 +341,8 @@ class Grid:
             "end lines with \\n or \\r\\n",
         )
 
-    def _need(self, holds: Any, otherwise: str) -> None:
-        if not holds:
+    def _need(self, condition: bool | np.bool_, otherwise: str) -> None:
+        if not condition:
             raise FileError(f"{self._path} {otherwise}")
 
 
@@ -337,12 +357,14 @@ class Words:
                 "Parquet or Feather, which hold bytes, or a mechanism that reports one category"
             )
         domain = codec.domain
-        known: list[Any] = [word for word in domain.categories if word is not None]
-        whole = domain.kind == "int" and all(-(1 << 63) <= number < 1 << 63 for number in known)
-        plain = domain.kind == "str" and all(
-            word and "\0" not in word and is_unicode(word) for word in known
+        categories: list[Any] = [word for word in domain.categories if word is not None]
+        are_int64 = domain.kind == "int" and all(
+            -(1 << 63) <= number < 1 << 63 for number in categories
         )
-        if not whole and not plain:
+        are_text = domain.kind == "str" and all(
+            word and "\0" not in word and is_unicode(word) for word in categories
+        )
+        if not are_int64 and not are_text:
             raise ArgumentTypeError(
                 "categories in a CSV file must be text (valid Unicode), whole numbers of 64 bits, "
                 f"or None for an empty cell, found {domain.describe()}; declare them as they stand "
@@ -350,20 +372,22 @@ class Words:
             )
         # One more value, which is not a category, stands for all cells that are not categories.
         # Text of a file never holds the character 0.
-        other = next(n for n in range(len(known) + 1) if n not in known) if whole else "\0"
-        self._texts = pa.array([str(category) for category in known])
-        self._dictionary = pa.array([*known, other])
+        other: int | str = "\0"
+        if are_int64:
+            other = next(n for n in range(len(categories) + 1) if n not in categories)
+        self._texts = pa.array([str(category) for category in categories])
+        self._dictionary = pa.array([*categories, other])
 
     def encode(self, texts: pa.Array) -> pa.DictionaryArray:
         """Cells as values of the categories' type; an empty cell is missing."""
-        found = pc.index_in(texts, value_set=self._texts).fill_null(len(self._texts))
+        codes = pc.index_in(texts, value_set=self._texts).fill_null(len(self._texts))
         empty = pc.equal(pc.binary_length(texts), 0)
-        indices = pc.if_else(empty, pa.scalar(None, pa.int32()), found)
+        indices = pc.if_else(empty, pa.scalar(None, pa.int32()), codes)
         return pa.DictionaryArray.from_arrays(indices, self._dictionary)
 
 
-class TextPiece(Piece):
-    """A block of rows with the places of the private cells."""
+class TextPiece:
+    """A block of rows (a `Piece`) with the places of the private cells."""
 
     def __init__(
         self,
@@ -374,8 +398,11 @@ class TextPiece(Piece):
         *,
         by_line: bool,
     ) -> None:
-        self._block, self._grid, self._by_line = block, grid, by_line
-        self._places, self._words = places, words
+        self._block = block
+        self._grid = grid
+        self._places = places
+        self._words = words
+        self._by_line = by_line
         self._separator = bytes([grid.separator])
 
     @property
@@ -402,25 +429,30 @@ class TextPiece(Piece):
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
         """The bytes with the reports inserted: each line is a row of the batch, or all are one."""
-        new = len(self._places)  # a new column is an empty cell at the end of each row
         names = sorted(reports, key=lambda name: self._places.get(name, self._grid.columns))
         # gap, cell, gap, cell, ..., gap: cells are replaced by words.
-        bounds = [edge for name in names[:new] for edge in self._grid.column(self._places[name])]
-        bounds += [self._grid.ends[:, -1]] * (2 * len(names[new:]))
+        bounds: list[Places] = []
+        for name in names:
+            if name in self._places:
+                bounds += self._grid.column(self._places[name])
+            else:  # a new column is an empty cell at the end of each row
+                row_ends = self._grid.ends[:, -1]
+                bounds += [row_ends, row_ends]
         if self._by_line:
             bounds.insert(0, self._grid.starts)
         inside = np.stack(bounds, axis=1)
         start = [] if self._by_line else [0]
         old = _array(self._block, np.concatenate([start, inside.ravel(), [len(self._block)]]))
-        sources, known = [old], len(old)
-        taken = np.arange(known)
+        sources = [old]
+        n_parts = len(old)
+        taken = np.arange(n_parts)
         grid = taken[len(start) :].reshape(inside.shape)
         for place, name in enumerate(names):
             lead = b"" if name in self._places else self._separator
-            words, codes = _written(reports[name], lead, alone=self._grid.columns == 1)
-            grid[:, 2 * place + (1 if self._by_line else 0)] = codes + known
+            words, codes = _written(reports[name], lead, is_only_cell=self._grid.columns == 1)
+            grid[:, 2 * place + (1 if self._by_line else 0)] = codes + n_parts
             sources.append(words)
-            known += len(words)
+            n_parts += len(words)
         parts = pa.concat_arrays(sources).take(pa.array(taken))
         return _lines(parts, inside.shape[1] if self._by_line else len(parts), schema)
 
@@ -442,16 +474,19 @@ def _array(block: bytes, bounds: NDArray[np.int64], type: pa.DataType | None = N
     return pa.Array.from_buffers(type or pa.binary(), len(bounds) - 1, buffers)
 
 
-def _written(reports: pa.Array, lead: bytes, *, alone: bool) -> tuple[pa.Array, NDArray[np.int64]]:
+def _written(
+    reports: pa.Array, lead: bytes, *, is_only_cell: bool
+) -> tuple[pa.Array, NDArray[np.int64]]:
     """The words to write for a column of reports, and the index of the word of each row.
 
     lead : text before each word.
-    alone : in a file with one column an empty line is not a row, so a missing report is quoted.
+    is_only_cell : in a file with one column an empty line is not a row, so a missing report is
+        quoted.
     """
     coded = reports.dictionary_encode()
     words = [lead + _quoted(str(word)).encode() for word in coded.dictionary.to_pylist()]
     codes = coded.indices.cast(pa.int64()).fill_null(len(words))
-    words.append(b'""' if alone else b"")
+    words.append(b'""' if is_only_cell else b"")
     return pa.array(words, type=pa.binary()), codes.to_numpy(zero_copy_only=False)
 
 

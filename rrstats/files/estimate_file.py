@@ -25,8 +25,8 @@ from rrstats.errors import ArgumentTypeError, FileError, MetadataError
 from rrstats.estimation.estimate import Estimate, estimate
 from rrstats.estimation.tally import Tally, tally
 from rrstats.files import file_metadata
-from rrstats.files.batches import Piece
 from rrstats.files.csv import SIDECAR
+from rrstats.files.data_file import Piece
 from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.base import Mechanism, is_mechanism

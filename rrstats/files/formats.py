@@ -1,9 +1,8 @@
 """Data files, with a reader and a writer per format: Parquet, Arrow IPC (Feather), CSV and TSV.
 
 A file is privatized into a file of the same format, and a directory of Parquet files into a
-directory with files of the same names; nothing is converted.  Each format is a class (`DataFile`)
-that reads rows in pieces and writes files of the same kind; no other code depends on the format.
-All classes take the same arguments, so text files also take some that only Arrow types need.
+directory with files of the same names; nothing is converted.  Each format is a class that keeps
+the contract `data_file.DataFile`; no other code depends on the format.
 
 Types, field ids, key-values and Parquet's codecs and dictionaries stay as they are in the source.
 Everything else is written with pyarrow's defaults, so that it reveals nothing about the true
@@ -16,28 +15,38 @@ of the public columns.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from rrstats._checks import check_ending
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import batches, file_metadata
 from rrstats.files.atomic import is_ledger_file
-from rrstats.files.batches import Blocks, Piece, ReportSpace, Spaces, grouped, reading, row_bytes
+from rrstats.files.batches import ArrowPiece, grouped, reading, row_bytes
 from rrstats.files.csv import TextFile
+from rrstats.files.data_file import Blocks, DataFile, Piece, ReportSpace, Spaces
 from rrstats.files.file_metadata import Columns, Records
 from rrstats.files.ledger import files_in
 from rrstats.mechanisms.records import ColumnRecord
 
 ARROW_SCHEMA = b"ARROW:schema"
 PROBE_ROWS = 1024
+"""Rows that are read to estimate the width of a row."""
+
+PIECE_BYTES = batches.GROUP_BYTES / 4
+"""Approximate memory of a piece; pieces wait while a group is written."""
+
+LEAST_PIECE_ROWS = 64
+"""A piece has so many rows however wide they are; smaller pieces would only be slow."""
 
 # Buffered, a large column of a row group is not read at once.  Older versions read beyond the
 # buffer, or fail (apache/arrow issues 43949 and 48311): there the compressed column is read whole.
@@ -45,11 +54,7 @@ BUFFER_BYTES = 1 << 20 if int(pa.__version__.partition(".")[0]) >= 24 else 0
 
 
 class ArrowFile:
-    """A file whose columns have Arrow types, as its footer describes it.
-
-    names : of the columns.  rows : their number.  metadata : its key-values.  records : how its
-    columns were made.
-    """
+    """The members of a `DataFile` that formats with Arrow types have in common."""
 
     document_is_beside = False
     schema: pa.Schema
@@ -59,7 +64,8 @@ class ArrowFile:
     records: list[ColumnRecord]
 
     def __init__(self, path: Path, relative: str) -> None:
-        self.path, self.relative = path, relative
+        self.path = path
+        self.relative = relative
 
     @property
     def fields(self) -> Sequence[object]:
@@ -84,11 +90,14 @@ class ArrowFile:
 
     def bytes_expected(self, changed: Columns) -> int:
         """Approximate bytes of all rows in memory, with reports."""
-        plain = [one for one in changed.values() if not pa.types.is_dictionary(one.type)]
-        reports = (codec_of(column.space).report_bytes for column in plain)
-        width = row_bytes(self.schema_of(changed)) + sum(reports)
-        wider = self.public_width(list(changed))
-        return int(self.rows * max(width, wider))
+        report_bytes = sum(
+            codec_of(column.space).report_bytes
+            for column in changed.values()
+            if not pa.types.is_dictionary(column.type)
+        )
+        declared_width = row_bytes(self.schema_of(changed)) + report_bytes
+        public_width = self.public_width(list(changed))
+        return int(self.rows * max(declared_width, public_width))
 
     def group_rows(self, changed: Columns, share: int = 1) -> int:
         """Rows of a group, from the declared types and the width of the public columns."""
@@ -105,13 +114,15 @@ class ParquetFile(ArrowFile):
     def __init__(self, path: Path, relative: str) -> None:
         super().__init__(path, relative)
         with reading(path, self.WHAT), self._open() as file:
-            self.schema, footer = file.schema_arrow, file.metadata
+            self.schema = file.schema_arrow
+            footer = file.metadata
             leaves = [file.schema.column(place) for place in range(len(file.schema))]
             groups = [footer.row_group(place) for place in range(footer.num_row_groups)]
             chunks = [group.column(n) for group in groups[:1] for n in range(group.num_columns)]
             self._codecs = {c.path_in_schema: c.compression.lower() for c in chunks}
             self._dictionaries = {c.path_in_schema for c in chunks if c.has_dictionary_page}
-        self.rows, self.names = footer.num_rows, self.schema.names
+        self.rows = footer.num_rows
+        self.names = self.schema.names
         self._leaves = [leaf.path for leaf in leaves]
         self._old_timestamps = [leaf.path for leaf in leaves if leaf.physical_type == "INT96"]
         extra = footer.metadata or {}
@@ -120,38 +131,49 @@ class ParquetFile(ArrowFile):
         self.metadata = kept | (self.schema.metadata or {})
         self.records = file_metadata.read_records(self.metadata)
 
-    def _open(self, **options: Any) -> pq.ParquetFile:
+    def _open(self, old_timestamp_unit: str | None = None) -> pq.ParquetFile:
+        """The opened file, with timestamps of 96 bits in a unit; by default nanoseconds."""
         return pq.ParquetFile(
-            self.path, pre_buffer=False, buffer_size=BUFFER_BYTES, memory_map=False, **options
+            self.path,
+            pre_buffer=False,
+            buffer_size=BUFFER_BYTES,
+            memory_map=False,
+            coerce_int96_timestamp_unit=old_timestamp_unit,
         )
 
     def pieces(self, spaces: Spaces, *, lines: bool = False, only: bool = False) -> Iterator[Piece]:
         """Pieces of rows; fewer rows if they are wide, so that memory stays bounded."""
         names = list(spaces) if only else None
-        old = [] if only else [name for name in self._old_timestamps if name not in spaces]
+        copied = () if only else self._old_timestamps
+        old_timestamps = [name for name in copied if name not in spaces]
         with (
             reading(self.path, self.WHAT),
             self._open() as file,
-            self._open(coerce_int96_timestamp_unit="us") as coarser,
+            self._open(old_timestamp_unit="us") as coarser,
         ):
             width = self._width(file, self.names if names is None else names)
-            rows = min(batches.BATCH_ROWS, max(64, int(batches.GROUP_BYTES / 4 / max(width, 1))))
-            found = file.iter_batches(rows, columns=names)
-            if old:
-                found = self._checked(found, coarser.iter_batches(rows, columns=old))
-            yield from map(Piece, found)
+            rows_in_memory = int(PIECE_BYTES / max(width, 1))
+            rows = min(batches.BATCH_ROWS, max(LEAST_PIECE_ROWS, rows_in_memory))
+            rows_read = file.iter_batches(rows, columns=names)
+            if old_timestamps:
+                coarse = coarser.iter_batches(rows, columns=old_timestamps)
+                rows_read = self._checked(rows_read, coarse)
+            yield from map(ArrowPiece, rows_read)
 
     def _width(self, file: pq.ParquetFile, names: Sequence[str]) -> float:
         """Approximate bytes of a row of some columns, in memory or in the file, the larger."""
-        groups = (file.metadata.row_group(g) for g in range(file.num_row_groups))
-        place, first = next(((g, c) for g, c in enumerate(groups) if c.num_rows), (0, None))
-        if first is None or not names:
+        groups = [file.metadata.row_group(place) for place in range(file.num_row_groups)]
+        place = next((place for place, group in enumerate(groups) if group.num_rows), None)
+        if place is None or not names:
             return 0.0
-        hidden = {name for name in self.names if name not in names}
-        chunks = (first.column(number) for number in range(first.num_columns))
-        said = sum(c.total_uncompressed_size for c in chunks if c.path_in_schema not in hidden)
-        probed = next(file.iter_batches(PROBE_ROWS, row_groups=[place], columns=names))
-        return float(max(said / first.num_rows, probed.nbytes / probed.num_rows))
+        group = groups[place]
+        others = {name for name in self.names if name not in names}
+        chunks = (group.column(number) for number in range(group.num_columns))
+        file_bytes = sum(
+            chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema not in others
+        )
+        probe = next(file.iter_batches(PROBE_ROWS, row_groups=[place], columns=names))
+        return float(max(file_bytes / group.num_rows, probe.nbytes / probe.num_rows))
 
     def public_width(self, names: Sequence[str]) -> float:
         """Estimated from the footer and the first rows."""
@@ -159,16 +181,17 @@ class ParquetFile(ArrowFile):
             return self._width(file, [name for name in self.names if name not in names])
 
     def _checked(
-        self, found: Iterator[pa.RecordBatch], coarse: Iterator[pa.RecordBatch]
+        self, fine: Iterator[pa.RecordBatch], coarse: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         """The rows; raises if a 96-bit timestamp does not fit into 64 bits of nanoseconds.
 
         coarse : the columns of such timestamps in microseconds, which hold the years 1 to 9999.
         """
-        for batch, other in zip(found, coarse, strict=True):
-            for name in other.schema.names:
-                fine, known = (b.column(name).drop_null().cast(pa.int64()) for b in (batch, other))
-                if (fine.to_numpy() // 1000 != known.to_numpy()).any():
+        for batch, coarse_batch in zip(fine, coarse, strict=True):
+            for name in coarse_batch.schema.names:
+                nanoseconds = _integers(batch.column(name))
+                microseconds = _integers(coarse_batch.column(name))
+                if (nanoseconds // 1000 != microseconds).any():
                     raise FileError(
                         f"column {name!r} of {self.path} has timestamps of 96 bits outside the "
                         f"years 1678 to 2262, or before 1970 and pyarrow {pa.__version__} misreads "
@@ -217,6 +240,12 @@ class ParquetFile(ArrowFile):
                 writer.add_key_value_metadata(metadata)
 
 
+def _integers(times: pa.Array) -> NDArray[np.int64]:
+    """The times that are not missing, in their unit."""
+    integers: NDArray[np.int64] = times.drop_null().cast(pa.int64()).to_numpy()
+    return integers
+
+
 class FeatherFile(ArrowFile):
     """One Arrow IPC file, which Feather files (version 2) are.
 
@@ -248,7 +277,7 @@ class FeatherFile(ArrowFile):
             for number in range(reader.num_record_batches):
                 batch = reader.get_batch(number)
                 for start in range(0, batch.num_rows, batches.GROUP_ROWS):
-                    yield Piece(batch.slice(start, batches.GROUP_ROWS))
+                    yield ArrowPiece(batch.slice(start, batches.GROUP_ROWS))
 
     def write(
         self,
@@ -277,9 +306,7 @@ class FeatherFile(ArrowFile):
 
 PARQUET = (".parquet", ".pq")
 
-DataFile = ParquetFile | FeatherFile | TextFile
-
-FORMATS: dict[tuple[str, ...], type[DataFile]] = {
+FORMATS: dict[tuple[str, ...], Callable[[Path, str], DataFile]] = {
     PARQUET: ParquetFile,
     (".feather", ".arrow", ".ipc"): FeatherFile,
     **{(ending,): TextFile for ending in (".csv", ".csv.gz", ".tsv", ".tsv.gz")},
@@ -316,12 +343,13 @@ class FileSource:
 
     def record_of(self, name: str) -> ColumnRecord | None:
         """The record of a column; the files must agree, and it must fit the column."""
-        found = [
+        records = [
             next((record for record in file.records if str(record.name) == name), None)
             for file in self.files
         ]
-        for file, record in zip(self.files, found, strict=True):
-            if record != (first := found[0]):
+        first = records[0]
+        for file, record in zip(self.files, records, strict=True):
+            if record != first:
                 raise MetadataError(
                     f"the files {self.files[0].relative} and {file.relative} of {self.path} have "
                     f"different records of column {name!r}; privatize them separately"
@@ -333,10 +361,11 @@ class FileSource:
     def _check_fits(self, name: str, record: ColumnRecord) -> None:
         """Raise MetadataError if there is no such column, or if it cannot hold the reports."""
         where = f"the record in {self.path} of column {name!r}"
-        if (times := self.files[0].names.count(name)) != 1:
-            found = f"there are {times} such columns" if times else "there is no such column"
+        count = self.files[0].names.count(name)
+        if count != 1:
+            reason = f"there are {count} such columns" if count else "there is no such column"
             raise MetadataError(
-                f"{where} does not fit: {found}; if it was renamed or dropped, its epsilon is not "
+                f"{where} does not fit: {reason}; if it was renamed or dropped, its epsilon is not "
                 "known; name the other columns that you need, or correct the record"
             )
         try:
@@ -392,14 +421,16 @@ def open_source(path: Path | str) -> FileSource:
     path = Path(path)
     is_directory = path.is_dir()
     endings = PARQUET if is_directory else format_of(path, "source")
-    stamp, top = _stamp(path), path if is_directory else path.parent
+    stamp = _stamp(path)
+    top = path if is_directory else path.parent
     files = [FORMATS[endings](at, at.relative_to(top).as_posix()) for at in stamp]
     for file in files[1:]:
         _check_alike(path, files[0], file)
-    if is_directory and (said := file_metadata.records_in(path / file_metadata.DOCUMENT)):
-        for file in files:
+    if is_directory:
+        common_records = file_metadata.records_in(path / file_metadata.DOCUMENT)
+        for file in files if common_records else ():
             file.records = file_metadata.joined(
-                f"{file_metadata.DOCUMENT} and {file.relative} say", file.records, said
+                f"{file_metadata.DOCUMENT} and {file.relative} say", file.records, common_records
             )
     return FileSource(path, endings, is_directory, files, stamp)
 
@@ -414,9 +445,13 @@ def check_target(source: FileSource, target: Path | str) -> Path:
             f"the target must be of the source's format ({' or '.join(source.format)}), got "
             f"{str(target)!r}; nothing is converted"
         )
-    here, there = source.path.resolve(), path.resolve()
-    nested = source.is_directory and (here in there.parents or there in here.parents)
-    if nested or here == there or (path.exists() and path.samefile(source.path)):
+    source_path = source.path.resolve()
+    target_path = path.resolve()
+    nested = source.is_directory and (
+        source_path in target_path.parents or target_path in source_path.parents
+    )
+    is_same = source_path == target_path or (path.exists() and path.samefile(source.path))
+    if nested or is_same:
         raise ArgumentValueError(
             "the target must be another path than source, and neither be inside a source directory "
             f"nor contain it, got {str(target)!r}"
@@ -441,7 +476,7 @@ def _tells(folder: str, name: str) -> bool:
 
 def _check_alike(path: Path, first: DataFile, other: DataFile) -> None:
     fields = itertools.zip_longest(first.fields, other.fields)
-    unlike = [str(getattr(here, "name", there)) for here, there in fields if here != there]
+    unlike = [str(getattr(left, "name", right)) for left, right in fields if left != right]
     if unlike:
         raise FileError(
             f"the files of {path} do not have the same columns: {other.relative} differs from "
@@ -453,21 +488,21 @@ def _check_alike(path: Path, first: DataFile, other: DataFile) -> None:
 def _data_files(path: Path) -> list[Path]:
     """The Parquet files of a directory, without names that begin with _ or a dot."""
     with reading(path, "a directory"):
-        found = [file for file in files_in(path) if not is_ledger_file(file.name)]
-    other = [file for file in found if not file.name.lower().endswith(PARQUET)]
-    if other or not found:
+        files = [file for file in files_in(path) if not is_ledger_file(file.name)]
+    other = [file for file in files if not file.name.lower().endswith(PARQUET)]
+    if other or not files:
         raise FileError(
             f"{other[0] if other else path} is not a Parquet file and holds none; a directory may "
             f"hold Parquet files ({' or '.join(PARQUET)}) and names that begin with _ or ."
         )
-    return sorted(found, key=lambda file: file.relative_to(path).parts)
+    return sorted(files, key=lambda file: file.relative_to(path).parts)
 
 
 def _stamp(path: Path) -> dict[Path, tuple[int, ...]]:
     """The data files of a source, with their sizes and times."""
-    found: dict[Path, tuple[int, ...]] = {}
+    states: dict[Path, tuple[int, ...]] = {}
     for file in _data_files(path) if path.is_dir() else [path]:
         with reading(file, "a file"):
             state = file.stat()
-        found[file] = (state.st_size, state.st_mtime_ns, state.st_ino)
-    return found
+        states[file] = (state.st_size, state.st_mtime_ns, state.st_ino)
+    return states

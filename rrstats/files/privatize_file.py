@@ -41,7 +41,6 @@ from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make
 from rrstats.files.batches import (
     BatchRelease,
     ReleasedColumns,
-    ReportSpace,
     Seen,
     ahead,
     anew,
@@ -49,10 +48,10 @@ from rrstats.files.batches import (
     reading,
 )
 from rrstats.files.csv import SIDECAR, Words
+from rrstats.files.data_file import DataFile, ReportSpace
 from rrstats.files.formats import (
     ENDINGS,
     PARQUET,
-    DataFile,
     FileSource,
     ParquetFile,
     check_directory,
