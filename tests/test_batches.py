@@ -69,7 +69,7 @@ def test_what_was_seen_adds_up_and_decides_on_the_warning():
     asked.add(pickle.loads(pickle.dumps(total)))
     assert total == asked.seen()
     with pytest.warns(rr.errors.UnknownAnswersWarning):
-        asked.warn()
+        asked.warn([])
 
 
 def test_answers_that_are_refused_are_refused_before_anything_is_drawn():

@@ -83,7 +83,8 @@ def test_simulated_reports_are_void_in_words(folder, capsys):
     with pytest.warns(rr.errors.SimulationWarning):
         simulated.rr.to_parquet("simulated.parquet", ledger="simulated.parquet.rrstats-ledger.json")
     void = "void: the noise was simulated, so it protects nobody"
-    text = done(capsys, "privatize", "simulated.parquet", "out.parquet", *FREE)
+    code, text, err = call(capsys, "privatize", "simulated.parquet", "out.parquet", *FREE)
+    assert (0, 1) == (code, " ".join(err.split()).count("never release these reports"))
     assert f"Epsilon of a row: inf, {void}." in " ".join(text.split())
     design = ("--column", "vote", "--categories", "yes,no")
     page = " ".join(done(capsys, "check", "simulated.parquet", *design).split())
@@ -399,6 +400,25 @@ def test_estimate_needs_no_parameters(out, capsys):
     assert "answer: 100 reports; estimated proportions of the population behind them; " in " ".join(
         page.split()
     )
+
+
+@pytest.mark.parametrize("bare", [False, True])
+def test_estimates_of_simulated_reports_say_that_their_epsilon_is_void(folder, capsys, bare):
+    """In words, as CSV and as JSON; the file says it, or the document in --plan."""
+    frame = pd.DataFrame({"vote": ["yes", "no"] * 20})
+    simulated = frame.rr.simulate("vote", ["yes", "no"], 0.75, seed=1)
+    with pytest.warns(rr.errors.SimulationWarning):
+        simulated.rr.to_csv("simulated.csv")
+    options = ["simulated.csv"]
+    if bare:
+        Path("simulated.csv.rrstats.json").rename("said.json")
+        options += ["--plan", "said.json"]
+    text = " ".join(done(capsys, "estimate", *options).split())
+    assert "epsilon inf per report, void: the noise was simulated, so it protects nobody" in text
+    table = pd.read_csv(io.StringIO(done(capsys, "estimate", *options, "--format", "csv")))
+    assert {float("inf")} == set(table["epsilon"])
+    (column,) = json.loads(done(capsys, "estimate", *options, "--format", "json"))["columns"]
+    assert "inf" == column["epsilon"]
 
 
 def test_estimate_takes_columns_level_method_and_target(out, capsys):

@@ -670,6 +670,23 @@ def test_a_simulated_release_is_void_in_receipt_and_ledger_and_saving_it_warns(
     assert (math.inf, ("smoker",)) == (other.epsilon_per_row, other.void)
 
 
+def test_a_release_warns_of_simulated_reports_that_its_source_holds(survey):
+    """They are in the target too; with warnings as errors nothing is published."""
+    simulated = pd.read_csv(survey).rr.simulate("smoker", TWO["smoker"], seed=1)
+    source = survey.with_name("simulated.csv")
+    with pytest.warns(SimulationWarning):
+        simulated.rr.to_csv(source)
+    before = names(survey.parent)
+    release_drinks = partial(published, source, "drinks", "out.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        refused(SimulationWarning, "never release these reports", release_drinks)
+    assert before == names(survey.parent)
+    with pytest.warns(SimulationWarning) as caught:
+        receipt = release_drinks()
+    assert (1, math.inf, ("smoker",)) == (len(caught), receipt.epsilon_per_row, receipt.void)
+
+
 def test_with_warnings_as_errors_a_simulated_release_is_not_saved(survey):
     """The warning comes before anything is published or entered."""
     simulated = pd.read_csv(survey).rr.simulate("smoker", TWO["smoker"], seed=1)

@@ -8,7 +8,7 @@ import json
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -207,8 +207,9 @@ def estimate(options: argparse.Namespace) -> str:
         for name, estimate in found.items()
         if estimate.implausible.any()
     ]
+    simulated = _simulated(options)
     if options.format == "text":
-        return _as_text(found, options)
+        return _as_text(found, options, simulated)
     tables = {}
     for name, estimate in found.items():
         frame = estimate.to_frame(options.level, method=options.method).astype(object)
@@ -218,7 +219,7 @@ def estimate(options: argparse.Namespace) -> str:
             level=options.level,
             target=estimate.target,
             method=options.method or estimate.default_method,
-            epsilon=(estimate.plan or {"epsilon": estimate.mechanism.epsilon})["epsilon"],
+            epsilon=_loss(estimate, is_void=name in simulated),
             missing=estimate.n_missing,
             implausible=bool(estimate.implausible.any()),
         )
@@ -232,6 +233,21 @@ def estimate(options: argparse.Namespace) -> str:
     return as_json({"columns": documents})
 
 
+def _simulated(options: argparse.Namespace) -> set[Hashable]:
+    """The columns whose noise was simulated, as the file or the document in --plan says."""
+    records = describe_file(options.file)
+    if options.plan is not None:
+        records += read_document(options.plan)
+    return {record.name for record in records if record.simulated}
+
+
+def _loss(estimate: Estimate, *, is_void: bool) -> float:
+    """Epsilon of a report or, in a plan, of a row; infinite where the noise was simulated."""
+    if is_void:
+        return math.inf
+    return float(estimate.mechanism.epsilon if estimate.plan is None else estimate.plan["epsilon"])
+
+
 def _estimates(options: argparse.Namespace) -> dict[str, Estimate]:
     """The estimate of each column."""
     if not _has_design(options):
@@ -243,14 +259,21 @@ def _estimates(options: argparse.Namespace) -> dict[str, Estimate]:
     return estimates
 
 
-def _as_text(found: Mapping[str, Estimate], options: argparse.Namespace) -> str:
+def _as_text(
+    found: Mapping[str, Estimate], options: argparse.Namespace, simulated: Collection[Hashable]
+) -> str:
+    """The tables of estimates; ``simulated`` are the columns whose noise was simulated."""
     parts: list[str] = []
     for name, estimate in found.items():
         missing = f" and {estimate.n_missing:,} times {label(None)}" if estimate.n_missing else ""
-        epsilon = f"epsilon {round_up(estimate.mechanism.epsilon)} per report"
+        unit = "report"
         if estimate.plan is not None:
             missing = f"; {estimate.n_missing:,} rows were not asked" if estimate.n_missing else ""
-            epsilon = f"epsilon {round_up(estimate.plan['epsilon'])} per row"
+            unit = "row"
+        is_void = name in simulated
+        epsilon = f"epsilon {round_up(_loss(estimate, is_void=is_void))} per {unit}"
+        if is_void:
+            epsilon = f"{epsilon}, {VOID}"
         about = {"population": "the population behind them", "rows": "these rows alone"}
         heading = (
             f"{label(name)}: {estimate.n:,} reports{missing}; estimated proportions of "

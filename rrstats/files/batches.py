@@ -35,6 +35,7 @@ from rrstats.errors import (
     FileError,
     RRStatsError,
     RRStatsWarning,
+    SimulationWarning,
     warn,
 )
 from rrstats.files import file_metadata
@@ -46,7 +47,7 @@ from rrstats.mechanisms.records import ColumnRecord
 from rrstats.privatization.column import ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame import warn_of
 from rrstats.privatization.frame_plan import FramePlan, FrameRelease
-from rrstats.randomness.sources import BLOCK_ROWS, Unpicklable
+from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, Unpicklable
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -331,9 +332,16 @@ class ReleasedColumns:
             for name in numbering
         )
 
-    def warn(self) -> None:
-        """Issue the warnings of all columns, after the results exist."""
+    def warn(self, records: Iterable[ColumnRecord]) -> None:
+        """Issue the warnings of the release, after the results exist.
+
+        records : of all columns of the target, also of those that the source recorded.
+        """
         warn_of(self.columns.values())
+        others = [record for record in records if record.name not in self.columns]
+        is_secure = all(column.secure for column in self.columns.values())
+        if is_secure and any(record.simulated for record in others):
+            warn(SIMULATED_TEXT, SimulationWarning)
         for note in self.notes:
             if note.startswith(NUMBERED):
                 warn(note, RRStatsWarning)

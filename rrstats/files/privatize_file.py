@@ -385,7 +385,7 @@ def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: 
     total = RowTotal.of([release.records])
     account = {str(record.name): (1, total_epsilon([record.epsilon])) for record in release.made}
     said = {"epsilon_per_row": total.epsilon, "void": total.void, "account": account}
-    return _receipt(release, rows, place, began, **said)
+    return _receipt(release, [release.records], rows, place, began, **said)
 
 
 # -- checks --------------------------------------------------------------------------------
@@ -416,13 +416,19 @@ def _refuse(work: _Files | TaskOutputs) -> None:
 
 
 def _receipt(
-    columns: ReleasedColumns, rows: int, place: Path | str, began: float, **said: Any
+    columns: ReleasedColumns,
+    documents: Iterable[Sequence[ColumnRecord]],
+    rows: int,
+    place: Path | str,
+    began: float,
+    **said: Any,
 ) -> Receipt:
-    """The receipt of a release, after the warnings of its columns.
+    """The receipt of a release, after its warnings.
 
+    documents : the records of each file of the target.
     It is made before the release is published: a warning may be an error, and then nothing is.
     """
-    columns.warn()
+    columns.warn(record for document in documents for record in document)
     counts = {
         name: {"unknown": column.unknown, "missing": column.missing}
         for name, column in columns.columns.items()
@@ -459,9 +465,8 @@ def _release(
         digest = digest_of(origin.path)
         origin.check_unchanged()
         publication.sync()
-        draft = _receipt(
-            work.columns, rows, place, began, epsilon_per_row=0.0, account={}, ledger=book.path
-        )
+        said: dict[str, Any] = {"epsilon_per_row": 0.0, "account": {}, "ledger": book.path}
+        draft = _receipt(work.columns, documents, rows, place, began, **said)
         facts = {"digest": digest, "again": again, "present": names}
         return _published(publication, book, draft, documents, **facts)
 
