@@ -401,6 +401,21 @@ def test_dictionaries_of_numbers_with_nan_do_not_grow(tmp_path):
     assert 2 == len(out["a"].dictionary)
 
 
+@pytest.mark.parametrize("size", [4, 8])
+def test_equal_numbers_with_other_bits_do_not_keep_their_order(tmp_path, size):
+    """0.0 and -0.0, two kinds of NaN, and null: the same dictionary, whatever came first."""
+    bits = np.array([0.0, -0.0, np.nan, np.nan, 1.0], f"f{size}").view(f"u{size}")
+    bits[3] += 1
+    numbers = pa.array(bits).view({4: pa.float32(), 8: pa.float64()}[size])
+    words = pa.concat_arrays([numbers, pa.nulls(1, numbers.type)])
+    written = set()
+    for places in itertools.permutations(range(6)):
+        column = pa.DictionaryArray.from_arrays(pa.array(range(6)), words.take(pa.array(places)))
+        out = shuffled(tmp_path, pa.table({"a": column}))["a"].chunk(0).dictionary
+        written.add(tuple(out.view(pa.from_numpy_dtype(f"u{size}")).to_pylist()))
+    assert 1 == len(written)
+
+
 def test_too_many_values_for_the_indices_are_refused(tmp_path):
     """The parts fit, all together do not: no index wraps around."""
     parts = [dictionary([f"{half}{n}" for n in range(100)], range(100)) for half in "ab"]

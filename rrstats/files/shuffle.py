@@ -329,7 +329,7 @@ class _Dictionary:
         # Other metadata may list the words in their old order, as Polars does for an Enum.
         number = (self.field.metadata or {}).get(FIELD_ID)
         self.field = self.field.with_metadata(None if number is None else {FIELD_ID: number})
-        order = pc.array_sort_indices(self._values)
+        order = _sorted_places(self._values)
         is_sorted = order.to_numpy().tolist() == list(range(len(order)))
         if self._kept:
             self.order = KeptOrder(
@@ -360,6 +360,20 @@ class _Dictionary:
         return pa.DictionaryArray.from_arrays(
             indices.cast(type.index_type), values, ordered=type.ordered
         )
+
+
+def _sorted_places(values: pa.Array) -> pa.Array:
+    """Places of the distinct values in sorted order, which does not depend on their order here.
+
+    0.0 and -0.0 are equal, and so are all NaN and null to a sort; their bits tell them apart.
+    """
+    order = pc.array_sort_indices(values)
+    if not pa.types.is_floating(values.type):
+        return order
+    bits = values.view(pa.from_numpy_dtype(f"u{values.type.bit_width // 8}"))
+    keys = {"value": values, "missing": pc.is_null(values), "bits": bits}
+    by = [(name, "ascending") for name in keys]
+    return pc.sort_indices(pa.table(keys), sort_keys=by)
 
 
 class _Numbering:
