@@ -918,7 +918,7 @@ def crosstab(
     design = design_of(weights, design)
     frame.check_names(design.columns)
     beside = list(design.columns.values())
-    read = as_pairs(frame.joint(columns, mechanisms, group=group, beside=beside, pairs=True))
+    read = as_pairs(frame.joint(columns, mechanisms, group=group, others=beside, pairs=True))
     frame = cast(ReportFrame, read[0].frame)  # of an engine with its rows counted
     rows, times = read[0].size, read[0].times
     axes, counted = count_rows(read, keep=missing == "keep", times=times)

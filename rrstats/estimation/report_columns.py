@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -165,25 +165,26 @@ class ReportColumn(ReportModel):
         encoded = self.reader(self.cells[part])
         if self.asked is None or self.mechanism is None:
             return encoded
-        asked, domain = self.asked[part], self.mechanism.domain
-        gone = encoded.codes == domain.absent_code
-        if not gone[~asked].all() or (domain.missing_code is None and gone[asked].any()):
+        in_plan = self.asked[part]
+        domain = self.mechanism.domain
+        absent = encoded.codes == domain.absent_code
+        if not absent[~in_plan].all() or (domain.missing_code is None and absent[in_plan].any()):
             raise MetadataError(
                 f"column {self.name!r} of a plan has reports in other rows than were asked for it, "
                 "as the public column says; use the columns as they were released (nothing filled)"
             )
         if domain.missing_code is None:
             return encoded
-        return Encoded.of(np.where(asked, encoded.codes, domain.k + 1), domain.k)
+        return Encoded.of(np.where(in_plan, encoded.codes, domain.k + 1), domain.k)
 
-    def given(self, encoded: Encoded, part: slice) -> NDArray[Any]:
+    def present(self, encoded: Encoded, part: slice) -> NDArray[Any]:
         """The reports among some rows, without what is unknown or missing, for the channel."""
         outside = encoded.outside
         codes = np.delete(encoded.codes, outside, axis=0) if outside.size else encoded.codes
         if self.samples is None:
             return codes
-        mine = np.delete(self.samples[part], outside)
-        return cast(Samples, self.mechanism).cells(codes, mine)
+        samples = np.delete(self.samples[part], outside)
+        return cast(Samples, self.mechanism).cells(codes, samples)
 
     def flat(self, codes: NDArray[Any]) -> tuple[Any, NDArray[np.intp]]:
         """Of which report each cell is, all where each report has one; and the cells."""
@@ -216,50 +217,56 @@ class ReportColumn(ReportModel):
             raise ArgumentValueError(
                 "a report that names several categories has no single cell; use scores"
             )
-        return self._answers(part, self.m, lambda codes: self.flat(codes)[1])
+        return self._values(part, self.m, lambda codes: self.flat(codes)[1])
 
     def scores(self, part: slice = ALL) -> Floats:
         """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
         if self.rates is not None:
             encoded = self.read(part)
             self.refuse(self.unknown(encoded, part))
-            found = self.rates.scores(encoded.codes, part)
-            found[encoded.outside] = np.nan
-            return found
-        return self._answers(part, np.nan, lambda codes: self._of_channel(codes, "scores"))
+            scores = self.rates.scores(encoded.codes, part)
+            scores[encoded.outside] = np.nan
+            return scores
+        return self._values(part, np.nan, lambda codes: self._of_channel(codes, "scores"))
 
     def likelihood(self, part: slice = ALL) -> Floats:
         """(rows, classes) P(report | truth) up to a factor by row; NaN where it is missing."""
-        return self._answers(part, np.nan, lambda codes: self._of_channel(codes, "likelihood"))
+        return self._values(part, np.nan, lambda codes: self._of_channel(codes, "likelihood"))
 
     def missing(self) -> NDArray[np.bool_]:
         """(rows,) where nothing was reported."""
-        return self._answers(ALL, True, lambda codes: np.zeros(len(codes), dtype=np.bool_))
+        return self._values(ALL, True, lambda codes: np.zeros(len(codes), dtype=np.bool_))
 
-    def _of_channel(self, codes: NDArray[Any], asked: str) -> Floats:
-        """Scores or likelihoods of reports that are there; of an ordinary column indicators."""
+    def _of_channel(
+        self, codes: NDArray[Any], attribute: Literal["scores", "likelihood"]
+    ) -> Floats:
+        """Scores or likelihoods of present reports; of an ordinary column indicators."""
         if self.mechanism is None:
             return np.asarray(codes[:, None] == np.arange(self.k), dtype=np.float64)
         decoded = codec_of(self.mechanism.report_space).decode(codes)
-        return np.asarray(getattr(self.channel, asked)(decoded))
+        return np.asarray(getattr(self.channel, attribute)(decoded))
 
-    def _answers(self, part: slice, absent: Any, ask: Callable[[Any], Any]) -> NDArray[Any]:
-        """Answers about the rows that are there, in their places."""
+    def _values(
+        self, part: slice, absent: float, evaluate: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> NDArray[Any]:
+        """(rows, ...) values of the rows with a report, in their places; others are absent."""
         encoded = self.read(part)
         self.refuse(self.unknown(encoded, part))
-        known, outside = np.asarray(ask(self.given(encoded, part))), encoded.outside
+        values = np.asarray(evaluate(self.present(encoded, part)))
+        outside = encoded.outside
         if not outside.size:
-            return known
-        found = np.full((len(encoded.codes), *known.shape[1:]), absent, dtype=known.dtype)
-        found[np.delete(np.arange(len(found)), outside)] = known
-        return found
+            return values
+        rows = len(encoded.codes)
+        filled = np.full((rows, *values.shape[1:]), absent, dtype=values.dtype)
+        filled[np.delete(np.arange(rows), outside)] = values
+        return filled
 
 
 # -- one column of reports -------------------------------------------------------------------
 
 
 class Resolved(NamedTuple):
-    """How reports were made: their mechanism, the sample of each, and the prob of each row."""
+    """Mechanism of reports, the sample of each, and the prob of each row."""
 
     mechanism: Mechanism
     group: Any = None
@@ -267,7 +274,7 @@ class Resolved(NamedTuple):
 
 
 class ReportSource(NamedTuple):
-    """What data say of a column of reports.
+    """Name and record of a column of reports.
 
     name : of the column, or None.  record : its record, or None.
     recorded : the names of all columns of which the data have a record.
@@ -290,7 +297,9 @@ class ReportSource(NamedTuple):
         plan = None if self.record is None else self.record.plan
         return group if plan is None else plan["asked"]
 
-    def mechanism(self, mechanism: Any, prob: Any = None, epsilon: Any = None) -> Mechanism:
+    def mechanism(
+        self, mechanism: Any, prob: float | None = None, epsilon: float | None = None
+    ) -> Mechanism:
         """The mechanism of reports: from the arguments, from their record, or both.
 
         Raises ArgumentTypeError if there is neither, MetadataError if they disagree.
@@ -352,7 +361,7 @@ def report_column(
 def _resolved(
     values: Any, source: ReportSource, arguments: tuple[Any, Any, Any], group: Any
 ) -> Resolved:
-    """How reports were made, from the arguments and their record.
+    """Resolve the mechanism of reports from the arguments and their record.
 
     arguments : mechanism, prob and epsilon, each of which may be a column.
     """
@@ -362,7 +371,7 @@ def _resolved(
         if by_rows is not None:
             mechanism, group = by_rows
     if is_by_row(prob) or is_by_row(epsilon):
-        rates = _row_rates(values, source.record, mechanism, prob, epsilon)
+        rates = _row_rates(values, source.record, (mechanism, prob, epsilon))
         return Resolved(rates.base, group, rates)
     return Resolved(source.mechanism(mechanism, prob, epsilon), group)
 
@@ -408,15 +417,22 @@ def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
             f"a missing report of column {record.name!r} may be an answer or a row that its plan "
             f"did not ask: give the frame, which says it in {record.plan and record.plan['asked']}"
         )
-    labels, mine = ordinary(group), asked_labels(record)
+    labels = ordinary(group)
     check_rows(labels.rows, rows, "group", "label", "reports")
-    return np.array([*(one in mine for one in labels.categories), False])[labels.codes()]
+    labels_of_column = asked_labels(record)
+    is_of_column = [label in labels_of_column for label in labels.categories]
+    is_of_column.append(False)  # a missing label
+    return np.array(is_of_column)[labels.codes()]
 
 
 def _row_rates(
-    values: Any, record: ColumnRecord | None, categories: Any, prob: Any, epsilon: Any
+    values: Any, record: ColumnRecord | None, arguments: tuple[Any, Any, Any]
 ) -> RowRates:
-    """The prob of each row of reports; their record, if any, may name the categories."""
+    """The prob of each row of reports; their record, if any, may name the categories.
+
+    arguments : categories, prob and epsilon.
+    """
+    categories, prob, epsilon = arguments
     for argument, column in (("prob", prob), ("epsilon", epsilon)):
         check_aligned(values, column, argument)
     if record is not None and categories is None:
@@ -439,7 +455,7 @@ def _mechanism_of_rows(values: Any, mechanism: Any) -> tuple[Mechanism, list[int
         return None
     rows = open_column(values).rows
     if len(mechanism) != rows or not all(map(is_mechanism, mechanism)):
-        absent = sum(not is_mechanism(one) for one in mechanism)
+        absent = sum(not is_mechanism(item) for item in mechanism)
         raise ArgumentValueError(
             f"a column of mechanisms must have one for each of the {rows} reports, found "
             f"{len(mechanism)}, {absent} of them no mechanism"
@@ -469,6 +485,7 @@ def _is_private(column: Hashable, name: str, way: str) -> ArgumentValueError:
 
 
 def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
+    """True where all levels of a column are reports that a record allows."""
     try:
         codec = codec_of(record.largest().report_space)
     except MetadataError:  # only a fingerprint of it was kept
@@ -489,13 +506,12 @@ def ordinary(values: Any, *, name: Hashable = None) -> ReportColumn:
     if isinstance(values, ReportColumn):
         return values
     column = _series(values)
-    named = column.name if name is None else name
+    label = column.name if name is None else name
     if isinstance(column.dtype, pd.CategoricalDtype):
-        codes, levels = column.cat.codes.to_numpy(), column.cat.categories
-        return _leveled(named, codes, levels)
+        return _leveled(label, column.cat.codes.to_numpy(), column.cat.categories)
     for sort in (True, False):  # values that have no order keep that of the rows
         with suppress(TypeError):
-            return _leveled(named, *pd.factorize(column, sort=sort))
+            return _leveled(label, *pd.factorize(column, sort=sort))
     raise ArgumentTypeError(
         "an ordinary column must hold hashable values, such as texts and numbers, found others, "
         "such as lists"
@@ -509,9 +525,10 @@ def _leveled(name: Hashable, codes: NDArray[Any], levels: pd.Index[Any]) -> Repo
 
 
 def _read_levels(k: int, codes: NDArray[Any]) -> Encoded:
-    found = codes.astype(np.intp)
-    found[found < 0] = k + 1
-    return Encoded.of(found, k)
+    """Codes of an ordinary column, of which -1 is missing."""
+    level_codes = codes.astype(np.intp)
+    level_codes[level_codes < 0] = k + 1
+    return Encoded.of(level_codes, k)
 
 
 def _series(values: Any) -> pd.Series[Any]:
@@ -524,8 +541,8 @@ def _series(values: Any) -> pd.Series[Any]:
         raise ArgumentTypeError(
             f"an ordinary column must be values along one axis, found {type(values).__name__}"
         )
-    held: Any = values if hasattr(values, "dtype") else list(values)
-    return pd.Series(held, dtype=None if len(held) else object)
+    cells: Any = values if hasattr(values, "dtype") else list(values)
+    return pd.Series(cells, dtype=None if len(cells) else object)
 
 
 # -- columns of a frame ----------------------------------------------------------------------
@@ -533,7 +550,7 @@ def _series(values: Any) -> pd.Series[Any]:
 
 @dataclass(frozen=True, eq=False)
 class ReportRequest:
-    """Which columns of data hold reports, and how these were made; the arguments of `tally`.
+    """Columns of data that hold reports, and their mechanism; the arguments of `tally`.
 
     mechanism, prob, epsilon : of the reports; of a frame the mechanism may be a mapping by column
         or a `FramePlan`, and prob or epsilon the name of a column.
@@ -550,7 +567,7 @@ class ReportRequest:
     public: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def beside(self) -> list[Hashable]:
+    def further(self) -> list[Hashable]:
         """The names of the further columns."""
         return [name for names in self.public.values() for name in listed(names)]
 
@@ -602,7 +619,7 @@ class ReportFrame:
         return cls(pd.DataFrame(frame), records_of(frame.attrs) | planned, frame.columns)
 
     def source(self, name: Hashable) -> ReportSource:
-        """What the frame says of one column."""
+        """Name and record of one column."""
         return ReportSource(name, self.records.get(name), self.records)
 
     def column(self, name: Hashable) -> pd.Series[Any]:
@@ -644,16 +661,17 @@ class ReportFrame:
         name = names[0] if len(names) == 1 else None
         source = self.source(name) if len(names) == 1 else ReportSource()
         group = source.group(request.group)
-        beside = [*request.beside, *listed(group)]
-        frame, arguments = self, (request.mechanism, request.prob, request.epsilon)
         if self.engine is None:
-            values = reports_in(self, names)
+            frame = self
+            values = reports_in(frame, names)
             arguments = (request.mechanism, *self._rates(source.record, request))
-            samples = None if group is None else self.column(group)
+            samples = None if group is None else frame.column(group)
             resolved = _resolved(values, source, arguments, samples)
         else:
-            mechanism = source.mechanism(*arguments)  # checked before the engine computes
-            frame = self.counted([*names, *beside], MOST if beside else most_of(mechanism))
+            # Arguments are checked before the engine computes.
+            mechanism = source.mechanism(request.mechanism, request.prob, request.epsilon)
+            others = [*request.further, *listed(group)]
+            frame = self.counted([*names, *others], MOST if others else most_of(mechanism))
             values = reports_in(frame, names)
             resolved = Resolved(mechanism, None if group is None else frame.column(group))
         return _opened(values, name, source.record, resolved, times=frame.times, frame=frame)
@@ -663,15 +681,16 @@ class ReportFrame:
 
         The name of a column stands for it; without any, the record of the reports says it.
         """
-        arguments = (request.mechanism, request.prob, request.epsilon)
-        silent = all(argument is None for argument in arguments[1:])
-        if record is not None and record.by_row and silent and not is_mechanism(arguments[0]):
+        no_rates = request.prob is None and request.epsilon is None
+        needs_record = no_rates and not is_mechanism(request.mechanism)
+        if record is not None and record.by_row and needs_record:
             rates = {argument: self.column(name) for argument, name in record.by_row.items()}
             return rates.get("prob"), rates.get("epsilon")
-        prob, epsilon = (
-            self.column(rate) if names_column(rate) else rate for rate in arguments[1:]
-        )
-        return prob, epsilon
+        return self._rate(request.prob), self._rate(request.epsilon)
+
+    def _rate(self, rate: Any) -> Any:
+        """A prob or epsilon; the column for the name of one."""
+        return self.column(rate) if names_column(rate) else rate
 
     def joint(
         self,
@@ -679,40 +698,47 @@ class ReportFrame:
         mechanisms: Mapping[Any, Any] | None = None,
         *,
         group: Any = None,
-        beside: Iterable[Hashable] = (),
+        others: Iterable[Hashable] = (),
         pairs: bool = False,
     ) -> list[ReportColumn]:
         """Columns of the same rows, private where a mechanism is given or a record says so.
 
         mechanisms : mapping from column to mechanism.  group : the column that says which sample a
             row is in, for mechanisms with several; by default that of a plan.
-        beside : further columns, for an engine.  pairs : whether two columns may be a pair of one
+        others : further columns, for an engine.  pairs : whether two columns may be a pair of one
             plan.
         Raises ArgumentValueError for columns that are not there just once, for a mechanism of a
         column that is not asked for, and for columns of one plan that cannot be used together.
         """
-        named, given = list(names), dict(mechanisms or {})
-        check_asked(given, named)
-        sources = [self.source(name) for name in named]
+        names = list(names)
+        mechanisms = dict(mechanisms or {})
+        check_asked(mechanisms, names)
         if self.engine is not None:
-            labels = [label for source in sources for label in listed(source.group(group))]
-            frame = self.counted([*named, *labels, *beside])
-            return frame.joint(named, mechanisms, group=group, pairs=pairs)
+            groups = [self.source(name).group(group) for name in names]
+            labels = [label for group_names in groups for label in listed(group_names)]
+            frame = self.counted([*names, *labels, *others])
+            return frame.joint(names, mechanisms, group=group, pairs=pairs)
         columns = []
-        for name, source in zip(named, sources, strict=True):
-            values, sampled_by = self.column(name), source.group(group)
-            if name not in given and source.record is None:
+        for name in names:
+            if name in mechanisms or self.source(name).record is not None:
+                columns.append(self._private(name, mechanisms.get(name), group))
+            else:
                 self.refuse_renamed(name)
-                columns.append(replace(ordinary(values, name=name), times=self.times, frame=self))
-                continue
-            resolved = _resolved(values, source, (given.get(name), None, None), None)
-            needed = resolved.mechanism.groups is not None or sampled_by != group
-            if resolved.group is None and sampled_by is not None and needed:
-                resolved = resolved._replace(group=self.column(sampled_by))
-            opened = _opened(values, name, source.record, resolved, times=self.times, frame=self)
-            columns.append(opened)
+                column = ordinary(self.column(name), name=name)
+                columns.append(replace(column, times=self.times, frame=self))
         check_together(columns, self.names, pairs=pairs)
         return columns
+
+    def _private(self, name: Hashable, mechanism: Any, group: Any) -> ReportColumn:
+        """A column of reports for `joint`; its samples are those of ``group`` or of its plan."""
+        source = self.source(name)
+        values = self.column(name)
+        resolved = _resolved(values, source, (mechanism, None, None), None)
+        sampled_by = source.group(group)
+        needs_samples = resolved.mechanism.groups is not None or sampled_by != group
+        if resolved.group is None and sampled_by is not None and needs_samples:
+            resolved = resolved._replace(group=self.column(sampled_by))
+        return _opened(values, name, source.record, resolved, times=self.times, frame=self)
 
     def answer(self, names: Sequence[Hashable], request: ReportRequest) -> ReportColumn:
         """The answer that one column holds, or several together."""
@@ -730,7 +756,8 @@ class ReportFrame:
         """
         gone = [record for record in self.records.values() if record.name not in self.names]
         levels = ordinary(self.column(name)).categories if gone else ()
-        if suspects := [record.name for record in gone if levels and _may_be(record, levels)]:
+        suspects = [record.name for record in gone if levels and _may_be(record, levels)]
+        if suspects:
             raise MetadataError(
                 f"column {name!r} may hold reports: the frame has a record of a privatized column "
                 f"{suspects[0]!r}, but no such column (renamed, or merged?), and every value of "
@@ -755,7 +782,8 @@ def report_columns(data: Any, request: ReportRequest) -> Iterator[ReportColumn]:
         yield report_column(data, *arguments, group=request.group)
         return
     frame = ReportFrame.of(data, request.mechanism)
-    if planned := plan_records(request.mechanism):
+    planned = plan_records(request.mechanism)
+    if planned:
         columns = request.columns
         if columns is None:
             columns = [record.name for record in planned]
@@ -853,7 +881,7 @@ def check_together(
             "mechanisms=plan), or restore the records (rr.metadata.carry)"
         )
     for column in planned:
-        alike = [one.name for one in planned if one.plan == column.plan]
+        alike = [other.name for other in planned if other.plan == column.plan]
         parts = cast(Mapping[str, Any], column.plan)["parts"]
         if len(alike) < 2 or (pairs and any({*part} == {*alike} for part in parts)):
             continue
@@ -872,30 +900,39 @@ def as_pairs(columns: Sequence[ReportColumn]) -> list[ReportColumn]:
 
     Rows that hold both were asked the pair, so their reports follow its marginal mechanisms.
     """
-    found = {column.name: column for column in columns}
-    for one, other in combinations(columns, 2):
-        if one.plan is None or one.plan != other.plan:
+    by_name = {column.name: column for column in columns}
+    for first, second in combinations(columns, 2):
+        if first.plan is None or first.plan != second.plan:
             continue
-        domains = [cast(Mechanism, column.mechanism).domain for column in (one, other)]
-        whole = part_mechanism(domains, one.plan["epsilon"])
-        pair = (one.name, other.name), whole
-        for column, domain in zip((one, other), domains, strict=True):
-            alone = marginal_mechanism(domain, whole)
-            found[column.name] = replace(column, mechanism=alone, samples=None, pair=pair)
-    return list(found.values())
+        domains = [cast(Mechanism, column.mechanism).domain for column in (first, second)]
+        joint = part_mechanism(domains, first.plan["epsilon"])
+        pair = (first.name, second.name), joint
+        for column, domain in zip((first, second), domains, strict=True):
+            marginal = marginal_mechanism(domain, joint)
+            by_name[column.name] = replace(column, mechanism=marginal, samples=None, pair=pair)
+    return list(by_name.values())
 
 
 def pair_column(columns: Sequence[ReportColumn]) -> ReportColumn | None:
     """The answer that two columns of a plan hold together; None for others."""
-    one, *others = as_pairs(columns)
-    if one.pair is None:
+    first, *others = as_pairs(columns)
+    if first.pair is None:
         return None
-    (other,), whole = others, one.pair[1]
-    first, second = one.codes(), other.codes()
-    there = (first < one.k) & (second < other.k)
-    codes = np.where(there, first * other.k + second, whole.k + 1)
-    held = None, whole.categories, one.rows, codes, partial(Encoded.of, k=whole.k)
-    return ReportColumn(*held, mechanism=whole, plan=one.plan)
+    (second,) = others
+    _, joint = first.pair
+    first_codes = first.codes()
+    second_codes = second.codes()
+    present = (first_codes < first.k) & (second_codes < second.k)
+    codes = np.where(present, first_codes * second.k + second_codes, joint.k + 1)
+    return ReportColumn(
+        name=None,
+        categories=joint.categories,
+        rows=first.rows,
+        cells=codes,
+        reader=partial(Encoded.of, k=joint.k),
+        mechanism=joint,
+        plan=first.plan,
+    )
 
 
 def not_asked(columns: Iterable[ReportColumn], rows: int) -> NDArray[np.bool_]:
@@ -904,9 +941,12 @@ def not_asked(columns: Iterable[ReportColumn], rows: int) -> NDArray[np.bool_]:
     return np.asarray(np.logical_or.reduce([np.zeros(rows, dtype=np.bool_), *planned]))
 
 
-def check_asked(given: Iterable[Any], named: list[Any], what: str = "mechanisms") -> None:
-    """Raise for something given of a column that is not asked for."""
-    if strange := [name for name in given if name not in named]:
+def check_asked(
+    names: Iterable[Hashable], columns: list[Hashable], argument: str = "mechanisms"
+) -> None:
+    """Raise for an argument by column that names a column which is not asked for."""
+    others = [name for name in names if name not in columns]
+    if others:
         raise ArgumentValueError(
-            f"{what} must be of the columns asked for, {named}, found also {strange}"
+            f"{argument} must be of the columns asked for, {columns}, found also {others}"
         )

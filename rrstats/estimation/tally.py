@@ -762,7 +762,7 @@ def _sums(
     for part in blocks(column.rows, max(BLOCK_ROWS, size * m)):
         encoded = column.read(part)
         unknown += column.unknown(encoded, part)
-        codes, outside, absent = column.given(encoded, part), encoded.outside, encoded.absent
+        codes, outside, absent = column.present(encoded, part), encoded.outside, encoded.absent
         if plain:  # the mechanism counts faster
             sums.reported[0] += mechanism.count(codes)
             sums.rows[0] += len(codes)
