@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import numpy as np
 import pandas as pd
@@ -54,7 +54,14 @@ from rrstats.estimation.result import (
 )
 from rrstats.estimation.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.survey_moments import moments_of
-from rrstats.estimation.tally import WEIGHTINGS, GroupTallies, RowSums, Tally, count_reports
+from rrstats.estimation.tally import (
+    WEIGHTINGS,
+    CountedReports,
+    GroupTallies,
+    RowSums,
+    Tally,
+    count_reports,
+)
 from rrstats.inference import contrasts
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.contrasts import (
@@ -80,6 +87,9 @@ if TYPE_CHECKING:
 
 _ILL_CONDITIONED = 1000
 """From this condition number on, even a million respondents give no useful estimate."""
+
+_WIDE_INTERVAL = 0.9
+"""Intervals of a proportion longer than this say nothing about it."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -401,10 +411,11 @@ class Estimate(Result):
             The reports do not identify these categories.
         """
         finer = "a MatrixDesign or Samples, whose classes may be finer than categories"
-        made = check_instance(self.mechanism, "mechanism", (MatrixDesign, Samples), finer)
-        found = replace(self, tally=replace(self.tally, mechanism=made.showing(shows)))
-        _ = found.proportions  # raises NotIdentifiableError now
-        return found
+        mechanism = check_instance(self.mechanism, "mechanism", (MatrixDesign, Samples), finer)
+        tally = replace(self.tally, mechanism=mechanism.showing(shows))
+        estimate = replace(self, tally=tally)
+        _ = estimate.proportions  # raises NotIdentifiableError now
+        return estimate
 
     def log_likelihood(self, proportions: Any = None) -> float:
         """The logarithm of the probability of these counts, at given proportions of the classes.
@@ -429,6 +440,7 @@ class Estimate(Result):
         return likelihood.log_probability(rates, self.reported, channel.samples)
 
     def _check_likelihood(self) -> None:
+        """Raise ArgumentValueError where counts have no likelihood."""
         channel = self.channel
         if self.designed or not channel.is_multinomial:
             what = "samples with a design" if self.designed else "reports of several categories"
@@ -467,17 +479,18 @@ class Estimate(Result):
         ----------
         Li, Wang, Lopuhaa-Zwakenberg, Skoric and Li (2020), for smoothing.
         """
-        found, name = self.proportions, "maximum likelihood"  # may raise NotIdentifiableError
+        proportions = self.proportions  # may raise NotIdentifiableError
         self._check_likelihood()
         channel = self.channel
+        method = "maximum likelihood"
         if check_bool(smoothing, "smoothing"):
-            name = "EM with smoothing"
+            method = "EM with smoothing"
             if has_latent_classes(channel):
                 raise ArgumentValueError("smoothing needs ordered categories, not latent classes")
         if self.n:
-            likely = arrays.most_likely(channel, self.reported, smoothing=smoothing)
-            found = np.asarray(np.bincount(channel.class_of, likely, minlength=channel.k), float)
-        return ConstrainedProportions(self.categories, found, self.n, name)
+            classes = arrays.most_likely(channel, self.reported, smoothing=smoothing)
+            proportions = np.bincount(channel.class_of, classes, minlength=channel.k).astype(float)
+        return ConstrainedProportions(self.categories, proportions, self.n, method)
 
     def project(self) -> ConstrainedProportions:
         """The proportions inside the simplex that are nearest to the unbiased ones (Euclidean).
@@ -486,10 +499,10 @@ class Estimate(Result):
         -------
         ConstrainedProportions
         """
-        found = self.proportions
-        if np.isfinite(found).all():
-            found = contrasts.project_to_simplex(found)
-        return ConstrainedProportions(self.categories, found, self.n, "Euclidean projection")
+        proportions = self.proportions
+        if np.isfinite(proportions).all():
+            proportions = contrasts.project_to_simplex(proportions)
+        return ConstrainedProportions(self.categories, proportions, self.n, "Euclidean projection")
 
     # -- intervals -------------------------------------------------------------------------
 
@@ -522,8 +535,8 @@ class Estimate(Result):
         LabelledInterval
             (k,) ends; unpacks to ``low, high``.
         """
-        found = self._interval(level, self.target, method, simultaneous)
-        return LabelledInterval(*found, self.categories)
+        low, high = self._interval(level, self.target, method, simultaneous)
+        return LabelledInterval(low, high, self.categories)
 
     def count_interval(
         self, level: float = 0.95, *, simultaneous: bool = False
@@ -606,14 +619,15 @@ class Estimate(Result):
         >>> round(found.proportion, 3), round(found.std_error, 3)
         (0.25, 0.049)
         """
-        whole = np.zeros(self.k)
-        whole[[self.code_of(name) for name in among]] = 1
-        part = np.zeros(self.k)
-        part[self.code_of(category)] = 1
-        if not whole @ part:
+        denominator = np.zeros(self.k)
+        denominator[[self.code_of(label) for label in among]] = 1
+        numerator = np.zeros(self.k)
+        numerator[self.code_of(category)] = 1
+        if not denominator @ numerator:
             raise ArgumentValueError(f"among must contain the category {category!r}")
         level = check_level(level)
-        return RatioEstimate(*ratio_of_sums(self.moments, part, whole, level, target=self.target))
+        ratio = ratio_of_sums(self.moments, numerator, denominator, level, target=self.target)
+        return RatioEstimate(*ratio)
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
         """The proportions among the people of some categories: by default those who answered.
@@ -688,24 +702,26 @@ class Estimate(Result):
         (0.22, 0.03)
         """
         level = check_level(level)
-        number = category_numbers(values, self.categories, "values")
-        least, most = float(number.min()), float(number.max())
+        numbers = category_numbers(values, self.categories, "values")
+        smallest = float(numbers.min())
+        span = float(numbers.max()) - smallest
         # Numbers on a scale from 0 to 1, so that rules for intervals of proportions apply.
-        scale = (number - least) / ((most - least) or 1.0)
+        scaled = (numbers - smallest) / (span or 1.0)
         if self.k == 2 and not self.designed:
             low, high = (end[1] for end in self.interval(level))
-            span = Interval(low, high) if scale[1] else Interval(1 - high, 1 - low)
+            ends = Interval(low, high) if scaled[1] else Interval(1 - high, 1 - low)
         else:
-            span = scaled_mean(self.moments, scale, level, target=self.target)
-        low, high = (least + (most - least) * float(end) for end in span)
-        found = float(number @ self.proportions)
-        error, _ = contrast_errors(self.moments, number)
-        return MeanEstimate(found, error, low, high)
+            ends = scaled_mean(self.moments, scaled, level, target=self.target)
+        low, high = (smallest + span * float(end) for end in ends)
+        mean = float(numbers @ self.proportions)
+        std_error, _ = contrast_errors(self.moments, numbers)
+        return MeanEstimate(mean, std_error, low, high)
 
     # -- one category ----------------------------------------------------------------------
 
     @cached_property
     def _answers(self) -> Categories:
+        """The categories, to look up codes and to describe them."""
         return Categories(self.categories)
 
     def code_of(self, category: Hashable) -> int:
@@ -731,29 +747,35 @@ class Estimate(Result):
 
     # -- display ---------------------------------------------------------------------------
 
-    def columns_of(self, at: Any, ends: Sequence[Interval]) -> dict[str, Any]:
+    def columns_of(self, at: int | slice, ends: Sequence[Interval]) -> dict[str, Any]:
         """The columns of the frame except the category, for all categories or for one.
 
         ends : intervals of the proportions and, without a design, perhaps of those among the rows.
         """
-        reported = self.support[0][at]
-        found = {
+        counts, naive = self.support
+        reported = counts[at]
+        columns = {
             "n": self.n,
             "reported": reported.astype(np.int64) if self.moments.has_support else reported,
-            "naive": self.support[1][at],
+            "naive": naive[at],
             "proportion": self.proportions[at],
             "std_error": self.std_error[at],
             "low": ends[0].low[at],
             "high": ends[0].high[at],
         }
         if not self.designed:
-            found["count"] = self.counts[at]
+            columns["count"] = self.counts[at]
             for low, high in ends[1:]:
-                found |= {"count_low": low[at] * self.n, "count_high": high[at] * self.n}
-            return found
-        names = ("effective_n", "design_effect", "randomization_variance", "sampling_variance")
-        found |= {name: getattr(self, name)[at] for name in names}
-        return found | {"total": self.totals[at], "total_std_error": self.total_std_error[at]}
+                columns["count_low"] = low[at] * self.n
+                columns["count_high"] = high[at] * self.n
+            return columns
+        columns["effective_n"] = self.effective_n[at]
+        columns["design_effect"] = self.design_effect[at]
+        columns["randomization_variance"] = self.randomization_variance[at]
+        columns["sampling_variance"] = self.sampling_variance[at]
+        columns["total"] = self.totals[at]
+        columns["total_std_error"] = self.total_std_error[at]
+        return columns
 
     def to_frame(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
@@ -784,10 +806,11 @@ class Estimate(Result):
     @property
     def header(self) -> Sequence[tuple[str, str]]:
         """The target, the size of the sample and its design."""
-        found = [("target", self.target), ("n", f"{self.n:,}")]
-        absent = "missing" if self.plan is None else "not asked"
-        found += [(absent, f"{self.n_missing:,}")] * bool(self.n_missing)
-        return [*found, *self.moments.header]
+        rows = [("target", self.target), ("n", f"{self.n:,}")]
+        if self.n_missing:
+            absent = "missing" if self.plan is None else "not asked"
+            rows.append((absent, f"{self.n_missing:,}"))
+        return [*rows, *self.moments.header]
 
     @property
     def cautions(self) -> Sequence[str]:
@@ -821,38 +844,51 @@ class Estimate(Result):
         'about 22.0% yes, 95% interval 16.0% to 28.2%'
         """
         code = self.code_of(category)
-        level, named = check_level(level), label(self.categories[code])
+        level = check_level(level)
+        category_text = label(self.categories[code])
         proportion = float(self.proportions[code])
         if np.isnan(proportion):
-            empty = f"no reports are in {self.empty_samples}" if self.n else "there are no reports"
-            return f"{named} cannot be estimated: {empty}{' with a weight' * self.designed}"
+            reason = f"no reports are in {self.empty_samples}" if self.n else "there are no reports"
+            if self.designed:
+                reason += " with a weight"
+            return f"{category_text} cannot be estimated: {reason}"
         low, high = (float(end[code]) for end in self.interval(level))
-        near = float(np.clip(proportion, 0, 1))
-        shown, wide = f"{proportion:.1%}", high - low > 0.9
-        span = f"{level * 100:.10g}% interval {percent_range(low, high)}"
-        span += f"{', too wide to be useful' * wide}, of {self._whom(code)}"
+        is_wide = high - low > _WIDE_INTERVAL
+        interval_text = f"{level * 100:.10g}% interval {percent_range(low, high)}"
+        if is_wide:
+            interval_text += ", too wide to be useful"
+        interval_text += f", of {self._whom(code)}"
+        clipped = float(np.clip(proportion, 0, 1))
+        clipped_text = f"{clipped:.1%}"
+        unbiased_text = f"{proportion:.1%}"
         # A proportion that prints as 0 or 1 needs no remark.
-        if abs(proportion - near) < 1e-12 or shown.lstrip("-") == f"{near:.1%}":
-            return f"about {near:.1%} {named}, {span}"
+        if abs(proportion - clipped) < 1e-12 or unbiased_text.lstrip("-") == clipped_text:
+            return f"about {clipped_text} {category_text}, {interval_text}"
         if self.implausible[code]:
-            why = "noise does not explain it: were these reports made by this mechanism?"
-            return f"about {shown} ({why}) {named}, {span}"
-        if wide:
-            return f"{named} cannot be estimated: the estimate, {shown}, is only noise; {span}"
-        why = f"the unbiased estimate is {shown}: noise around a proportion near {near:.0%}"
-        return f"about {near:.1%} {named} ({why}), {span}"
+            reason = "noise does not explain it: were these reports made by this mechanism?"
+            return f"about {unbiased_text} ({reason}) {category_text}, {interval_text}"
+        if is_wide:
+            return (
+                f"{category_text} cannot be estimated: the estimate, {unbiased_text}, is only "
+                f"noise; {interval_text}"
+            )
+        reason = (
+            f"the unbiased estimate is {unbiased_text}: noise around a proportion near "
+            f"{clipped:.0%}"
+        )
+        return f"about {clipped_text} {category_text} ({reason}), {interval_text}"
 
     def _whom(self, code: int) -> str:
         """The population or the rows that the estimate is about, in words."""
-        what = "row" if self.target == "rows" else "report"
-        these = f"this 1 {what}" if self.n == 1 else f"these {self.n:,} {what}s"
+        noun = "row" if self.target == "rows" else "report"
+        these = f"this 1 {noun}" if self.n == 1 else f"these {self.n:,} {noun}s"
         if self.target == "rows":
-            return these + " that have a report" * bool(self.n_missing)
-        found = f"the population behind {these}"
+            return f"{these} that have a report" if self.n_missing else these
+        population = f"the population behind {these}"
         if self.designed:
             size = f"{self.effective_n[code]:,.0f} of {self.n:,}"
-            found += f", effective sample size {size} by weights, strata and clusters"
-        return found
+            return f"{population}, effective sample size {size} by weights, strata and clusters"
+        return population
 
     def plot(
         self,
@@ -894,6 +930,9 @@ class Estimate(Result):
 
 
 # -- from reports ----------------------------------------------------------------------------
+
+_Settings: TypeAlias = tuple[str, int, SampleDesign]
+"""Target, ddof, and the design without the columns of rows."""
 
 
 def estimate(
@@ -984,7 +1023,7 @@ def estimate(
             raise ArgumentTypeError("give categories or mechanism, found both")
         categories = mechanism
     design = design_of(weights, design)
-    settings = target, ddof, design.without_rows()
+    settings = (target, ddof, design.without_rows())
     request = ReportRequest(categories, prob, epsilon, columns, group)
     if isinstance(reports, Tally):
         _check_tally(reports, request, [by, group, *design.columns.values()])
@@ -995,71 +1034,82 @@ def estimate(
     estimates = dict[Any, Any]()
     for name, tally in counted.tallies.items():
         if counted.groups is None:
-            estimates[name] = check_estimate(_estimate_of(tally, *settings, weighting=weighting))
-            continue
-        together = _group_estimates(counted.groups, tally, counted.rows, settings, weighting)
-        if together.cautions and not together.implausible:
-            warn(f"in all groups together {IMPLAUSIBLE}", ImplausibleReportsWarning)
-        estimates[name] = together
+            estimates[name] = check_estimate(_estimate_of(tally, settings, weighting))
+        else:
+            estimates[name] = _checked_groups(counted, tally, settings, weighting)
     return Estimates(estimates) if counted.several else next(iter(estimates.values()))
 
 
-def _estimate_of(counted: Any, *settings: Any, weighting: str) -> Estimate:
+def _estimate_of(counted: Any, settings: _Settings, weighting: str) -> Estimate:
+    """The estimate of one tally, or of the sums of rows whose prob differs."""
     by_row = isinstance(counted, RowSums)
     if weighting != "equal" and not by_row and counted.mechanism.groups is not None:
         check_left_out("rows of several samples count the same", weighting=weighting)
     return Estimate(counted, *settings)
 
 
-def _group_estimates(
-    names: tuple[Hashable, ...],
-    counted: GroupTallies | dict[Any, RowSums],
-    rows: int,
-    settings: tuple[str, int, SampleDesign],
+def _checked_groups(
+    counted: CountedReports,
+    tallies: GroupTallies | dict[Any, RowSums],
+    settings: _Settings,
     weighting: str,
 ) -> GroupEstimates:
-    """The estimates of all groups: from arrays where these hold them, else one by one.
+    """The estimates of all groups of one column; warns if they are implausible together."""
+    groups = _group_estimates(counted, tallies, settings, weighting)
+    if groups.cautions and not groups.implausible:
+        warn(f"in all groups together {IMPLAUSIBLE}", ImplausibleReportsWarning)
+    return groups
 
-    rows : the number of rows of the data, of which some may be in no group.
+
+def _group_estimates(
+    counted: CountedReports,
+    tallies: GroupTallies | dict[Any, RowSums],
+    settings: _Settings,
+    weighting: str,
+) -> GroupEstimates:
+    """The estimates of all groups: computed together in a sample without design, else one by one.
+
+    Some rows of the data may be in no group.
     """
-    if isinstance(counted, GroupTallies):
+    names = counted.groups or ()
+    if isinstance(tallies, GroupTallies):
         target, ddof, design = settings
-        channel = counted.mechanism.channel
-        counts = counted.counts
-        simple = not counted.sampled and not design.finite and bool(counted.labels)
+        channel = tallies.mechanism.channel
+        counts = tallies.counts
+        simple = not tallies.sampled and not design.finite and bool(tallies.labels)
         if simple and arrays.is_one_sample(channel):
-            _ = _estimate_of(counted.tally(0), *settings, weighting=weighting)  # checks arguments
+            _ = _estimate_of(tallies.tally(0), settings, weighting)  # checks arguments
             moments = ChannelMoments(channel, counts.reported, counts.rows, target, ddof)
             warn_of_noise(moments)
             if moments.implausible.any():
                 warn(IMPLAUSIBLE, ImplausibleReportsWarning)
-            left_out = rows - int(counts.rows.sum() + counted.n_missing.sum())
-            return GroupEstimates(names, _Lazy(counted, settings), left_out, moments)
-        parts: Mapping[Any, Any] = counted.by_label()
+            left_out = counted.rows - int(counts.rows.sum() + tallies.n_missing.sum())
+            return GroupEstimates(names, _LazyEstimates(tallies, settings), left_out, moments)
+        by_label: Mapping[Any, Any] = tallies.by_label()
     else:
-        parts = counted
-    each = {
-        label: check_estimate(_estimate_of(part, *settings, weighting=weighting), complete=False)
-        for label, part in parts.items()
+        by_label = tallies
+    estimates = {
+        label: check_estimate(_estimate_of(tally, settings, weighting), complete=False)
+        for label, tally in by_label.items()
     }
-    counts_in_groups = sum(estimate.n + estimate.n_missing for estimate in each.values())
-    return GroupEstimates(names, each, rows - counts_in_groups)
+    rows_in_groups = sum(estimate.n + estimate.n_missing for estimate in estimates.values())
+    return GroupEstimates(names, estimates, counted.rows - rows_in_groups)
 
 
-class _Lazy(Mapping[Any, Estimate]):
+class _LazyEstimates(Mapping[Any, Estimate]):
     """Estimates of groups by label, each made when it is asked for."""
 
-    def __init__(self, tallies: GroupTallies, settings: tuple[Any, ...]) -> None:
+    def __init__(self, tallies: GroupTallies, settings: _Settings) -> None:
         self._tallies = tallies
         self._settings = settings
         self._places = {label: place for place, label in enumerate(tallies.labels)}
-        self._made: dict[Any, Estimate] = {}
+        self._estimates: dict[Any, Estimate] = {}
 
-    def __getitem__(self, label: Any) -> Estimate:
-        if label not in self._made:
+    def __getitem__(self, label: Hashable) -> Estimate:
+        if label not in self._estimates:
             tally = self._tallies.tally(self._places[label])
-            self._made[label] = Estimate(tally, *self._settings)
-        return self._made[label]
+            self._estimates[label] = Estimate(tally, *self._settings)
+        return self._estimates[label]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._places)
@@ -1071,17 +1121,17 @@ class _Lazy(Mapping[Any, Estimate]):
         return label in self._places
 
 
-def _check_tally(counted: Tally, request: ReportRequest, said: list[Any]) -> None:
+def _check_tally(counted: Tally, request: ReportRequest, row_arguments: list[Any]) -> None:
     """Raise for arguments that a tally already holds; True stands for its probabilities."""
-    if any(one is not None and one is not True for one in said):
+    if any(argument is not None and argument is not True for argument in row_arguments):
         raise ArgumentTypeError(
             "reports is a tally, which is counted already: give by, group, weights and design to "
             "rr.tally"
         )
     arguments = (request.mechanism, request.prob, request.epsilon)
     if any(argument is not None for argument in arguments):
-        given = as_mechanism(*arguments)
-        if given != counted.mechanism:
+        mechanism = as_mechanism(*arguments)
+        if mechanism != counted.mechanism:
             raise ArgumentValueError(
                 f"the tally was counted for {counted.mechanism!r}; leave the mechanism out"
             )

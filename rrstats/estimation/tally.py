@@ -105,26 +105,31 @@ class UnitCounts:
     def __add__(self, other: UnitCounts) -> UnitCounts:
         if self.units is other.units:
             units = self.units
-            here = there = np.arange(len(units))
+            self_units = np.arange(len(units))
+            other_units = self_units
         else:
-            units = SampleUnits.from_keys(
-                list(dict.fromkeys([*self.units.keys, *other.units.keys]))
-            )
-            here, there = units.places_of(self.units.keys), units.places_of(other.units.keys)
+            keys = dict.fromkeys([*self.units.keys, *other.units.keys])
+            units = SampleUnits.from_keys(list(keys))
+            self_units = units.places_of(self.units.keys)
+            other_units = units.places_of(other.units.keys)
         drawn = np.zeros(len(units), dtype=np.int64)
-        drawn[here] += self.drawn
-        drawn[there] += other.drawn
-        own_places, other_places = here[self.places], there[other.places]
-        places = np.union1d(own_places, other_places)
-        own, others = np.searchsorted(places, own_places), np.searchsorted(places, other_places)
+        drawn[self_units] += self.drawn
+        drawn[other_units] += other.drawn
+        self_places = self_units[self.places]
+        other_places = other_units[other.places]
+        places = np.union1d(self_places, other_places)
+        self_index = np.searchsorted(places, self_places)
+        other_index = np.searchsorted(places, other_places)
 
-        def total(mine: NDArray[Any], more: NDArray[Any], axis: int) -> NDArray[Any]:
-            shape = [*mine.shape]
-            shape[axis] = len(places)
-            summed = np.zeros(shape, dtype=mine.dtype)
-            along = np.moveaxis(summed, axis, 0)
-            along[own] += np.moveaxis(mine, axis, 0)
-            along[others] += np.moveaxis(more, axis, 0)
+        def total(
+            self_sums: NDArray[Any], other_sums: NDArray[Any], unit_axis: int
+        ) -> NDArray[Any]:
+            shape = list(self_sums.shape)
+            shape[unit_axis] = len(places)
+            summed = np.zeros(shape, dtype=self_sums.dtype)
+            by_unit = np.moveaxis(summed, unit_axis, 0)
+            by_unit[self_index] += np.moveaxis(self_sums, unit_axis, 0)
+            by_unit[other_index] += np.moveaxis(other_sums, unit_axis, 0)
             return summed
 
         rows = total(self.rows, other.rows, 0)
@@ -137,13 +142,16 @@ class UnitCounts:
 
     def equals(self, other: UnitCounts) -> bool:
         """True where both have the same counts; units without rows do not matter."""
-        own_keys = [self.units.keys[place] for place in np.flatnonzero(self.drawn).tolist()]
-        other_keys = [other.units.keys[place] for place in np.flatnonzero(other.drawn).tolist()]
-        if set(own_keys) != set(other_keys):
+        keys = self.drawn_keys
+        if set(keys) != set(other.drawn_keys):
             return False
-        keys = own_keys
-        own, others = self.spread(keys), other.spread(keys)
-        return all(np.array_equal(mine, more) for mine, more in zip(own, others, strict=True))
+        pairs = zip(self.spread(keys), other.spread(keys), strict=True)
+        return all(np.array_equal(array, other_array) for array, other_array in pairs)
+
+    @property
+    def drawn_keys(self) -> list[tuple[Hashable, Hashable]]:
+        """The (stratum, cluster) of the units that have rows in the sample."""
+        return [self.units.keys[place] for place in np.flatnonzero(self.drawn).tolist()]
 
     def spread(self, keys: Sequence[tuple[Hashable, Hashable]]) -> tuple[NDArray[Any], ...]:
         """The drawn rows, rows, reported, sums and totals of some units, 0 where there are none."""
@@ -151,13 +159,11 @@ class UnitCounts:
         position = np.full(len(self.units) + 1, len(self.places))
         position[self.places] = np.arange(len(self.places))
         position = position[places]
-        padded = (
-            np.pad(self.rows, (0, 1)),
-            np.pad(self.reported, ((0, 1), (0, 0))),
-            np.pad(self.sums, ((0, 0), (0, 1), (0, 0))),
-            np.pad(self.totals, ((0, 0), (0, 1))),
-        )
-        rows, reported, sums, totals = padded
+        # The last unit of the padded arrays has no rows.
+        rows = np.pad(self.rows, (0, 1))
+        reported = np.pad(self.reported, ((0, 1), (0, 0)))
+        sums = np.pad(self.sums, ((0, 0), (0, 1), (0, 0)))
+        totals = np.pad(self.totals, ((0, 0), (0, 1)))
         return (
             self.drawn[places],
             rows[position],
@@ -396,13 +402,13 @@ def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:
                 f"categories {space.describe()}"
             )
     else:
-        listed = counts.tolist() if hasattr(counts, "tolist") else counts
-        if not isinstance(listed, list | tuple) or len(listed) != space.k:
+        numbers = counts.tolist() if hasattr(counts, "tolist") else counts
+        if not isinstance(numbers, list | tuple) or len(numbers) != space.k:
             raise ArgumentValueError(
                 f"counts must be a mapping from category to number, or {space.k} numbers in "
                 "the categories' order"
             )
-        pairs = list(enumerate(listed))
+        pairs = list(enumerate(numbers))
     totals = [0] * (space.k + 2)  # last come no category and missing
     for code, number in pairs:
         totals[code] += check_count(number, "counts")
@@ -411,8 +417,11 @@ def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:
 
 def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool) -> int:
     """The number of reports of some counts; raises for impossible counts."""
-    total, largest, (fewest, most) = int(reported.sum()), int(reported.max(initial=0)), (1, 1)
-    if not is_label:
+    total = int(reported.sum())
+    largest = int(reported.max(initial=0))
+    if is_label:
+        fewest = most = 1
+    else:
         fewest, most = cast(SupportChannel, mechanism.channel).support_sizes
         if n is None:
             raise ArgumentTypeError(
@@ -420,9 +429,9 @@ def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool)
             )
     size = total if n is None else check_count(n, "n")
     if largest > size or not size * fewest <= total <= size * most:
-        named = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        support = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         raise ArgumentValueError(
-            f"n must be the number of reports: each names {named} of the categories, got n = "
+            f"n must be the number of reports: each names {support} of the categories, got n = "
             f"{size:,} and counts up to {largest:,} that sum to {total:,}"
         )
     return size
@@ -536,7 +545,8 @@ def count_reports(
     request = replace(request, public={"by": by, **design.columns})
     tallies: dict[Any, Any] = {}
     several = isinstance(request.columns, list)
-    groups, rows = None, 0
+    groups = None
+    rows = 0
     for column in report_columns(reports, request):
         frame = column.frame
         options: Any = {"observed": observed, "times": column.times}
@@ -562,6 +572,9 @@ def _counted_rows(column: ReportColumn, rows: Rows, weighting: str | None) -> An
         return _row_sums(column, column.rates, rows, weighting)
     return count_units(column, rows)
 
+
+_NO_INFORMATION = 2.0**-51
+"""Gap of prob and prob_other that rounding alone may leave at prob 1/k."""
 
 WEIGHTINGS = ("equal", "precision")
 """Weights of rows whose prob differs: all the same, or as precise as their reports."""
@@ -617,37 +630,44 @@ def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows, weighting: str)
             "weights, strata and clusters are not possible where prob differs by row; leave them "
             "out, or give a survey package the scores of rr.estimators.debias_reports"
         )
-    k, labels = rates.base.k, [None] if rows.groups is None else rows.groups.labels
+    k = rates.base.k
+    labels = [None] if rows.groups is None else rows.groups.labels
     equal = weighting == "equal"
-    sums, missing = np.zeros((10, len(labels) + 1, k)), np.zeros(len(labels) + 1, dtype=np.int64)
-    unknown = silent = 0
+    # Place 0 is for rows in no group.
+    sums = np.zeros((10, len(labels) + 1, k))
+    missing = np.zeros(len(labels) + 1, dtype=np.int64)
+    unknown = 0
+    uninformative = 0
     for part in blocks(column.rows):
-        encoded, prob = column.read(part), rates.probs[part]
+        encoded = column.read(part)
         unknown += encoded.unknown
         group = 0 if rows.groups is None else rows.groups.codes[part]
-        places = np.ones(len(prob), dtype=np.intp) + group
+        probs = rates.probs[part]
+        places = np.ones(len(probs), dtype=np.intp) + group
         _add(missing, places[encoded.absent], None)
-        there = encoded.codes < k
-        prob, flat = prob[there], places[there] * k + encoded.codes[there]
-        q = (1 - prob) / (k - 1)
-        gap = prob - q
-        silent += int((gap <= 2.0**-51).sum())
+        present = encoded.codes < k
+        p = probs[present]
+        flat = places[present] * k + encoded.codes[present]
+        q = (1 - p) / (k - 1)
+        gap = p - q
+        uninformative += int((gap <= _NO_INFORMATION).sum())
         with np.errstate(divide="ignore", invalid="ignore"):  # at a gap of 0 raises below
-            w, s = (np.ones(len(gap)), 1 / gap) if equal else (gap**2, gap)
+            w = np.ones(len(gap)) if equal else gap**2
+            s = 1 / gap if equal else gap
         values = (None, w, w**2, s, s * q, s**2, s**2 * q, (s * q) ** 2, w * s, w * s * q)
-        for held, value in zip(sums, values, strict=True):
-            _add(held, flat, value)
+        for total, value in zip(sums, values, strict=True):
+            _add(total, flat, value)
     column.refuse(unknown)
-    if silent and (equal or silent == sums[0].sum()):
+    if uninformative and (equal or uninformative == sums[0].sum()):
         raise NotIdentifiableError(
-            f"{silent} of {column.rows} reports carry no information, because their prob is 1/{k}: "
-            "leave these rows out, or give weighting='precision', where they count nothing"
+            f"{uninformative} of {column.rows} reports carry no information, because their prob is "
+            f"1/{k}: leave these rows out, or give weighting='precision', where they count nothing"
         )
-    found = {
-        label: RowSums(rates, weighting, int(missing[at]), sums[:, at])
-        for at, label in enumerate(labels, 1)
+    by_label = {
+        label: RowSums(rates, weighting, int(missing[place]), sums[:, place])
+        for place, label in enumerate(labels, 1)
     }
-    return found[None] if rows.groups is None else found
+    return by_label[None] if rows.groups is None else by_label
 
 
 @dataclass(frozen=True, eq=False)
@@ -675,9 +695,10 @@ class GroupTallies:
         drawn = counts.drawn if self.sampled else rows
         weights = None if counts.weights is None else counts.weights[:, part]
         powers = None if counts.powers is None else counts.powers[:, part]
-        one = (counts.units, drawn, counts.places[part], rows, counts.reported[part])
-        missing = int(self.n_missing[group])
-        return Tally(self.mechanism, UnitCounts(*one, weights, powers), missing, self.plan)
+        places = counts.places[part]
+        reported = counts.reported[part]
+        group_counts = UnitCounts(counts.units, drawn, places, rows, reported, weights, powers)
+        return Tally(self.mechanism, group_counts, int(self.n_missing[group]), self.plan)
 
     @property
     def sampled(self) -> bool:
@@ -695,9 +716,11 @@ def count_units(column: ReportColumn, rows: Rows) -> Tally | GroupTallies:
     labels = [None] if rows.groups is None else rows.groups.labels
     unit_codes = rows.unit_codes
     if rows.groups is None:
-        pairs, used = unit_codes, np.arange(len(rows.units))
+        pairs = unit_codes
+        used = np.arange(len(rows.units))
     elif unit_codes is None:
-        pairs, used = rows.groups.codes, np.arange(len(labels))
+        pairs = rows.groups.codes
+        used = np.arange(len(labels))
     else:
         group_codes = rows.groups.codes
         pairs, used = numbered_pairs(group_codes, len(labels), unit_codes, len(rows.units))
@@ -738,6 +761,17 @@ class _PairSums(NamedTuple):
     weights: Floats | None
     powers: Floats | None
 
+    @classmethod
+    def zeros(cls, size: int, m: int, weighted: bool) -> _PairSums:
+        """Sums of no rows."""
+        return cls(
+            missing=np.zeros(size, dtype=np.int64),
+            rows=np.zeros(size, dtype=np.int64),
+            reported=np.zeros((size, m), dtype=np.int64),
+            weights=np.zeros((2, size, m)) if weighted else None,
+            powers=np.zeros((4, size)) if weighted else None,
+        )
+
 
 def _sums(
     column: ReportColumn, row_weights: Floats | None, pairs: Codes | None, size: int
@@ -750,29 +784,25 @@ def _sums(
     m = column.m
     mechanism = cast(Mechanism, column.mechanism)
     weighted = row_weights is not None
-    sums = _PairSums(
-        missing=np.zeros(size, dtype=np.int64),
-        rows=np.zeros(size, dtype=np.int64),
-        reported=np.zeros((size, m), dtype=np.int64),
-        weights=np.zeros((2, size, m)) if weighted else None,
-        powers=np.zeros((4, size)) if weighted else None,
-    )
+    sums = _PairSums.zeros(size, m, weighted)
     unknown = 0
     plain = pairs is None and not weighted and column.times is None
     for part in blocks(column.rows, max(BLOCK_ROWS, size * m)):
         encoded = column.read(part)
         unknown += column.unknown(encoded, part)
-        codes, outside, absent = column.present(encoded, part), encoded.outside, encoded.absent
+        codes = column.present(encoded, part)
+        absent = encoded.absent
         if plain:  # the mechanism counts faster
             sums.reported[0] += mechanism.count(codes)
             sums.rows[0] += len(codes)
             sums.missing[0] += len(absent)
             continue
-        n = len(encoded.codes)
+        rows = len(encoded.codes)
         times = None if column.times is None else column.times[part]
-        place = np.zeros(n, dtype=np.intp) if pairs is None else pairs[part]
+        place = np.zeros(rows, dtype=np.intp) if pairs is None else pairs[part]
         _add(sums.missing, place[absent], None if times is None else times[absent])
-        present = np.delete(np.arange(n), outside) if outside.size else slice(None)
+        outside = encoded.outside
+        present = np.delete(np.arange(rows), outside) if outside.size else slice(None)
         place = place[present]
         times = None if times is None else times[present]
         _add(sums.rows, place, times)
@@ -784,15 +814,15 @@ def _sums(
             values = powers_of(row_weights[part][present])
             if times is not None:
                 values *= times
-            for held, value in zip(sums.weights, values[:2, report], strict=True):
-                _add(held, flat, value)
-            for held, value in zip(sums.powers, values, strict=True):
-                _add(held, place, value)
+            for total, value in zip(sums.weights, values[:2, report], strict=True):
+                _add(total, flat, value)
+            for total, value in zip(sums.powers, values, strict=True):
+                _add(total, place, value)
     column.refuse(unknown)
     return sums
 
 
-def _add(sums: NDArray[Any], places: Codes, values: Any) -> None:
+def _add(sums: NDArray[Any], places: Codes, values: NDArray[Any] | None) -> None:
     """Add values at flat indices, -1 to nothing; doubles hold counts up to 2**53."""
     inside = places >= 0
     if not inside.all():
