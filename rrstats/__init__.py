@@ -25,13 +25,13 @@ import pandas as pd
 
 def _public() -> dict[str, tuple[str, str]]:
     """The module and inner name of each public name, as the stub beside this file lists them."""
-    found: dict[str, tuple[str, str]] = {}
+    places: dict[str, tuple[str, str]] = {}
     for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8")).body:
         if isinstance(node, ast.ImportFrom):
-            found |= {str(a.asname): (str(node.module), a.name) for a in node.names}
+            places |= {str(a.asname): (str(node.module), a.name) for a in node.names}
         elif isinstance(node, ast.Assign):
-            found[ast.unparse(node.targets[0])] = found[ast.unparse(node.value)]
-    return {name: place for name, place in found.items() if name[0] != "_" or name[1] == "_"}
+            places[ast.unparse(node.targets[0])] = places[ast.unparse(node.value)]
+    return {name: place for name, place in places.items() if name[0] != "_" or name[1] == "_"}
 
 
 _PUBLIC = _public()
@@ -43,11 +43,12 @@ def __getattr__(name: str) -> Any:
     if name not in _PUBLIC:
         raise AttributeError(f"module 'rrstats' has no attribute {name!r}")
     module, inner = _PUBLIC[name]
-    room = importlib.import_module(module)
-    if inner not in vars(room):
+    package = importlib.import_module(module)
+    if inner not in vars(package):
         importlib.import_module(f"{module}.{inner}")
-    found = globals()[name] = vars(room)[inner]
-    return found
+    public_object = vars(package)[inner]
+    globals()[name] = public_object
+    return public_object
 
 
 def __dir__() -> list[str]:
@@ -56,8 +57,8 @@ def __dir__() -> list[str]:
 
 @pd.api.extensions.register_dataframe_accessor("rr")
 @pd.api.extensions.register_series_accessor("rr")
-def _accessor(data: Any) -> Any:
-    """Replaces itself by the real ``df.rr`` and ``s.rr`` when one of them is first used."""
+def _accessor(data: pd.DataFrame | pd.Series[Any]) -> Any:
+    """Put the real ``df.rr`` and ``s.rr`` in place of this when one of them is first used."""
     for kind, name in ((pd.DataFrame, "FrameAccessor"), (pd.Series, "SeriesAccessor")):
         # Replaced at once: no thread finds a frame without an accessor.
         kind.rr = type(vars(kind)["rr"])("rr", __getattr__(name))

@@ -19,17 +19,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 
 MOST_CATEGORIES = 2**63
 
-_LONGEST = 60
+_MAX_QUOTED_LETTERS = 60
 """The longest label that errors quote; of a longer one they name the type."""
 
-_MOST_COUNT = 2**53
+_MAX_EXACT_COUNT = 2**53
 """The largest allowed count: up to it a double holds every count exactly."""
+
+_SUM_TOLERANCE = 1e-6
+"""How far a sum of proportions may be from 1: they may be rounded to seven digits."""
 
 
 def type_name(value: object) -> str:
@@ -43,9 +47,11 @@ def quote(value: object) -> str:
     >>> quote("Yes"), quote(["no", "yes"])
     ("'Yes'", 'list')
     """
-    one = str | bytes | bool | int | float | Fraction | datetime.date | np.generic | None
-    text = repr(value) if isinstance(value, one) else type(value).__name__
-    return text if len(text) <= _LONGEST else f"{type(value).__name__} of {len(text)} letters"
+    quoted_types = str | bytes | bool | int | float | Fraction | datetime.date | np.generic | None
+    text = repr(value) if isinstance(value, quoted_types) else type(value).__name__
+    if len(text) <= _MAX_QUOTED_LETTERS:
+        return text
+    return f"{type(value).__name__} of {len(text)} letters"
 
 
 def cut(value: object, most: int = 200) -> str:
@@ -95,19 +101,24 @@ def check_number(
     if isinstance(value, bool) or not isinstance(value, numbers.Real | Decimal):
         raise ArgumentTypeError(f"{name} must be a number, found {type_name(value)}")
     try:
-        found = float(value)
+        number = float(value)
     except OverflowError:
         raise ArgumentValueError(f"{name} is too large for a double") from None
     except ValueError:  # a signaling NaN
-        found = math.nan
+        number = math.nan
     if low == -math.inf and high == math.inf:
-        return found
-    above = found >= low if ends[0] == "[" else found > low
-    below = found <= high if ends[1] == "]" else found < high
+        return number
+    above = number >= low if ends[0] == "[" else number > low
+    below = number <= high if ends[1] == "]" else number < high
     if not (above and below):
         rule = _interval(low, high, ends)
-        raise ArgumentValueError(f"{name} must be {rule}, got {found!r}{hint and f'; {hint}'}")
-    return found
+        raise ArgumentValueError(f"{name} must be {rule}, got {number!r}{_next_step(hint)}")
+    return number
+
+
+def _next_step(hint: str) -> str:
+    """A hint as the end of a message; nothing without one."""
+    return f"; {hint}" if hint else ""
 
 
 def _interval(low: float, high: float, ends: str) -> str:
@@ -126,28 +137,29 @@ def check_whole_number(
     value = _scalar(value)
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise ArgumentTypeError(f"{name} must be a whole number, found {type_name(value)}")
-    found = int(value)
-    if (low is not None and found < low) or (high is not None and found > high):
+    number = int(value)
+    if (low is not None and number < low) or (high is not None and number > high):
         rule = f"at least {low}" if high is None else f"in [{low}, {high}]"
-        raise ArgumentValueError(f"{name} must be {rule}, got {found}{hint and f'; {hint}'}")
-    return found
+        raise ArgumentValueError(f"{name} must be {rule}, got {number}{_next_step(hint)}")
+    return number
 
 
 def check_count(value: object, name: str) -> int:
     """A count in [0, 2**53]: a whole number of any type, such as 5 or 5.0."""
-    found = check_number(value, name)
-    if not 0 <= found <= _MOST_COUNT or found != _scalar(value) or not found.is_integer():
-        large = found > _MOST_COUNT or (found == _MOST_COUNT and found != _scalar(value))
-        rule = "at most 2**53" if large else "a whole number of at least 0"
+    count = check_number(value, name)
+    is_rounded = count != _scalar(value)
+    if not 0 <= count <= _MAX_EXACT_COUNT or is_rounded or not count.is_integer():
+        too_large = count > _MAX_EXACT_COUNT or (count == _MAX_EXACT_COUNT and is_rounded)
+        rule = "at most 2**53" if too_large else "a whole number of at least 0"
         raise ArgumentValueError(f"{name} must be {rule}, found {value!r}")
-    return int(found)
+    return int(count)
 
 
 def check_probability(value: object, name: str, ends: str = "[]") -> float:
     """A probability as a double; ``ends`` says whether 0 and 1 are allowed."""
-    found = _scalar(value)
-    percent = isinstance(found, int | float) and 1 < found < 100
-    hint = f"write {found / 100:g} for {found:g}%" if percent else ""
+    number = _scalar(value)
+    is_percent = isinstance(number, int | float) and 1 < number < 100
+    hint = f"write {number / 100:g} for {number:g}%" if is_percent else ""
     return check_number(value, name, 0.0, 1.0, ends=ends, hint=hint)
 
 
@@ -156,8 +168,8 @@ def check_level(value: object) -> float:
     return check_probability(value, "level", "()")
 
 
-def check_one_of(value: object, name: str, options: Iterable[Any]) -> Any:
-    """One of some named options."""
+def check_one_of(value: object, name: str, options: Iterable[str]) -> Any:
+    """One of the options that an argument takes."""
     listed = list(options)
     if not isinstance(value, str) or value not in listed:
         error = ArgumentValueError if isinstance(value, str) else ArgumentTypeError
@@ -175,35 +187,45 @@ def check_bool(value: object, name: str) -> bool:
 def check_instance(value: Any, name: str, kind: Any, rule: str, *, hint: str = "") -> Any:
     """A value of the given types, as for isinstance; ``rule`` names them with their article."""
     if not isinstance(value, kind):
-        found = f"{type_name(value)}{hint and f'; {hint}'}"
-        raise ArgumentTypeError(f"{name} must be {rule}, found {found}")
+        raise ArgumentTypeError(
+            f"{name} must be {rule}, found {type_name(value)}{_next_step(hint)}"
+        )
     return value
 
 
-def check_exactly_one(**given: object) -> str:
+def check_exactly_one(**arguments: object) -> str:
     """The name of the one argument that is not None."""
-    names = [name for name, value in given.items() if value is not None]
+    names = [name for name, value in arguments.items() if value is not None]
     if len(names) != 1:
-        found = "neither" if not names else " and ".join(names)
-        raise ArgumentTypeError(f"give {' or '.join(given)}, found {found}")
+        given_names = " and ".join(names) if names else "neither"
+        raise ArgumentTypeError(f"give {' or '.join(arguments)}, found {given_names}")
     return names[0]
 
 
-def check_left_out(why: str, **given: object) -> None:
-    """Raise for arguments that are given beside others which say the same, or exclude them."""
-    if names := [name for name, value in given.items() if value is not None]:
+def check_left_out(why: str, **arguments: object) -> None:
+    """Raise for arguments that repeat or exclude others which the call has."""
+    names = [name for name, value in arguments.items() if value is not None]
+    if names:
         raise ArgumentTypeError(f"{why}; leave {' and '.join(names)} out")
 
 
-def check_rows(found: object, rows: int, name: str, one: str = "value", each: str = "rows") -> None:
-    """Raise unless there are as many of something as rows."""
-    if found != rows:
-        rule = f"must have one {one} for each of the {rows} {each}"
-        raise ArgumentValueError(f"{name} {rule}, found {found}")
+def check_rows(
+    length: int | str, rows: int, name: str, item: str = "value", each: str = "rows"
+) -> None:
+    """Raise unless an argument is as long as the rows.
+
+    item, each : the words of the message for an element of the argument and for the rows.
+    """
+    if length != rows:
+        rule = f"must have one {item} for each of the {rows} {each}"
+        raise ArgumentValueError(f"{name} {rule}, found {length}")
 
 
 def check_distinct(names: Sequence[Hashable], name: str) -> None:
-    """Raise unless there are names, each once; they are counted, because they may be answers."""
+    """Raise unless there are names, each once.
+
+    The message counts the names, because they may be answers.
+    """
     if not names or len(set(names)) < len(names):
         rule = f"{name} must name at least one column, and each once"
         raise ArgumentValueError(f"{rule}, found {len(names)} names, {len(set(names))} distinct")
@@ -213,13 +235,14 @@ def check_ending(path: Path, name: str, endings: Iterable[str], *, hint: str = "
     """Raise unless the name of a file ends in one of these, in any case."""
     listed = tuple(endings)
     if not path.name.lower().endswith(listed):
-        found = f"{cut(str(path))}{hint and f'; {hint}'}"
-        raise ArgumentValueError(f"{name} must end in {' or '.join(listed)}, got {found}")
+        raise ArgumentValueError(
+            f"{name} must end in {' or '.join(listed)}, got {cut(str(path))}{_next_step(hint)}"
+        )
 
 
 @contextmanager
 def needing(rule: str) -> Iterator[None]:
-    """Imports of optional packages; without one the error is the rule, how to install them."""
+    """Import optional packages; without one raise `rule`, which says how to install it."""
     try:
         yield
     except ImportError:
@@ -230,7 +253,7 @@ def needing(rule: str) -> Iterator[None]:
 
 
 def check_numbers(
-    values: Any,
+    values: ArrayLike | Iterable[float],
     name: str,
     *,
     size: int | None = None,
@@ -243,41 +266,42 @@ def check_numbers(
     size : the length of the last axis.  axes : the number of axes, None for any.
     """
     try:
-        given = np.asarray(values)
-        found = given.astype(np.float64)
+        array = np.asarray(values)
+        doubles = array.astype(np.float64)
     except (OverflowError, TypeError, ValueError):
         raise ArgumentTypeError(f"{name} must be numbers, found {type_name(values)}") from None
-    if given.dtype.kind not in "iufO":
-        raise ArgumentTypeError(f"{name} must be numbers, found {given.dtype}")
-    if axes is not None and found.ndim != axes:
+    if array.dtype.kind not in "iufO":
+        raise ArgumentTypeError(f"{name} must be numbers, found {array.dtype}")
+    if axes is not None and doubles.ndim != axes:
         raise ArgumentValueError(
-            f"{name} must have dimension {axes} (a list has 1, a number 0), found {found.ndim}"
+            f"{name} must have dimension {axes} (a list has 1, a number 0), found {doubles.ndim}"
         )
-    if size is not None and found.shape[-1] != size:
-        raise ArgumentValueError(f"{name} must have {size} numbers, found {found.shape[-1]}")
-    wrong = ~np.isfinite(found) | (found < low) | (found > high)
+    if size is not None and doubles.shape[-1] != size:
+        raise ArgumentValueError(f"{name} must have {size} numbers, found {doubles.shape[-1]}")
+    wrong = ~np.isfinite(doubles) | (doubles < low) | (doubles > high)
     if wrong.any():
         rule = "finite numbers"
         if low > -math.inf:
             rule += f" of at least {low:g}" if high == math.inf else f" in [{low:g}, {high:g}]"
         raise ArgumentValueError(f"{name} must be {rule}, found {int(wrong.sum())} that are not")
-    return found
+    return doubles
 
 
-def check_proportions(values: Any, name: str, size: int) -> Floats:
+def check_proportions(values: ArrayLike, name: str, size: int) -> Floats:
     """Probabilities of ``size`` categories, which sum to 1."""
-    found = check_numbers(values, name, size=size, low=0.0)
-    if abs(found.sum() - 1) > 1e-6:
-        raise ArgumentValueError(f"{name} must sum to 1, got {found.sum():.6g}")
-    return np.asarray(found / found.sum())
+    proportions = check_numbers(values, name, size=size, low=0.0)
+    total = proportions.sum()
+    if abs(total - 1) > _SUM_TOLERANCE:
+        raise ArgumentValueError(f"{name} must sum to 1, got {total:.6g}")
+    return np.asarray(proportions / total)
 
 
-def check_weights(values: Any, name: str, rows: int) -> Floats:
+def check_weights(values: ArrayLike, name: str, rows: int) -> Floats:
     """One weight for each row, none negative and not all 0; errors count the wrong weights."""
-    found = check_numbers(values, name, size=rows, low=0.0)
-    if rows and not found.any():
+    weights = check_numbers(values, name, size=rows, low=0.0)
+    if rows and not weights.any():
         raise ArgumentValueError(f"{name} must not all be 0")
-    return found
+    return weights
 
 
 # -- the numbers of a design -----------------------------------------------------------------
@@ -290,20 +314,21 @@ def check_k(value: object) -> int:
 
 def check_prob(value: object, categories: int, *, lowest: float | None = None) -> float:
     """P(report = truth) in [1/k, 1); with ``lowest``, in (lowest, 1)."""
-    found = check_number(value, "prob")
-    if (1 / categories <= found if lowest is None else lowest < found) and found < 1:
-        return found
-    if found == 1:
+    prob = check_number(value, "prob")
+    is_high_enough = 1 / categories <= prob if lowest is None else lowest < prob
+    if is_high_enough and prob < 1:
+        return prob
+    if prob == 1:
         why = "at 1 every report is the true answer, so there is no privacy"
-    elif lowest is None and 0 < found < 1:
+    elif lowest is None and 0 < prob < 1:
         why = f"below 1/{categories} each other answer is likelier than the true answer"
-    elif 1 < found < 100:
-        why = f"write {found / 100:g} for {found:g}%"
+    elif 1 < prob < 100:
+        why = f"write {prob / 100:g} for {prob:g}%"
     else:
         why = "it is the probability that a report is the true answer"
     categories_text = f"[1/{categories}, 1) for {categories} categories"
     allowed = categories_text if lowest is None else f"({lowest:g}, 1)"
-    raise ArgumentValueError(f"prob must be in {allowed}, got {found!r}; {why}")
+    raise ArgumentValueError(f"prob must be in {allowed}, got {prob!r}; {why}")
 
 
 def check_epsilon(value: object) -> float:

@@ -11,6 +11,7 @@ and categories unescaped; each writer escapes everything that could be markup.
 from __future__ import annotations
 
 import html
+import math
 import re
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -55,21 +56,23 @@ def chance(prob: float) -> str:
     >>> chance(0.75), chance(1 / 3), chance(0.99999)
     ('75%', '33.33%', '99.999%')
     """
-    close = 0.001 * min(prob, 1 - prob)
-    texts = (f"{prob * 100:.{digits}g}" for digits in range(4, 18))
-    close = max(close, 1e-17)
-    return f"{next((t for t in texts if abs(float(t) / 100 - prob) <= close), prob * 100)}%"
+    tolerance = max(0.001 * min(prob, 1 - prob), 1e-17)
+    for digits in range(4, 18):
+        text = f"{prob * 100:.{digits}g}"
+        if abs(float(text) / 100 - prob) <= tolerance:
+            return f"{text}%"
+    return f"{prob * 100}%"
 
 
-def percent(share: float) -> str:
+def percent(proportion: float) -> str:
     """A proportion in percent as tables show it: powers of ten from 1e6% on, a dash for NaN.
 
     >>> percent(0.1234), percent(-0.5), percent(float("nan"))
     ('12.34%', '-50.00%', '-')
     """
-    if share != share:
+    if math.isnan(proportion):
         return "-"
-    return f"{share:.2%}" if abs(share) < 1e4 else f"{share * 100:.1e}%"
+    return f"{proportion:.2%}" if abs(proportion) < 1e4 else f"{proportion * 100:.1e}%"
 
 
 def percent_range(low: float, high: float) -> str:
@@ -115,18 +118,18 @@ def as_markdown(blocks: Iterable[Block]) -> str:
 def _markdown_block(kind: str, content: Any) -> str:
     if kind == "table":
         header, rows = content
-        lines = [header, ["---"] * len(header), *rows]
-        escaped = [
-            [_escaped(cell) if place != 1 else cell for cell in line]
-            for place, line in enumerate(lines)
-        ]
-        return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+        rule = ["---" for _ in header]
+        head, *body = ([_escaped(cell) for cell in line] for line in (header, *rows))
+        return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))
     if kind in ("list", "steps"):
-        return "\n".join(f"{'-' if kind == 'list' else '1.'} {_escaped(item)}" for item in content)
+        mark = "-" if kind == "list" else "1."
+        return "\n".join(f"{mark} {_escaped(item)}" for item in content)
     if kind == "code":
         return _fenced(content)
-    start = {"title": "# ", "heading": "## ", "column": "### ", "warning": "> **", "text": ""}[kind]
-    return f"{start}{_escaped(content)}{'**' * (kind == 'warning')}"
+    if kind == "warning":
+        return f"> **{_escaped(content)}**"
+    start = {"title": "# ", "heading": "## ", "column": "### ", "text": ""}[kind]
+    return f"{start}{_escaped(content)}"
 
 
 # -- HTML ----------------------------------------------------------------------------------
@@ -178,9 +181,10 @@ def _html_block(kind: str, content: Any) -> str:
         lines = ("".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows)
         body = "\n".join(f"<tr>{line}</tr>" for line in lines)
         return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>"
-    if tag := {"list": "ul", "steps": "ol"}.get(kind):
+    if kind in ("list", "steps"):
         items = "\n".join(f"<li>{html.escape(item)}</li>" for item in content)
-        return f"<{tag}>\n{items}\n</{tag}>"
+        list_tag = "ul" if kind == "list" else "ol"
+        return f"<{list_tag}>\n{items}\n</{list_tag}>"
     text = html.escape(content)
     if kind == "code":
         return f"<pre><code>{text}</code></pre>"
@@ -201,12 +205,14 @@ def wrap(text: str) -> str:
 def columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
     """Rows of cells in aligned columns; the first ``left`` are left-aligned, the others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sides = [str.ljust] * left + [str.rjust] * (len(widths) - left)
-    return "\n".join(
-        ("  " + "  ".join(side(cell, width) for side, cell, width in zip(sides, row, widths,
-                                                                        strict=True))).rstrip()
-        for row in rows
-    )  # fmt: skip
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(["", *cells]).rstrip())
+    return "\n".join(lines)
 
 
 def as_text(blocks: Iterable[Block]) -> str:
@@ -219,8 +225,11 @@ def _text_block(kind: str, content: Any) -> str:
         header, rows = content
         return columns([header, *rows])
     if kind in ("list", "steps"):
-        marks = (f"{place}." if kind == "steps" else "-" for place in range(1, len(content) + 1))
-        return "\n".join(wrap(f"{mark} {item}") for mark, item in zip(marks, content, strict=True))
+        items = [
+            f"{number}. {item}" if kind == "steps" else f"- {item}"
+            for number, item in enumerate(content, start=1)
+        ]
+        return "\n".join(map(wrap, items))
     return str(content) if kind == "code" else wrap(content)
 
 
@@ -262,7 +271,8 @@ class SummaryTable:
         width = max((len(name) for name, _ in self.header), default=0)
         top = [f"{name:<{width}}  {value}" for name, value in self.header]
         rule = "-" * max(len(line) for line in body.splitlines())
-        top += [rule] * bool(top)
+        if top:
+            top.append(rule)
         return "\n".join([*self.cautions, self.title, rule, *top, body, rule, *self.notes])
 
     __repr__ = __str__
@@ -274,10 +284,11 @@ class SummaryTable:
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """The heads and rows of the printed table, with parameter names first."""
         columns = [map(self.formats[str(name)], self.table[name]) for name in self.table]
-        levels = [map(str, self.table.index.get_level_values(level))
-                  for level in range(self.table.index.nlevels)]  # fmt: skip
+        index = self.table.index
+        levels = [map(str, index.get_level_values(level)) for level in range(index.nlevels)]
         rows = [list(row) for row in zip(*levels, *columns, strict=True)]
-        return [""] * len(levels) + list(self.heads), rows
+        heads = ["" for _ in levels]
+        return [*heads, *self.heads], rows
 
     def _repr_html_(self) -> str:
         header = [("table", (["", ""], [list(pair) for pair in self.header]))]

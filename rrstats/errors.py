@@ -25,8 +25,14 @@ __all__ = [  # ArgumentTypeError and ArgumentValueError are caught as TypeError 
 ]
 
 
-_LONGEST, _BEGINNING, _END = 600, 400, 190
-"""The longest text of an error, and what is kept of the two ends of a longer one."""
+_MAX_LETTERS = 600
+"""The longest text of an error; a longer one is shortened in the middle."""
+
+_FIRST_LETTERS = 400
+"""The beginning that is kept of a longer text: it holds the argument and the rule."""
+
+_LAST_LETTERS = 190
+"""The end that is kept of a longer text: it holds the next step."""
 
 
 class RRStatsError(Exception):
@@ -37,8 +43,9 @@ class RRStatsError(Exception):
     """
 
     def __init__(self, text: str = "") -> None:
-        whole = len(text) <= _LONGEST
-        super().__init__(text if whole else f"{text[:_BEGINNING]} ... {text[-_END:]}")
+        if len(text) > _MAX_LETTERS:
+            text = f"{text[:_FIRST_LETTERS]} ... {text[-_LAST_LETTERS:]}"
+        super().__init__(text)
 
 
 class ArgumentValueError(RRStatsError, ValueError):
@@ -110,7 +117,8 @@ def warn(text: str, category: type[RRStatsWarning]) -> None:
     level = 1
     frame: FrameType | None = sys._getframe(0)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "rrstats":
-        level, frame = level + 1, frame.f_back
+        level += 1
+        frame = frame.f_back
     warnings.warn(text, category, stacklevel=level)
 
 
