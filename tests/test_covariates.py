@@ -709,6 +709,15 @@ def test_a_category_that_nobody_holds_is_said_and_not_printed_as_a_number():
         linear(y, frame, covariates={"x": COIN})
 
 
+def test_a_covariate_that_by_its_reports_is_one_category_is_refused():
+    """Every "yes" of the triangular model means nobody's "no": the equations are singular."""
+    frame = pd.DataFrame({"x": ["yes"] * 50})
+    y = np.random.default_rng(1).normal(size=50)
+    design = surveys.triangular(["no", "yes"], 0.25, yes="yes")
+    with pytest.raises(NotIdentifiableError, match=r"\['x'\] do not over these 50 rows"):
+        linear(y, frame, covariates={"x": design}, intercept=True)
+
+
 def test_separation_is_said():
     """An outcome that the category decides has infinite coefficients, not large ones."""
     x = np.repeat([0, 1], 40)

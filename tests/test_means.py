@@ -241,6 +241,17 @@ def test_a_group_estimated_as_exactly_empty_is_told_in_our_words_alone():
     assert np.isnan(found.covariance[1, 1])
 
 
+def test_a_group_that_no_report_is_of_is_exactly_empty():
+    """Only "yes" makes a "yes" certain to be no "no": the size of "no" is 0, not 1e-17 people."""
+    design = surveys.triangular(["no", "yes"], 0.25, yes="yes")
+    assert 0 == design.channel.scores(np.array([1]))[0, 0]
+    with pytest.warns(LowPrecisionWarning, match=r"1 of 2 groups \(no\)"):
+        found = means([1.0, 2.0, 3.0, 4.0] * 50, ["yes"] * 200, design)
+    assert np.isnan(found.means[0])
+    assert 2.5 == pytest.approx(found.means[1])
+    assert (-np.inf, np.inf) == (found.interval().low[0], found.interval().high[0])
+
+
 def test_the_frame_has_a_line_for_each_group():
     """Columns are named for what they hold, labels are those of the design."""
     y, _, reports = _data(THREE)

@@ -600,6 +600,31 @@ def test_negative_sampling_variance_is_said_in_plain_words():
     assert "sampling variance is negative" in found._repr_html_()
 
 
+@pytest.mark.parametrize("mechanism", [COIN, THREE, GENERIC, CARDS, BITS])
+@pytest.mark.parametrize("w", [0.1, 0.7, 1e6])
+def test_variances_that_are_0_but_for_rounding_have_standard_error_0(mechanism, w):
+    """Clusters that are all alike: no standard error is NaN because rounding left -1e-34."""
+    code = [1, 0] if mechanism is BITS else mechanism.channel.m - 1
+    codes, clusters = [code] * 21, np.arange(21) % 7
+    found = survey_estimate(counted(mechanism, codes, [w] * 21, clusters=clusters))
+    assert [0] * found.k == pytest.approx(found.std_error, abs=1e-6)
+    assert (found.total_std_error >= 0).all()
+
+
+def test_no_note_calls_rounding_a_negative_variance():
+    """A report that nobody gives, and nothing forces: both variances are 0 but for rounding."""
+    design = surveys.forced_response(list("abcd"), 0.5, [0.125, 0.25, 0, 0.125])
+    rng = np.random.default_rng(1)
+    for weights in rng.gamma(2.0, size=(20, 24)):
+        codes, strata = rng.choice([0, 1, 3], 24), np.arange(24) % 5
+        found = survey_estimate(counted(design, codes, weights, strata=strata))
+        assert 0 == pytest.approx(found.sampling_variance[2], abs=1e-15)
+        below = int((found.sampling_variance < -1e-15).sum())
+        notes = [note for note in found.notes if "sampling variance is negative" in note]
+        assert bool(below) == bool(notes)
+        assert not notes or f"negative for {below} of 4 categories" in notes[0]
+
+
 def test_no_reports_say_nothing():
     """Of nobody, and of reports without weight, shares are NaN and intervals [0, 1]."""
     empty = Cell(0, np.zeros(2, dtype=np.int64))

@@ -275,6 +275,12 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
     if np.array_equal(recode, np.eye(root.shape[1])):
         enough = len(root) >= root.shape[1]
         condition = float(np.linalg.cond(root)) ** 2 if enough else math.inf
+        if condition < _MOST_CONDITION and possible.sum() == root.shape[1]:
+            # The only left inverse; elimination keeps the zeros of a triangular matrix exact, so
+            # that a group without people has the size 0.
+            inverse = np.zeros_like(matrix.T)
+            inverse[:, possible] = np.linalg.inv(matrix[possible])
+            return inverse
         if condition < _MOST_CONDITION:
             orthogonal, triangle = np.linalg.qr(root)
             return np.asarray(np.linalg.solve(triangle, orthogonal.T) * scales)
