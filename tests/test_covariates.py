@@ -718,6 +718,20 @@ def test_a_covariate_that_by_its_reports_is_one_category_is_refused():
         linear(y, frame, covariates={"x": design}, intercept=True)
 
 
+def test_a_column_that_varies_without_any_doubt_is_not_called_unreliable():
+    """Rows that add the same to the variation of a column: its error is 0, or 1e-17 below it."""
+    design = surveys.direct(["no", "yes"])
+    rng = np.random.default_rng(1)
+    for scale in rng.gamma(2.0, size=50):
+        frame = pd.DataFrame({"x": ["no", "yes"] * 20})
+        weights = np.full(40, scale)
+        options = {"covariates": {"x": design}, "weights": weights, "intercept": True}
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            fit = linear(rng.normal(size=40), frame, **options)
+        assert (fit.signal > 1e6).all()
+
+
 def test_separation_is_said():
     """An outcome that the category decides has infinite coefficients, not large ones."""
     x = np.repeat([0, 1], 40)

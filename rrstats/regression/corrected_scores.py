@@ -25,7 +25,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentTypeError, LowPrecisionWarning, RRStatsWarning
+from rrstats.errors import (
+    ArgumentTypeError,
+    LowPrecisionWarning,
+    NotIdentifiableError,
+    RRStatsWarning,
+)
 from rrstats.estimation.report_columns import blocks
 from rrstats.inference.contrasts import student_quantile
 from rrstats.regression.design_matrix import BLOCK, table_of
@@ -35,6 +40,9 @@ from rrstats.regression.results import LikelihoodResult, RegressionResult, clust
 
 _FAINT = 2.0
 """A signal below this is not significantly different from 0."""
+
+_SINGULAR = 1 / np.finfo(np.float64).eps
+"""From this condition number on the solution of the equations is only rounding error."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -132,7 +140,14 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
     check_columns(data.same, data.varying, data.ordered, 0)
     sizes = np.sqrt(np.append((data.same**2).mean(axis=0), data.varying.mean_squares()))
     people = ScoredRows.of(y, data, sizes)
-    bread = np.asarray(np.linalg.inv(people.information()), np.float64)
+    information = people.information()
+    if not np.linalg.cond(information) < _SINGULAR:
+        raise NotIdentifiableError(
+            "privatized covariates must vary beside the others, found that by their reports "
+            f"{list(data.private.names)} do not over these {n} rows, so that their coefficients "
+            "are not known; leave covariates out, or ask more people"
+        )
+    bread = np.asarray(np.linalg.inv(information), np.float64)
     beta = bread @ people.products()
     sums = people.equations(beta, keep=data.clusters is not None)
     factor = n / (n - len(beta))
@@ -327,5 +342,7 @@ class ScoredRows:
                 each += column
             total += each.sum(axis=1)
             squares += np.einsum("jr,jr->j", each, each)
+        # Rows that all add the same have a variance of 0, which rounding may leave below it.
+        variance = np.maximum(squares - total**2 / len(self.y), 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(total / np.sqrt(squares - total**2 / len(self.y)))
+            return np.asarray(total / np.sqrt(variance))
