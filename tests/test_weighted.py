@@ -611,6 +611,39 @@ def test_variances_that_are_0_but_for_rounding_have_standard_error_0(mechanism, 
     assert (found.total_std_error >= 0).all()
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("options", [{}, {"by": []}, {"strata": []}, {"clusters": []}])
+def test_a_sample_of_nobody_has_no_weight_whatever_its_population(options):
+    """The share of 0 rows in a population is 0; nothing is divided by it."""
+    by = {"by": options.pop("by")} if "by" in options else {}
+    population = {} if "strata" in options else 500
+    design = rr.SampleDesign(population=population, **options)
+    found = rr.estimate([], COIN, design=design, **by)
+    assert by or 0 == found.weight
+    assert by or [0, 0] == found.totals.tolist()
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_share_that_does_not_vary_has_no_narrow_interval():
+    """All categories are 100% of themselves; rounding of 1e-19 gives no effective sample size."""
+    mechanism = KRR(list("abcdefg"), 0.625)
+    rng = np.random.default_rng(1)
+    for weights in rng.gamma(2.0, size=(20, 4)):
+        found = survey_estimate(counted(mechanism, [0, 1, 2, 2], weights))
+        ratio = found.share_among("f", "fg")
+        assert (0, 0, 1) == (ratio.std_error, ratio.low, ratio.high)
+        assert 0 == found.share_among("f", mechanism.categories[4:]).std_error
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_mean_without_degrees_of_freedom_is_not_multiplied_with_infinity():
+    """One report: the quantile of Student's t is infinite, and the standard error may be 0."""
+    tally = counted(surveys.direct(["no", "yes"]), [0], [2.0])
+    found = survey_estimate(tally, lonely_psu="adjust")
+    mean = found.mean([0, 1])
+    assert (0, 1) == (mean.low, mean.high)
+
+
 def test_no_note_calls_rounding_a_negative_variance():
     """A report that nobody gives, and nothing forces: both variances are 0 but for rounding."""
     design = surveys.forced_response(list("abcd"), 0.5, [0.125, 0.25, 0, 0.125])

@@ -38,7 +38,7 @@ from rrstats.errors import (
 )
 from rrstats.estimation import arrays
 from rrstats.estimation.groups import Estimates, GroupEstimates
-from rrstats.estimation.moments import ChannelMoments, Moments, contrast_errors, root
+from rrstats.estimation.moments import ChannelMoments, Moments, contrast_errors
 from rrstats.estimation.ratios import ratio_of_sums, scaled_mean
 from rrstats.estimation.report_columns import ReportRequest
 from rrstats.estimation.result import (
@@ -248,7 +248,7 @@ class Estimate(Result):
     @property
     def total_std_error(self) -> Floats:
         """(k,) standard errors of the totals; NaN where the variance came out negative."""
-        return root(self.total_variance)
+        return self.moments.total_std_error
 
     @property
     def randomization_variance(self) -> Floats:

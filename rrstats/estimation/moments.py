@@ -38,6 +38,10 @@ from rrstats.mechanisms.channel import BinomialRates, Channel, fixed, recode_mat
 from rrstats.mechanisms.krr import no_common_channel
 
 
+ROUNDING = 1e-12
+"""What is smaller than this share of the terms of a sum is only rounding error."""
+
+
 class Scored(NamedTuple):
     """Counts of cells whose scores have a mean.
 
@@ -160,6 +164,11 @@ class Moments(ABC):
     def total_variance(self) -> Floats:
         """(k,) variance of the totals."""
         return np.asarray(self.variance * self.n**2)
+
+    @property
+    def total_std_error(self) -> Floats:
+        """(k,) standard errors of the totals; NaN where a variance came out negative."""
+        return root(self.total_variance)
 
     @property
     def df(self) -> float:
@@ -627,11 +636,13 @@ def channel_moments(tally: Tally, target: str, ddof: int) -> ChannelMoments:
 def contrast_errors(moments: Moments, contrast: Floats) -> tuple[float, float]:
     """The standard error of a sum of proportions with (k,) weights, and the one of intervals.
 
-    The first is NaN where a design's variance is negative.
+    The first is NaN where a design's variance is negative.  What is only rounding is 0, so that a
+    sum that does not vary has no interval of length 1e-9.
     """
     variances = [each.item() for each in moments.contrast_covariances(contrast[None])]
     # At least the size of what is summed, which rounding goes with (Cauchy-Schwarz).
     scale = float(np.abs(contrast) @ np.sqrt(np.maximum(moments.variance, 0.0))) ** 2
+    variances = [0.0 if abs(each) <= ROUNDING * scale else each for each in variances]
     variance = variances[0] if moments.designed else max(variances[0], 0.0)
     return float(root(np.array(variance), scale)), float(np.sqrt(max(*variances, 0.0)))
 
@@ -642,5 +653,5 @@ def root(variance: Floats, scale: float = 0.0) -> Floats:
     scale : the size of the terms that were summed, where it is larger than the variances.
     """
     scale = float(np.fmax.reduce(np.abs(variance), axis=None, initial=np.fmax(scale, 0.0)))
-    safe = np.where(variance < -1e-12 * scale, np.nan, np.maximum(variance, 0.0))
+    safe = np.where(variance < -ROUNDING * scale, np.nan, np.maximum(variance, 0.0))
     return np.sqrt(safe)

@@ -72,9 +72,9 @@ def scaled_mean(moments: Moments, scale: Floats, level: float, *, target: str) -
     """
     mean = float(scale @ moments.proportions)
     error = contrast_errors(moments, scale)[1]
-    margin = float(student_quantile(level, moments.df) * error)
-    if not np.isfinite(mean + margin) or moments.has_no_variance:
+    if moments.has_no_variance or not np.isfinite(mean + error):
         return Interval(0.0, 1.0)
+    margin = float(student_quantile(level, moments.df) * error)
     ends = Interval(mean - margin, mean + margin)
     if target == "population" and moments.is_multinomial:
         both = mean_interval(*moments.scored_sums(scale, scale[None], level), level)

@@ -33,19 +33,19 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
 from rrstats.estimation.moments import (
+    ROUNDING,
     EffectiveMoments,
     Moments,
     RowMoments,
     Scored,
     channel_moments,
     contrast_errors,
+    root,
 )
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import RowSums, Tally
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import Channel, fixed, has_latent_classes, transition_matrix
-
-_ROUNDING = 1e-12
 
 _FEW_DEGREES = 8
 """With fewer degrees of freedom a variance estimate is very noisy."""
@@ -99,7 +99,8 @@ class SampleCells:
         if design.population is not None:
             self.sampled = _sampled_shares(self, design.population)
             if counts.weights is None:
-                scale = 1 / self.sampled[self.strata, None]
+                sampled = self.sampled[self.strata, None]
+                scale = np.divide(1, sampled, out=np.ones_like(sampled), where=sampled > 0)
                 self.first, self.second = self.first * scale, self.second * scale**2
 
     def set_places(self, places: NDArray[np.intp]) -> None:
@@ -400,6 +401,27 @@ class SurveyMoments(EffectiveMoments):
         """(k,) variance of the proportions, linearized: of sampling and of randomization."""
         return fixed(self._variance(self.form))
 
+    @property
+    def std_error(self) -> Floats:
+        """(k,) standard errors; NaN where a variance is negative by more than rounding."""
+        return root(self.variance, self._size_of_terms(self.centred, self.size))
+
+    @property
+    def total_std_error(self) -> Floats:
+        """(k,) standard errors of the totals; NaN where a variance is negative, too."""
+        return root(self.total_variance, self._size_of_terms(self.cells.table, 1.0))
+
+    def _size_of_terms(self, values: Floats, divisor: float) -> float:
+        """The largest sum of the absolute terms of a variance, which rounding goes with.
+
+        values : (m, k) as for `VarianceForm.variance`.  divisor : of the scores.
+        """
+        form, values, table = self.form, np.abs(values), np.abs(self.cells.table)
+        sums = np.abs(form.points) @ values
+        drawn = form.mass @ values**2 + np.abs(form.coefficients) @ sums**2
+        noise = np.abs(form.within) @ (table**2 + table)
+        return float((drawn + noise / divisor**2).max())
+
     @cached_property
     def least_variance(self) -> Floats:
         """(k,) `variance` if answers did not depend on cluster and weight."""
@@ -520,7 +542,7 @@ class SurveyMoments(EffectiveMoments):
         for form in (self.form, self.least_form):
             with np.errstate(invalid="ignore", divide="ignore"):
                 found = self._variance(form) * (n - 1) / variation
-            effects.append(np.where((variation > _ROUNDING) & (found > 0), found, kish))
+            effects.append(np.where((variation > ROUNDING) & (found > 0), found, kish))
         return fixed(np.maximum(*effects))
 
     def _effective_size(self, contrast: Floats) -> float | None:
@@ -531,7 +553,7 @@ class SurveyMoments(EffectiveMoments):
         variance = contrast_errors(self, contrast)[1] ** 2
         values = (self.cells.table - self.proportions) @ contrast
         variation = float(self.cell_shares @ values**2)
-        return 1 + variation / variance if variation > _ROUNDING and variance > 0 else None
+        return 1 + variation / variance if variation > ROUNDING and variance > 0 else None
 
     def covariance_with(self, other: Moments) -> Floats | None:
         """(k, l) covariance with another group of the same sample; None where it is not one."""
@@ -570,7 +592,8 @@ class SurveyMoments(EffectiveMoments):
         """What standard errors of this sample cannot say."""
         notes = []
         sampling_variance = self.variance - self.randomization_variance
-        if below := int((sampling_variance < 0).sum()):
+        rounding = ROUNDING * self._size_of_terms(self.centred, self.size)
+        if below := int((sampling_variance < -rounding).sum()):
             notes.append(
                 f"The estimated sampling variance is negative for {below} of {self.k} categories: "
                 "next to the randomization variance it is too small to distinguish from 0."
