@@ -66,9 +66,11 @@ class PrivateCovariates:
 
     def __getstate__(self) -> dict[str, Any]:
         """The columns without their reports, which have open readers; a fit is done with them."""
-        gone: Any = None
-        kept = [replace(one, cells=gone, reader=gone, samples=gone) for one in self.columns]
-        return {"columns": tuple(kept)}
+        closed: Any = None
+        columns = [
+            replace(column, cells=closed, reader=closed, samples=closed) for column in self.columns
+        ]
+        return {"columns": tuple(columns)}
 
     @property
     def names(self) -> tuple[Any, ...]:
@@ -92,14 +94,14 @@ class PrivateCovariates:
 
     @cached_property
     def shown(self) -> NDArray[np.intp]:
-        """(C, columns) the categories that each combination of classes shows."""
+        """(C, columns) the categories of each combination of classes."""
         codes = [np.argmax(column.recode, axis=0).tolist() for column in self.columns]
         return np.array(list(itertools.product(*codes)), dtype=np.intp)
 
     def numbered(self, codes: NDArray[np.intp]) -> NDArray[np.intp]:
-        """The profile of (..., columns) categories, by its place."""
-        sizes = [math.prod(self.shape[place + 1 :]) for place in range(len(self.shape))]
-        return np.asarray(codes @ np.array(sizes, dtype=np.intp))
+        """Places of the profiles of (..., columns) categories."""
+        strides = [math.prod(self.shape[place + 1 :]) for place in range(len(self.shape))]
+        return np.asarray(codes @ np.array(strides, dtype=np.intp))
 
     @cached_property
     def class_of(self) -> NDArray[np.intp]:
@@ -127,16 +129,20 @@ class PrivateCovariates:
 
     def missing(self) -> dict[str, Booleans]:
         """Rows of missing reports, for each covariate that has such rows."""
-        found = {f"covariate {column.name!r}": column.missing() for column in self.columns}
-        return {name: where for name, where in found.items() if where.any()}
+        missing_rows = {f"covariate {column.name!r}": column.missing() for column in self.columns}
+        return {name: rows for name, rows in missing_rows.items() if rows.any()}
 
     def likelihood(self, rows: int, keep: Booleans | None) -> Floats:
         """(rows, C) P(all reports | class).
 
         rows : how many there are, of which some are kept.
         """
-        table, cells = self._by_cell(rows, keep, "likelihood")
-        return table[cells]
+        tables = (
+            column.likelihood_table if column.is_multinomial else column.likelihood()
+            for column in self.columns
+        )
+        product, cells = self._product(tables, rows, keep)
+        return product[cells]
 
     def scores(self, rows: int, keep: Booleans | None) -> tuple[Floats, NDArray[np.intp]]:
         """(cells, C) unbiased scores of the profiles, and the cell of each row.
@@ -146,30 +152,38 @@ class PrivateCovariates:
         """
         if not self.has_scores:
             raise ArgumentValueError("a covariate needs all samples; use method='likelihood'")
-        return self._by_cell(rows, keep, "scores")
+        tables = (
+            column.score_table if column.is_multinomial else column.scores()
+            for column in self.columns
+        )
+        return self._product(tables, rows, keep)
 
-    def _by_cell(
-        self, rows: int, keep: Booleans | None, asked: str
+    def _product(
+        self, tables: Iterable[Floats], rows: int, keep: Booleans | None
     ) -> tuple[Floats, NDArray[np.intp]]:
-        """Products over the covariates of what their reports tell, and the cell of each row."""
-        table, cells = np.ones((1, 1)), np.zeros(rows, dtype=np.intp)
-        for column in self.columns:
+        """Product over the covariates of one table each, and the cell of each row in it.
+
+        tables : of each covariate (cells, classes), or (rows, classes) if it is not multinomial.
+        """
+        product = np.ones((1, 1))
+        cells = np.zeros(rows, dtype=np.intp)
+        for column, table in zip(self.columns, tables, strict=True):
             if column.is_multinomial:
-                each = column.score_table if asked == "scores" else column.likelihood_table
-                each = np.vstack([each, np.ones(each.shape[1])])  # the last is a missing report
+                factor = np.vstack([table, np.ones(table.shape[1])])  # the last: a missing report
                 codes = column.codes()
             else:
-                each = column.scores() if asked == "scores" else column.likelihood()
+                factor = table
                 codes = np.arange(rows)
-            if len(table) * len(each) <= rows:
-                table = (table[:, None, :, None] * each[None, :, None, :]).reshape(
-                    len(table) * len(each), -1
-                )
-                cells = cells * len(each) + codes
+            n_cells = len(product) * len(factor)
+            if n_cells <= rows:
+                outer = product[:, None, :, None] * factor[None, :, None, :]
+                product = outer.reshape(n_cells, -1)
+                cells = cells * len(factor) + codes
             else:
-                table = (table[cells][:, :, None] * each[codes][:, None, :]).reshape(rows, -1)
+                outer = product[cells][:, :, None] * factor[codes][:, None, :]
+                product = outer.reshape(rows, -1)
                 cells = np.arange(rows)
-        return table, cells if keep is None else cells[keep]
+        return product, cells if keep is None else cells[keep]
 
     @property
     def has_scores(self) -> bool:
@@ -186,14 +200,14 @@ class PrivateCovariates:
 
     def framed(self, data: pd.DataFrame, profile: Sequence[int] | None) -> pd.DataFrame:
         """The frame with everybody in one profile; None for all categories by turns."""
-        found = data.loc[:, [name not in self.names for name in data.columns]]
-        found = found.set_axis([str(name) for name in found.columns], axis=1)
+        frame = data.loc[:, [name not in self.names for name in data.columns]]
+        frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
         for place, (name, labels) in enumerate(zip(self.names, self.labels, strict=True)):
             turns = np.arange(len(data)) % len(labels)
             codes = turns if profile is None else np.full(len(data), profile[place])
             values = pd.Categorical.from_codes(codes, pd.Index(labels, dtype=object))
-            found = found.assign(**{str(name): values})
-        return found
+            frame = frame.assign(**{str(name): values})
+        return frame
 
     def profile_frame(self) -> pd.DataFrame:
         """A row for each profile: its categories."""
@@ -207,21 +221,23 @@ class PrivateCovariates:
 
     def codes(self, frame: pd.DataFrame) -> NDArray[np.intp]:
         """(rows,) the profile of people whose true categories stand in the frame."""
-        found = np.empty((len(frame), len(self.columns)), dtype=np.intp)
+        codes = np.empty((len(frame), len(self.columns)), dtype=np.intp)
         for place, (column, name) in enumerate(zip(self.columns, self.names, strict=True)):
-            known = {category: code for code, category in enumerate(column.categories)}
-            found[:, place] = [known.get(one, -1) for one in column_of(frame, name).tolist()]
-            if bad := int((found[:, place] < 0).sum()):
+            code_of = {category: code for code, category in enumerate(column.categories)}
+            answers = column_of(frame, name).tolist()
+            codes[:, place] = [code_of.get(answer, -1) for answer in answers]
+            if bad := int((codes[:, place] < 0).sum()):
                 raise ArgumentValueError(
                     f"{bad} of {len(frame)} rows of {name!r} are none of the true categories "
                     f"{list(column.categories[:8])}"
                 )
-        return self.numbered(found)
+        return self.numbered(codes)
 
     def check_informative(self) -> None:
         """Raise NotIdentifiableError for reports without information, and for too many classes."""
         for column in self.columns:
-            if (channel := column.channel) is not None:
+            channel = column.channel
+            if channel is not None:
                 channel.solve(np.zeros(len(channel.samples)))
         if len(self.shown) > MOST_CLASSES:
             raise ArgumentValueError(
@@ -230,6 +246,7 @@ class PrivateCovariates:
 
 
 def _texts(categories: Sequence[Hashable]) -> tuple[str, ...]:
+    """Categories as texts, no two alike."""
     texts = ["missing" if category is None else str(category) for category in categories]
     if len(set(texts)) < len(texts):  # 1 and "1" are different answers
         texts = [repr(category) for category in categories]
@@ -237,44 +254,49 @@ def _texts(categories: Sequence[Hashable]) -> tuple[str, ...]:
 
 
 def open_private(
-    data: Any, given: Any, wanted: Sequence[Hashable], group: Any
+    data: pd.DataFrame | None, covariates: Any, used: Sequence[Hashable], group: Any
 ) -> PrivateCovariates:
-    """The privatized covariates: those given, and those that the frame says of itself.
+    """The privatized covariates: those described by the argument, and those with a record.
 
-    given : mapping from column to mechanism or `ReportColumn`, or None.
-    wanted : the columns that the model uses, by their labels in the frame.
+    covariates : mapping from column to mechanism or `ReportColumn`, or None.
+    used : the columns that the model uses, by their labels in the frame.
     """
-    named = check_instance(given or {}, "covariates", Mapping, "a mapping from column to mechanism")
-    texts = {str(one): one for one in wanted}
-    described = {one if one in wanted else texts.get(str(one)): named[one] for one in named}
-    if None in described or len(described) < len(named):
+    rule = "a mapping from column to mechanism"
+    mapping = check_instance(covariates or {}, "covariates", Mapping, rule)
+    labels = {str(label): label for label in used}
+    described = {
+        name if name in used else labels.get(str(name)): mechanism
+        for name, mechanism in mapping.items()
+    }
+    if None in described or len(described) < len(mapping):
         raise ArgumentValueError(
             "covariates must be columns that the model uses, each once, "
-            f"{list(wanted)[:20]}, found {list(named)}"
+            f"{list(used)[:20]}, found {list(mapping)}"
         )
     frame = ReportFrame.of(pd.DataFrame() if data is None else data)
-    private = [name for name in wanted if name in described or name in frame.records]
-    check_ordinary(frame, [name for name in wanted if name not in private])
-    found = []
+    private = [name for name in used if name in described or name in frame.records]
+    check_ordinary(frame, [name for name in used if name not in private])
+    columns: list[ReportColumn] = []
     for name in private:
-        how = described.get(name)
-        if isinstance(how, ReportColumn):
-            found.append(replace(how, name=name))
+        mechanism = described.get(name)
+        if isinstance(mechanism, ReportColumn):
+            columns.append(replace(mechanism, name=name))
         elif group is None or isinstance(group, str):
-            mechanisms = {} if how is None else {name: how}
-            found += frame.joint([name], mechanisms, group=group)
+            mechanisms = {} if mechanism is None else {name: mechanism}
+            columns += frame.joint([name], mechanisms, group=group)
         else:
-            found.append(report_column(column_of(data, name), how, name=name, group=group))
-    return PrivateCovariates(tuple(found))
+            reports = column_of(data, name)
+            columns.append(report_column(reports, mechanism, name=name, group=group))
+    return PrivateCovariates(tuple(columns))
 
 
-_FOLLOWS = 1e-7
-"""A column of length 1 of which the others leave less says nothing new."""
+_DEPENDENT = 1e-7
+"""Relative length of the rest of a column below which it depends linearly on the others."""
 
 
 @dataclass(frozen=True)
 class ShareColumns:
-    """Columns that explain the shares of the true categories.
+    """Columns that explain the proportions of the true categories.
 
     names : of the columns.  places : theirs among a column of ones, those that are alike for all
     profiles, and those that vary, profile by profile.
@@ -285,7 +307,7 @@ class ShareColumns:
 
     def of(self, same: Floats, varying: VaryingColumns) -> Floats:
         """(rows, g) the columns, from (rows, s) and those that vary."""
-        s, v = same.shape[1], varying.columns
+        s = same.shape[1]
         columns = [np.empty((len(same), 0))]
         for place in self.places:
             if place == 0:
@@ -293,7 +315,7 @@ class ShareColumns:
             elif place <= s:
                 column = same[:, place - 1]
             else:
-                column = varying.column(*divmod(place - 1 - s, v))
+                column = varying.column(*divmod(place - 1 - s, varying.columns))
             columns.append(column[:, None])
         return np.hstack(columns)
 
@@ -302,44 +324,70 @@ def share_columns(data: ModelData, covariate_model: str) -> ShareColumns:
     """The columns: ones, and for "logistic" all that the ordinary covariates make."""
     if covariate_model == "constant":
         return ShareColumns(("Intercept",), (0,))
-    names, hidden = data.ordered, {str(name) for name in data.private.names}
-    varying, s = data.varying, data.same.shape[1]
+    s = data.same.shape[1]
+    v = data.varying.columns
+    private_names = {str(name) for name in data.private.names}
+    places = _independent_places(data)
+    names: list[str] = []
+    for place in places:
+        if place == 0:
+            name = "Intercept"
+        elif place <= s:
+            name = data.ordered[place - 1]
+        else:
+            name = _share_name(data.ordered[s + (place - 1 - s) % v], private_names, names)
+        names.append(name)
+    return ShareColumns(tuple(names), tuple(places))
+
+
+def _independent_places(data: ModelData) -> list[int]:
+    """Places of linearly independent columns, as in `ShareColumns`, ascending but for profiles.
+
+    Columns that are alike for all profiles all count; then ones and the varying columns, each if
+    it does not depend on those before.
+    """
+    varying = data.varying
+    s = data.same.shape[1]
     profiles, v = varying.places.shape
     # Columns of the triangle have the lengths and products of the columns of people.
     triangle = np.asarray(np.linalg.qr(np.hstack([data.same, varying.base.T]), mode="r"))
-    same, base = triangle[:, :s], triangle[:, s:]
-    basis, places = np.linalg.qr(same)[0], list(range(1, s + 1))
-    for place in [0, *(1 + s + code * v + j for j in range(v) for code in range(profiles))]:
-        code, j = divmod(place - 1 - s, v) if place else (0, 0)
-        start = base[:, varying.places[code, j]] * varying.factors[code, j] if place else base[:, 0]
-        rest = start
-        for _ in range(2):  # twice is enough
+    base = triangle[:, s:]
+    candidates = {0: base[:, 0]}
+    for j in range(v):
+        for profile in range(profiles):
+            column = base[:, varying.places[profile, j]] * varying.factors[profile, j]
+            candidates[1 + s + profile * v + j] = column
+    basis = np.linalg.qr(triangle[:, :s])[0]
+    independent = []
+    for place, column in candidates.items():
+        rest = column
+        for _ in range(2):  # Gram-Schmidt; twice is enough
             rest = rest - basis @ (basis.T @ rest)
         length = float(np.linalg.norm(rest))
-        if length > _FOLLOWS * float(np.linalg.norm(start)):
+        if length > _DEPENDENT * float(np.linalg.norm(column)):
             basis = np.column_stack([basis, rest / length])
-            places.append(place)
-    told: list[str] = []
-    places = [0] * (0 in places) + [place for place in places if place]
-    for place in places:
-        name = "Intercept" if not place else names[place - 1] if place <= s else ""
-        told.append(name or _share_name(names[s + (place - 1 - s) % v], hidden, told))
-    return ShareColumns(tuple(told), tuple(places))
+            independent.append(place)
+    ones = [place for place in independent if place == 0]
+    further = [place for place in independent if place != 0]
+    return [*ones, *range(1, s + 1), *further]
 
 
-def _share_name(name: str, hidden: set[str], taken: Sequence[str]) -> str:
-    """Name of a column where the privatized covariates are known: its other factors."""
-    sources = {part: source_of(part) for part in name.split(":")}
-    words = {part: {one, *re.findall(r"\w+", one)} for part, one in sources.items()}  # C(x)
-    parts = [part for part in sources if hidden.isdisjoint(words[part])]
+def _share_name(name: str, private_names: set[str], taken: Sequence[str]) -> str:
+    """Name of a column in one profile: its factors without a privatized covariate."""
+    parts = []
+    for part in name.split(":"):
+        source = source_of(part)
+        words = {source, *re.findall(r"\w+", source)}  # C(x)
+        if words.isdisjoint(private_names):
+            parts.append(part)
     rest = ":".join(parts) or name
     turns = (f"{rest} ({turn})" for turn in itertools.count(2))
-    return next(one for one in itertools.chain([rest], turns) if one not in taken)
+    return next(text for text in itertools.chain([rest], turns) if text not in taken)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ModelRequest:
-    """Arguments of a regression as they were given; see `models.logit`."""
+    """Arguments of a regression, unchanged; see `models.logit`."""
 
     outcome: Any
     data: Any = None
@@ -360,15 +408,18 @@ class ModelRequest:
     covariate_model: str | None = None
 
     @cached_property
-    def frame(self) -> Any:
+    def frame(self) -> pd.DataFrame | None:
         """Data as a frame; None where there are none."""
-        formula = isinstance(self.outcome, str)
-        return table_of(self.data) if formula or self.data is not None else None
+        if self.data is None and not isinstance(self.outcome, str):
+            return None
+        return table_of(self.data)
 
     @cached_property
     def formula(self) -> str | None:
         """The formula, if there is one, as formulaic reads it."""
-        return from_r(self.outcome, self.frame) if isinstance(self.outcome, str) else None
+        if not isinstance(self.outcome, str):
+            return None
+        return from_r(self.outcome, () if self.frame is None else self.frame.columns)
 
     @cached_property
     def values(self) -> Any:
@@ -389,7 +440,7 @@ class ModelRequest:
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Weights, clusters, frequencies and offset, where they are given."""
+        """Weights, clusters, frequencies and offset, without those that are None."""
         design = design_of(self.weights, self.design)
         strange = set(design.columns) - {"weights", "clusters"}
         if strange or design.finite:
@@ -397,15 +448,15 @@ class ModelRequest:
                 "the design of a regression has weights and clusters, found "
                 f"{', '.join(strange) or 'a population'}; give weights that say it"
             )
-        found = {**design.columns, "frequencies": self.frequencies, "offset": self.offset}
-        return {name: column for name, column in found.items() if column is not None}
+        columns = {**design.columns, "frequencies": self.frequencies, "offset": self.offset}
+        return {name: column for name, column in columns.items() if column is not None}
 
     @cached_property
     def private(self) -> PrivateCovariates:
-        """The privatized covariates, of which reports tell something."""
-        found = open_private(self.frame, self.covariates, self.sources(), self.group)
-        found.check_informative()
-        return found
+        """The privatized covariates; raises if their reports carry no information."""
+        private = open_private(self.frame, self.covariates, self.sources(), self.group)
+        private.check_informative()
+        return private
 
     def check_mechanism(self) -> None:
         """Raise for a mapping from columns, as if the outcome were one column of several."""
@@ -432,16 +483,21 @@ class ModelRequest:
         if self.formula is not None:
             check_ordinary(ReportFrame.of(self.frame), [sides(self.formula)[0]])
 
-    def column(self, name: str, given: Any, rows: int) -> Any:
-        """A column of data by its name, or values."""
-        return column_or_values(given, self.frame, rows, name, labelled(self.data), self.values)
+    def column(self, argument: str, values: Any, rows: int) -> Any:
+        """Values of an argument, which may be the name of a column of the data."""
+        return column_or_values(
+            values, self.frame, rows, argument, labelled(self.data), self.values
+        )
 
     def sources(self) -> list[Hashable]:
         """The columns that the model may use."""
+        frame = self.frame
+        if frame is None:
+            return []
         if self.formula is not None:
-            opened = covariates(self.frame, self.formula, rows=len(self.frame))
+            opened = covariates(frame, self.formula, rows=len(frame))
             return list(opened.frame.columns)
-        return [] if self.frame is None else list(self.frame.columns)
+        return list(frame.columns)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -484,19 +540,22 @@ class ModelData:
         """Matrices of other people, one for each profile."""
         if not self.private.columns:
             return [self.design.again(frame)]
-        frames = (self.private.framed(frame, one) for one in self.private.profiles)
-        return [self.design.again(one) for one in frames]
+        return [
+            self.design.again(self.private.framed(frame, profile))
+            for profile in self.private.profiles
+        ]
 
-    def beside(self, profiles: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    def beside(self, profiles: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
         """Predictions of profiles with the covariates in front, of the same rows.
 
         Covariates that are called as a column of the predictions get "profile_" before their names.
         """
         labels = {str(label): label for label in profiles.columns}
-        wanted = dict.fromkeys((*self.design.sources, *map(str, self.private.names)))
-        held = profiles[[labels[name] for name in wanted if name in labels]]
-        held = held.rename(columns={name: f"profile_{name}" for name in found.columns})
-        return pd.concat([held.set_axis(found.index), found], axis=1)
+        names = dict.fromkeys((*self.design.sources, *map(str, self.private.names)))
+        covariates = profiles[[labels[name] for name in names if name in labels]]
+        renamed = {name: f"profile_{name}" for name in predictions.columns}
+        covariates = covariates.rename(columns=renamed).set_axis(predictions.index)
+        return pd.concat([covariates, predictions], axis=1)
 
 
 def open_model(
@@ -510,29 +569,23 @@ def open_model(
     rows : of the outcome.  absent : where it is missing, by what it is called.
     outcome : its reports, if it is private; rows that a plan did not ask are no missing ones.
     """
-    private, data, formula = request.private, request.frame, request.formula
+    private = request.private
     if not rows:
         raise ArgumentValueError("there must be at least one row, found none")
-    if formula is None:
+    if request.formula is None:
         check_aligned(labelled(request.data), request.values, "outcome")
-    given = {name: request.column(name, one, rows) for name, one in request.columns.items()}
-    labels = given.pop("clusters", None)
-    numeric = {name: _numbers(column, name, rows) for name, column in given.items()}
-    alone = data is not None and formula is None and len(private.columns) == data.shape[1]
-    framed = private.framed(data, None) if private.columns else data
-    opened = covariates(
-        framed, formula, rows=rows, intercept=request.intercept or alone, whole=private.names
-    )
-    gaps = {**absent, **opened.missing(), **private.missing()}
-    gaps |= {name: np.isnan(column) for name, column in numeric.items()}
-    if labels is not None:
-        gaps["clusters"] = np.asarray(pd.isna(pd.Series(labels)))
-    reports = (*private.columns, *([] if outcome is None else [outcome]))
-    check_together(reports, () if data is None else data.columns)
-    asked = ~not_asked(reports, rows)
-    gaps = {name: where & asked for name, where in gaps.items()}
-    whole = whole_rows(request.missing, gaps, rows) & asked
-    kept, weight, frequency = _people(numeric, whole, rows)
+    numeric, clusters = _columns_of_people(request, rows)
+    opened = _open_design(request, rows)
+    missing_rows = {**absent, **opened.missing(), **private.missing()}
+    missing_rows |= {name: np.isnan(column) for name, column in numeric.items()}
+    if clusters is not None:
+        missing_rows["clusters"] = np.asarray(clusters.isna())
+    reports = private.columns if outcome is None else (*private.columns, outcome)
+    check_together(reports, () if request.frame is None else request.frame.columns)
+    in_plan = ~not_asked(reports, rows)
+    missing_rows = {name: missing & in_plan for name, missing in missing_rows.items()}
+    complete = whole_rows(request.missing, missing_rows, rows) & in_plan
+    kept, weight, frequency = _people(numeric, complete, rows)
     keep = None if kept.all() else kept
     design = opened.made(keep)
     order, same, varying = _by_profile(design, private)
@@ -548,35 +601,63 @@ def open_model(
         squares=weight * weight * frequency,
         people=round(float(frequency.sum())),
         weighted="weights" in numeric,
-        clusters=None if labels is None else _clusters(pd.Series(labels)[kept]),
+        clusters=None if clusters is None else _clusters(clusters[kept]),
         offset=numeric["offset"][kept] if "offset" in numeric else None,
     )
 
 
+def _columns_of_people(
+    request: ModelRequest, rows: int
+) -> tuple[dict[str, Floats], pd.Series[Any] | None]:
+    """Weights, frequencies and offset as numbers, and labels of clusters."""
+    columns = {name: request.column(name, each, rows) for name, each in request.columns.items()}
+    clusters = columns.pop("clusters", None)
+    numeric = {name: _numbers(column, name, rows) for name, column in columns.items()}
+    return numeric, None if clusters is None else pd.Series(clusters)
+
+
+def _open_design(request: ModelRequest, rows: int) -> DesignMatrix:
+    """The design before its matrix is made; columns that are all private get an intercept."""
+    private = request.private
+    data = request.frame
+    intercept = request.intercept
+    if data is not None and request.formula is None and len(private.columns) == data.shape[1]:
+        intercept = True
+    if data is not None and private.columns:
+        data = private.framed(data, None)
+    return covariates(data, request.formula, rows=rows, intercept=intercept, whole=private.names)
+
+
 def _numbers(column: Any, name: str, rows: int) -> Floats:
-    """A column of numbers, NaN where missing."""
-    found = numbers(column, name, rows)
-    wrong = (found < 0) & (name != "offset")
-    wrong |= (name == "frequencies") & (found != np.round(found)) & ~np.isnan(found)
+    """A column of numbers, NaN where missing; weights and frequencies are at least 0."""
+    values = numbers(column, name, rows)
+    if name == "offset":
+        return values
+    wrong = values < 0
+    if name == "frequencies":
+        wrong |= (values != np.round(values)) & ~np.isnan(values)
     if wrong.any():
         rule = "whole" if name == "frequencies" else "finite"
         raise ArgumentValueError(
             f"{name} must be {rule} numbers of at least 0, found {int(wrong.sum())} others"
         )
-    return found
+    return values
 
 
 def _people(
-    numeric: Mapping[str, Floats], kept: Booleans, rows: int
+    numeric: Mapping[str, Floats], complete: Booleans, rows: int
 ) -> tuple[Booleans, Floats, Floats]:
     """(rows,) the people that take part, and their (used rows,) weights and frequencies."""
-    weight, frequency = (numeric.get(name, np.ones(rows)) for name in ("weights", "frequencies"))
-    kept = kept & (weight * frequency > 0)  # rows that stand for nobody take no part
+    ones = np.ones(rows)
+    weight = numeric.get("weights", ones)
+    frequency = numeric.get("frequencies", ones)
+    kept = complete & (weight * frequency > 0)  # rows that stand for nobody take no part
     if not kept.any():
         raise ArgumentValueError(
             f"no row is left: all {rows} have a missing value, a weight or a frequency of 0"
         )
-    weight, frequency = weight[kept], frequency[kept]
+    weight = weight[kept]
+    frequency = frequency[kept]
     if "weights" in numeric:  # a mean of 1
         weight = weight * (frequency.sum() / (weight @ frequency))
     return kept, weight, frequency
@@ -584,10 +665,10 @@ def _people(
 
 def _clusters(labels: pd.Series[Any]) -> NDArray[np.intp]:
     """(used rows,) numbers of clusters from 0 on."""
-    found = pd.factorize(labels)[0]
-    if found.max() == 0:
+    codes = pd.factorize(labels)[0]
+    if codes.max() == 0:
         raise ArgumentValueError("clusters must be at least 2, found 1: it has no variance")
-    return np.asarray(found, dtype=np.intp)
+    return np.asarray(codes, dtype=np.intp)
 
 
 def _by_profile(
@@ -601,27 +682,44 @@ def _by_profile(
     rows, width = design.matrix.shape
     if not private.columns:
         ones = np.broadcast_to(1.0, (1, rows))
-        none = np.empty((1, 0))
-        return list(range(width)), design.matrix, VaryingColumns(ones, none.astype(np.intp), none)
-    collector = ColumnCollector(rows)
-    profiles = len(private.profiles)
-    places = np.zeros((profiles, width), dtype=np.intp)
-    factors = np.zeros((profiles, width))
+        nothing = VaryingColumns(ones, np.empty((1, 0), dtype=np.intp), np.empty((1, 0)))
+        return list(range(width)), design.matrix, nothing
     ordinary = design.ordinary(set(map(str, private.names)))
+    columns = _columns_of_profiles(design, private, ordinary)
+    places = columns.places
+    factors = columns.factors
+    is_same = ordinary | ((places == places[0]) & (factors == factors[0])).all(axis=0)
+    same_places = np.flatnonzero(is_same)
+    varying_places = np.flatnonzero(~is_same)
+    same = design.matrix[:, is_same]
+    for position, place in enumerate(same_places.tolist()):
+        if not ordinary[place]:  # in the matrix itself it has the turns of all profiles
+            same[:, position] = columns.column(0, place)
+    varying = VaryingColumns(columns.base, places[:, varying_places], factors[:, varying_places])
+    order = [*same_places.tolist(), *varying_places.tolist()]
+    return order, np.ascontiguousarray(same), varying
+
+
+def _columns_of_profiles(
+    design: DesignMatrix, private: PrivateCovariates, ordinary: Booleans
+) -> VaryingColumns:
+    """All columns of the design by profile; 0 in the place of ordinary columns.
+
+    ordinary : (p,) True for columns that no privatized covariate enters.
+    """
+    rows, width = design.matrix.shape
+    collector = ColumnCollector(rows)
+    profiles = private.profiles
+    places = np.zeros((len(profiles), width), dtype=np.intp)
+    factors = np.zeros((len(profiles), width))
     constant = design.of_categories(private.profile_frame())
     for place, values in constant.items():
         factors[:, place] = values
     mixed = [place for place in np.flatnonzero(~ordinary).tolist() if place not in constant]
-    for profile, categories in enumerate(private.profiles if mixed else ()):
-        matrix = design.again(private.framed(design.frame, categories))
-        for place, column in zip(mixed, np.ascontiguousarray(matrix[:, mixed].T), strict=True):
-            places[profile, place], factors[profile, place] = collector.add(column)
-    alike = ordinary | ((places == places[0]) & (factors == factors[0])).all(axis=0)
-    same = design.matrix[:, alike]
-    for column, place in enumerate(np.flatnonzero(alike).tolist()):
-        if not ordinary[place]:  # in the matrix itself it has the turns of all profiles
-            same[:, column] = factors[0, place] * collector.base[places[0, place]]
-    vary = np.flatnonzero(~alike)
-    order = [*np.flatnonzero(alike).tolist(), *vary.tolist()]
-    varying = VaryingColumns(np.array(collector.base), places[:, vary], factors[:, vary])
-    return order, np.ascontiguousarray(same), varying
+    if mixed:
+        for profile, categories in enumerate(profiles):
+            matrix = design.again(private.framed(design.frame, categories))
+            columns = np.ascontiguousarray(matrix[:, mixed].T)
+            for place, column in zip(mixed, columns, strict=True):
+                places[profile, place], factors[profile, place] = collector.add(column)
+    return VaryingColumns(np.array(collector.base), places, factors)
