@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -57,11 +57,19 @@ from rrstats.mechanisms.plans import (
 from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read
 from rrstats.privatization.column import ColumnAnswers, chained, threads_for
 from rrstats.randomness.samplers import below, cells
-from rrstats.randomness.sources import REPLACEMENT_STREAM, Substream, Unpicklable, open_source
+from rrstats.randomness.sources import (
+    REPLACEMENT_STREAM,
+    Source,
+    Substream,
+    Unpicklable,
+    open_source,
+)
 
 PART_STREAM = 0
+"""The stream of random words that chooses the part of each row."""
 
-_MOST_SHOWN = 12
+_MAX_LISTED = 12
+"""The number of parts, or of pairs without a table, that the plan in words lists."""
 
 _NULLABLE = {"bool": pd.BooleanDtype(), "int": pd.Int64Dtype()}
 """Types of pandas, by the kind of the declared categories, for columns of NumPy's types."""
@@ -129,23 +137,11 @@ class FramePlan:
             tuple(part) if isinstance(part, list | tuple) and part not in names else (part,)
             for part in check_instance(parts, "parts", list | tuple, "a list of names and pairs")
         ]
-        private = [name for part in listed for name in part]
-        labels = {unicodedata.normalize("NFC", part_label(part)) for part in listed}
-        turned = {part_label(sorted(part, key=str)) for part in listed}
-        proper = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in listed)
-        left = sum(name not in private for name in names)
-        other = sum(name not in names for name in private)  # counted: they may be answers
-        if left or other or not (proper and 0 < len(listed) == len(labels) == len(turned)):
-            raise ArgumentValueError(
-                "parts (want= of planning.frame) must be columns of the plan, or pairs of two "
-                "different ones: every column in at least one part, and no part twice or with the "
-                f"label of another; found {len(listed)} parts of {len(names)} columns, {left} of "
-                f"which are in no part, and {other} names that are no column of the plan"
-            )
-        equal = [1.0] * len(listed) if chances is None else chances
-        numbers = check_numbers(equal, "chances", size=len(listed)).tolist()
+        _check_parts(listed, names)
+        weights = [1.0 for _ in listed] if chances is None else chances
+        numbers = check_numbers(weights, "chances", size=len(listed)).tolist()
         # Other text is no name of a column in Arrow or in a file, nor a cell of the public column.
-        if not all(map(is_unicode, [*labels, str(asked)])):
+        if not all(map(is_unicode, [*map(part_label, listed), str(asked)])):
             raise ArgumentValueError(
                 "asked and the names in parts must be valid Unicode, found half of a surrogate "
                 "pair; rename the columns"
@@ -156,7 +152,7 @@ class FramePlan:
         for number in numbers:  # below the largest double, so that they can be added
             check_number(number, "each of chances", 0.0, 1e100, ends="(]")
         vars(self).update(
-            categories={name: Categories(given) for name, given in columns.items()},
+            categories={name: Categories(declared) for name, declared in columns.items()},
             epsilon=float(epsilon),
             parts=tuple(listed),
             chances=tuple(numbers),
@@ -165,7 +161,7 @@ class FramePlan:
         self.check_new(names)
         _ = self.mechanisms  # an epsilon that no double can give raises now
 
-    def check_new(self, names: Iterable[Any]) -> None:
+    def check_new(self, names: Iterable[Hashable]) -> None:
         """Raise unless the public column is new among the columns of the data."""
         if self.asked in list(names):
             raise ArgumentValueError(
@@ -191,7 +187,7 @@ class FramePlan:
     def part_mechanisms(self) -> tuple[KRR, ...]:
         """The mechanism of each part; of a pair, over the tuples of both categories."""
         domains = [[self.categories[name] for name in part] for part in self.parts]
-        return tuple(part_mechanism(each, self.epsilon) for each in domains)
+        return tuple(part_mechanism(of_part, self.epsilon) for of_part in domains)
 
     def asked_fraction(self, *names: Hashable) -> float:
         """The chance that a row is asked one column, or two columns together.
@@ -221,8 +217,8 @@ class FramePlan:
         """
         _ = [place_of(pd.DataFrame(columns=[*self.categories]), name) for name in names]
         parts = zip(self.parts, self.chances, strict=True)
-        held = [number for part, number in parts if {*names} <= {*part}]
-        return math.fsum(held) / math.fsum(self.chances)
+        asking = [number for part, number in parts if {*names} <= {*part}]
+        return math.fsum(asking) / math.fsum(self.chances)
 
     def variances(self, proportion: float = 0.2) -> pd.DataFrame:
         """The variance of each estimate times the number of all rows, and of a divided epsilon.
@@ -253,37 +249,48 @@ class FramePlan:
 
         Three columns with a third of epsilon each need 3.8 times the people.
         """
-        share = check_number(proportion, "proportion", 0.0, 1.0)
-        sizes = {name: one.k for name, one in self.categories.items()}
-        apart = {
-            name: KRR(range(k), epsilon=self.epsilon / len(sizes)) for name, k in sizes.items()
+        proportion = check_number(proportion, "proportion", 0.0, 1.0)
+        divided_epsilon = self.epsilon / len(self.categories)
+        divided = {
+            name: KRR(range(domain.k), epsilon=divided_epsilon)
+            for name, domain in self.categories.items()
         }
-        rows = []
-        for name, domain in self.categories.items():
-            every = zip(self.parts, self.chances, self.part_mechanisms, strict=True)
-            found = [
-                number * _variance(marginal_mechanism(domain, made), share)
-                for part, number, made in every
-                if name in part
-            ]  # the mean of all reports counts each part as often as it is asked
-            asked = self.asked_fraction(name)
-            total = math.fsum(found) / math.fsum(self.chances) / asked**2
-            rows.append((label(name), asked, total, _variance(apart[name], share)))
-        for text, part, made in zip(self.labels, self.parts, self.part_mechanisms, strict=True):
+        rows: list[tuple[str, float, float, float]] = []
+        for name in self.categories:
+            fraction = self.asked_fraction(name)
+            variance = self._column_variance(name, proportion)
+            rows.append((label(name), fraction, variance, _variance(divided[name], proportion)))
+        for text, part, mechanism in zip(
+            self.labels, self.parts, self.part_mechanisms, strict=True
+        ):
             if len(part) == 2:
-                each = [
-                    _variance(apart[name], 1 / sizes[name]) + sizes[name] ** -2 for name in part
-                ]
-                asked, cell = self.asked_fraction(*part), 1 / made.k
-                divided = math.prod(each) - cell**2
-                rows.append((text, asked, _variance(made, cell) / asked, divided))
+                fraction = self.asked_fraction(*part)
+                variance = _variance(mechanism, 1 / mechanism.k) / fraction
+                rows.append((text, fraction, variance, _cell_variance([divided[n] for n in part])))
         return pd.DataFrame(rows, columns=["estimate", "asked", "variance", "divided"])
+
+    def _column_variance(self, name: Hashable, proportion: float) -> float:
+        """The variance of a column's estimated proportion times the number of all rows."""
+        domain = self.categories[name]
+        # The mean of all reports counts each part as often as it is asked.
+        weighted = [
+            number * _variance(marginal_mechanism(domain, mechanism), proportion)
+            for part, number, mechanism in zip(
+                self.parts, self.chances, self.part_mechanisms, strict=True
+            )
+            if name in part
+        ]
+        fraction = self.asked_fraction(name)
+        return math.fsum(weighted) / math.fsum(self.chances) / fraction**2
 
     @property
     def records(self) -> list[ColumnRecord]:
         """The records of its columns, for reports in a frame that keeps none."""
         plan = self.document
-        return [ColumnRecord(n, made.to_dict(), plan=plan) for n, made in self.mechanisms.items()]
+        return [
+            ColumnRecord(name, mechanism.to_dict(), plan=plan)
+            for name, mechanism in self.mechanisms.items()
+        ]
 
     @property
     def dominating(self) -> MatrixDesign:
@@ -293,8 +300,12 @@ class FramePlan:
     @property
     def document(self) -> dict[str, Any]:
         """The plan as the records of its columns hold it."""
-        parts, chances = [list(part) for part in self.parts], list(self.chances)
-        return {"asked": self.asked, "epsilon": self.epsilon, "parts": parts, "chances": chances}
+        return {
+            "asked": self.asked,
+            "epsilon": self.epsilon,
+            "parts": [list(part) for part in self.parts],
+            "chances": list(self.chances),
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON, which `from_dict` reads.
@@ -310,13 +321,16 @@ class FramePlan:
         True
         """
         columns = [
-            {"name": categories_to_json([name])[0], "categories": categories_to_json(one.declared)}
-            for name, one in self.categories.items()
+            {
+                "name": categories_to_json([name])[0],
+                "categories": categories_to_json(domain.declared),
+            }
+            for name, domain in self.categories.items()
         ]
         parts = [categories_to_json(part) for part in self.parts]
-        (asked,) = categories_to_json([self.asked])
-        told = {"type": "FramePlan", "columns": columns, **self.document}
-        return told | {"parts": parts, "asked": asked}
+        (public,) = categories_to_json([self.asked])
+        description = {"type": "FramePlan", "columns": columns, **self.document}
+        return description | {"parts": parts, "asked": public}
 
     @classmethod
     def from_dict(cls, document: Any) -> FramePlan:
@@ -337,48 +351,56 @@ class FramePlan:
         MetadataError
             If the document is not a plan, or describes one that cannot be.
         """
-        released = isinstance(document, Mapping) and "v" in document
-        if released and (found := frame_plan(read({KEY: document}))) is not None:
-            return found
-        known = {"type", "columns", *(field.name for field in fields(cls)[1:])}
+        if isinstance(document, Mapping) and "v" in document:
+            released = frame_plan(read({KEY: document}))
+            if released is not None:
+                return released
+        keys = {"type", "columns", *(field.name for field in fields(cls)[1:])}
         try:
             check_instance(document, "a plan", Mapping, "an object")
-            if document["type"] != "FramePlan" or not {*document} <= known:
+            if document["type"] != "FramePlan" or not {*document} <= keys:
                 raise KeyError
-            names = categories_from_json([one["name"] for one in document["columns"]])
-            listed = [categories_from_json(one["categories"]) for one in document["columns"]]
-            columns = dict(zip(names, listed, strict=True))
+            names = categories_from_json([column["name"] for column in document["columns"]])
+            domains = [categories_from_json(column["categories"]) for column in document["columns"]]
+            columns = dict(zip(names, domains, strict=True))
             if len(columns) < len(names):
                 raise KeyError
             parts = [tuple(categories_from_json(part)) for part in document["parts"]]
-            (asked,) = categories_from_json([document.get("asked", ASKED)])
+            (public,) = categories_from_json([document.get("asked", ASKED)])
             chances = document.get("chances")
-            return cls(columns, document["epsilon"], parts, chances=chances, asked=asked)
+            return cls(columns, document["epsilon"], parts, chances=chances, asked=public)
         except (KeyError, TypeError, RRStatsError) as error:
             rule = (
                 "it needs type, columns (each name once, with its categories), epsilon and parts, "
+                f"and has no keys but {quote_list(sorted(keys), len(keys))}"
             )
-            rule += f"and has no keys but {quote_list(sorted(known), len(known))}"
             why = str(error) if isinstance(error, RRStatsError) else rule
             raise MetadataError(f"the plan of a frame cannot be used: {why}") from None
 
     @property
     def _blocks(self) -> list[Block]:
         """The plan in words: what each row reports, and what cannot be estimated."""
-        whole, header = math.fsum(self.chances), ["part", "rows", "answers", "P(report = truth)"]
-        every = zip(self.labels, self.chances, self.part_mechanisms, strict=True)
+        header = ["part", "rows", "answers", "P(report = truth)"]
+        total = math.fsum(self.chances)
         rows = [
-            [label(name), chance(number / whole), f"{one.k:,}", chance(one.prob)]
-            for name, number, one in every
+            [label(text), chance(number / total), f"{mechanism.k:,}", chance(mechanism.prob)]
+            for text, number, mechanism in zip(
+                self.labels, self.chances, self.part_mechanisms, strict=True
+            )
         ]
-        if len(rows) > _MOST_SHOWN:
-            rows[_MOST_SHOWN:] = [[f"... {len(rows)} parts", "", "", ""]]
+        if len(rows) > _MAX_LISTED:
+            rows[_MAX_LISTED:] = [[f"... {len(rows)} parts", "", "", ""]]
         cannot = ["a regression with two or more of these columns: no row reports them separately"]
-        pairs = combinations(self.categories, 2)
-        if apart := [label(part_label(two)) for two in pairs if not self.asked_fraction(*two)]:
-            if len(apart) > _MOST_SHOWN:
-                apart[_MOST_SHOWN:] = [f"... {len(apart)} in all"]
-            cannot.append(f"a two-way table of columns never asked together: {', '.join(apart)}")
+        never_together = [
+            label(part_label(pair))
+            for pair in combinations(self.categories, 2)
+            if not self.asked_fraction(*pair)
+        ]
+        if never_together:
+            if len(never_together) > _MAX_LISTED:
+                never_together[_MAX_LISTED:] = [f"... {len(never_together)} in all"]
+            pairs = ", ".join(never_together)
+            cannot.append(f"a two-way table of columns never asked together: {pairs}")
         return [
             ("text", f"Plan of a frame: epsilon {round_up(self.epsilon)} for a whole row."),
             ("text", f"A public coin picks what each row reports; {label(self.asked)} holds it."),
@@ -394,6 +416,24 @@ class FramePlan:
         return as_fragment(self._blocks)
 
 
+def _check_parts(parts: Sequence[tuple[Hashable, ...]], names: Sequence[Hashable]) -> None:
+    """Raise unless the parts are columns or pairs, with every column and distinct labels."""
+    private = [name for part in parts for name in part]
+    labels = {unicodedata.normalize("NFC", part_label(part)) for part in parts}
+    unordered_labels = {part_label(sorted(part, key=str)) for part in parts}
+    are_distinct = len(parts) == len(labels) == len(unordered_labels)
+    are_proper = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in parts)
+    left = sum(name not in private for name in names)
+    other = sum(name not in names for name in private)  # counted: they may be answers
+    if left or other or not (parts and are_proper and are_distinct):
+        raise ArgumentValueError(
+            "parts (want= of planning.frame) must be columns of the plan, or pairs of two "
+            "different ones: every column in at least one part, and no part twice or with the "
+            f"label of another; found {len(parts)} parts of {len(names)} columns, {left} of "
+            f"which are in no part, and {other} names that are no column of the plan"
+        )
+
+
 def frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
     """The plan of a frame that these records describe; None if they describe none.
 
@@ -401,16 +441,21 @@ def frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
     """
     if all(record.plan is None for record in records):
         return None
-    said = records[0].plan or {"parts": []}
+    document = records[0].plan or {"parts": []}
     names = [record.name for record in records]
-    alike = [(record.plan, record.unknown, record.missing) for record in records]
     plan = None
-    if {*names} == {name for part in said["parts"] for name in part}:
-        domains = {record.name: record.resolve().domain.declared for record in records}
-        options = {"chances": said["chances"], "asked": said["asked"]}
-        plan = FramePlan(domains, said["epsilon"], said["parts"], **options)
-    made = {} if plan is None else plan.mechanisms
-    if alike != alike[:1] * len(alike) or any(r.resolve() != made.get(r.name) for r in records):
+    if {*names} == {name for part in document["parts"] for name in part}:
+        plan = FramePlan(
+            {record.name: record.resolve().domain.declared for record in records},
+            document["epsilon"],
+            document["parts"],
+            chances=document["chances"],
+            asked=document["asked"],
+        )
+    mechanisms = {} if plan is None else plan.mechanisms
+    rules = [(record.plan, record.unknown, record.missing) for record in records]
+    agree = all(rule == rules[0] for rule in rules)
+    if not agree or any(record.resolve() != mechanisms.get(record.name) for record in records):
         raise MetadataError(
             "a document with the plan of a frame must describe exactly the columns of its parts, "
             "all with the same plan, unknown and missing, and each with its mechanism in that "
@@ -449,32 +494,28 @@ class FrameRelease(Unpicklable):
         records: Iterable[ColumnRecord] = (),
     ) -> None:
         plan.check_new(names)
-        policies = [one for one in POLICIES["missing"] if one != "keep"]
+        policies = [policy for policy in POLICIES["missing"] if policy != "keep"]
         check_one_of(missing, "with a plan (a missing cell means: not asked) missing", policies)
-        said = {record.name: record for record in records}
+        earlier = {record.name: record for record in records}
         opened = {name: open_column(likes[name]) for name in plan.categories}
         if any(column.family == "arrow" for column in opened.values()):
             check_instance(plan.asked, "asked", str, "text, like all names of such data")
-        self.plan, self.columns = plan, dict[Any, ColumnAnswers]()
+        self.plan = plan
+        self.columns: dict[Any, ColumnAnswers] = {}
         for name, mechanism in plan.mechanisms.items():
-            if name in said:
-                chained(said[name], mechanism, again=False, missing=missing, rng=rng)
-            kind, like = _NULLABLE.get(plan.categories[name].kind), opened[name]
-            if kind and like.family == "pandas" and isinstance(like.dtype, np.dtype):
-                like = like._replace(dtype=kind)
+            if name in earlier:
+                chained(earlier[name], mechanism, again=False, missing=missing, rng=rng)
+            like = opened[name]
+            dtype = _NULLABLE.get(plan.categories[name].kind)
+            if dtype is not None and like.family == "pandas" and isinstance(like.dtype, np.dtype):
+                like = like._replace(dtype=dtype)
             self.columns[name] = ColumnAnswers(
                 like, mechanism, unknown=unknown, missing=missing, leaves_missing=True
             )
         self._threads = max(threads_for(column, threads) for column in opened.values())
-        whole = sum(map(Fraction, plan.chances))
-        self._cuts = [total / whole for total in accumulate(map(Fraction, plan.chances))][:-1]
-        # Parts of equal sizes draw together; the coin and each of these groups have own words.
-        groups: dict[tuple[int, ...], list[int]] = {}
-        for at, part in enumerate(plan.parts):
-            groups.setdefault(tuple(plan.categories[name].k for name in part), []).append(at)
-        self._groups = [
-            (*group, open_source(rng, column=at)) for at, group in enumerate(groups.items(), 1)
-        ]
+        chances = [Fraction(number) for number in plan.chances]
+        self._cuts = [partial / sum(chances) for partial in accumulate(chances)][:-1]
+        self._groups = _part_groups(plan, rng)
         self._coin = open_source(rng)
         for column in self.columns.values():
             column.secure = self._coin.secure
@@ -492,59 +533,127 @@ class FrameRelease(Unpicklable):
         chosen = np.empty(rows, dtype=np.min_scalar_type(len(self.plan.parts)))
         builders = {name: column.builder(rows) for name, column in self.columns.items()}
 
-        def one_block(block: int, part: slice) -> None:
+        def write_block(block: int, part: slice) -> None:
             # The coin comes first: nothing of an answer, nor whether it is there, is known yet.
             count = part.stop - part.start
             chosen[part] = cells(self._coin, PART_STREAM, block, count, cuts=self._cuts)
             for name, places, codes in self._draw(chosen[part], opened, part.start, block):
                 builders[name].write_some(part, places, codes)
 
-        self.columns[first].in_blocks(one_block, rows, self._threads)
-        made = {name: one.wrap(builders[name].reports()) for name, one in opened.items()}
-        return made | {self.plan.asked: _public_column(opened[first], chosen, self.plan)}
+        self.columns[first].in_blocks(write_block, rows, self._threads)
+        reports: dict[Any, Any] = {
+            name: column.wrap(builders[name].reports()) for name, column in opened.items()
+        }
+        return reports | {self.plan.asked: _public_column(opened[first], chosen, self.plan)}
 
     def _draw(
         self, chosen: Codes, opened: Mapping[Any, Column], start: int, block: int
     ) -> Iterator[tuple[Any, NDArray[np.intp], Codes]]:
-        """The rows of one block that each column was asked in, and codes of their reports."""
-        rows = len(chosen)
-        largest = np.result_type(*(one.dtype for one in self.plan.categories.values()))
+        """The rows of one block that each column was asked in, and codes of their reports.
+
+        chosen : (rows,) the part of each row.
+        opened : the private columns; the block begins at row ``start`` of them.
+        """
         ends = np.cumsum(np.bincount(chosen, minlength=len(self.plan.parts)))[:-1]
-        mine = np.split(np.argsort(chosen, kind="stable"), ends)
-        # Of a pair, codes of the second column stand behind those of the first.
-        codes, asked, spots = np.zeros(2 * rows, largest), {}, {}
-        for name in opened:  # no answer to what was not asked is looked at
-            held = [(mine[at], p.index(name)) for at, p in enumerate(self.plan.parts) if name in p]
-            places = np.concatenate([places for places, _ in held])
-            spot = np.concatenate([places + rows * second for places, second in held])
-            order = np.argsort(places, kind="stable") if len(held) > 1 else slice(None)
-            asked[name], spots[name] = places[order], spot[order]
-            found = self.columns[name].read(opened[name].take(start + asked[name]))
-            codes[spots[name]] = found.codes
-            self.columns[name].add(rows, found.unknown, len(found.absent))
-        for size, members, source in self._groups:
-            group = np.concatenate([mine[at] for at in members])
-            words, mechanism = Substream(source, 0, group), self.plan.part_mechanisms[members[0]]
-            joint = np.zeros(len(group), mechanism.domain.dtype)
-            for place, k in enumerate(size):
-                own, stream = codes[group + rows * place], REPLACEMENT_STREAM - place
-                only = np.flatnonzero(own >= k)
-                own[only] = below(words, stream, block, len(group), bound=k, only=only)
-                joint = joint * joint.dtype.type(k) + own.astype(joint.dtype)
-            joint = mechanism.randomize(joint, words, block)
-            for place, k in reversed(list(enumerate(size))):
-                rest = joint // joint.dtype.type(k)
-                codes[group + rows * place], joint = joint - rest * joint.dtype.type(k), rest
-        for name, spot in spots.items():
-            dtype = self.plan.categories[name].dtype
-            yield name, asked[name], codes[spot].astype(dtype, copy=False)
+        part_rows = np.split(np.argsort(chosen, kind="stable"), ends)
+        dtype = np.result_type(*(domain.dtype for domain in self.plan.categories.values()))
+        # Row 0 holds codes of a part's first column, row 1 those of a pair's second one.
+        codes = np.zeros((2, len(chosen)), dtype)
+        asked_rows: dict[Any, _AskedRows] = {}
+        for name, column in opened.items():  # no answer to what was not asked is looked at
+            rows, positions = _asked_rows(name, self.plan.parts, part_rows)
+            asked_rows[name] = _AskedRows(rows, positions)
+            encoded = self.columns[name].read(column.take(start + rows))
+            codes[positions, rows] = encoded.codes
+            self.columns[name].add(len(chosen), encoded.unknown, len(encoded.absent))
+        for group in self._groups:
+            rows = np.concatenate([part_rows[index] for index in group.parts])
+            codes[: len(group.sizes), rows] = self._randomize(
+                group, codes[: len(group.sizes), rows], rows, block
+            )
+        for name, (rows, positions) in asked_rows.items():
+            domain = self.plan.categories[name]
+            yield name, rows, codes[positions, rows].astype(domain.dtype, copy=False)
+
+    def _randomize(
+        self, group: _PartGroup, codes: Codes, rows: NDArray[np.intp], block: int
+    ) -> Codes:
+        """The reports of rows whose parts have equal sizes, in the shape of ``codes``.
+
+        codes : (columns of a part, rows) codes of the answers, k or more if unknown; overwritten.
+        rows : the places of these rows in the block, which choose their words.
+        """
+        words = Substream(group.source, 0, rows)
+        mechanism = self.plan.part_mechanisms[group.parts[0]]
+        joint = np.zeros(len(rows), mechanism.domain.dtype)
+        for position, k in enumerate(group.sizes):
+            answers = codes[position]
+            unknown = np.flatnonzero(answers >= k)
+            stream = REPLACEMENT_STREAM - position
+            answers[unknown] = below(words, stream, block, len(rows), bound=k, only=unknown)
+            joint = joint * joint.dtype.type(k) + answers.astype(joint.dtype)
+        joint = mechanism.randomize(joint, words, block)
+        for position, k in reversed(list(enumerate(group.sizes))):
+            quotient = joint // joint.dtype.type(k)
+            codes[position] = joint - quotient * joint.dtype.type(k)
+            joint = quotient
+        return codes
+
+
+class _PartGroup(NamedTuple):
+    """Parts whose columns have the same numbers of categories, in order: they draw together."""
+
+    sizes: tuple[int, ...]
+    parts: list[int]
+    source: Source
+
+
+class _AskedRows(NamedTuple):
+    """The rows of a block that a column was asked in, and its position in the part of each."""
+
+    rows: NDArray[np.intp]
+    positions: NDArray[np.intp]
+
+
+def _part_groups(plan: FramePlan, rng: Any) -> list[_PartGroup]:
+    """The parts of a plan by their sizes; each group has words of its own, and so has the coin."""
+    by_sizes: dict[tuple[int, ...], list[int]] = {}
+    for index, part in enumerate(plan.parts):
+        sizes = tuple(plan.categories[name].k for name in part)
+        by_sizes.setdefault(sizes, []).append(index)
+    return [
+        _PartGroup(sizes, parts, open_source(rng, column=number))
+        for number, (sizes, parts) in enumerate(by_sizes.items(), 1)
+    ]
+
+
+def _asked_rows(
+    name: Hashable, parts: Sequence[tuple[Hashable, ...]], part_rows: Sequence[NDArray[np.intp]]
+) -> _AskedRows:
+    """The rows that a column was asked in, in ascending order; ``part_rows`` are those of parts."""
+    asking = [index for index, part in enumerate(parts) if name in part]
+    rows = np.concatenate([part_rows[index] for index in asking])
+    positions = np.concatenate(
+        [np.full(len(part_rows[index]), parts[index].index(name)) for index in asking]
+    )
+    if len(asking) == 1:
+        return _AskedRows(rows, positions)
+    order = np.argsort(rows, kind="stable")
+    return _AskedRows(rows[order], positions[order])
 
 
 def _variance(mechanism: Mechanism, proportion: float) -> float:
     """The variance of one debiased report of a k-RR, for a category with this proportion."""
-    shares = np.full(mechanism.k, (1 - proportion) / (mechanism.k - 1))
-    shares[0] = proportion
-    return float(report_variance(mechanism.channel, shares, "population")[0])
+    proportions = np.full(mechanism.k, (1 - proportion) / (mechanism.k - 1))
+    proportions[0] = proportion
+    return float(report_variance(mechanism.channel, proportions, "population")[0])
+
+
+def _cell_variance(mechanisms: Sequence[Mechanism]) -> float:
+    """The variance of one cell of a table of equal cells, from a report of each column."""
+    second_moments = [_variance(each, 1 / each.k) + each.k**-2 for each in mechanisms]
+    cell = 1 / math.prod(each.k for each in mechanisms)
+    return math.prod(second_moments) - cell**2
 
 
 def _public_column(like: Column, chosen: Codes, plan: FramePlan) -> Any:
@@ -552,7 +661,7 @@ def _public_column(like: Column, chosen: Codes, plan: FramePlan) -> Any:
     if like.family == "arrow":
         import pyarrow as pa
 
-        made = like.wrap(pa.array(plan.labels).take(pa.array(chosen)))
+        column = like.wrap(pa.array(plan.labels).take(pa.array(chosen)))
     else:
-        made = like.wrap(pd.Categorical.from_codes(chosen.astype(np.intp), pd.Index(plan.labels)))
-    return made.rename(plan.asked) if hasattr(made, "rename") else made
+        column = like.wrap(pd.Categorical.from_codes(chosen.astype(np.intp), pd.Index(plan.labels)))
+    return column.rename(plan.asked) if hasattr(column, "rename") else column
