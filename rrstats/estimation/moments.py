@@ -37,7 +37,6 @@ from rrstats.inference.contrasts import (
 from rrstats.mechanisms.channel import BinomialRates, Channel, fixed, recode_matrix
 from rrstats.mechanisms.krr import no_common_channel
 
-
 ROUNDING = 1e-12
 """What is smaller than this share of the terms of a sum is only rounding error."""
 
