@@ -18,7 +18,7 @@ import itertools
 import os
 import zlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -214,49 +214,66 @@ class Seen:
 class ReleasedColumns:
     """The columns of one release, with their common checks, counts and warnings.
 
-    wanted : what is asked for.  likes : an empty array of the type of each column.
+    requests : the columns to privatize.  likes : an empty array of the type of each column.
     names : of all columns of the data.  records : how columns of the data were made before.
+    again, key, rng, threads : as for `BatchRelease`.
     ``columns`` are the private columns by name, ``written`` all that the release writes, and
-    ``made`` the records of how the reports are made.
+    ``new_records`` the records of how the reports are made.
     """
 
     id: Sequence[str] = ()
 
     def __init__(
         self,
-        wanted: Sequence[ColumnRequest],
+        requests: Sequence[ColumnRequest],
         likes: Mapping[str, pa.Array],
         names: Iterable[str],
         *,
         records: Iterable[ColumnRecord | None] = (),
         again: bool = False,
         key: Any = None,
-        **options: Any,
+        rng: Any = None,
+        threads: int | None = None,
     ) -> None:
-        said = {str(record.name): record for record in records if record is not None}
+        earlier = {str(record.name): record for record in records if record is not None}
         self.notes: dict[str, None] = {}
         self.orders: list[KeptOrder] = []
         self.columns: Mapping[str, ColumnAnswers]
         self._frame: FrameRelease | None = None
-        if (plan := wanted[0].plan) is not None:
+        plan = requests[0].plan
+        if plan is not None:
             check_left_out("the coin of a plan needs fresh words", key=key)
-            options |= {"unknown": wanted[0].unknown, "missing": wanted[0].missing}
-            self._frame = FrameRelease(likes, plan, names, records=said.values(), **options)
+            self._frame = FrameRelease(
+                likes,
+                plan,
+                names,
+                unknown=requests[0].unknown,
+                missing=requests[0].missing,
+                rng=rng,
+                threads=threads,
+                records=earlier.values(),
+            )
             self.columns = self._frame.columns
         else:
-            options |= {"again": again, "key": key}
-            self.columns = {
-                name: asked.open(
-                    likes[name], said.get(name), column=place, question=key and name, **options
+            columns = {}
+            for place, request in enumerate(requests):
+                name = str(request.name)
+                columns[name] = request.open(
+                    likes[name],
+                    earlier.get(name),
+                    column=place,
+                    again=again,
+                    key=key,
+                    question=key and name,
+                    rng=rng,
+                    threads=threads,
                 )
-                for place, asked in enumerate(wanted)
-                for name in [str(asked.name)]
-            }
+            self.columns = columns
         self.written = {name: _written(column) for name, column in self.columns.items()}
         if plan is not None:
             space = PublicCategories(plan.labels)
             self.written[str(plan.asked)] = WrittenColumn(pa.string(), space, may_lack=False)
-        self.made = [
+        self.new_records = [
             ColumnRecord.of(name, column.recorded, **column.facts)
             for name, column in self.columns.items()
         ]
@@ -274,9 +291,11 @@ class ReleasedColumns:
 
         ids : for keyed reports, the cells of the id columns.
         """
-        whose = {"ids": ids[0] if len(ids) == 1 else list(ids)} if ids else {}
         column = cast(ColumnRelease, self.columns[name])
-        return column.reports(self._checked(name, cells), **whose)
+        checked = self._checked(name, cells)
+        if not ids:
+            return column.reports(checked)
+        return column.reports(checked, ids=ids[0] if len(ids) == 1 else list(ids))
 
     def _checked(self, name: str, cells: pa.Array) -> pa.Array:
         """The cells of a column, which were checked before."""
@@ -379,23 +398,31 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         missing: str = "unknown",
         again: bool = False,
         key: Any = None,
-        id: Any = None,
+        id: str | list[str] | None = None,
         rng: Any = None,
         threads: int | None = None,
     ) -> None:
         self._source = schema
         metadata = dict(schema.metadata or {})
-        told = file_metadata.read_records(metadata)
-        wanted = wanted_columns(plan, unknown, missing)
-        self.id = _id_columns(schema, key, id, [asked.name for asked in wanted])
-        self._wanted = {str(asked.name): asked for asked in wanted}
+        source_records = file_metadata.read_records(metadata)
+        requests = wanted_columns(plan, unknown, missing)
+        self.id = _id_columns(schema, key, id, [request.name for request in requests])
+        self._requests = {str(request.name): request for request in requests}
         likes = {}
-        for asked in wanted:
-            name = check_column(asked.name, schema.names, self.declared, metadata)
+        for request in requests:
+            name = check_column(request.name, schema.names, self.declared, metadata)
             likes[name] = pa.nulls(0, self.declared(name))
-        options = {"again": again, "rng": rng, "threads": threads, "key": key}
-        super().__init__(wanted, likes, schema.names, records=told, **options)
-        self.records = file_metadata.merge(told, self.made)
+        super().__init__(
+            requests,
+            likes,
+            schema.names,
+            records=source_records,
+            again=again,
+            key=key,
+            rng=rng,
+            threads=threads,
+        )
+        self.records = file_metadata.merge(source_records, self.new_records)
         self.schema = changed_schema(schema, self.written).with_metadata(
             file_metadata.release_metadata(metadata, self.written, self.records)
         )
@@ -415,14 +442,15 @@ class BatchRelease(ReleasedColumns, Unpicklable):
 
     def _checked(self, name: str, cells: pa.Array) -> pa.Array:
         """The cells, if they have the declared type and the policies refuse none of them."""
-        column, declared = self.columns[name], self.declared(name)
+        column = self.columns[name]
+        declared = self.declared(name)
         if cells.type != declared:
             raise ArgumentTypeError(
                 f"column {name!r} of a batch has the type {cells.type}, and the schema says "
                 f"{declared}; write the data with one schema"
             )
         if column.may_refuse:  # answers that were not checked before; counted separately
-            looker = self._wanted[name].open(pa.nulls(0, declared))
+            looker = self._requests[name].open(pa.nulls(0, declared))
             looker.look(cells)
             looker.refuse()
         return cells
@@ -462,9 +490,12 @@ def anew(error: Exception, what: str) -> RRStatsError:
         return type(error)(*error.args)
     if isinstance(error, OSError) and isinstance(error.errno, int):
         why = os.strerror(error.errno).lower()
-        lost = isinstance(error, FileNotFoundError)
-        hint = "; source and target must lie on a disk that all workers see under the same paths"
-        return FileError(f"{what} failed: {why}{hint if lost else ''}; nothing was published")
+        hint = ""
+        if isinstance(error, FileNotFoundError):
+            hint = (
+                "; source and target must lie on a disk that all workers see under the same paths"
+            )
+        return FileError(f"{what} failed: {why}{hint}; nothing was published")
     return FileError(
         f"{what} failed with {type(error).__name__}; its message is not shown because it may "
         "quote an answer; nothing was published"
@@ -473,13 +504,14 @@ def anew(error: Exception, what: str) -> RRStatsError:
 
 def check_lazy(key: Any, id: Any, sink: str, columns: Any) -> None:
     """Raise ArgumentTypeError unless a lazy result is the same whenever it is computed."""
-    planned = isinstance(columns, FramePlan)
-    if planned or key is None or id is None:
-        keyed = ", or give key= (rr.new_key()) and id= for keyed reports"
+    is_plan = isinstance(columns, FramePlan)
+    if is_plan or key is None or id is None:
+        hint = ", or give key= (rr.new_key()) and id= for keyed reports"
+        if is_plan:
+            hint = "; the coin of a plan cannot be keyed"
         raise ArgumentTypeError(
             "a lazy frame is computed again each time it is used, and each time would be another "
-            f"release of the same answers; write it once with rrstats.engines.{sink}"
-            f"{'; the coin of a plan cannot be keyed' if planned else keyed}"
+            f"release of the same answers; write it once with rrstats.engines.{sink}{hint}"
         )
 
 
@@ -487,7 +519,7 @@ def check_lazy(key: Any, id: Any, sink: str, columns: Any) -> None:
 
 
 def check_column(
-    name: object,
+    name: Hashable,
     names: Sequence[str],
     type_of: Callable[[str], pa.DataType],
     metadata: Mapping[bytes, bytes],
@@ -499,23 +531,25 @@ def check_column(
 
     where : " of" the data, for errors.  shown : as for `_check_once`.
     """
-    name = _check_once(name, names, where, shown=shown)
-    declared = type_of(name)
+    column = _check_once(name, names, where, shown=shown)
+    declared = type_of(column)
     values: Any = declared.value_type if pa.types.is_dictionary(declared) else declared
     if pa.types.is_nested(values) or isinstance(values, pa.BaseExtensionType):
         raise ArgumentTypeError(
-            f"column {name!r}{where} has the type {declared}, but a report is one plain value; put "
-            "the answer into a column of its own"
+            f"column {column!r}{where} has the type {declared}, but a report is one plain value; "
+            "put the answer into a column of its own"
         )
-    if file_metadata.carries_copy(metadata, name):
+    if file_metadata.carries_copy(metadata, column):
         raise ArgumentValueError(
-            f"a pandas index{where} also has the name {name!r}, and would release the answers; "
+            f"a pandas index{where} also has the name {column!r}, and would release the answers; "
             "write the data again after reset_index(drop=True)"
         )
-    return name
+    return column
 
 
-def _check_once(name: Any, names: Sequence[str], where: str = "", *, shown: bool = True) -> str:
+def _check_once(
+    name: Hashable, names: Sequence[str], where: str = "", *, shown: bool = True
+) -> str:
     """The name of a column, if there is exactly one such column.
 
     shown : whether errors may name the other columns; without a header they are answers.
@@ -523,19 +557,26 @@ def _check_once(name: Any, names: Sequence[str], where: str = "", *, shown: bool
     times = names.count(name)
     if times == 1:
         return str(name)
-    found = f"is there {times} times" if times else "is not there"
-    near = difflib.get_close_matches(str(name), names, n=1)
-    hint = f"; did you mean {near[0]!r}" if near and not times else ""
-    hint += f"; the columns are {', '.join(map(repr, names[:20]))}"
-    if not shown:
-        count = f"{len(names)} cell" + "s" * (len(names) != 1)
+    problem = f"is there {times} times" if times else "is not there"
+    if shown:
+        near = difflib.get_close_matches(str(name), names, n=1)
+        hint = f"; did you mean {near[0]!r}" if near and not times else ""
+        hint += f"; the columns are {', '.join(map(repr, names[:20]))}"
+    else:
+        count = "1 cell" if len(names) == 1 else f"{len(names)} cells"
         hint = f"; its first line has {count}: is that line a header with the names?"
-    raise ArgumentValueError(f"column {cut(name)}{where} {found}{hint}")
+    raise ArgumentValueError(f"column {cut(name)}{where} {problem}{hint}")
 
 
-def _id_columns(schema: pa.Schema, key: Any, id: Any, private: list[Any]) -> list[str]:
+def _id_columns(
+    schema: pa.Schema, key: Any, id: str | list[str] | None, private: list[Hashable]
+) -> list[str]:
     """The columns that identify the respondent; none for fresh noise."""
-    names = id if isinstance(id, list) else [] if id is None else [id]
+    names: list[str] = []
+    if isinstance(id, list):
+        names = id
+    elif id is not None:
+        names = [id]
     if (key is None) != (not names):
         raise ArgumentTypeError(
             f"{'id needs key' if key is None else 'key needs id'} too: keyed reports depend on a "

@@ -69,10 +69,35 @@ class ColumnRequest:
     missing: str
     plan: FramePlan | None = None
 
-    def open(self, like: Any, record: ColumnRecord | None = None, **options: Any) -> ColumnRelease:
-        """The column's `ColumnRelease`, with all declarations checked."""
-        options |= {"unknown": self.unknown, "missing": self.missing, "record": record}
-        return ColumnRelease(like, self.mechanism, **options)
+    def open(
+        self,
+        like: pa.Array,
+        record: ColumnRecord | None = None,
+        *,
+        column: int = 0,
+        again: bool = False,
+        key: Any = None,
+        question: Hashable = None,
+        rng: Any = None,
+        threads: int | None = None,
+    ) -> ColumnRelease:
+        """The column's `ColumnRelease`, with all declarations checked.
+
+        like : an empty array of the column's type.  The others are as for `ColumnRelease`.
+        """
+        return ColumnRelease(
+            like,
+            self.mechanism,
+            unknown=self.unknown,
+            missing=self.missing,
+            rng=rng,
+            column=column,
+            threads=threads,
+            key=key,
+            question=question,
+            record=record,
+            again=again,
+        )
 
 
 def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnRequest]:
@@ -80,11 +105,14 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
     if isinstance(columns, list) and columns and isinstance(columns[0], ColumnRequest):
         return columns
     if isinstance(columns, FramePlan):
-        made = columns.mechanisms.items()
-        return [ColumnRequest(name, one, unknown, missing, columns) for name, one in made]
+        return [
+            ColumnRequest(name, mechanism, unknown, missing, columns)
+            for name, mechanism in columns.mechanisms.items()
+        ]
     if isinstance(columns, Mapping) and not _is_plan(columns) and {*columns} != {"v", "columns"}:
-        found = [
-            ColumnRequest(n, as_mechanism(given), unknown, missing) for n, given in columns.items()
+        requests = [
+            ColumnRequest(name, as_mechanism(design), unknown, missing)
+            for name, design in columns.items()
         ]
     elif not is_document(columns):
         raise ArgumentTypeError(
@@ -98,26 +126,25 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
     else:
         records = list(map(_followed, read_document(columns)))
         plan = frame_plan(records)
-        found = [
+        requests = [
             ColumnRequest(record.name, record.resolve(), record.unknown, record.missing, plan)
             for record in records
         ]
-    names = [wanted.name for wanted in found]
-    check_distinct(names, "columns")
-    for wanted in found:
-        if wanted.plan is None:
-            check_one_sample(wanted.name, wanted.mechanism)
-    return found
+    check_distinct([request.name for request in requests], "columns")
+    for request in requests:
+        if request.plan is None:
+            check_one_sample(request.name, request.mechanism)
+    return requests
 
 
 # -- documents -----------------------------------------------------------------------------
 
 
-def is_document(given: object) -> bool:
+def is_document(candidate: object) -> bool:
     """True for records, a FramePlan, a document or a path: see `read_document`."""
-    if isinstance(given, list):
-        return bool(given) and all(isinstance(item, ColumnRecord) for item in given)
-    return isinstance(given, ColumnRecord | FramePlan | Mapping | str | os.PathLike)
+    if isinstance(candidate, list):
+        return bool(candidate) and all(isinstance(item, ColumnRecord) for item in candidate)
+    return isinstance(candidate, ColumnRecord | FramePlan | Mapping | str | os.PathLike)
 
 
 def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
@@ -134,19 +161,23 @@ def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> li
         ]
 
 
-def read_document(given: Any) -> list[ColumnRecord]:
+def read_document(document: Any) -> list[ColumnRecord]:
     """Read how reports were made, from a document in any form.
 
-    given : a ColumnRecord, a list of them, a FramePlan, a document (a dict), or a .json or .toml
+    document : a ColumnRecord, a list of them, a FramePlan, a document (a dict), or a .json or .toml
         path.
     Raises the errors of `read_plan`.
     """
-    if isinstance(given, ColumnRecord | list):
-        return [given] if isinstance(given, ColumnRecord) else given
-    if isinstance(given, Mapping | FramePlan):
-        return _described(given.to_dict() if isinstance(given, FramePlan) else given)
-    with _reading(given):
-        return _described(_parsed(Path(given)))
+    if isinstance(document, list):
+        return document
+    if isinstance(document, ColumnRecord):
+        return [document]
+    if isinstance(document, FramePlan):
+        return _described(document.to_dict())
+    if isinstance(document, Mapping):
+        return _described(document)
+    with _reading(document):
+        return _described(_parsed(Path(document)))
 
 
 @contextmanager
@@ -174,15 +205,24 @@ def _parsed(path: Path) -> Any:
 def _described(document: Any, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
     """The columns of a document; raises if there is none, or for an unknown policy."""
     if isinstance(document, Mapping) and _is_plan(document):
-        told = {key: document[key] for key in POLICIES if key in document}
-        plan = FramePlan.from_dict({key: document[key] for key in document if key not in told})
-        facts: dict[str, Any] = {**(policies or {}), **told, "plan": plan.document}
-        made = [ColumnRecord(name, m.to_dict(), **facts) for name, m in plan.mechanisms.items()]
-        document = write(made)
+        own_policies = {key: document[key] for key in POLICIES if key in document}
+        plan = FramePlan.from_dict(
+            {key: value for key, value in document.items() if key not in own_policies}
+        )
+        facts: dict[str, Any] = {**(policies or {}), **own_policies, "plan": plan.document}
+        document = write(
+            [
+                ColumnRecord(name, mechanism.to_dict(), **facts)
+                for name, mechanism in plan.mechanisms.items()
+            ]
+        )
     if isinstance(document, Mapping) and "v" not in document:
         raise MetadataError('it has no version; add v = 1 at the beginning (in JSON "v": 1)')
     if policies and isinstance(document, Mapping) and isinstance(document.get("columns"), list):
-        columns = [{**policies, **c} if isinstance(c, Mapping) else c for c in document["columns"]]
+        columns = [
+            {**policies, **column} if isinstance(column, Mapping) else column
+            for column in document["columns"]
+        ]
         document = {**document, "columns": columns}
     records = read({KEY: document})
     if not records:
@@ -208,7 +248,8 @@ def _tagged(value: Any) -> Any:
 
 def _is_plan(document: Mapping[Any, Any]) -> bool:
     """True for the document of `FramePlan.to_dict`."""
-    return isinstance(kind := document.get("type"), str) and kind == FramePlan.__name__
+    kind = document.get("type")
+    return isinstance(kind, str) and kind == FramePlan.__name__
 
 
 def _followed(record: ColumnRecord) -> ColumnRecord:
@@ -241,23 +282,23 @@ def cast_words(
     >>> cast_words(["true", "false"], pa.bool_())
     [True, False]
     """
-    values = type.value_type if pa.types.is_dictionary(type) else type
-    rule = next((rule for holds, rule in _RULES if holds(values)), None)
+    value_type = type.value_type if pa.types.is_dictionary(type) else type
+    rule = next((rule for holds, rule in _RULES if holds(value_type)), None)
     if rule is None:
         raise ArgumentTypeError(
             f"column {column!r} has the type {type}, whose categories cannot be given as words; "
             "words can be text, whole numbers, decimals, true and false, and dates"
         )
-    found: list[Hashable] = []
+    values: list[Hashable] = []
     for word in words:
-        value = None if word is None else _cast(word, values)
+        value = None if word is None else _cast(word, value_type)
         if word is not None and value is None:
             raise ArgumentValueError(
                 f"the category {word!r} is not a value of column {column!r}, which has the type "
                 f"{type}: it must be {rule}"
             )
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 def whole_words(words: Sequence[str | None]) -> list[Hashable]:
@@ -269,8 +310,8 @@ def whole_words(words: Sequence[str | None]) -> list[Hashable]:
     >>> whole_words(["1", "2", None]), whole_words(["1", "02"])
     ([1, 2, None], ['1', '02'])
     """
-    given = [word for word in words if word is not None]
-    if given and all(WHOLE.fullmatch(word) for word in given):
+    present = [word for word in words if word is not None]
+    if present and all(WHOLE.fullmatch(word) for word in present):
         return [None if word is None else int(word) for word in words]
     return list(words)
 

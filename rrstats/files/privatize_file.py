@@ -11,12 +11,12 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, Protocol, cast
 
 import numpy as np
 import pandas as pd
@@ -63,6 +63,7 @@ from rrstats.files.ledger import Ledger, LedgerEntry, digest_of, spent
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.row_order import RowOrder, check_kept
 from rrstats.files.shuffle import Shuffle
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import ColumnRecord, asked_labels, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text, row_epsilon
@@ -125,10 +126,14 @@ class Receipt:
         """
         columns = []
         for record in self.records:
-            releases, together = self.account[str(record.name)]
-            said = {"epsilon": _plain(record.epsilon), "releases": releases}
+            releases, total_over_releases = self.account[str(record.name)]
             columns.append(
-                {**record.to_dict(), **said, "epsilon_of_all_releases": _plain(together)}
+                {
+                    **record.to_dict(),
+                    "epsilon": _plain(record.epsilon),
+                    "releases": releases,
+                    "epsilon_of_all_releases": _plain(total_over_releases),
+                }
             )
         public = {
             "target": str(self.target),
@@ -177,7 +182,9 @@ class RowTotal:
         entries = list(releases)
         entered = [record for entry in entries for record in entry.records]
         names = {record.name for record in entered}
-        others = [[one for one in document if one.name not in names] for document in documents]
+        others = [
+            [record for record in document if record.name not in names] for document in documents
+        ]
         largest = max(map(row_epsilon, others), default=0.0)
         total = total_epsilon([*(entry.row_epsilon for entry in entries), largest])
         listed = [*entered, *(record for document in others for record in document)]
@@ -275,8 +282,9 @@ def privatize_file(
     order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(source)
     place = check_target(origin, target)
-    made = _prepare(origin, wanted_columns(columns, unknown, missing), again, rng, order)
-    work = _Files(origin, made, order, progress, rng)
+    requests = wanted_columns(columns, unknown, missing)
+    release = _prepare(origin, requests, order, again=again, rng=rng)
+    work = _Files(origin, release, order, progress, rng)
     return _release(origin, place, work, again=again, overwrite=overwrite, ledger=ledger)
 
 
@@ -296,19 +304,19 @@ def preview_file(
     origin = open_source(source)
     place = check_target(origin, target)
     check_overwrite(place, overwrite, origin.is_directory)
-    made = _prepare(origin, wanted_columns(columns, "warn", "unknown"), again, None, order)
+    requests = wanted_columns(columns, "warn", "unknown")
+    release = _prepare(origin, requests, order, again=again)
+    records = release.new_records
     book = Ledger.of(origin.path, ledger)
-    book.refuse(made.made, again, present=origin.files[0].names)
-    _refuse(_Files(origin, made))
-    planned = LedgerEntry.of(made.made, target=place, digest="", rows=0)
-    total = RowTotal.of(_documents(origin, made), [*book.known, planned])
+    book.refuse(records, again, present=origin.files[0].names)
+    _refuse(_Files(origin, release))
+    planned = LedgerEntry.of(records, target=place, digest="", rows=0)
+    total = RowTotal.of(_documents(origin, release), [*book.known, planned])
     return {
         "dry_run": True,
         "target": str(place),
         "rows": origin.rows,
-        "columns": [
-            {**record.to_dict(), "epsilon": _plain(record.epsilon)} for record in made.made
-        ],
+        "columns": [{**record.to_dict(), "epsilon": _plain(record.epsilon)} for record in records],
         **total.to_dict(),
     }
 
@@ -324,7 +332,9 @@ def privatize_by_tasks(
     shuffle_rows: bool = False,
     keep_order: Sequence[str] = (),
     progress: Progress | None = None,
-    **options: Any,
+    again: bool = False,
+    overwrite: bool = False,
+    ledger: Path | str | None = None,
 ) -> Receipt:
     """As `privatize_file`, but a task of an engine writes each Parquet file, in parallel.
 
@@ -332,23 +342,27 @@ def privatize_by_tasks(
     target : a directory; it also gets the document of how it was made, and ``_SUCCESS``.
     run : the function that runs tasks, see `Run`.  Every task draws fresh keys.
     The other arguments, the result and the errors are those of `privatize_file`.
-    options : again, overwrite and ledger.
     """
     order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(Path(source).absolute())
     place = Path(target).absolute()
     check_target(replace(origin, is_directory=True), place)
-    wanted = wanted_columns(columns, unknown, missing)
-    made = _prepare(origin, wanted, options.get("again", False), None, order)
+    requests = wanted_columns(columns, unknown, missing)
+    release = _prepare(origin, requests, order, again=again)
     is_single = len(origin.files) == 1
     tasks = []
     for place_of_part, file in enumerate(origin.files):
         part = None if is_single else place_of_part
-        said = file_metadata.merge(file.records, made.made)
-        tasks.append(FileTask(file.path, file.relative, file.rows, wanted, said, order, part))
-    alike = [r for r in origin.files[0].records if all(r in p.records for p in origin.files)]
-    work = TaskOutputs(tasks, run, file_metadata.merge(alike, made.made), made, progress)
-    return _release(origin, place, work, **options)
+        records = file_metadata.merge(file.records, release.new_records)
+        tasks.append(FileTask(file.path, file.relative, file.rows, requests, records, order, part))
+    common_records = [
+        record
+        for record in origin.files[0].records
+        if all(record in file.records for file in origin.files)
+    ]
+    target_records = file_metadata.merge(common_records, release.new_records)
+    work = TaskOutputs(tasks, run, target_records, release, progress)
+    return _release(origin, place, work, again=again, overwrite=overwrite, ledger=ledger)
 
 
 def privatize_batches(
@@ -365,7 +379,8 @@ def privatize_batches(
     release : the columns as the tasks release them, for checks, records and counts.
     There is no ledger, because it is not known whether two frames hold the same answers.
     """
-    began, place = time.monotonic(), Path(target).absolute()
+    began = time.monotonic()
+    place = Path(target).absolute()
     check_directory(place)
     work = TaskOutputs(tasks, run, release.records, release, progress)
     with Publication(place, overwrite=overwrite, directory=True) as publication:
@@ -383,26 +398,36 @@ def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: 
     Make it before publishing: a warning may be an error.
     """
     total = RowTotal.of([release.records])
-    account = {str(record.name): (1, total_epsilon([record.epsilon])) for record in release.made}
-    said = {"epsilon_per_row": total.epsilon, "void": total.void, "account": account}
-    return _receipt(release, [release.records], rows, place, began, **said)
+    account = {
+        str(record.name): (1, total_epsilon([record.epsilon])) for record in release.new_records
+    }
+    return _receipt(
+        release, [release.records], rows, place, began=began, account=account, total=total
+    )
 
 
 # -- checks --------------------------------------------------------------------------------
 
 
 def _prepare(
-    origin: FileSource, wanted: Sequence[ColumnRequest], again: bool, rng: Any, order: RowOrder
+    origin: FileSource,
+    requests: Sequence[ColumnRequest],
+    order: RowOrder,
+    *,
+    again: bool,
+    rng: Any = None,
 ) -> ReleasedColumns:
     """The columns, checked against the source's declarations."""
-    likes, first = {}, origin.files[0]
-    for asked in wanted:
-        name, mechanism = origin.check_column(asked.name), asked.mechanism
-        first.no_cells(name, mechanism.report_space)  # raises if it cannot hold the reports
-        likes[name] = first.no_cells(name, mechanism.domain)
+    first = origin.files[0]
+    likes = {}
+    for request in requests:
+        name = origin.check_column(request.name)
+        # Raises if the column cannot hold the reports.
+        first.no_cells(name, request.mechanism.report_space)
+        likes[name] = first.no_cells(name, request.mechanism.domain)
     order.check(first.type_of, first.names, likes)
     records = map(origin.record_of, likes)
-    return ReleasedColumns(wanted, likes, first.names, records=records, again=again, rng=rng)
+    return ReleasedColumns(requests, likes, first.names, records=records, again=again, rng=rng)
 
 
 # -- release -------------------------------------------------------------------------------
@@ -420,8 +445,11 @@ def _receipt(
     documents: Iterable[Sequence[ColumnRecord]],
     rows: int,
     place: Path | str,
+    *,
     began: float,
-    **said: Any,
+    account: dict[str, tuple[int, float]],
+    total: RowTotal,
+    ledger: Path | None = None,
 ) -> Receipt:
     """The receipt of a release, after its warnings.
 
@@ -433,14 +461,23 @@ def _receipt(
         name: {"unknown": column.unknown, "missing": column.missing}
         for name, column in columns.columns.items()
     }
-    seconds = time.monotonic() - began
-    notes = tuple(columns.notes)
-    return Receipt(rows, columns.made, place, seconds, private=counts, notes=notes, **said)
+    return Receipt(
+        rows,
+        columns.new_records,
+        place,
+        seconds=time.monotonic() - began,
+        epsilon_per_row=total.epsilon,
+        account=account,
+        private=counts,
+        ledger=ledger,
+        void=total.void,
+        notes=tuple(columns.notes),
+    )
 
 
 def _documents(origin: FileSource, columns: ReleasedColumns) -> list[list[ColumnRecord]]:
     """The records of each file of the target."""
-    return [file_metadata.merge(file.records, columns.made) for file in origin.files]
+    return [file_metadata.merge(file.records, columns.new_records) for file in origin.files]
 
 
 def _release(
@@ -453,10 +490,10 @@ def _release(
     ledger: Path | str | None = None,
 ) -> Receipt:
     """Write and publish a source that is in files, and enter the release in its ledger."""
-    began, records = time.monotonic(), work.columns.made
-    documents, names = _documents(origin, work.columns), origin.files[0].names
+    began = time.monotonic()
+    names = origin.files[0].names
     book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
-    book.refuse(records, again, present=names)
+    book.refuse(work.columns.new_records, again, present=names)
     directory = not place.name.lower().endswith(ENDINGS)
     with Publication(place, overwrite=overwrite, directory=directory) as publication:
         _refuse(work)
@@ -465,10 +502,20 @@ def _release(
         digest = digest_of(origin.path)
         origin.check_unchanged()
         publication.sync()
-        said: dict[str, Any] = {"epsilon_per_row": 0.0, "account": {}, "ledger": book.path}
-        draft = _receipt(work.columns, documents, rows, place, began, **said)
-        facts = {"digest": digest, "again": again, "present": names}
-        return _published(publication, book, draft, documents, **facts)
+        documents = _documents(origin, work.columns)
+        draft = _receipt(
+            work.columns,
+            documents,
+            rows,
+            place,
+            began=began,
+            account={},
+            total=RowTotal(0.0),
+            ledger=book.path,
+        )
+        return _published(
+            publication, book, draft, documents, digest=digest, again=again, present=names
+        )
 
 
 def _published(
@@ -476,20 +523,32 @@ def _published(
     book: Ledger,
     draft: Receipt,
     documents: Iterable[Sequence[ColumnRecord]],
-    **facts: Any,
+    *,
+    digest: str,
+    again: bool,
+    present: Iterable[Hashable],
+    release: str = "",
 ) -> Receipt:
-    """Publish and enter in a ledger; return the receipt with what the ledger adds up.
+    """Publish and enter in a ledger; return the receipt with the totals of the ledger.
 
-    documents : the records of each file of the target.
+    documents : the records of each file of the target.  The others are for `Ledger.entry`.
     Publishing comes last: what may fail is done before, so that an error means that nothing was
     published.
     """
     records = draft.records
-    with book.entry(records, target=publication.target, rows=draft.rows, **facts) as entries:
+    with book.entry(
+        records,
+        target=publication.target,
+        digest=digest,
+        rows=draft.rows,
+        again=again,
+        release=release,
+        present=present,
+    ) as entries:
         account = {}
         for record in records:
-            each = spent(entries, record.name)
-            account[str(record.name)] = (len(each), total_epsilon(each))
+            epsilons = spent(entries, record.name)
+            account[str(record.name)] = (len(epsilons), total_epsilon(epsilons))
         total = RowTotal.of(documents, entries)
         receipt = replace(draft, account=account, epsilon_per_row=total.epsilon, void=total.void)
         publication.publish()
@@ -511,7 +570,8 @@ class _Files:
 
     def write(self, publication: Publication) -> int:
         """Write all files; return the number of rows."""
-        rows, origin = 0, self.origin
+        origin = self.origin
+        rows = 0
 
         def tell(count: int) -> None:
             nonlocal rows
@@ -519,20 +579,23 @@ class _Files:
             if self.progress is not None:
                 self.progress(rows, origin.rows)
 
-        options: dict[str, Any] = {
-            "folder": publication.target.parent,
-            "order": self.order,
-            "rng": self.rng,
-            "tell": tell,
-        }
         is_single = len(origin.files) == 1
         for place, file in enumerate(origin.files):
-            said = file_metadata.merge(file.records, self.columns.made)
-            options["part"] = None if is_single else place
+            records = file_metadata.merge(file.records, self.columns.new_records)
             with publication.open(file.relative if origin.is_directory else None) as sink:
-                rewrite(file, sink, self.columns, said, **options)
+                rewrite(
+                    file,
+                    sink,
+                    self.columns,
+                    records,
+                    folder=publication.target.parent,
+                    order=self.order,
+                    part=None if is_single else place,
+                    rng=self.rng,
+                    tell=tell,
+                )
             if file.document_is_beside:
-                publication.beside(SIDECAR, as_document(said))
+                publication.beside(SIDECAR, as_document(records))
         check_kept(self.columns.orders)
         return rows
 
@@ -544,11 +607,12 @@ def as_document(records: Iterable[ColumnRecord]) -> bytes:
 
 def look(files: Iterable[DataFile], columns: ReleasedColumns) -> None:
     """Count the answers that the policies may refuse; nothing is drawn."""
-    careful = {name: one for name, one in columns.columns.items() if one.may_refuse}
-    domains = {name: column.mechanism.domain for name, column in careful.items()}
-    for piece in (piece for file in files for piece in file.pieces(domains, only=True)):
-        for name, column in careful.items():
-            column.look(piece.cells(name))
+    refusing = {name: column for name, column in columns.columns.items() if column.may_refuse}
+    domains = {name: column.mechanism.domain for name, column in refusing.items()}
+    for file in files:
+        for piece in file.pieces(domains, only=True):
+            for name, column in refusing.items():
+                column.look(piece.cells(name))
 
 
 def rewrite(
@@ -569,16 +633,11 @@ def rewrite(
     part : its place among other files that must have the same schema.
     tell : called with the number of rows of each finished piece.
     """
-    schema = file.schema_of(changed := columns.written)
-
-    def privatized() -> Iterator[pa.RecordBatch]:
-        domains = {name: column.mechanism.domain for name, column in columns.columns.items()}
-        for piece in ahead(file.pieces(domains, lines=order.shuffled)):
-            yield piece.replaced(columns.draw(piece.cells), schema)
-            tell(piece.rows)
-
+    changed = columns.written
+    schema = file.schema_of(changed)
+    blocks = _privatized(file, columns, lines=order.shuffled, tell=tell)
     if not order.shuffled:
-        file.write(sink, privatized(), changed, records)
+        file.write(sink, blocks, changed, records)
         return
     public = [name for name in schema.names if name not in changed]
     watched = {*file_metadata.index_columns(file.metadata), *file_metadata.USUAL_NUMBERS}
@@ -594,27 +653,55 @@ def rewrite(
         rng=rng,
     ) as shuffle:
         # The random words of a row must not depend on where pieces of long answers ended.
-        for group in grouped(privatized(), schema, file.group_rows(changed, share=8)):
+        for group in grouped(blocks, schema, file.group_rows(changed, share=8)):
             for batch in group.to_batches():
                 shuffle.add(batch)
         file.write(sink, shuffle.batches(), changed, records, shuffle.finish())
         numbering = shuffle.numbering
         if file.document_is_beside:  # cells of text are not read
-            named = [name for name in file.names if name in file_metadata.UNNAMED]
-            numbering = [name for name in named if name not in changed]
+            index_names = [name for name in file.names if name in file_metadata.UNNAMED]
+            numbering = [name for name in index_names if name not in changed]
         columns.note(shuffle.notes, numbering, shuffle.orders)
+
+
+def _privatized(
+    file: DataFile, columns: ReleasedColumns, *, lines: bool, tell: Callable[[int], object]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a file with reports; ``tell`` is called with the rows of each piece."""
+    schema = file.schema_of(columns.written)
+    domains = {name: column.mechanism.domain for name, column in columns.columns.items()}
+    for piece in ahead(file.pieces(domains, lines=lines)):
+        yield piece.replaced(columns.draw(piece.cells), schema)
+        tell(piece.rows)
 
 
 SUCCESS = "_SUCCESS"
 
 
-OutputTask = Any
-"""One part to write; it can be pickled, and holds neither answers nor a key.
+class OutputTask(Protocol):
+    """One part to write; it can be pickled, and holds neither answers nor a key.
 
-relative : the name of the part in the target.  rows : the number it must have, if known.
-look(*data) : counts answers that may be refused; draws nothing.  write(sink, folder, *data) :
-writes the part with fresh keys, and may spill to ``folder``.  Both return a `Seen`.
-"""
+    An engine may call both functions with the data of the part, if the task does not read them.
+    """
+
+    @property
+    def relative(self) -> str:
+        """The name of the part in the target."""
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows that the part must have, if known."""
+
+    @property
+    def look(self) -> Callable[..., Seen]:
+        """Called with the data, if any: counts answers that may be refused; draws nothing."""
+
+    @property
+    def write(self) -> Callable[..., Seen]:
+        """Called with sink, folder and the data, if any: writes the part with fresh keys.
+
+        It may spill rows to the folder.
+        """
 
 
 @dataclass(frozen=True)
@@ -643,7 +730,7 @@ class FileTask:
     path: Path
     relative: str
     rows: int | None
-    wanted: Sequence[ColumnRequest]
+    requests: Sequence[ColumnRequest]
     records: Sequence[ColumnRecord]
     order: RowOrder = field(default_factory=RowOrder)
     part: int | None = None
@@ -657,15 +744,17 @@ class FileTask:
     def write(self, sink: IO[bytes], folder: Path) -> Seen:
         """Write the file with reports."""
         file, columns = self._opened()
-        options: Any = {"order": self.order, "part": self.part}
-        rewrite(file, sink, columns, self.records, folder=folder, **options)
+        rewrite(file, sink, columns, self.records, folder=folder, order=self.order, part=self.part)
         return columns.seen()
 
     def _opened(self) -> tuple[ParquetFile, ReleasedColumns]:
         file = ParquetFile(self.path, self.relative)
-        likes = {str(a.name): file.no_cells(a.name, a.mechanism.domain) for a in self.wanted}
+        likes = {
+            str(request.name): file.no_cells(request.name, request.mechanism.domain)
+            for request in self.requests
+        }
         # The engine assigns the cores.
-        return file, ReleasedColumns(self.wanted, likes, file.names, threads=1)
+        return file, ReleasedColumns(self.requests, likes, file.names, threads=1)
 
 
 def attempt(task: OutputTask, folder: Path | None, *data: Any) -> TaskOutcome:
@@ -698,7 +787,7 @@ class TaskOutputs:
     run: Run
     records: Sequence[ColumnRecord]
     columns: ReleasedColumns
-    progress: Callable[[int, int | None], object] | None = None
+    progress: Progress | None = None
 
     def look(self) -> None:
         """Let every task count the answers that may be refused; nothing is drawn."""
@@ -708,21 +797,22 @@ class TaskOutputs:
     def write(self, publication: Publication) -> int:
         """Let every task write its part; return the number of rows."""
         folder = publication.attempts()
-        counts, rows = [task.rows for task in self.tasks], 0
-        total = None if None in counts else sum(counts)
+        rows = 0
+        expected_rows = [task.rows for task in self.tasks if task.rows is not None]
+        total = sum(expected_rows) if len(expected_rows) == len(self.tasks) else None
         with closing(self._outcomes(folder)) as outcomes:
             for task, outcome in outcomes:
                 path = folder / outcome.file
                 with reading(path, "a Parquet file"):
-                    found = pq.read_metadata(path).num_rows
-                if found != outcome.seen.rows or task.rows not in (None, found):
+                    written_rows = pq.read_metadata(path).num_rows
+                if written_rows != outcome.seen.rows or task.rows not in (None, written_rows):
                     expected = outcome.seen.rows if task.rows is None else task.rows
                     raise FileError(
-                        f"{task.relative} has {found} rows instead of {expected}; nothing was "
-                        "published"
+                        f"{task.relative} has {written_rows} rows instead of {expected}; "
+                        "nothing was published"
                     )
                 publication.accept(path, task.relative)
-                rows += found
+                rows += written_rows
                 if self.progress is not None:
                     self.progress(rows, total)
         check_kept(self.columns.orders)
@@ -733,7 +823,8 @@ class TaskOutputs:
 
     def _outcomes(self, folder: Path | None) -> Generator[tuple[OutputTask, TaskOutcome]]:
         """The first outcome of each task; raises if a task failed, or has no outcome."""
-        waiting, failed = dict(enumerate(self.tasks)), None
+        waiting = dict(enumerate(self.tasks))
+        failed = None
         calls = [partial(attempt, task, folder) for task in self.tasks]
         try:
             with closing(self.run(calls)) as outcomes:
@@ -747,10 +838,10 @@ class TaskOutputs:
         except Exception as error:  # of the engine or of tasks behind the data: may quote cells
             failed = anew(error, "a task of the engine")
         if failed is None and waiting:
-            lost = next(iter(waiting.values())).relative
+            example = next(iter(waiting.values())).relative
             failed = FileError(
-                f"{len(waiting)} of {len(self.tasks)} parts were not written, for example {lost}; "
-                "nothing was published"
+                f"{len(waiting)} of {len(self.tasks)} parts were not written, for example "
+                f"{example}; nothing was published"
             )
         if failed is not None:
             raise failed
@@ -816,17 +907,12 @@ def save_frame(
     SimulationWarning
         The noise of a column was simulated: the file protects nobody.
     """
-    began, place = time.monotonic(), Path(path)
-    is_table = format_of(place, "path") == PARQUET
+    began = time.monotonic()
+    place = Path(path)
+    is_text = format_of(place, "path") != PARQUET
     check_ending(place, "path", (*PARQUET, ".csv", ".csv.gz", ".tsv", ".tsv.gz"))
-    if not all(isinstance(name, str) for name in frame.columns):
-        raise ArgumentTypeError("the names of the columns of a frame must be text to save it")
-    known = options.pop("mechanisms", None) or {}
-    for record in records:
-        space = record.largest(known.get(record.name)).report_space
-        if not is_table:
-            Words(space)
-        _check_reports(frame, record, space)
+    mechanisms = options.pop("mechanisms", None) or {}
+    _check_frame(frame, records, mechanisms, is_text=is_text)
     if any(record.simulated for record in records):  # before anything is published
         warn(SIMULATED_TEXT, SimulationWarning)
     total = RowTotal.of([records])
@@ -838,18 +924,49 @@ def save_frame(
         with _needing_unicode():
             _write_frame(frame, records, publication, **options)
         publication.sync()
-        entered = None if book is None else book.path
-        seconds = time.monotonic() - began
         receipt = Receipt(
-            len(frame), records, place, seconds, total.epsilon, account, {}, entered, total.void
+            len(frame),
+            records,
+            place,
+            seconds=time.monotonic() - began,
+            epsilon_per_row=total.epsilon,
+            account=account,
+            private={},
+            ledger=None if book is None else book.path,
+            void=total.void,
         )
         if book is None:
             publication.publish()
             return receipt
         digest = "frame" if source is None else digest_of(Path(source))
         present = _source_columns(source, frame)
-        facts = {"digest": digest, "again": again, "release": release, "present": present}
-        return _published(publication, book, receipt, [records], **facts)
+        return _published(
+            publication,
+            book,
+            receipt,
+            [records],
+            digest=digest,
+            again=again,
+            present=present,
+            release=release,
+        )
+
+
+def _check_frame(
+    frame: pd.DataFrame,
+    records: Iterable[ColumnRecord],
+    mechanisms: Mapping[Hashable, Mechanism],
+    *,
+    is_text: bool,
+) -> None:
+    """Raise if a file cannot hold the frame, or if a column does not hold its reports."""
+    if not all(isinstance(name, str) for name in frame.columns):
+        raise ArgumentTypeError("the names of the columns of a frame must be text to save it")
+    for record in records:
+        space = record.largest(mechanisms.get(record.name)).report_space
+        if is_text:
+            Words(space)  # raises if text cannot hold the reports
+        _check_reports(frame, record, space)
 
 
 def _source_columns(source: Path | str | None, frame: pd.DataFrame) -> list[str]:
@@ -877,15 +994,19 @@ def _needing_unicode() -> Iterator[None]:
 def _check_reports(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace) -> None:
     """Raise if a column holds values that cannot be its reports."""
     column, read = open_reports(column_of(frame, record.name), space)
-    found = read(column.cells)
-    other = len(found.outside) - (len(found.absent) if record.missing == "keep" else 0)
+    reports = read(column.cells)
+    n_other = len(reports.outside)
+    if record.missing == "keep":
+        n_other -= len(reports.absent)
     if record.plan is not None:  # reports of the rows that were asked, and no others
-        asked = column_of(frame, record.plan["asked"]).isin(asked_labels(record)).to_numpy()
-        lacks = found.codes == cast(Categories, space).absent_code
-        other = int(np.count_nonzero(np.where(asked, found.codes >= space.k, ~lacks)))
-    if other:
+        labels = column_of(frame, record.plan["asked"])
+        was_asked = labels.isin(asked_labels(record)).to_numpy()
+        is_absent = reports.codes == cast(Categories, space).absent_code
+        is_other = np.where(was_asked, reports.codes >= space.k, ~is_absent)
+        n_other = int(np.count_nonzero(is_other))
+    if n_other:
         raise MetadataError(
-            f"{other} of {len(frame)} values in column {record.name!r} are none of its reports; "
+            f"{n_other} of {len(frame)} values in column {record.name!r} are none of its reports; "
             "it may hold true answers again: restore the reports, or privatize it again"
         )
 
@@ -902,38 +1023,59 @@ def _ledger(source: Path | str | None, ledger: Path | str | None) -> Ledger | No
 
 def _release_of(frame: pd.DataFrame, records: list[ColumnRecord]) -> str:
     """The id of the release in a frame; a new id if its document or reports have changed."""
-    made = hashlib.sha256(json.dumps(write(records)).encode())
+    digest = hashlib.sha256(json.dumps(write(records)).encode())
     for record in records:  # reports are public; their order counts, too
         reports = column_of(frame, record.name).map(str)
-        made.update(pd.util.hash_pandas_object(reports, index=False).to_numpy().tobytes())
-    document = made.hexdigest()
-    known = frame.attrs.get(RELEASE)
-    if not (isinstance(known, dict) and known.get("document") == document):
-        known = {"id": secret_bytes(16).hex(), "document": document}
-        frame.attrs[RELEASE] = known
-    return str(known["id"])
+        digest.update(pd.util.hash_pandas_object(reports, index=False).to_numpy().tobytes())
+    document = digest.hexdigest()
+    release = frame.attrs.get(RELEASE)
+    if not (isinstance(release, dict) and release.get("document") == document):
+        release = {"id": secret_bytes(16).hex(), "document": document}
+        frame.attrs[RELEASE] = release
+    return str(release["id"])
 
 
 def _write_frame(
     frame: pd.DataFrame, records: list[ColumnRecord], publication: Publication, **options: Any
 ) -> None:
-    index, name = options.pop("index", False), publication.target.name.lower()
+    """Write a frame as text with the document beside it, or as a table that holds it."""
+    index = options.pop("index", False)
+    name = publication.target.name.lower()
     with publication.open() as file:
-        if not name.endswith(PARQUET):
-            publication.beside(SIDECAR, as_document(records))
-            packed = {"method": "gzip", "mtime": 0} if name.endswith(".gz") else None
-            plain = {"sep": "\t" if ".tsv" in name else ",", "index": index}
-            # Whole numbers, some missing, are doubles in pandas, but stay whole numbers as text.
-            listed = [record for record in records if not record.is_shortened]
-            whole = [
-                r.name for r in listed if getattr(r.largest().report_space, "kind", 0) == "int"
-            ]
-            frame = frame.astype({one: "Int64" for one in whole if frame[one].dtype.kind == "f"})
-            frame.to_csv(file, **{**plain, "mode": "wb", "compression": packed, **options})
+        if name.endswith(PARQUET):
+            table = _released_table(frame, records, index=index)
+            pq.write_table(table, file, **options)
             return
-        table = pa.Table.from_pandas(frame, preserve_index=index)
-        # Without values that JSON cannot hold.
-        attrs = json.dumps(frame.attrs, skipkeys=True, default=lambda _: None).encode()
-        told = {**table.schema.metadata, file_metadata.ATTRS: attrs}
-        metadata = file_metadata.release_metadata(told, {}, records)
-        pq.write_table(table.replace_schema_metadata(metadata), file, **options)
+        publication.beside(SIDECAR, as_document(records))
+        defaults = {
+            "sep": "\t" if ".tsv" in name else ",",
+            "index": index,
+            "mode": "wb",
+            "compression": {"method": "gzip", "mtime": 0} if name.endswith(".gz") else None,
+        }
+        _with_whole_numbers(frame, records).to_csv(file, **{**defaults, **options})
+
+
+def _released_table(
+    frame: pd.DataFrame, records: list[ColumnRecord], *, index: bool | None
+) -> pa.Table:
+    """The frame as an Arrow table with the document of its records and its attrs."""
+    table = pa.Table.from_pandas(frame, preserve_index=index)
+    # Without values that JSON cannot hold.
+    attrs = json.dumps(frame.attrs, skipkeys=True, default=lambda _: None).encode()
+    metadata = {**table.schema.metadata, file_metadata.ATTRS: attrs}
+    return table.replace_schema_metadata(file_metadata.release_metadata(metadata, {}, records))
+
+
+def _with_whole_numbers(frame: pd.DataFrame, records: Iterable[ColumnRecord]) -> pd.DataFrame:
+    """The frame with reports that are whole numbers, some missing, as whole numbers.
+
+    They are doubles in pandas, and would be written as decimals.
+    """
+    complete = [record for record in records if not record.is_shortened]
+    names = [
+        record.name
+        for record in complete
+        if getattr(record.largest().report_space, "kind", None) == "int"
+    ]
+    return frame.astype({name: "Int64" for name in names if frame[name].dtype.kind == "f"})
