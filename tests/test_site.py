@@ -57,7 +57,7 @@ def test_every_public_name_has_a_page(monkeypatch, pa):
     text = "".join(page.read_text("utf-8") for page in (DOCS / "reference").glob("*.md"))
     for name in rrstats.__all__:
         if inspect.ismodule(getattr(rrstats, name)):
-            assert re.search(rf"py:module(::|}}) rrstats.{name}\n", text)
+            assert re.search(rf"(py:|auto)module(::|}}) rrstats.{name}\n", text)
     for name in listed:
         if not name.startswith("rrstats.engines"):
             assert pages.page(name)

@@ -14,7 +14,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import EXAMPLES, SILENT
+from catalogue import EXAMPLES, FAMILIES, SILENT
 from refusals import refused
 from scripted import Counting
 
@@ -29,7 +29,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms import from_dict, surveys
 from rrstats.mechanisms.records import ColumnRecord
-from rrstats.mechanisms.surveys import SurveyDesign
+from rrstats.mechanisms.survey_design import DESIGNS, SurveyDesign
 
 F = Fraction
 P, A, T = F(7, 10), F(2, 9), F(3, 8)  # generic: nothing here is symmetric or equal
@@ -384,6 +384,7 @@ BAD = {
         ((BOOL, [0.8, 0.5], [0.7, 0.2]), {}, r"must sum to at most 1, found 1\.5"),
     ],
     "SurveyDesign": [
+        (("of_glmmrr", BOOL), {}, r"design must be one of \['cheater_detection_sample', "),
         (("direct", AB), {"yes": "a"}, r"'direct' has the parameters \[\], found \['yes'\]"),
         (("warner", BOOL), {"p": 0.7}, r"\['prob_statement', 'yes'\], found \['p', 'yes'\]"),
     ],
@@ -396,8 +397,44 @@ BAD = {
 )
 def test_bad_input(name, arguments, options, message):
     """Bad arguments are refused with the rule, the allowed range and what was found."""
+    make = SurveyDesign if name == "SurveyDesign" else getattr(surveys, name)
     with pytest.raises((ArgumentTypeError, ArgumentValueError), match=message):
-        getattr(surveys, name)(*arguments, **options)
+        make(*arguments, **options)
+
+
+def test_designs_are_registered_with_the_arguments_of_their_documents():
+    """Each registered design, and no other, has a document with just the registered arguments."""
+    designs = [make() for make in FAMILIES["SurveyDesign"].values()]
+    for make in FAMILIES["Samples"].values():
+        designs += [part for part in make().parts if isinstance(part, SurveyDesign)]
+    for m in designs:
+        arguments = [*m.parameters, *(["yes"] if m.yes is not None else [])]
+        assert sorted(arguments) == sorted(DESIGNS[m.design].arguments)
+        assert from_dict(m.to_dict()) == m
+    assert {m.design for m in designs} == set(DESIGNS)
+
+
+def test_a_document_cannot_name_a_helper():
+    """The designs of documents are those registered, not what the module happens to contain."""
+    document = {
+        "type": "SurveyDesign",
+        "design": "of_glmmrr",
+        "categories": [{"bool": False}, {"bool": True}],
+        "yes": {"bool": True},
+        "parameters": {"design": "1/2", "p1": 0.7, "p2": 0.5},
+    }
+    refused(MetadataError, "design must be one of .* got 'of_glmmrr'", from_dict, document)
+
+
+def test_public_designs_are_listed():
+    """`rr.surveys` lists each design, those of several samples, and `by_row`."""
+    public = {name for name, design in DESIGNS.items() if design.make.__name__[0] != "_"}
+    of_several_samples = {
+        "unrelated_question_two_samples",
+        "cheater_detection",
+        "stochastic_lie_detector",
+    }
+    assert set(surveys.__all__) == public | of_several_samples | {"by_row"}
 
 
 ANSWERS = pd.Series(["HIV-Alice", "HIV-Bob", "HIV-Carol"] * 10)

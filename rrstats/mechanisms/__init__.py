@@ -5,7 +5,8 @@ The families are `krr`, `unary` (with RAPPOR), `subset_selection`, `matrix_desig
 `channel` or `matrix_channel`.  `epsilon` converts probabilities, rounded towards privacy;
 `serialization` reads the JSON of mechanisms.  `plans` has the mechanisms of a frame's plan,
 `records` the records of privatized columns, `row_privacy` the epsilon of a row, and `attrs` the
-records in frames of pandas.
+records in frames of pandas.  `surveys` is the catalogue of survey designs; `survey_design` has
+their class and its JSON, `survey_builder` makes their matrices.
 A new mechanism needs one file here, its name in ``__all__``, one line in `serialization`, one
 public name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden values.
 """
@@ -16,7 +17,7 @@ from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.serialization import from_dict
 from rrstats.mechanisms.subset_selection import SubsetSelection
-from rrstats.mechanisms.surveys import SurveyDesign
+from rrstats.mechanisms.survey_design import SurveyDesign
 from rrstats.mechanisms.unary import Rappor, UnaryEncoding
 
 __all__ = [

@@ -28,6 +28,7 @@ from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
+from rrstats.mechanisms.survey_design import SurveyDesign
 from rrstats.mechanisms.unary import Rappor, UnaryEncoding
 
 MOST_LEVELS = 100
@@ -44,7 +45,7 @@ _TYPES: dict[str, Callable[..., Mechanism]] = {
     "Rappor": Rappor,
     "Samples": Samples.from_parts,
     "SubsetSelection": SubsetSelection,
-    "SurveyDesign": surveys.SurveyDesign.from_parameters,
+    "SurveyDesign": SurveyDesign.from_parameters,
     "SymmetricUnary": UnaryEncoding.symmetric,
     "UnaryEncoding": UnaryEncoding,
 }

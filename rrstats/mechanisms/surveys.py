@@ -2,15 +2,23 @@
 
 A design has two uses.  After a survey in the field with cards, dice or birthdays only the reports
 exist, and ``rr.estimate(reports, m)`` estimates the proportions.  If true answers exist,
-``rr.privatize(answers, m)`` applies the design to them.
+``rr.privatize(answers, m)`` applies the design to them::
 
     m = rr.surveys.warner(["no", "yes"], yes="yes", prob_statement=0.7)
     rr.estimate(reports, m)
 
 Each function builds one design from its parameters; the transition probabilities are exact.  A
 parameter is named by the event whose probability it is, because authors and packages use different
-letters.  ``yes`` is the sensitive category (by default True if the categories are booleans);
-``reports`` are the labels of the reports if these differ from the categories, in the same order.
+letters.  The other parameters are the same in all designs:
+
+categories : sequence of hashables
+    The possible answers: two, a yes and a no, except for `direct` and `forced_response`.
+yes : hashable, optional
+    The sensitive category; by default True if the categories are booleans.
+reports : sequence of hashables, optional
+    Labels of the reports if these differ from the categories, in the same order.  If a report is a
+    pair of answers, these are labels of one answer.
+
 In all designs with two answers P(report yes) = c + d * (true proportion of yes), and the estimate
 is (reported proportion - c) / d.  Estimates outside [0, 1] are not moved; RRreg 0.7.6 moves them
 to the boundary and then prints a standard error of 2e-6 instead of 0.08.
@@ -27,142 +35,69 @@ Sources: see each function; Chaudhuri (2011) and Blair, Imai and Zhou (2015) com
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from fractions import Fraction
-from itertools import compress, product
-from math import comb, prod
-from typing import Any, cast
+from itertools import product
+from math import comb
+from typing import Any
 
-import pandas as pd
-
-from rrstats._checks import (
-    check_instance,
-    check_one_of,
-    check_probability,
-    check_whole_number,
-    quote,
-    quote_list,
-)
-from rrstats.data.categories import Categories, categories_to_json
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import warn_if_uninformative
-from rrstats.mechanisms.channel import normalized, number, numbers
-from rrstats.mechanisms.matrix_design import MatrixDesign, labels_of
+from rrstats._checks import check_one_of, quote_list
+from rrstats.data.categories import Categories
+from rrstats.errors import ArgumentValueError
+from rrstats.mechanisms.channel import normalized
 from rrstats.mechanisms.samples import Samples
+from rrstats.mechanisms.survey_builder import (
+    DesignBuilder,
+    Labels,
+    NumbersBySample,
+    exact_probability,
+    numbers_by_category,
+    numbers_by_sample,
+    samples_of_pairs,
+    sensitive_code,
+)
+from rrstats.mechanisms.survey_design import SurveyDesign, survey_design
 
-Labels = Sequence[Hashable] | None
-"""Labels of the reports; None means the categories, or the numbers if reports are numbers."""
+__all__ = [
+    "by_row",
+    "cheater_detection",
+    "christofides",
+    "crosswise",
+    "crosswise_with_anchor",
+    "devore",
+    "direct",
+    "disguised_response",
+    "forced_response",
+    "kuk",
+    "mangat",
+    "mangat_singh",
+    "mangat_singh_singh",
+    "mangat_singh_singh_two_answers",
+    "mangat_unrelated_question",
+    "singh_joarder",
+    "soberanis_cruz",
+    "stochastic_lie_detector",
+    "triangular",
+    "two_coin",
+    "unrelated_question",
+    "unrelated_question_two_answers",
+    "unrelated_question_two_samples",
+    "warner",
+]
 
-Each = Mapping[Any, Any] | Sequence[Any]
-"""A number for each sample: a mapping or Series by label, or a list for samples 1, 2, ..."""
-
-_Columns = Sequence[Sequence[Fraction]]
-
-_MOST_DRAWS = 100
-_MOST_BITS = 1100
 _HALF = Fraction(1, 2)
-_TRAIT = (True, False)
+_MOST_DRAWS = 100
+"""The largest number of cards in `kuk`; the exact probabilities stay short."""
 
 
-@dataclass(frozen=True, init=False, repr=False)
-class SurveyDesign(MatrixDesign):
-    """A survey design with its name and parameters; the functions of this module make it.
-
-    It is immutable and hashable; two are equal if their names, labels and parameters are.
-
-    Parameters
-    ----------
-    design : str
-        The name of a function of `rr.surveys`.
-    categories : sequence of hashables
-        The possible answers: two, except for forced response and direct answers.
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of hashables, optional
-        Labels of the reports, if they are not the categories.
-    **parameters
-        The parameters of the design.  Fractions stay exact; a double is used as an exact rational
-        number.
-
-    Raises
-    ------
-    ArgumentValueError, ArgumentTypeError
-        The message gives the allowed range.
-
-    Examples
-    --------
-    >>> m = SurveyDesign("warner", ["no", "yes"], yes="yes", prob_statement=0.7)
-    >>> m.channel.matrix
-    array([[0.7, 0.3],
-           [0.3, 0.7]])
-    """
-
-    design: str
-    asked: Categories
-    yes: Hashable
-    numbers: tuple[tuple[str, Any], ...]
-    answers: Categories | None
-
-    def __init__(
-        self,
-        design: str,
-        categories: object,
-        *,
-        yes: Hashable = None,
-        reports: Any = None,
-        **parameters: Any,
-    ) -> None:
-        made = SurveyDesign.from_parameters(design, categories, parameters, yes, reports)
-        vars(self).update(vars(made))
-
-    @staticmethod
-    def from_parameters(
-        design: Any, categories: Any, parameters: Any = None, yes: Any = None, reports: Any = None
-    ) -> SurveyDesign:
-        """The design of a JSON document, which has all parameters under ``parameters``."""
-        make = _DESIGNS[check_one_of(design, "design", sorted(_DESIGNS))]
-        given = check_instance(parameters or {}, "parameters", Mapping, "a mapping")
-        known = inspect.signature(make).parameters
-        names = [name for name in known if name not in ("categories", "reports")]
-        if "yes" in names or yes is not None:
-            given = {**given, "yes": yes}
-        if set(given) != set(names):
-            raise ArgumentTypeError(
-                f"the design {design!r} has the parameters {names}, found {quote_list(given)}"
-            )
-        return make(categories, reports=reports, **given)
-
-    @property
-    def parameters(self) -> dict[str, Any]:
-        """The parameters of the design by name."""
-        return dict(self.numbers)
-
-    @property
-    def _arguments(self) -> dict[str, Any]:
-        given: dict[str, Any] = {"design": self.design, "categories": self.asked}
-        if self.yes is not None:
-            given["yes"] = self.yes
-        given["parameters"] = self.parameters
-        return given if self.answers is None else given | {"reports": self.answers}
-
-    def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON.
-
-        >>> SurveyDesign("warner", [True, False], prob_statement=Fraction(2, 3)).to_dict()
-        {'type': 'SurveyDesign', 'design': 'warner', 'categories': [{'bool': True}, \
-{'bool': False}], 'yes': {'bool': True}, 'parameters': {'prob_statement': '2/3'}}
-        """
-        document = super().to_dict()
-        if self.yes is not None:
-            (document["yes"],) = categories_to_json([self.yes])
-        return document
+def __dir__() -> list[str]:
+    return __all__
 
 
 # -- one sample asked alone ----------------------------------------------------------------------
 
 
+@survey_design("direct")
 def direct(categories: object, *, reports: Labels = None) -> SurveyDesign:
     """Direct questioning: the report is the true answer.
 
@@ -186,10 +121,11 @@ def direct(categories: object, *, reports: Labels = None) -> SurveyDesign:
     >>> rr.estimate(["yes", "no", "no", "no"], direct(["no", "yes"])).proportions
     array([0.75, 0.25])
     """
-    question = _Question("direct", categories, reports)
-    return question.forced(Fraction(1), [Fraction(0)] * question.domain.k)
+    builder = DesignBuilder("direct", categories, reports)
+    return builder.truth_or_forced(Fraction(1), [Fraction(0)] * builder.domain.k)
 
 
+@survey_design("forced_response", "prob_truth", "prob_forced")
 def forced_response(
     categories: object,
     prob_truth: Any,
@@ -233,25 +169,22 @@ def forced_response(
     >>> rr.estimate(["no"] * 1604 + ["yes"] * 831, m).proportions.round(4)
     array([0.7381, 0.2619])
     """
-    question = _Question("forced_response", categories, reports)
-    truth = question.chance("[]", prob_truth=prob_truth)
-    by_code = _by_label(prob_forced, "prob_forced", question.domain)
-    forced = question.chances("[]", prob_forced=[by_code[code] for code in sorted(by_code)])
+    builder = DesignBuilder("forced_response", categories, reports)
+    truth = builder.probability("prob_truth", prob_truth, "[]")
+    in_order = numbers_by_category("prob_forced", prob_forced, builder.domain)
+    forced = builder.probabilities("prob_forced", in_order, "[]")
     truth, *forced = normalized([truth, *forced], "prob_truth and prob_forced together")
-    return question.forced(truth, forced)
+    return builder.truth_or_forced(truth, forced)
 
 
+@survey_design("two_coin", "yes")
 def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None) -> SurveyDesign:
     """Two coins: after heads answer truthfully; after tails a second coin dictates yes or no.
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -270,10 +203,11 @@ def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None
     >>> rr.estimate([True] * 35 + [False] * 65, m).proportions.round(3), round(m.epsilon, 3)
     (array([0.8, 0.2]), 1.099)
     """
-    question = _Question("two_coin", categories, reports, yes)
-    return question.yes_or_no(Fraction(3, 4), Fraction(1, 4))
+    builder = DesignBuilder("two_coin", categories, reports, yes)
+    return builder.yes_or_no(if_yes=Fraction(3, 4), if_no=Fraction(1, 4))
 
 
+@survey_design("warner", "prob_statement", "yes")
 def warner(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -281,14 +215,10 @@ def warner(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_statement : number
         P(the card asks for the sensitive attribute), in (0, 1).
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -310,11 +240,12 @@ def warner(
     >>> rr.estimate(["yes"] * 60 + ["no"] * 65, m).proportions.round(3)
     array([0.55, 0.45])
     """
-    question = _Question("warner", categories, reports, yes)
-    p = question.chance(prob_statement=prob_statement)
-    return question.yes_or_no(p, 1 - p)
+    builder = DesignBuilder("warner", categories, reports, yes)
+    p = builder.probability("prob_statement", prob_statement)
+    return builder.yes_or_no(if_yes=p, if_no=1 - p)
 
 
+@survey_design("disguised_response", "prob_red", "yes")
 def disguised_response(
     categories: object, prob_red: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -322,15 +253,13 @@ def disguised_response(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_red : number
         The proportion of red cards in the stack for people with the sensitive answer, in (0, 1);
         the other stack has 1 - prob_red.  Nobody sees which stack the respondent uses.
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports: ``["black", "red"]`` for the categories ["no", "yes"].
+    categories, yes
+        The two answers and the sensitive one; see `rr.surveys`.
 
     Returns
     -------
@@ -352,11 +281,12 @@ def disguised_response(
     >>> rr.estimate(["red"] * 30 + ["black"] * 70, m).proportions.round(3)
     array([0.833, 0.167])
     """
-    question = _Question("disguised_response", categories, reports, yes)
-    p = question.chance(prob_red=prob_red)
-    return question.yes_or_no(p, 1 - p)
+    builder = DesignBuilder("disguised_response", categories, reports, yes)
+    p = builder.probability("prob_red", prob_red)
+    return builder.yes_or_no(if_yes=p, if_no=1 - p)
 
 
+@survey_design("crosswise", "prob_unrelated", "yes")
 def crosswise(
     categories: object, prob_unrelated: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -364,14 +294,12 @@ def crosswise(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_unrelated : number
         P(yes) to the unrelated question ("Were you born in January?"), in (0, 1).
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports: ``["different", "same"]`` for the categories ["no", "yes"].
+    categories, yes
+        The two answers and the sensitive one; see `rr.surveys`.
 
     Returns
     -------
@@ -395,11 +323,12 @@ def crosswise(
     >>> rr.estimate(["same"] * 65 + ["different"] * 35, m).proportions.round(3)
     array([0.8, 0.2])
     """
-    question = _Question("crosswise", categories, reports, yes)
-    p = question.chance(prob_unrelated=prob_unrelated)
-    return question.yes_or_no(p, 1 - p)
+    builder = DesignBuilder("crosswise", categories, reports, yes)
+    p = builder.probability("prob_unrelated", prob_unrelated)
+    return builder.yes_or_no(if_yes=p, if_no=1 - p)
 
 
+@survey_design("triangular", "prob_unrelated", "yes")
 def triangular(
     categories: object, prob_unrelated: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -407,14 +336,12 @@ def triangular(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_unrelated : number
         P(yes) to the unrelated question, in (0, 1).
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of the reports: ``["circle", "triangle"]`` for the categories ["no", "yes"].
+    categories, yes
+        The two answers and the sensitive one; see `rr.surveys`.
 
     Returns
     -------
@@ -437,11 +364,12 @@ def triangular(
     >>> rr.estimate([True] * 40 + [False] * 60, m).proportions.round(3), m.epsilon
     (array([0.8, 0.2]), inf)
     """
-    question = _Question("triangular", categories, reports, yes)
-    p = question.chance(prob_unrelated=prob_unrelated)
-    return question.yes_or_no(Fraction(1), p)
+    builder = DesignBuilder("triangular", categories, reports, yes)
+    p = builder.probability("prob_unrelated", prob_unrelated)
+    return builder.yes_or_no(if_yes=Fraction(1), if_no=p)
 
 
+@survey_design("unrelated_question", "prob_sensitive", "prob_yes_unrelated", "yes")
 def unrelated_question(
     categories: object,
     prob_sensitive: Any,
@@ -454,16 +382,12 @@ def unrelated_question(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_sensitive : number
         P(the card asks the sensitive question), in (0, 1).
     prob_yes_unrelated : number
         P(yes) to the unrelated question, in [0, 1].
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -486,12 +410,13 @@ def unrelated_question(
     >>> rr.estimate([True] * 328 + [False] * 382, m).proportions.round(4)
     array([0.1594, 0.8406])
     """
-    question = _Question("unrelated_question", categories, reports, yes)
-    p = question.chance(prob_sensitive=prob_sensitive)
-    a = question.chance("[]", prob_yes_unrelated=prob_yes_unrelated)
-    return question.yes_or_no(p + (1 - p) * a, (1 - p) * a)
+    builder = DesignBuilder("unrelated_question", categories, reports, yes)
+    p = builder.probability("prob_sensitive", prob_sensitive)
+    a = builder.probability("prob_yes_unrelated", prob_yes_unrelated, "[]")
+    return builder.yes_or_no(if_yes=p + (1 - p) * a, if_no=(1 - p) * a)
 
 
+@survey_design("soberanis_cruz", "prob_sensitive", "prob_yes_unrelated", "yes")
 def soberanis_cruz(
     categories: object,
     prob_sensitive: Any,
@@ -504,16 +429,12 @@ def soberanis_cruz(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_sensitive : number
         P(the card asks the sensitive question), in (0, 1).
     prob_yes_unrelated : number
         P(yes) to the unrelated question, in [0, 1].
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -535,12 +456,13 @@ def soberanis_cruz(
     >>> rr.estimate([True] * 71 + [False] * 219, m).proportions.round(4)
     array([0.8645, 0.1355])
     """
-    question = _Question("soberanis_cruz", categories, reports, yes)
-    p = question.chance(prob_sensitive=prob_sensitive)
-    a = question.chance("[]", prob_yes_unrelated=prob_yes_unrelated)
-    return question.yes_or_no(p + (1 - p) * a, (1 - p) * a)
+    builder = DesignBuilder("soberanis_cruz", categories, reports, yes)
+    p = builder.probability("prob_sensitive", prob_sensitive)
+    a = builder.probability("prob_yes_unrelated", prob_yes_unrelated, "[]")
+    return builder.yes_or_no(if_yes=p + (1 - p) * a, if_no=(1 - p) * a)
 
 
+@survey_design("mangat", "prob_statement", "yes")
 def mangat(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -548,15 +470,11 @@ def mangat(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_statement : number
         P(the card asks for the sensitive attribute, so that people without it truthfully say no),
         in (0, 1).
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -578,11 +496,12 @@ def mangat(
     >>> rr.estimate([True] * 450 + [False] * 550, m).proportions.round(4)
     array([0.7857, 0.2143])
     """
-    question = _Question("mangat", categories, reports, yes)
-    p = question.chance(prob_statement=prob_statement)
-    return question.yes_or_no(Fraction(1), 1 - p)
+    builder = DesignBuilder("mangat", categories, reports, yes)
+    p = builder.probability("prob_statement", prob_statement)
+    return builder.yes_or_no(if_yes=Fraction(1), if_no=1 - p)
 
 
+@survey_design("devore", "prob_sensitive", "yes")
 def devore(
     categories: object, prob_sensitive: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -590,14 +509,10 @@ def devore(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_sensitive : number
         P(the card asks the sensitive question), in (0, 1).
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -618,11 +533,12 @@ def devore(
     >>> rr.estimate([True] * 218 + [False] * 22, m).proportions.round(4)
     array([0.131, 0.869])
     """
-    question = _Question("devore", categories, reports, yes)
-    p = question.chance(prob_sensitive=prob_sensitive)
-    return question.yes_or_no(Fraction(1), 1 - p)
+    builder = DesignBuilder("devore", categories, reports, yes)
+    p = builder.probability("prob_sensitive", prob_sensitive)
+    return builder.yes_or_no(if_yes=Fraction(1), if_no=1 - p)
 
 
+@survey_design("mangat_singh", "prob_truth", "prob_statement", "yes")
 def mangat_singh(
     categories: object,
     prob_truth: Any,
@@ -635,16 +551,12 @@ def mangat_singh(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_truth : number
         P(the first card asks for the truth), in [0, 1); RRTCS calls it t.
     prob_statement : number
         P(the second card asks for the sensitive attribute), in (0, 1).
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -665,12 +577,15 @@ def mangat_singh(
     >>> rr.estimate([True] * 100 + [False] * 140, m).proportions.round(4)
     array([0.6142, 0.3858])
     """
-    question = _Question("mangat_singh", categories, reports, yes)
-    t = question.chance("[)", prob_truth=prob_truth)
-    p = question.chance(prob_statement=prob_statement)
-    return question.yes_or_no(t + (1 - t) * p, (1 - t) * (1 - p))
+    builder = DesignBuilder("mangat_singh", categories, reports, yes)
+    t = builder.probability("prob_truth", prob_truth, "[)")
+    p = builder.probability("prob_statement", prob_statement)
+    return builder.yes_or_no(if_yes=t + (1 - t) * p, if_no=(1 - t) * (1 - p))
 
 
+@survey_design(
+    "mangat_unrelated_question", "prob_truth", "prob_sensitive", "prob_yes_unrelated", "yes"
+)
 def mangat_unrelated_question(
     categories: object,
     prob_truth: Any,
@@ -684,18 +599,14 @@ def mangat_unrelated_question(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_truth : number
         P(the first card asks for the truth), in [0, 1); RRTCS calls it t.
     prob_sensitive : number
         P(the second card asks the sensitive question), in (0, 1).
     prob_yes_unrelated : number
         P(yes) to the unrelated question, in [0, 1].
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -717,14 +628,15 @@ def mangat_unrelated_question(
     >>> rr.estimate([True] * 120 + [False] * 120, m).proportions.round(4)
     array([0.5, 0.5])
     """
-    question = _Question("mangat_unrelated_question", categories, reports, yes)
-    t = question.chance("[)", prob_truth=prob_truth)
-    p = question.chance(prob_sensitive=prob_sensitive)
-    a = question.chance("[]", prob_yes_unrelated=prob_yes_unrelated)
+    builder = DesignBuilder("mangat_unrelated_question", categories, reports, yes)
+    t = builder.probability("prob_truth", prob_truth, "[)")
+    p = builder.probability("prob_sensitive", prob_sensitive)
+    a = builder.probability("prob_yes_unrelated", prob_yes_unrelated, "[]")
     c = (1 - t) * (1 - p) * a
-    return question.yes_or_no(c + t + (1 - t) * p, c)
+    return builder.yes_or_no(if_yes=c + t + (1 - t) * p, if_no=c)
 
 
+@survey_design("mangat_singh_singh", "prob_sensitive", "prob_yes_unrelated", "yes")
 def mangat_singh_singh(
     categories: object,
     prob_sensitive: Any,
@@ -737,16 +649,12 @@ def mangat_singh_singh(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_sensitive : number
         P(the card asks the sensitive question, so that the answer is no), in (0, 1).
     prob_yes_unrelated : number
         P(yes) to the unrelated question, in [0, 1].
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -767,12 +675,13 @@ def mangat_singh_singh(
     >>> rr.estimate([True] * 203 + [False] * 599, m).proportions.round(4)
     array([0.9336, 0.0664])
     """
-    question = _Question("mangat_singh_singh", categories, reports, yes)
-    p = question.chance(prob_sensitive=prob_sensitive)
-    a = question.chance("[]", prob_yes_unrelated=prob_yes_unrelated)
-    return question.yes_or_no(Fraction(1), (1 - p) * a)
+    builder = DesignBuilder("mangat_singh_singh", categories, reports, yes)
+    p = builder.probability("prob_sensitive", prob_sensitive)
+    a = builder.probability("prob_yes_unrelated", prob_yes_unrelated, "[]")
+    return builder.yes_or_no(if_yes=Fraction(1), if_no=(1 - p) * a)
 
 
+@survey_design("singh_joarder", "prob_statement", "yes")
 def singh_joarder(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -780,14 +689,10 @@ def singh_joarder(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_statement : number
         P(a card asks for the sensitive attribute), in (0, 1).
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -810,11 +715,12 @@ def singh_joarder(
     >>> rr.estimate([True] * 93 + [False] * 77, m).proportions.round(4)
     array([0.6658, 0.3342])
     """
-    question = _Question("singh_joarder", categories, reports, yes)
-    p = question.chance(prob_statement=prob_statement)
-    return question.yes_or_no(p + (1 - p) * p, 1 - p)
+    builder = DesignBuilder("singh_joarder", categories, reports, yes)
+    p = builder.probability("prob_statement", prob_statement)
+    return builder.yes_or_no(if_yes=p + (1 - p) * p, if_no=1 - p)
 
 
+@survey_design("kuk", "prob_red_if_yes", "prob_red_if_no", "draws", "yes")
 def kuk(
     categories: object,
     prob_red_if_yes: Any,
@@ -828,17 +734,15 @@ def kuk(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_red_if_yes, prob_red_if_no : number
         The proportions of red cards in the stack for people with the sensitive attribute and in
         the stack for others, in [0, 1].
     draws : int
         The number of cards, with replacement, up to 100.
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
     reports : sequence of hashables, optional
         Labels of the reports, for 0, 1, ..., draws red cards.
+    categories, yes
+        The two answers and the sensitive one; see `rr.surveys`.
 
     Returns
     -------
@@ -865,16 +769,25 @@ def kuk(
     >>> rr.estimate(reports, m).proportions.round(5)
     array([0.54375, 0.45625])
     """
-    question = _Question("kuk", categories, reports, yes)
-    if_yes = question.chance("[]", prob_red_if_yes=prob_red_if_yes)
-    if_no = question.chance("[]", prob_red_if_no=prob_red_if_no)
-    question.numbers["draws"] = draws = check_whole_number(draws, "draws", 1, _MOST_DRAWS)
-    red, counts = [if_yes if s else if_no for s in question.sensitive], range(draws + 1)
-    entries = [[comb(draws, c) * p**c * (1 - p) ** (draws - c) for p in red] for c in counts]
-    inverse = question.left_inverse([Fraction(c, draws) - if_no for c in counts], if_yes - if_no)
-    return question.design(entries, question.labels(counts), inverse=inverse)
+    builder = DesignBuilder("kuk", categories, reports, yes)
+    red_if_yes = builder.probability("prob_red_if_yes", prob_red_if_yes, "[]")
+    red_if_no = builder.probability("prob_red_if_no", prob_red_if_no, "[]")
+    draws = builder.whole_number("draws", draws, 1, _MOST_DRAWS)
+    return builder.numeric_report(
+        range(draws + 1),
+        if_yes=_binomial(draws, red_if_yes),
+        if_no=_binomial(draws, red_if_no),
+        mean_if_yes=draws * red_if_yes,
+        mean_if_no=draws * red_if_no,
+    )
 
 
+def _binomial(size: int, p: Fraction) -> list[Fraction]:
+    """P(x successes) for x = 0 .. size."""
+    return [comb(size, x) * p**x * (1 - p) ** (size - x) for x in range(size + 1)]
+
+
+@survey_design("christofides", "prob_marks", "yes")
 def christofides(
     categories: object,
     prob_marks: Sequence[Any],
@@ -886,14 +799,12 @@ def christofides(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_marks : sequence of m numbers
         The proportions of cards marked 1 .. m, with m at least 2; they sum to 1 within 1e-9.
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
     reports : sequence of m hashables, optional
         Labels of the reports, for the marks 1, 2, ...
+    categories, yes
+        The two answers and the sensitive one; see `rr.surveys`.
 
     Returns
     -------
@@ -917,18 +828,24 @@ def christofides(
     >>> rr.estimate(reports, m).proportions.round(4)
     array([0.55, 0.45])
     """
-    question = _Question("christofides", categories, reports, yes)
-    deck = normalized(question.chances("[]", prob_marks=prob_marks), "prob_marks")
-    marks, turned = range(1, len(deck) + 1), deck[::-1]
-    entries = [[(turned if s else deck)[mark - 1] for s in question.sensitive] for mark in marks]
+    builder = DesignBuilder("christofides", categories, reports, yes)
+    proportions = builder.probabilities("prob_marks", prob_marks, "[]")
+    deck = normalized(proportions, "prob_marks")
+    marks = range(1, len(deck) + 1)
     mean = sum((mark * p for mark, p in zip(marks, deck, strict=True)), Fraction(0))
-    inverse = question.left_inverse([mark - mean for mark in marks], len(deck) + 1 - 2 * mean)
-    return question.design(entries, question.labels(marks), inverse=inverse)
+    return builder.numeric_report(
+        marks,
+        if_yes=deck[::-1],
+        if_no=deck,
+        mean_if_yes=len(deck) + 1 - mean,
+        mean_if_no=mean,
+    )
 
 
 # -- two answers of one person ------------------------------------------------------------------
 
 
+@survey_design("unrelated_question_two_answers", "prob_sensitive", "prob_truth", "yes")
 def unrelated_question_two_answers(
     categories: object,
     prob_sensitive: Sequence[Any],
@@ -945,17 +862,15 @@ def unrelated_question_two_answers(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_sensitive : sequence of 2 numbers
         The proportion of cards with the sensitive question in each box, in (0, 1), not equal.
     prob_truth : number
         P(a first card asks for the true answer before the box is used), in [0, 1), drawn anew for
         each answer.  Above 0 this is the two-stage design of Mangat (1992).
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of one answer.
+    categories, yes
+        The two answers and the sensitive one; see `rr.surveys`.
 
     Returns
     -------
@@ -981,15 +896,16 @@ def unrelated_question_two_answers(
     >>> rr.estimate(reports, m).proportions.round(4)
     array([0.8883, 0.1117])
     """
-    question = _Question("unrelated_question_two_answers", categories, reports, yes)
-    boxes = question.chances(prob_sensitive=prob_sensitive)
-    t = question.chance("[)", prob_truth=prob_truth)
-    return question.twice(
-        boxes,
-        lambda sensitive, trait, p: t * sensitive + (1 - t) * (p * sensitive + (1 - p) * trait),
-    )
+    builder = DesignBuilder("unrelated_question_two_answers", categories, reports, yes)
+    boxes = builder.probabilities("prob_sensitive", prob_sensitive)
+    t = builder.probability("prob_truth", prob_truth, "[)")
+    prob_yes = [
+        [t * x + (1 - t) * (p * x + (1 - p) * y) for p in boxes] for x, y in builder.yes_and_trait
+    ]
+    return builder.two_boxes(boxes, prob_yes)
 
 
+@survey_design("mangat_singh_singh_two_answers", "prob_sensitive", "yes")
 def mangat_singh_singh_two_answers(
     categories: object,
     prob_sensitive: Sequence[Any],
@@ -1004,14 +920,12 @@ def mangat_singh_singh_two_answers(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_sensitive : sequence of 2 numbers
         The proportion of cards with the sensitive question in each box, in (0, 1), not equal.
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of one answer.
+    categories, yes
+        The two answers and the sensitive one; see `rr.surveys`.
 
     Returns
     -------
@@ -1035,13 +949,15 @@ def mangat_singh_singh_two_answers(
     >>> rr.estimate(reports, m).proportions.round(4)
     array([0.344, 0.656])
     """
-    question = _Question("mangat_singh_singh_two_answers", categories, reports, yes)
-    return question.twice(
-        question.chances(prob_sensitive=prob_sensitive),
-        lambda sensitive, trait, p: Fraction(1) if sensitive else (1 - p) * trait,
-    )
+    builder = DesignBuilder("mangat_singh_singh_two_answers", categories, reports, yes)
+    boxes = builder.probabilities("prob_sensitive", prob_sensitive)
+    prob_yes = [
+        [Fraction(1) if x else (1 - p) * y for p in boxes] for x, y in builder.yes_and_trait
+    ]
+    return builder.two_boxes(boxes, prob_yes)
 
 
+@survey_design("crosswise_with_anchor", "prob_unrelated", "prob_unrelated_anchor", "yes")
 def crosswise_with_anchor(
     categories: object,
     prob_unrelated: Any,
@@ -1059,14 +975,12 @@ def crosswise_with_anchor(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_unrelated, prob_unrelated_anchor : number
         P(yes) to the unrelated question of each pair, in (0, 1).
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
     reports : sequence of 2 hashables, optional
         Labels of one answer.
+    categories, yes
+        The two answers and the sensitive one; see `rr.surveys`.
 
     Returns
     -------
@@ -1095,21 +1009,38 @@ def crosswise_with_anchor(
     >>> round(est.share_among(1, [0, 1]).proportion, 3)
     0.1
     """
-    question = _Question("crosswise_with_anchor", categories, reports, yes)
-    p = question.chance(prob_unrelated=prob_unrelated)
-    anchor = question.chance(prob_unrelated_anchor=prob_unrelated_anchor)
-    says_same = [[_said(sensitive, p), 1 - anchor] for sensitive in question.sensitive]
-    pairs, inverse = list(product(question.sensitive, repeat=2)), None
-    if _HALF not in (p, anchor):
-        # (attentive yes) - (attentive no) from the first answer, their sum from the anchor: no
-        # assumption on the dependence between the two answers of inattentive people.
-        gaps = [(i - _HALF) / (p - _HALF) for i, _ in pairs]
-        sums = [(j - _HALF) / (_HALF - anchor) for _, j in pairs]
-        both = list(zip(sums, gaps, strict=True))
-        inverse = [[(a + d if s else a - d) / 2 for a, d in both] for s in question.sensitive]
-        inverse.append([1 - a for a in sums])
-    classes = (*question.domain.categories, "inattentive")
-    return question.answered([*says_same, [_HALF, _HALF]], classes=classes, inverse=inverse)
+    builder = DesignBuilder("crosswise_with_anchor", categories, reports, yes)
+    p = builder.probability("prob_unrelated", prob_unrelated)
+    anchor = builder.probability("prob_unrelated_anchor", prob_unrelated_anchor)
+    prob_same = [[p if is_yes else 1 - p, 1 - anchor] for is_yes in builder.is_yes]
+    prob_same.append([_HALF, _HALF])
+    return builder.independent_answers(
+        prob_same,
+        classes=(*builder.domain.categories, "inattentive"),
+        inverse=_anchor_inverse(builder.is_yes, p, anchor),
+    )
+
+
+def _anchor_inverse(
+    is_yes: Sequence[bool], p: Fraction, anchor: Fraction
+) -> list[list[Fraction]] | None:
+    """The scores of the two margins, for each class (rows) and pair of answers.
+
+    They assume nothing about the dependence between the two answers of inattentive people.
+    """
+    if _HALF in (p, anchor):
+        return None
+    yes_minus_no = []
+    yes_plus_no = []
+    for same, same_for_anchor in product(is_yes, repeat=2):
+        yes_minus_no.append((same - _HALF) / (p - _HALF))
+        yes_plus_no.append((same_for_anchor - _HALF) / (_HALF - anchor))
+    pairs = list(zip(yes_plus_no, yes_minus_no, strict=True))
+    attentive_yes = [(total + difference) / 2 for total, difference in pairs]
+    attentive_no = [(total - difference) / 2 for total, difference in pairs]
+    inattentive = [1 - total for total in yes_plus_no]
+    attentive = [attentive_yes if sensitive else attentive_no for sensitive in is_yes]
+    return [*attentive, inattentive]
 
 
 # -- two samples --------------------------------------------------------------------------------
@@ -1117,7 +1048,7 @@ def crosswise_with_anchor(
 
 def unrelated_question_two_samples(
     categories: object,
-    prob_sensitive: Each,
+    prob_sensitive: NumbersBySample,
     *,
     yes: Hashable = None,
     reports: Labels = None,
@@ -1129,15 +1060,11 @@ def unrelated_question_two_samples(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_sensitive : mapping, Series or sequence
         P(the card asks the sensitive question) for each sample, in [0, 1]: a mapping by the
         sample's label, or a list for the samples 1 and 2.  They must not be equal.
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -1171,24 +1098,32 @@ def unrelated_question_two_samples(
     >>> round(trait[True].proportion, 3)
     0.225
     """
-    asked = categories, yes, reports
-    return _paired(_each(_unrelated_question_sample, asked, prob_sensitive=prob_sensitive))
+    boxes = numbers_by_sample("prob_sensitive", prob_sensitive)
+    return samples_of_pairs(
+        {
+            sample: _unrelated_question_sample(categories, box, yes=yes, reports=reports)
+            for sample, box in boxes.items()
+        }
+    )
 
 
+@survey_design("unrelated_question_sample", "prob_sensitive", "yes")
 def _unrelated_question_sample(
     categories: object, prob_sensitive: Any, *, yes: Hashable, reports: Labels
 ) -> SurveyDesign:
-    question = _Question("unrelated_question_sample", categories, reports, yes)
-    p = question.chance("[]", prob_sensitive=prob_sensitive)
-    kinds, classes = question.with_trait
-    says_yes = [[p * sensitive + (1 - p) * trait] for sensitive, trait in kinds]
-    return question.answered(says_yes, classes=classes)
+    """One sample of `unrelated_question_two_samples`."""
+    builder = DesignBuilder(
+        "unrelated_question_sample", categories, reports, yes, is_one_sample=True
+    )
+    p = builder.probability("prob_sensitive", prob_sensitive, "[]")
+    prob_yes = [[p * x + (1 - p) * y] for x, y in builder.yes_and_trait]
+    return builder.independent_answers(prob_yes, classes=builder.classes_with_trait)
 
 
 def cheater_detection(
     categories: object,
-    prob_forced_yes: Each,
-    prob_forced_no: Each | None = None,
+    prob_forced_yes: NumbersBySample,
+    prob_forced_no: NumbersBySample | None = None,
     *,
     yes: Hashable = None,
     reports: Labels = None,
@@ -1202,8 +1137,6 @@ def cheater_detection(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_forced_yes : mapping, Series or sequence
         P(the card dictates a yes) for each sample, in [0, 1]: a mapping by the sample's label, or
         a list for the samples 1 and 2.  They must differ.
@@ -1211,10 +1144,8 @@ def cheater_detection(
         P(the card dictates a no) for each sample; by default 0.  Above 0 the design is symmetric:
         an honest report of neither kind proves the true answer.  RRreg's c(p1, q1, p2, q2) is
         prob_forced_yes=[p1, p2], prob_forced_no=[q1, q2].
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -1237,34 +1168,55 @@ def cheater_detection(
     >>> rr.estimate(reports, m, group=[1] * 500 + [2] * 500).proportions.round(3)
     array([0.6, 0.3, 0.1])
     """
-    forced = {"prob_forced_yes": prob_forced_yes, "prob_forced_no": prob_forced_no}
-    return Samples(_each(_cheater_detection_sample, (categories, yes, reports), **forced))
+    forced_yes = numbers_by_sample("prob_forced_yes", prob_forced_yes)
+    if prob_forced_no is None:
+        forced_no = dict.fromkeys(forced_yes, 0)
+    else:
+        forced_no = numbers_by_sample("prob_forced_no", prob_forced_no)
+    if set(forced_yes) != set(forced_no):
+        raise ArgumentValueError(
+            "prob_forced_yes and prob_forced_no must be for the same samples, found "
+            f"{quote_list(forced_yes)} and {quote_list(forced_no)}"
+        )
+    return Samples(
+        {
+            sample: _cheater_detection_sample(
+                categories, forced_yes[sample], forced_no[sample], yes=yes, reports=reports
+            )
+            for sample in forced_yes
+        }
+    )
 
 
+@survey_design("cheater_detection_sample", "prob_forced_yes", "prob_forced_no", "yes")
 def _cheater_detection_sample(
     categories: object,
     prob_forced_yes: Any,
-    prob_forced_no: Any = 0,
+    prob_forced_no: Any,
     *,
     yes: Hashable,
     reports: Labels,
 ) -> SurveyDesign:
-    question = _Question("cheater_detection_sample", categories, reports, yes)
-    forced_yes = question.chance("[]", prob_forced_yes=prob_forced_yes)
-    forced_no = question.chance("[]", prob_forced_no=prob_forced_no)
+    """One sample of `cheater_detection`."""
+    builder = DesignBuilder(
+        "cheater_detection_sample", categories, reports, yes, is_one_sample=True
+    )
+    forced_yes = builder.probability("prob_forced_yes", prob_forced_yes, "[]")
+    forced_no = builder.probability("prob_forced_no", prob_forced_no, "[]")
     if forced_yes + forced_no > 1:
         raise ArgumentValueError(
             "prob_forced_yes and prob_forced_no of a sample must sum to at most 1, found "
             f"{float(forced_yes + forced_no):g}; at a sum of 1 nobody answers the question"
         )
-    honest = [[1 - forced_no if sensitive else forced_yes] for sensitive in question.sensitive]
-    classes = (*question.domain.categories, "cheater")
-    return question.answered([*honest, [Fraction(0)]], classes=classes)
+    prob_yes = [[1 - forced_no if is_yes else forced_yes] for is_yes in builder.is_yes]
+    prob_yes.append([Fraction(0)])
+    classes = (*builder.domain.categories, "cheater")
+    return builder.independent_answers(prob_yes, classes=classes)
 
 
 def stochastic_lie_detector(
     categories: object,
-    prob_statement: Each,
+    prob_statement: NumbersBySample,
     *,
     yes: Hashable = None,
     reports: Labels = None,
@@ -1278,15 +1230,11 @@ def stochastic_lie_detector(
 
     Parameters
     ----------
-    categories : sequence of 2 hashables
-        The possible answers.
     prob_statement : mapping, Series or sequence
         P(the card asks for the sensitive attribute, so that people without it say no) for each
         sample, in [0, 1]: a mapping by label, or a list for samples 1 and 2.  They must differ.
-    yes : hashable, optional
-        The sensitive category; by default True if the categories are booleans.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports, in the order of the categories.
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
 
     Returns
     -------
@@ -1309,21 +1257,30 @@ def stochastic_lie_detector(
     >>> rr.estimate(reports, m, group=[1] * 564 + [2] * 692).proportions.round(4)
     array([0.1293, 0.8707])
     """
-    asked = categories, yes, reports
-    return _paired(_each(_stochastic_lie_detector_sample, asked, prob_statement=prob_statement))
+    prob_of_sample = numbers_by_sample("prob_statement", prob_statement)
+    return samples_of_pairs(
+        {
+            sample: _stochastic_lie_detector_sample(categories, p, yes=yes, reports=reports)
+            for sample, p in prob_of_sample.items()
+        }
+    )
 
 
+@survey_design("stochastic_lie_detector_sample", "prob_statement", "yes")
 def _stochastic_lie_detector_sample(
     categories: object, prob_statement: Any, *, yes: Hashable, reports: Labels
 ) -> SurveyDesign:
-    question = _Question("stochastic_lie_detector_sample", categories, reports, yes)
-    p = question.chance("[]", prob_statement=prob_statement)
-    says_yes: dict[Hashable, list[Fraction]] = {}
-    for category, sensitive in zip(question.domain.categories, question.sensitive, strict=True):
-        says_yes[category, "honest"] = [Fraction(1) if sensitive else 1 - p]
-        if sensitive:
-            says_yes[category, "lying"] = [Fraction(0)]
-    return question.answered([*says_yes.values()], classes=[*says_yes])
+    """One sample of `stochastic_lie_detector`."""
+    builder = DesignBuilder(
+        "stochastic_lie_detector_sample", categories, reports, yes, is_one_sample=True
+    )
+    p = builder.probability("prob_statement", prob_statement, "[]")
+    prob_yes: dict[Hashable, list[Fraction]] = {}
+    for category, is_yes in zip(builder.domain.categories, builder.is_yes, strict=True):
+        prob_yes[category, "honest"] = [Fraction(1) if is_yes else 1 - p]
+        if is_yes:
+            prob_yes[category, "lying"] = [Fraction(0)]
+    return builder.independent_answers([*prob_yes.values()], classes=[*prob_yes])
 
 
 def by_row(
@@ -1368,261 +1325,44 @@ def by_row(
     Examples
     --------
     >>> import rrstats as rr
-    >>> found = by_row([0, 1], ["DQ", "Crosswise"], [None, 0.25], yes=1)
-    >>> rr.estimate([1, 0], found).n
+    >>> mechanisms = by_row([0, 1], ["DQ", "Crosswise"], [None, 0.25], yes=1)
+    >>> rr.estimate([1, 0], mechanisms).n
     2
     """
-    unused: Sequence[Any] = [None] * len(p1)
-    columns = [list(column) for column in (design, p1, unused if p2 is None else p2)]
+    columns: list[list[Any]] = [list(design), list(p1)]
+    columns.append([None] * len(p1) if p2 is None else list(p2))
     if len({len(column) for column in columns}) > 1:
-        found = ", ".join(str(len(column)) for column in columns)
-        raise ArgumentValueError(f"design, p1 and p2 must have equal lengths, found {found}")
-    known = [[None if one != one else one for one in column] for column in columns]
-    cells: list[Any] = list(zip(*known, strict=True))
-    made = {cell: _of_glmmrr(categories, yes, *cell) for cell in set(cells)}
-    return [made[cell] for cell in cells]
+        lengths = ", ".join(str(len(column)) for column in columns)
+        raise ArgumentValueError(f"design, p1 and p2 must have equal lengths, found {lengths}")
+    # NaN is missing, and does not equal itself.
+    names, first, second = ([None if x != x else x for x in column] for column in columns)
+    rows = list(zip(names, first, second, strict=True))
+    designs = {row: _of_glmmrr(categories, yes, *row) for row in set(rows)}
+    return [designs[row] for row in rows]
 
 
-def _of_glmmrr(categories: object, yes: Hashable, design: str, p1: Any, p2: Any) -> SurveyDesign:
+_GLMMRR_DESIGNS = ("DQ", "Warner", "Crosswise", "Triangular", "UQM", "Kuk", "Forced")
+
+
+def _of_glmmrr(categories: object, yes: Hashable, design: Any, p1: Any, p2: Any) -> SurveyDesign:
     """One design by its name in GLMMRR; for Kuk red counts as yes."""
     domain = Categories(categories)
-    sensitive = _sensitive_code(domain, yes)
-    no_yes = [domain.categories[1 - sensitive], domain.categories[sensitive]]
+    code = sensitive_code(domain, yes)
+    no_yes = [domain.categories[1 - code], domain.categories[code]]
+    check_one_of(design, "design", _GLMMRR_DESIGNS)
     if design == "DQ":
         return direct(categories)
+    if design == "Warner":
+        return warner(categories, p1, yes=yes)
+    if design == "Crosswise":
+        return crosswise(categories, p1, yes=yes)
+    if design == "Triangular":
+        return triangular(categories, p1, yes=yes)
     if design == "UQM":
         return unrelated_question(categories, p1, p2, yes=yes)
     if design == "Kuk":
         return kuk(categories, p1, p2, yes=yes, reports=no_yes)
-    if design == "Forced":
-        truth, forced_yes = _probability(p1, "p1", "[]"), _probability(p2, "p2", "[]")
-        forced = [(1 - truth) * (1 - forced_yes), (1 - truth) * forced_yes]
-        return forced_response(categories, truth, dict(zip(no_yes, forced, strict=True)))
-    by_name = {"Warner": warner, "Crosswise": crosswise, "Triangular": triangular}
-    made = by_name[check_one_of(design, "design", ["DQ", *by_name, "UQM", "Kuk", "Forced"])]
-    return made(categories, p1, yes=yes)
-
-
-def _made(kind: str) -> dict[str, Callable[..., Any]]:
-    """The functions above that return a kind of mechanism, by name."""
-    named = globals().items()
-    return {n: f for n, f in named if getattr(f, "__annotations__", {}).get("return") == kind}
-
-
-_DESIGNS: dict[str, Callable[..., SurveyDesign]] = {
-    name.removeprefix("_"): made for name, made in _made("SurveyDesign").items()
-}
-"""The functions above that return a SurveyDesign, by the name of the design."""
-
-
-# -- matrices -----------------------------------------------------------------------------------
-
-_ALIKE = object()
-"""The value of ``yes`` in designs that treat all categories alike."""
-
-
-class _Question:
-    """Builds a design: it checks the question, collects the parameters, and makes the matrix."""
-
-    def __init__(self, name: str, categories: object, reports: Any, yes: Hashable = _ALIKE) -> None:
-        self.name, self.domain = name, Categories(categories)
-        code = None if yes is _ALIKE else _sensitive_code(self.domain, yes)
-        self.sensitive = [place == code for place in range(self.domain.k)]
-        answers = None if reports is None else labels_of(reports, "reports")
-        self.answers = None if answers == self.domain else answers
-        self.numbers: dict[str, Any] = {}
-
-    def chance(self, ends: str = "()", **given: Any) -> Fraction:
-        """Check one probability and store it under its name."""
-        ((name, value),) = given.items()
-        exact = _probability(value, name, ends)
-        self.numbers[name] = number(exact, name)
-        return exact
-
-    def chances(self, ends: str = "()", **given: Any) -> list[Fraction]:
-        """Check several probabilities and store them under their name."""
-        ((name, values),) = given.items()
-        exact = [_probability(p, f"each of {name}", ends) for p in numbers(values, name)]
-        self.numbers[name] = numbers(exact, name)
-        return exact
-
-    def labels(self, usual: Sequence[Hashable] = ()) -> tuple[Hashable, ...]:
-        """The labels of the reports: the user's, or the default ones."""
-        usual = usual or self.domain.categories
-        if self.answers is None:
-            return tuple(usual)
-        if self.answers.k != len(usual):
-            raise ArgumentValueError(
-                f"reports must be {len(usual)} labels, in the order of {quote_list(usual)}, "
-                f"found {self.answers.k}"
-            )
-        return self.answers.categories
-
-    @property
-    def with_trait(self) -> tuple[list[tuple[bool, bool]], list[Hashable]]:
-        """Each category with and without the unrelated trait, and the labels of these classes."""
-        classes: list[Hashable] = list(product(self.domain.categories, _TRAIT))
-        return list(product(self.sensitive, _TRAIT)), classes
-
-    def left_inverse(self, scores: Sequence[Fraction], gap: Fraction) -> _Columns | None:
-        """The left inverse whose row for yes is ``scores / gap``; None if the gap is 0."""
-        if not gap:
-            return None
-        return [[_said(sensitive, x / gap) for x in scores] for sensitive in self.sensitive]
-
-    def design(
-        self,
-        entries: _Columns,
-        reports: Sequence[Hashable] = (),
-        *,
-        classes: Sequence[Hashable] = (),
-        class_of: tuple[int, ...] = (),
-        inverse: _Columns | None = None,
-    ) -> SurveyDesign:
-        """The design of a matrix; by default classes and reports are the categories."""
-        domain = Categories(classes) if classes else self.domain
-        named = reports or (self.labels() if self.answers else ())
-        made = object.__new__(SurveyDesign)
-        vars(made).update(
-            domain=domain,
-            matrix=tuple(map(tuple, entries)),
-            reports=Categories(named) if named else self.domain,
-            shown=self.domain if class_of else domain,
-            codes_shown=class_of or tuple(range(domain.k)),
-            inverse=None if inverse is None else tuple(map(tuple, inverse)),
-            design=self.name,
-            asked=self.domain,
-            yes=next(compress(self.domain.categories, self.sensitive), None),
-            numbers=tuple(self.numbers.items()),
-            answers=self.answers,
-        )
-        if not self.name.endswith("_sample"):  # one sample alone does not identify the proportions
-            warn_if_uninformative(made.channel)
-        return made
-
-    def answered(
-        self,
-        says_yes: Sequence[Sequence[Fraction]],
-        *,
-        classes: Sequence[Hashable] = (),
-        **more: Any,
-    ) -> SurveyDesign:
-        """A design of independent yes-or-no answers, from P(yes) for each class and answer."""
-        times = len(says_yes[0])
-        reports = product(self.sensitive, repeat=times)
-        start = Fraction(1)
-        entries = [[prod(map(_said, one, p), start=start) for p in says_yes] for one in reports]
-        labels = tuple(product(self.labels(), repeat=times)) if times > 1 else ()
-        return self.design(entries, labels, classes=classes, **more)
-
-    def yes_or_no(self, if_yes: Fraction, if_no: Fraction) -> SurveyDesign:
-        """A design of one yes-or-no answer, from P(report yes) with and without the attribute."""
-        return self.answered([[if_yes if s else if_no] for s in self.sensitive])
-
-    def forced(self, truth: Fraction, forced: Sequence[Fraction]) -> SurveyDesign:
-        """A design that reports the true category, or else a dictated one."""
-        entries = [[f] * self.domain.k for f in forced]
-        for code, row in enumerate(entries):
-            row[code] += truth
-        return self.design(entries)
-
-    def twice(
-        self,
-        boxes: Sequence[Fraction],
-        says_yes: Callable[[bool, bool, Fraction], Fraction],
-    ) -> SurveyDesign:
-        """A design of two independent answers, each with its own proportion of sensitive cards.
-
-        The unrelated trait cancels in the score ((1 - p2) I - (1 - p1) J) / (p1 - p2) of
-        Chaudhuri (2011).
-        """
-        if len(boxes) != 2:
-            raise ArgumentValueError(
-                f"prob_sensitive must have one number for each of 2 answers, found {len(boxes)}"
-            )
-        first, second = boxes
-        kinds, classes = self.with_trait
-        scores = [(1 - second) * i - (1 - first) * j for i, j in product(self.sensitive, repeat=2)]
-        return self.answered(
-            [[says_yes(*kind, box) for box in boxes] for kind in kinds],
-            classes=classes,
-            class_of=(0, 0, 1, 1),
-            inverse=self.left_inverse(scores, first - second),
-        )
-
-
-def _said(yes: bool, chance: Fraction) -> Fraction:
-    return chance if yes else 1 - chance
-
-
-def _each(
-    design: Callable[..., SurveyDesign], asked: tuple[Any, Any, Any], **numbers: Each | None
-) -> dict[Hashable, SurveyDesign]:
-    """The design of each sample, with the sample's own parameters."""
-    categories, yes, reports = asked
-    given = {name: _by_label(each, name) for name, each in numbers.items() if each is not None}
-    samples = next(iter(given.values()))
-    if any(set(each) != set(samples) for each in given.values()):
-        raise ArgumentValueError(
-            f"{' and '.join(given)} must be for the same samples, found "
-            f"{' and '.join(map(quote_list, given.values()))}"
-        )
-    own = {sample: {name: each[sample] for name, each in given.items()} for sample in samples}
-    return {s: design(categories, yes=yes, reports=reports, **own[s]) for s in samples}
-
-
-def _paired(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
-    """Samples whose classes are pairs; the first element is the category."""
-    pairs = cast("tuple[tuple[Hashable, Hashable], ...]", next(iter(parts.values())).categories)
-    return Samples(parts, shows={pair: pair[0] for pair in pairs})
-
-
-# -- arguments ----------------------------------------------------------------------------------
-
-
-def _sensitive_code(domain: Categories, yes: Hashable) -> int:
-    """The code of the sensitive category."""
-    if domain.k != 2:
-        raise ArgumentValueError(
-            f"categories must be two in this design, a yes and a no, found {domain.k}; "
-            "for more categories use surveys.forced_response, KRR or MatrixDesign"
-        )
-    if yes is None and domain.kind == "bool":
-        yes = True
-    if yes is None or domain.code(yes) >= domain.k:
-        raise ArgumentValueError(
-            f"yes must be the sensitive one of {domain.describe()}, got {quote(yes)}"
-        )
-    return domain.code(yes)
-
-
-def _probability(value: Any, name: str, ends: str) -> Fraction:
-    found = number(value, name)
-    check_probability(found, name, ends)
-    exact = Fraction(found)
-    if exact.denominator.bit_length() > _MOST_BITS:
-        raise ArgumentValueError(f"{name} must be a fraction of at most 330 digits")
-    return exact
-
-
-def _by_label(value: Any, name: str, domain: Categories | None = None) -> dict[Any, Any]:
-    """The number of each category by its code, or of each of at least two samples."""
-    if mapped := isinstance(value, Mapping | pd.Series):
-        pairs = [(domain.code(label) if domain else label, x) for label, x in value.items()]
-    else:
-        pairs = list(enumerate(numbers(value, name), start=0 if domain else 1))
-    found = dict(pairs)
-    wanted = set(range(domain.k)) if domain else found.keys()
-    if len(found) < max(2, len(pairs)) or found.keys() != wanted:
-        each = f"the categories {domain.describe()}" if domain else "at least 2 samples"
-        those = f"numbers for {quote_list(value.keys())}" if mapped else len(pairs)
-        raise ArgumentValueError(f"{name} must have one number for each of {each}, found {those}")
-    return found
-
-
-__all__ = sorted(n for n in (_made("SurveyDesign") | _made("Samples")) if not n.startswith("_"))
-__all__ += ["by_row"]
-
-
-def __dir__() -> list[str]:
-    return __all__
+    truth = exact_probability("p1", p1, "[]")
+    forced_yes = exact_probability("p2", p2, "[]")
+    prob_forced = {no_yes[0]: (1 - truth) * (1 - forced_yes), no_yes[1]: (1 - truth) * forced_yes}
+    return forced_response(categories, truth, prob_forced)

@@ -378,28 +378,31 @@ def at_epsilon(
 
 def _families(categories: Any, yes: Hashable) -> dict[str, Family]:
     """The survey designs of two answers with a finite epsilon, by their free parameter."""
-    s, asked = surveys, {"categories": categories, "yes": yes}
 
     def forced(p: float) -> Any:
-        return s.forced_response(categories, p, [(1 - p) / 2] * 2)
+        return surveys.forced_response(categories, p, [(1 - p) / 2] * 2)
 
-    def unrelated(p: float, often: int) -> Any:
-        return s.unrelated_question(**asked, prob_sensitive=p, prob_yes_unrelated=1 / often)
+    def unrelated(p: float, one_in: int) -> Any:
+        return surveys.unrelated_question(categories, p, 1 / one_in, yes=yes)
 
     def kuk(p: float, cards: int) -> Any:
-        return s.kuk(categories, p, 1 - p, cards, yes=yes)
+        return surveys.kuk(categories, p, 1 - p, cards, yes=yes)
 
-    least = (3 - math.sqrt(5)) / 2
+    warner = partial(surveys.warner, categories, yes=yes)
+    crosswise = partial(surveys.crosswise, categories, yes=yes)
+    disguised = partial(surveys.disguised_response, categories, yes=yes)
+    singh_joarder = partial(surveys.singh_joarder, categories, yes=yes)
+    no_information = (3 - math.sqrt(5)) / 2  # where 2p - 1 + p (1 - p) = 0
     return {
-        "warner": (lambda p: s.warner(**asked, prob_statement=p), 0.5, 1.0),
+        "warner": (warner, 0.5, 1.0),
         "forced_response": (forced, 0.0, 1.0),
-        "crosswise": (lambda p: s.crosswise(**asked, prob_unrelated=p), 0.5, 1.0),
-        "disguised_response": (lambda p: s.disguised_response(**asked, prob_red=p), 0.5, 1.0),
+        "crosswise": (crosswise, 0.5, 1.0),
+        "disguised_response": (disguised, 0.5, 1.0),
         **{
-            f"unrelated_question, 1 in {n} yes": (partial(unrelated, often=n), 0.0, 1.0)
+            f"unrelated_question, 1 in {n} yes": (partial(unrelated, one_in=n), 0.0, 1.0)
             for n in (2, 4, 12)
         },
-        "singh_joarder": (lambda p: s.singh_joarder(**asked, prob_statement=p), least, 1.0),
+        "singh_joarder": (singh_joarder, no_information, 1.0),
         **{f"kuk, {n} cards": (partial(kuk, cards=n), 0.5, 1.0) for n in (2, 4)},
     }
 

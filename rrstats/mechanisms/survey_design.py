@@ -1,0 +1,154 @@
+"""A survey design as data: a name, its parameters, the question, and the matrix they make.
+
+The functions of `surveys` make designs; each is registered by a decorator, with the name and the
+arguments that JSON documents store.  A document thus says "crosswise, 0.25", not only a matrix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from rrstats._checks import check_instance, check_one_of, quote_list
+from rrstats.data.categories import Categories, categories_to_json
+from rrstats.errors import ArgumentTypeError
+from rrstats.mechanisms.matrix_design import MatrixDesign
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class SurveyDesign(MatrixDesign):
+    """A survey design with its name and parameters; the functions of `rr.surveys` make it.
+
+    It is immutable and hashable; two are equal if their names, labels and parameters are.
+
+    Parameters
+    ----------
+    design : str
+        The name of a function of `rr.surveys`.
+    categories : sequence of hashables
+        The possible answers: two, except for forced response and direct answers.
+    yes : hashable, optional
+        The sensitive category; by default True if the categories are booleans.
+    reports : sequence of hashables, optional
+        Labels of the reports, if they are not the categories.
+    **parameters
+        The parameters of the design.  Fractions stay exact; a double is used as an exact rational
+        number.
+
+    Raises
+    ------
+    ArgumentValueError, ArgumentTypeError
+        The message gives the allowed range.
+
+    Examples
+    --------
+    >>> m = SurveyDesign("warner", ["no", "yes"], yes="yes", prob_statement=0.7)
+    >>> m.channel.matrix
+    array([[0.7, 0.3],
+           [0.3, 0.7]])
+    """
+
+    design: str
+    asked: Categories
+    yes: Hashable
+    numbers: tuple[tuple[str, Any], ...]
+    answers: Categories | None
+
+    def __init__(
+        self,
+        design: str,
+        categories: object,
+        *,
+        yes: Hashable = None,
+        reports: Any = None,
+        **parameters: Any,
+    ) -> None:
+        same = SurveyDesign.from_parameters(design, categories, parameters, yes, reports)
+        vars(self).update(vars(same))
+
+    @staticmethod
+    def from_parameters(
+        design: Any, categories: Any, parameters: Any = None, yes: Any = None, reports: Any = None
+    ) -> SurveyDesign:
+        """The design of a JSON document, which has all parameters under ``parameters``."""
+        registered = DESIGNS[check_one_of(design, "design", sorted(DESIGNS))]
+        arguments = dict(check_instance(parameters or {}, "parameters", Mapping, "a mapping"))
+        if "yes" in registered.arguments or yes is not None:
+            arguments["yes"] = yes
+        if set(arguments) != set(registered.arguments):
+            raise ArgumentTypeError(
+                f"the design {design!r} has the parameters {list(registered.arguments)}, "
+                f"found {quote_list(arguments)}"
+            )
+        return registered.make(categories, reports=reports, **arguments)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the design by name."""
+        return dict(self.numbers)
+
+    @property
+    def _arguments(self) -> dict[str, Any]:
+        arguments: dict[str, Any] = {"design": self.design, "categories": self.asked}
+        if self.yes is not None:
+            arguments["yes"] = self.yes
+        arguments["parameters"] = self.parameters
+        if self.answers is not None:
+            arguments["reports"] = self.answers
+        return arguments
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON.
+
+        >>> from fractions import Fraction
+        >>> SurveyDesign("warner", [True, False], prob_statement=Fraction(2, 3)).to_dict()
+        {'type': 'SurveyDesign', 'design': 'warner', 'categories': [{'bool': True}, \
+{'bool': False}], 'yes': {'bool': True}, 'parameters': {'prob_statement': '2/3'}}
+        """
+        document = super().to_dict()
+        if self.yes is not None:
+            (document["yes"],) = categories_to_json([self.yes])
+        return document
+
+
+@dataclass(frozen=True)
+class RegisteredDesign:
+    """The function that makes a design, and its arguments in a document.
+
+    Attributes
+    ----------
+    make : callable
+        It takes ``categories``, ``reports=`` and the arguments below by name.
+    arguments : tuple of str
+        The names of all parameters, and "yes" if the design has a sensitive category.
+    """
+
+    make: Callable[..., SurveyDesign]
+    arguments: tuple[str, ...]
+
+
+DESIGNS: dict[str, RegisteredDesign] = {}
+"""The designs by their name in documents; importing `surveys` fills it."""
+
+_Make = TypeVar("_Make", bound=Callable[..., SurveyDesign])
+
+
+def survey_design(name: str, *arguments: str) -> Callable[[_Make], _Make]:
+    """Register the function below as the design of this name; the function itself is unchanged.
+
+    Documents store the name and the arguments: once released, they never change.
+
+    Parameters
+    ----------
+    name : str
+        The name in documents, which the function gives to its `DesignBuilder`.
+    *arguments : str
+        As for `RegisteredDesign`.
+    """
+
+    def register(make: _Make) -> _Make:
+        DESIGNS[name] = RegisteredDesign(make, arguments)
+        return make
+
+    return register
