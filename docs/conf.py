@@ -132,7 +132,7 @@ def add_files(app, _exception=None):
     """Copy what is served as it is, in folders of its own: the client and the printed cards."""
     for folder in ("client", "cards", "vectors"):
         if (DOCS / folder).is_dir() and app.builder.format == "html":
-            there, leave = Path(app.outdir) / folder, shutil.ignore_patterns("make_*")
+            there, leave = Path(app.outdir) / folder, shutil.ignore_patterns("make_*", "*.md")
             shutil.copytree(DOCS / folder, there, ignore=leave, dirs_exist_ok=True)
     if app.builder.format == "html":  # what playground.md runs
         package = Path(rrstats.__file__).parent

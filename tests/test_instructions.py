@@ -15,10 +15,12 @@ from catalogue import NUMBERS
 import rrstats as rr
 from rrstats import surveys
 from rrstats.privacy import instructions
+from rrstats.privacy.fieldwork import examples
 
 QUESTION = "Have you ever driven a car after more than two drinks?"
 NAMED = {"yes": "yes"}
 DESIGNS = {
+    **examples(),
     "direct": surveys.direct(["no", "yes"]),
     "forced_response": surveys.forced_response(["no", "yes"], 4 / 6, [1 / 6, 1 / 6]),
     "forced_response of three": surveys.forced_response(
@@ -116,24 +118,23 @@ def test_the_words_say_the_chances_of_the_draws(name, group):
 
 
 def test_the_guide_lists_a_page_for_every_design():
-    """docs/cards has a page for each name of `rr.surveys`, and the guide links all of them."""
+    """There is a page to print for each name of `rr.surveys`, and the guide links all of them."""
     docs = Path(__file__).parent.parent / "docs"
     if not (docs / "cards").exists():
         pytest.skip("the documentation is not here")
-    pages = runpy.run_path(str(docs / "cards" / "make_cards.py"))["pages"]()
-    linked = re.findall(
-        r"cards/(\w+)\.html", (docs / "guide" / "field_cards.md").read_text("utf-8")
-    )
-    assert sorted(linked) == sorted(pages)
+    cards = runpy.run_path(str(docs / "cards" / "make_cards.py"))
+    pages = {}
+    for files in cards["pages"]().values():
+        pages |= {stem: page for stem, (_, page) in files.items()}
+    assert sorted(pages) == sorted(re.findall(r"cards/(\w+)\.html", cards["table"]()))
+    assert "{include} ../cards/pages.md" in (docs / "guide" / "field_cards.md").read_text("utf-8")
     assert all(page.rule for page in pages.values())
-    names = {name.removesuffix("_A") for name in pages}
-    assert set(surveys.__all__) - {"by_row"} <= names
+    assert all(f"`{name}`" in cards["pages"]() for name in examples())
 
 
 def test_every_design_has_words():
     """Every name of `rr.surveys` that makes a design is carried out by hand."""
-    designs = {name.partition(",")[0].partition(" ")[0] for name in DESIGNS}
-    assert set(surveys.__all__) - {"by_row"} <= designs
+    assert set(surveys.__all__) - {"by_row"} == set(examples())
     by_hand = [n for n, g in PAGES if hasattr(part(n, g), "design")]
     assert all(instructions(DESIGNS[n], "?", group=g).rule for n, g in PAGES if n in by_hand)
 

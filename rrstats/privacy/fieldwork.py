@@ -19,7 +19,9 @@ from typing import Any, NamedTuple, cast
 
 from rrstats._checks import check_instance
 from rrstats._display import Block, as_fragment, as_html, as_text, chance, label
+from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
+from rrstats.mechanisms.matrix_design import from_json
 from rrstats.mechanisms.samples import sample_codes
 from rrstats.privacy.explanation import explanation_parts
 
@@ -177,6 +179,16 @@ class Procedure(NamedTuple):
 def _words() -> dict[str, Any]:
     """The words of the designs, and of the page."""
     return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+
+
+def examples() -> dict[str, Mechanism]:
+    """An example of each design by its name in `rr.surveys`, for printed pages and tests."""
+    designs = {}
+    for name, example in _words()["examples"].items():
+        labels = {key: example[key] for key in ("yes", "reports") if key in example}
+        make = getattr(surveys, name)
+        designs[name] = make(["no", "yes"], **from_json(example["parameters"]), **labels)
+    return designs
 
 
 def _small_fraction(number: Any, largest: int) -> Fraction:
