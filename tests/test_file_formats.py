@@ -468,6 +468,25 @@ def test_two_private_columns_stand_in_their_places(tmp_path):
     assert sorted(text.splitlines()[1:]) == sorted(lines[1:])
 
 
+@pytest.mark.parametrize("size", [1 << 20, 5])
+@pytest.mark.parametrize("columns", ["id,answer,age", "answer,id", "id,answer"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_shuffled_lines_end_alike_without_blank_lines(tmp_path, monkeypatch, end, columns, size):
+    """A line end of another kind, or a blank line after a row, would show where the row stood."""
+    monkeypatch.setattr(delimited, "BLOCK_BYTES", size)
+    cells = {"answer": "never", "age": '"4 2"'}
+    rows = [",".join({**cells, "id": f"r{n}"}[name] for name in columns.split(",")) for n in "abcd"]
+    ends = ["\n", "\r\n\n", "\n", "\r\n\r\n"]
+    text = columns + end + "\n" + "".join(map("".join, zip(rows, ends, strict=True))) + rows[0]
+    source = tmp_path / "in.csv"
+    source.write_bytes(text.encode())
+    out = privatize(source, shuffle_rows=True).read_bytes().decode()
+    lines = out.split(end)
+    assert [columns, ""] == [lines[0], lines.pop()]
+    assert 6 == len(lines) == out.count("\n")
+    assert sorted([*rows, rows[0]]) == sorted(lines[1:])
+
+
 def test_gzip_of_several_members_is_read_whole(tmp_path):
     """And the target is one member that names no file and no time."""
     source = tmp_path / "source.csv.gz"

@@ -2,7 +2,8 @@
 
 A block of the file is cut at its separators and line ends, and the reports replace the bytes of
 the private cells.  Nothing else changes: "007", 1.10, dates, quotes, line ends and a byte order
-mark stay as they are.
+mark stay as they are.  Only where rows are shuffled, all lines end like the header, and blank lines
+are left out, because both would show where a row stood.
 
 The format is RFC 4180, with ``,``, ``;``, ``|`` or tab as separator, which is found in the header.
 A quote opens a cell only at its beginning, and closes it only at its end; within the cell two
@@ -126,12 +127,11 @@ class TextFile:
         for block in self._blocks():
             body = block[header_left:]
             header_left = max(0, header_left - len(block))
-            if lines and body and not body.endswith(b"\n"):
-                body += self._newline
             if body:
                 grid = Grid(body, self._separator, len(self.names), self.path, before=rows)
                 rows += len(grid.starts)
-                yield TextPiece(body, grid, places, words, by_line=lines)
+                line_end = self._newline if lines else None
+                yield TextPiece(body, grid, places, words, line_end=line_end)
 
     # -- writing ---------------------------------------------------------------------------
 
@@ -387,7 +387,10 @@ class Words:
 
 
 class TextPiece:
-    """A block of rows (a `Piece`) with the places of the private cells."""
+    """A block of rows (a `Piece`) with the places of the private cells.
+
+    line_end : for rows that are separate lines, the end of each; None for rows in one text.
+    """
 
     def __init__(
         self,
@@ -396,13 +399,13 @@ class TextPiece:
         places: Mapping[str, int],
         words: Mapping[str, Words],
         *,
-        by_line: bool,
+        line_end: bytes | None,
     ) -> None:
         self._block = block
         self._grid = grid
         self._places = places
         self._words = words
-        self._by_line = by_line
+        self._line_end = line_end
         self._separator = bytes([grid.separator])
 
     @property
@@ -429,6 +432,7 @@ class TextPiece:
 
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
         """The bytes with the reports inserted: each line is a row of the batch, or all are one."""
+        by_line = self._line_end is not None
         names = sorted(reports, key=lambda name: self._places.get(name, self._grid.columns))
         # gap, cell, gap, cell, ..., gap: cells are replaced by words.
         bounds: list[Places] = []
@@ -438,10 +442,10 @@ class TextPiece:
             else:  # a new column is an empty cell at the end of each row
                 row_ends = self._grid.ends[:, -1]
                 bounds += [row_ends, row_ends]
-        if self._by_line:
-            bounds.insert(0, self._grid.starts)
+        if by_line:  # the last part of a row is its line end, with blank lines
+            bounds = [self._grid.starts, *bounds, self._grid.ends[:, -1]]
         inside = np.stack(bounds, axis=1)
-        start = [] if self._by_line else [0]
+        start = [] if by_line else [0]
         old = _array(self._block, np.concatenate([start, inside.ravel(), [len(self._block)]]))
         sources = [old]
         n_parts = len(old)
@@ -450,11 +454,14 @@ class TextPiece:
         for place, name in enumerate(names):
             lead = b"" if name in self._places else self._separator
             words, codes = _written(reports[name], lead, is_only_cell=self._grid.columns == 1)
-            grid[:, 2 * place + (1 if self._by_line else 0)] = codes + n_parts
+            grid[:, 2 * place + (1 if by_line else 0)] = codes + n_parts
             sources.append(words)
             n_parts += len(words)
+        if by_line:
+            grid[:, -1] = n_parts
+            sources.append(pa.array([self._line_end], old.type))
         parts = pa.concat_arrays(sources).take(pa.array(taken))
-        return _lines(parts, inside.shape[1] if self._by_line else len(parts), schema)
+        return _lines(parts, inside.shape[1] if by_line else len(parts), schema)
 
 
 def _lines(parts: pa.BinaryArray, width: int, schema: pa.Schema) -> pa.RecordBatch:

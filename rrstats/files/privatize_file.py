@@ -233,7 +233,8 @@ def privatize_file(
         Write the rows of each file in a uniformly random order, if their order may reveal answers.
         Row groups of a Parquet file and batches of an Arrow file have a constant number of rows,
         which does not depend on those of the source.  The words of dictionaries are sorted, and an
-        integer pandas index without a name is left out.
+        integer pandas index without a name is left out.  In text all lines end like the header, and
+        blank lines are left out.
     keep_order : sequence of str
         Public columns of ordered categories whose words keep their order when rows are shuffled.
         All others become unordered if their words are not sorted, because the order may be that of
