@@ -67,7 +67,7 @@ def design(request):
 @pytest.mark.parametrize("most", [1 << 22, 0], ids=["table", "search"])
 def test_law(design, most, monkeypatch):
     """Reports follow the matrix exactly, whether looked up in a table or searched for."""
-    monkeypatch.setattr(samplers, "_MOST_LOTS", most)
+    monkeypatch.setattr(samplers, "_MAX_TABLE_ENTRIES", most)
     for truth in range(design.domain.k):
         source = EveryStream(4, {samplers.CELL_STREAM: 4})
         codes = np.full(source.rows, truth, dtype=design.domain.dtype)
@@ -86,7 +86,7 @@ def test_table_and_search_agree(monkeypatch):
     codes = rng.integers(0, 6, 20_000).astype(np.uint8)
     found = []
     for most in (1 << 22, 0):
-        monkeypatch.setattr(samplers, "_MOST_LOTS", most)
+        monkeypatch.setattr(samplers, "_MAX_TABLE_ENTRIES", most)
         m = MatrixDesign(range(6), matrix, reports=range(1000, 1300))
         found.append(m.randomize(codes, Counting(1), 0))
     assert np.array_equal(*found)

@@ -228,7 +228,7 @@ SAMPLER_FAULTS = {
     "cells: table on the wrong side": ("counts[words]", "np.append(0, counts)[words]"),
     "cells: inside cuts dropped": ("pending = undecided", "pending = []"),
     "cells: settled cuts forgotten": ("first_cell + settled", "first_cell"),
-    "cells: round reused": ("everyone, round=turn", "everyone, round=0"),
+    "cells: round reused": ("open_rows, round=turn", "open_rows, round=0"),
     "cells: cuts refined at the wrong scale": (".append(rest)", ".append(cut)"),
 }
 

@@ -216,7 +216,7 @@ def test_as_many_arrays_of_arrow_as_it_takes(monkeypatch, missing, pa):
     """A column of pandas with more bytes than one array can count has several."""
     answers = pd.Series([*ANSWERS.tolist(), None], dtype="Int64")
     made = [rr.privatize(answers, UNARY, missing=missing, unknown="uniform", rng=Counting(1))]
-    monkeypatch.setattr(bitsets, "_MOST_BYTES", 15)
+    monkeypatch.setattr(bitsets, "_MAX_BINARY_BYTES", 15)
     made.append(rr.privatize(answers, UNARY, missing=missing, unknown="uniform", rng=Counting(1)))
     one, several = made
     assert [1, 43] == [column.array.__arrow_array__().num_chunks for column in made]
@@ -350,7 +350,7 @@ def test_counts_in_parts(monkeypatch):
     """Where parts end does not matter."""
     codes = np.random.default_rng(1).integers(0, 256, (2000, 5), dtype=np.uint8)
     whole = count_supports(codes, 40)
-    monkeypatch.setattr(bitsets, "_AT_ONCE_BYTES", 64)
+    monkeypatch.setattr(bitsets, "_BLOCK_BYTES", 64)
     assert np.array_equal(whole, count_supports(codes, 40))
     assert np.array_equal(UNARY.unpack([GOOD] * 99), np.tile(bits_by_hand([GOOD]), (99, 1)))
 

@@ -137,8 +137,8 @@ def test_law(mechanism, bits, depths, undecided):
 @pytest.mark.parametrize(("first", "more"), [(3, 1), (2, 2), (4, 4)])
 def test_law_where_several_digits_are_compared_at_once(monkeypatch, first, more):
     """However many binary digits are compared before ties are looked for, the law is the same."""
-    monkeypatch.setattr(samplers, "_SLICES", first)
-    monkeypatch.setattr(samplers, "_MORE_SLICES", more)
+    monkeypatch.setattr(samplers, "_FIRST_DIGITS", first)
+    monkeypatch.setattr(samplers, "_NEXT_DIGITS", more)
     monkeypatch.setattr(samplers, "TINY_WORDS", 1)
     depth = first + more
     k, bits = (3, 3) if depth <= 4 else (2, 2)
@@ -291,7 +291,7 @@ def test_words_do_not_follow_answers(make, k, rows):
 def test_few_rows_compare_64_digits_at_once():
     """Below 4096 rows 64 digits are compared before ties are looked for: none can be timed."""
     m = UnaryEncoding.optimized(range(20), epsilon=1.0)
-    for rows, digits in ((100, 53 + 1), (5000, samplers._SLICES)):
+    for rows, digits in ((100, 53 + 1), (5000, samplers._FIRST_DIGITS)):
         source = Recorded(Counting(3))
         m.randomize(np.zeros(rows, np.uint8), source, 0)
         asked = [a for a in source.log if a.stream == samplers.BITS_STREAM and not a.which]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats.data.categories import Categories
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+    ArrowCells: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 def arrow_type(dtype: Any) -> Any:
@@ -22,7 +28,7 @@ def arrow_type(dtype: Any) -> Any:
     return dtype if type(dtype).__module__.startswith("pyarrow") else None
 
 
-def arrow_kind(arrow: Any) -> str:
+def arrow_kind(arrow: pa.DataType) -> str:
     """The kind of category that an Arrow type can hold; "any" where it does not say."""
     import pyarrow as pa
 
@@ -43,29 +49,30 @@ def arrow_kind(arrow: Any) -> str:
     return next((kind for kind, test in tests.items() if test(arrow)), "any")
 
 
-def result_type(categories: Categories, own: Any) -> Any:
-    """The Arrow type of the reports of a column of the type ``own``."""
+def result_type(categories: Categories, column_type: pa.DataType) -> pa.DataType:
+    """The Arrow type of the reports of a column, from its declared type."""
     import pyarrow as pa
 
-    if pa.types.is_dictionary(own):
-        values = result_type(categories, own.value_type)
-        return pa.dictionary(pa.int32(), values, ordered=own.ordered)
-    if pa.types.is_null(own):  # what Arrow makes of a column in which everybody is missing
+    if pa.types.is_dictionary(column_type):
+        values = result_type(categories, column_type.value_type)
+        return pa.dictionary(pa.int32(), values, ordered=column_type.ordered)
+    if pa.types.is_null(column_type):  # what Arrow makes of a column in which all are missing
         return pa.array(categories.categories).type
     if categories.kind == "int":
-        is_integer = pa.types.is_integer(own)
-        fitting = categories.integer_type(np.dtype(own.to_pandas_dtype() if is_integer else float))
-        return own if fitting is None else pa.from_numpy_dtype(fitting)
-    if categories.kind == "float" and not pa.types.is_floating(own):
+        is_integer = pa.types.is_integer(column_type)
+        numpy_type = np.dtype(column_type.to_pandas_dtype() if is_integer else float)
+        fitting = categories.integer_type(numpy_type)
+        return column_type if fitting is None else pa.from_numpy_dtype(fitting)
+    if categories.kind == "float" and not pa.types.is_floating(column_type):
         return pa.float64()
-    return own
+    return column_type
 
 
-def category_array(categories: Categories, own: Any) -> Any:
+def category_array(categories: Categories, column_type: pa.DataType) -> pa.Array:
     """The k categories as an Arrow array of the type that reports of a column get."""
     import pyarrow as pa
 
-    target = result_type(categories, own)
+    target = result_type(categories, column_type)
     if not pa.types.is_dictionary(target):
         return pa.array(categories.categories, type=target)
     return pa.DictionaryArray.from_arrays(
@@ -75,7 +82,7 @@ def category_array(categories: Categories, own: Any) -> Any:
     )
 
 
-def plain(cells: Any) -> Any:
+def plain(cells: ArrowCells) -> ArrowCells:
     """An Arrow array without views and run ends, chunked or not."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -88,10 +95,10 @@ def plain(cells: Any) -> Any:
     return cells
 
 
-def arrow_objects(cells: Any) -> list[Any]:
+def arrow_objects(cells: ArrowCells) -> list[Any]:
     """The Python values of an Arrow array; one that Python cannot hold becomes an object()."""
 
-    def value_of(cell: Any) -> object:
+    def value_of(cell: pa.Scalar) -> object:
         try:
             return cell.as_py()
         except Exception:  # such as a date far in the future: unknown
@@ -100,7 +107,7 @@ def arrow_objects(cells: Any) -> list[Any]:
     return [value_of(cell) for cell in cells]
 
 
-def taken(cells: Any, places: NDArray[np.intp]) -> Any:
+def taken(cells: Any, places: NDArray[np.intp]) -> pa.ChunkedArray:
     """The cells at some increasing places of an Arrow array, or of one of pandas that holds it."""
     import pyarrow as pa
 
@@ -115,7 +122,7 @@ def taken(cells: Any, places: NDArray[np.intp]) -> Any:
     return pa.chunked_array(parts, array.type)
 
 
-def polars_series(like: Any, reports: Any) -> Any:
+def polars_series(like: pl.Series, reports: ArrowCells) -> pl.Series:
     """Reports as a Polars Series of the same name; of categories, an Enum of the declared ones.
 
     The codes of a Polars Categorical follow from words that were seen before, answers too.

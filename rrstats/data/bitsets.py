@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rrstats.data.arrow import arrow_kind, arrow_type
 from rrstats.data.builders import NumpyBuilder, ReportLayout
@@ -24,36 +24,40 @@ from rrstats.data.columns import Column
 from rrstats.data.encoders import Encoded, Reader, type_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Packed = NDArray[np.uint8]
 Bits = NDArray[np.bool_]
 
 BIT_ORDER: Any = "little"
 """Category i is bit i % 8, the lowest first, of byte i // 8."""
 
-_AT_ONCE_BYTES = 1 << 18
-"""Packed reports looked at together, so that what is made of them stays in the cache."""
+_BLOCK_BYTES = 1 << 18
+"""Packed reports of one block, so that what is made of them stays in the cache."""
 
 
-def _parts(codes: Packed) -> list[slice]:
-    step = max(1, _AT_ONCE_BYTES // max(codes.shape[1], 1))
-    return [slice(at, at + step) for at in range(0, len(codes), step)]
+def _blocks(codes: Packed) -> list[slice]:
+    """Slices of rows, of about `_BLOCK_BYTES` each."""
+    rows = max(1, _BLOCK_BYTES // max(codes.shape[1], 1))
+    return [slice(start, start + rows) for start in range(0, len(codes), rows)]
 
 
 def unpack_into(bits: Bits, codes: Packed) -> None:
     """Fill (n, k) booleans from packed reports."""
     k = bits.shape[1]
-    for rows in _parts(codes):
+    for rows in _blocks(codes):
         part = np.unpackbits(codes[rows], axis=1, count=k, bitorder=BIT_ORDER)
         bits[rows] = part.view(np.bool_)
 
 
 # -- counting ------------------------------------------------------------------------------
 
-_FEW_ROWS = 192
-"""Up to here rows are unpacked and added one by one; a byte holds their number."""
+_MAX_UNPACKED_ROWS = 192
+"""Up to here rows are unpacked and added one by one; a byte holds their number (at most 255)."""
 
-_WIDE = 256
-"""Narrower reports are laid side by side, as many as go into so many bytes."""
+_LANE_BYTES = 256
+"""Narrower reports are laid side by side in a lane of so many bytes, for longer operations."""
 
 
 def count_supports(codes: Packed, k: int) -> NDArray[np.int64]:
@@ -72,15 +76,15 @@ def count_supports(codes: Packed, k: int) -> NDArray[np.int64]:
     """
     width = codes.shape[1]
     counts = np.zeros(8 * width, dtype=np.int64)
-    side = max(1, _WIDE // width)
-    for rows in _parts(codes):
+    per_lane = max(1, _LANE_BYTES // width)
+    for rows in _blocks(codes):
         part = np.ascontiguousarray(codes[rows])
-        whole = len(part) // side * side
-        if whole:
-            sums = _column_sums(part[:whole].reshape(-1, side * width))
-            counts += sums.reshape(side, -1).sum(axis=0)
-        if whole < len(part):
-            counts += _column_sums(part[whole:])
+        in_lanes = len(part) // per_lane * per_lane
+        if in_lanes:
+            sums = _column_sums(part[:in_lanes].reshape(-1, per_lane * width))
+            counts += sums.reshape(per_lane, -1).sum(axis=0)
+        if in_lanes < len(part):
+            counts += _column_sums(part[in_lanes:])
     return counts[:k]
 
 
@@ -90,15 +94,17 @@ def _column_sums(codes: Packed) -> NDArray[np.int64]:
     Three rows become two in five operations on all their bits, as in a full adder: the sums
     modulo 2, and the carries, which count twice (Harley and Seal's population count).
     """
-    if len(codes) <= _FEW_ROWS:
+    if len(codes) <= _MAX_UNPACKED_ROWS:
         bits = np.unpackbits(codes, axis=1, bitorder=BIT_ORDER)
         return np.asarray(np.add.reduce(bits, axis=0, dtype=np.uint8), dtype=np.int64)
     third = len(codes) // 3
-    one, two, three = codes[:third], codes[third : 2 * third], codes[2 * third : 3 * third]
-    odd = one ^ two
-    carries = odd & three
-    carries |= one & two
-    odd ^= three
+    a = codes[:third]
+    b = codes[third : 2 * third]
+    c = codes[2 * third : 3 * third]
+    odd = a ^ b
+    carries = odd & c
+    carries |= a & b
+    odd ^= c
     sums = _column_sums(odd)
     sums += 2 * _column_sums(carries)
     if len(codes) > 3 * third:
@@ -170,7 +176,7 @@ class Subsets(ReportCodec):
         """Return an empty array for ``rows`` packed reports."""
         return np.empty((rows, self.width), dtype=np.uint8)
 
-    def pack(self, bits: Any) -> Packed:
+    def pack(self, bits: ArrayLike) -> Packed:
         """Pack booleans.
 
         Parameters
@@ -187,13 +193,13 @@ class Subsets(ReportCodec):
         ArgumentValueError
             Anything else, and subsets that are no report.
         """
-        found = np.asarray(bits)
-        if found.ndim != 2 or found.shape[1] != self.k or found.dtype.kind not in "biu":
+        rows = np.asarray(bits)
+        if rows.ndim != 2 or rows.shape[1] != self.k or rows.dtype.kind not in "biu":
             raise ArgumentValueError(
                 f"bits must be booleans of shape (n, {self.k}), a column for each category, found "
-                f"{found.dtype} of shape {found.shape}"
+                f"{rows.dtype} of shape {rows.shape}"
             )
-        return self._none_outside(self._read_bits(found)).codes
+        return self._none_outside(self._read_bits(rows)).codes
 
     def unpack(self, reports: Any) -> Bits:
         """Unpack reports.
@@ -214,51 +220,58 @@ class Subsets(ReportCodec):
             Some values are no such report; it says how many.
         """
         container, read = open_reports(reports, self)
-        found = self._none_outside(read(container.cells))
-        codes = found.codes
-        if len(found.absent):
+        encoded = self._none_outside(read(container.cells))
+        codes = encoded.codes
+        if len(encoded.absent):
             codes = codes.copy()
-            codes[found.absent] = 0
+            codes[encoded.absent] = 0
         return self.decode(codes)
 
-    def _none_outside(self, found: Encoded) -> Encoded:
-        if found.unknown:
+    def _none_outside(self, encoded: Encoded) -> Encoded:
+        """The same reports; raises if some are none of this space."""
+        if encoded.unknown:
+            size_rule = "" if self.size is None else f", and {self.size} of its bits are 1"
             raise ArgumentValueError(
-                f"{found.unknown} of {len(found.codes)} reports are not {self.describe()}: each "
-                f"has {self.width} bytes, no bit after the last category"
-                + ("" if self.size is None else f", and {self.size} of its bits are 1")
+                f"{encoded.unknown} of {len(encoded.codes)} reports are not {self.describe()}: "
+                f"each has {self.width} bytes, no bit after the last category{size_rule}"
             )
-        return found
+        return encoded
 
     def _checked(
         self, codes: Packed, wrong: Bits | None = None, absent: Bits | None = None
     ) -> Encoded:
-        """Packed reports, with those apart that are missing or no report of this space."""
+        """Packed reports, with the rows that are missing or no report of this space.
+
+        wrong : (n,) rows that the caller already refused.  absent : (n,) rows that are missing.
+        """
         bad = np.zeros(len(codes), dtype=np.bool_) if wrong is None else wrong
         spare = 8 * self.width - self.k
         if spare and len(codes):
             bad |= codes[:, -1] >> np.uint8(8 - spare) != 0
         if self.size is not None:
             bad |= np.bitwise_count(codes).sum(axis=1, dtype=np.int64) != self.size
-        lost = np.flatnonzero([] if absent is None else absent)
-        bad[lost] = True
-        return Encoded(codes, np.flatnonzero(bad), lost)
+        absent_rows = np.flatnonzero([] if absent is None else absent)
+        bad[absent_rows] = True
+        return Encoded(codes, np.flatnonzero(bad), absent_rows)
 
     def _read_bits(self, bits: NDArray[Any]) -> Encoded:
         """(n, k) booleans, or whole numbers, of which 0 and 1 are bits."""
         # A bool of a file may hold other bytes than 0 and 1.
-        held = bits.view(np.uint8) if bits.dtype.kind == "b" else bits
-        few = held.dtype == np.uint8 and held.max(initial=0) < 2
-        wrong = None if few else np.asarray((held & ~held.dtype.type(1)).any(axis=1))
+        numbers = bits.view(np.uint8) if bits.dtype.kind == "b" else bits
+        are_bits = numbers.dtype == np.uint8 and numbers.max(initial=0) < 2
+        wrong = None if are_bits else np.asarray((numbers & ~numbers.dtype.type(1)).any(axis=1))
         return self._checked(np.packbits(bits, axis=1, bitorder=BIT_ORDER), wrong)
 
     def _read_objects(self, cells: Any) -> Encoded:
         """Bytes objects, in a list or an array; None and its like are missing."""
         listed = cells if isinstance(cells, list) else np.asarray(cells, dtype=object).tolist()
-        width, blank = self.width, bytes(self.width)
+        width = self.width
+        blank = bytes(width)
         fits = [isinstance(cell, bytes) and len(cell) == width for cell in listed]
-        wrong, absent = ~np.array(fits, dtype=bool), np.zeros(len(listed), dtype=np.bool_)
-        if misfits := np.flatnonzero(wrong).tolist():
+        wrong = ~np.array(fits, dtype=bool)
+        absent = np.zeros(len(listed), dtype=np.bool_)
+        misfits = np.flatnonzero(wrong).tolist()
+        if misfits:
             others = [listed[row] for row in misfits]
             if any(isinstance(cell, str) and cell.startswith(("b'", 'b"')) for cell in others):
                 raise ArgumentTypeError(
@@ -274,15 +287,15 @@ class Subsets(ReportCodec):
         """Arrow's binary of any kind, chunked or not."""
         import pyarrow as pa
 
-        held = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
-        held = held.cast(pa.large_binary())
-        held = held.combine_chunks() if hasattr(held, "chunks") else held
-        if held.null_count or not len(held):
-            return self._read_objects(held.to_pylist())
-        _, offsets, data = held.buffers()
-        ends = np.frombuffer(offsets, np.int64)[held.offset : held.offset + len(held) + 1]
+        array = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
+        array = array.cast(pa.large_binary())
+        array = array.combine_chunks() if hasattr(array, "chunks") else array
+        if array.null_count or not len(array):
+            return self._read_objects(array.to_pylist())
+        _, offsets, data = array.buffers()
+        ends = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
         if (np.diff(ends) != self.width).any():
-            return self._read_objects(held.to_pylist())
+            return self._read_objects(array.to_pylist())
         codes = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]]
         return self._checked(codes.reshape(-1, self.width))
 
@@ -307,7 +320,7 @@ class Subsets(ReportCodec):
         return column._replace(
             cells=column.cells.reshape(-1, shape[-1]),
             shape=shape[:-1],
-            wrap=lambda made: made.reshape(shape[:-1] + made.shape[1:]),
+            wrap=lambda reports: reports.reshape(shape[:-1] + reports.shape[1:]),
         )
 
     def reader(self, like: Any) -> Reader:
@@ -322,7 +335,8 @@ class Subsets(ReportCodec):
                 return lambda cells: self._checked(
                     np.ascontiguousarray(cells).view(np.uint8).reshape(-1, self.width)
                 )
-        if (arrow := arrow_type(dtype)) is not None:
+        arrow = arrow_type(dtype)
+        if arrow is not None:
             import pyarrow as pa
 
             if arrow_kind(arrow) == "bytes" or pa.types.is_null(arrow):
@@ -340,7 +354,7 @@ class Subsets(ReportCodec):
 
     def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
         """Return the form of reports in a container, as `Column.layout` says."""
-        family, width = column.family, self.width
+        family = column.family
         if family == "list":
             return ReportLayout(np.dtype(object), lambda n: _objects(n, np.ndarray.tolist))
         if family == "numpy":
@@ -358,48 +372,49 @@ class Subsets(ReportCodec):
         import pyarrow as pa
 
         # The name of Arrow's fixed-size type is one that pandas writes and cannot read back.
-        held = pa.binary(width) if family == "arrow" else pa.binary()
+        binary = pa.binary(self.width) if family == "arrow" else pa.binary()
 
         def finish(codes: Packed, absent: Bits | None) -> Any:
-            parts = _binary_parts(codes, absent, held)
+            parts = _binary_parts(codes, absent, binary)
             if family == "pandas":
-                return pd.array(pa.chunked_array(parts, held), pd.ArrowDtype(held))
+                return pd.array(pa.chunked_array(parts, binary), pd.ArrowDtype(binary))
             return pa.chunked_array(parts) if hasattr(column.cells, "chunks") else parts[0]
 
         def builder(n: int) -> NumpyBuilder:
             mask = np.zeros(n, dtype=np.bool_) if keep_missing else None
             return NumpyBuilder(self.empty(n), np.copyto, finish, mask)
 
-        return ReportLayout(held if family == "arrow" else pd.ArrowDtype(held), builder)
+        return ReportLayout(binary if family == "arrow" else pd.ArrowDtype(binary), builder)
 
 
 def _objects(rows: int, wrap: Callable[[NDArray[Any]], Any]) -> NumpyBuilder:
     """The builder of reports that are bytes objects."""
 
     def fill(part: NDArray[Any], codes: Packed) -> None:
-        whole = np.ascontiguousarray(codes).view(f"V{codes.shape[1]}").ravel()
-        part[:] = whole.astype(object)
+        reports = np.ascontiguousarray(codes).view(f"V{codes.shape[1]}").ravel()
+        part[:] = reports.astype(object)
 
-    return NumpyBuilder(np.empty(rows, object), fill, lambda made, _: wrap(made))
+    return NumpyBuilder(np.empty(rows, object), fill, lambda reports, _: wrap(reports))
 
 
-def _binary_parts(codes: Packed, absent: Bits | None, held: Any) -> list[Any]:
+def _binary_parts(codes: Packed, absent: Bits | None, binary: pa.DataType) -> list[Any]:
     """Packed reports as Arrow arrays, which take over their memory; missing ones are blank."""
     import pyarrow as pa
 
     rows, width = codes.shape
-    step = max(rows, 1) if held == pa.binary(width) else _MOST_BYTES // width
+    step = max(rows, 1) if binary == pa.binary(width) else _MAX_BINARY_BYTES // width
     if absent is not None:
         codes[absent] = 0
     parts = []
     for start in range(0, max(rows, 1), step):
-        part, valid = codes[start : start + step], None
+        part = codes[start : start + step]
+        valid = None
         if absent is not None:
             valid = pa.py_buffer(np.packbits(~absent[start : start + step], bitorder=BIT_ORDER))
         buffers = [valid, pa.py_buffer(part.reshape(-1))]
-        parts.append(pa.Array.from_buffers(pa.binary(width), len(part), buffers).cast(held))
+        parts.append(pa.Array.from_buffers(pa.binary(width), len(part), buffers).cast(binary))
     return parts
 
 
-_MOST_BYTES = (1 << 31) - 1
+_MAX_BINARY_BYTES = (1 << 31) - 1
 """The bytes that one array of Arrow's binary holds: it counts in 32 bits."""

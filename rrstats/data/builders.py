@@ -15,6 +15,7 @@ type alone, never from values or from missingness:
   also if this column has none: float64 for integers, objects for bool.
 
 Codes are 0 .. k-1, k for an answer outside the categories, k+1 for a missing one where missing is
+no category.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ _NUMPY_MISSING: dict[str, Any] = {
     "m": "NaT",
 }
 """A missing value in NumPy arrays of some kinds; None in all others."""
+
+_MAX_EXACT_INTEGER = 2**53
+"""Up to it a double holds every whole number exactly."""
 
 
 # -- builders ------------------------------------------------------------------------------
@@ -248,31 +252,34 @@ def layout_of(table: Any, column: Column) -> ReportLayout:
 
 
 def _numpy_type(
-    categories: Categories, own: np.dtype[Any], holds_missing: bool
+    categories: Categories, column_type: np.dtype[Any], holds_missing: bool
 ) -> np.dtype[Any] | None:
-    """The NumPy type of the reports of a column of type ``own``; None means objects."""
+    """The NumPy type of the reports of a column of this type; None means objects."""
     kind = categories.kind
     if kind == "bool":
         return None if holds_missing else np.dtype(bool)
     if kind == "int" and not holds_missing:
-        return categories.integer_type(own)
+        return categories.integer_type(column_type)
     if kind == "int":
-        exact = all(abs(c) <= 2**53 for c in categories.categories if isinstance(c, int))
-        return np.dtype(np.float64) if exact else None
+        integers = [c for c in categories.categories if isinstance(c, int)]
+        is_exact = all(abs(integer) <= _MAX_EXACT_INTEGER for integer in integers)
+        return np.dtype(np.float64) if is_exact else None
     if kind == "float":
-        return own if own.kind == "f" else np.dtype(np.float64)
+        return column_type if column_type.kind == "f" else np.dtype(np.float64)
     if kind in ("date", "duration"):
-        return own if own.kind in "mM" else None
-    if kind == "str" and own.kind == "T" and not holds_missing:
-        return own
-    if (kind, own.kind) in (("str", "U"), ("bytes", "S")) and not holds_missing:
-        return np.dtype(own.kind)  # NumPy makes it as wide as the widest category
+        return column_type if column_type.kind in "mM" else None
+    if kind == "str" and column_type.kind == "T" and not holds_missing:
+        return column_type
+    if (kind, column_type.kind) in (("str", "U"), ("bytes", "S")) and not holds_missing:
+        return np.dtype(column_type.kind)  # NumPy makes it as wide as the widest category
     return None
 
 
-def numpy_table(categories: Categories, own: np.dtype[Any], holds_missing: bool) -> NDArray[Any]:
+def numpy_table(
+    categories: Categories, column_type: np.dtype[Any], holds_missing: bool
+) -> NDArray[Any]:
     """The categories as a NumPy array of the reports' type."""
-    target = _numpy_type(categories, own, holds_missing)
+    target = _numpy_type(categories, column_type, holds_missing)
     if target is None:
         return categories.objects
     if target.kind in "mM":
@@ -282,22 +289,30 @@ def numpy_table(categories: Categories, own: np.dtype[Any], holds_missing: bool)
     return np.array([absent if c is None else c for c in categories.categories], dtype=target)
 
 
-def pandas_table(categories: Categories, own: Any, holds_missing: bool) -> Any:
+def pandas_table(
+    categories: Categories,
+    column_type: np.dtype[Any] | pd.api.extensions.ExtensionDtype,
+    holds_missing: bool,
+) -> Any:
     """The categories as an array of the type that reports of a pandas column get."""
     values: list[Any] = list(categories.categories)
-    masked = None if isinstance(own, np.dtype) else getattr(own, "numpy_dtype", None)
-    if isinstance(own, pd.CategoricalDtype):
+    masked = None
+    if not isinstance(column_type, np.dtype):
+        masked = getattr(column_type, "numpy_dtype", None)
+    if isinstance(column_type, pd.CategoricalDtype):
         labels: Any = [c for c in values if c is not None]
         if categories.kind == "other":  # pd.Index would look inside tuples
             labels = np.fromiter(labels, dtype=object, count=len(labels))
         index = pd.Index(labels, tupleize_cols=False)
-        return pd.Categorical.from_codes(categories.places, index, ordered=bool(own.ordered))
-    if isinstance(own, pd.ArrowDtype):
-        return category_array(categories, own.pyarrow_dtype)
-    if (isinstance(own, pd.StringDtype) and categories.kind == "str") or (
-        isinstance(own, pd.BooleanDtype) and categories.kind == "bool"
+        return pd.Categorical.from_codes(
+            categories.places, index, ordered=bool(column_type.ordered)
+        )
+    if isinstance(column_type, pd.ArrowDtype):
+        return category_array(categories, column_type.pyarrow_dtype)
+    if (isinstance(column_type, pd.StringDtype) and categories.kind == "str") or (
+        isinstance(column_type, pd.BooleanDtype) and categories.kind == "bool"
     ):
-        return pd.array(values, dtype=own)
+        return pd.array(values, dtype=column_type)
     if masked is not None and categories.kind in ("int", "float"):
         fitting = _numpy_type(categories, masked, holds_missing=False)
         if fitting is not None:
@@ -305,11 +320,12 @@ def pandas_table(categories: Categories, own: Any, holds_missing: bool) -> Any:
             return pd.array(values, dtype=masked_type)
     if categories.kind in ("str", "date", "instant", "duration"):
         # A unit or a time zone of the column may come from one answer, so it does not count.
-        of_days = categories.kind == "date" and isinstance(own, np.dtype) and own.kind == "M"
+        is_datetime = isinstance(column_type, np.dtype) and column_type.kind == "M"
+        of_days = is_datetime and categories.kind == "date"
         try:
             series = pd.Series(pd.DatetimeIndex(values) if of_days else values)
         except UnicodeEncodeError:  # half a surrogate pair does not go into Arrow's strings
             return categories.objects
         return series.to_numpy() if isinstance(series.dtype, np.dtype) else series.array
-    numpy_type = own if isinstance(own, np.dtype) else np.dtype("O")
+    numpy_type = column_type if isinstance(column_type, np.dtype) else np.dtype("O")
     return numpy_table(categories, numpy_type, holds_missing)

@@ -35,8 +35,8 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
 Codes = NDArray[Any]
 
-_LONGEST = 1600
-"""Letters of categories that are shown, where they are few."""
+_MAX_SHOWN_LETTERS = 1600
+"""The longest list of categories that is shown in full."""
 
 MOST_CATEGORIES = 1 << 22
 """More are refused before they take memory."""
@@ -58,9 +58,9 @@ def is_missing(value: object) -> bool:
     -------
     bool
     """
-    found = cast(Any, value)
+    cell = cast(Any, value)
     try:
-        return found is None or (pd.api.types.is_scalar(found) and bool(pd.isna(found)))
+        return cell is None or (pd.api.types.is_scalar(cell) and bool(pd.isna(cell)))
     except Exception:  # an answer may be an object that raises when looked at, as sNaN does
         return type(value) is Decimal
 
@@ -118,18 +118,20 @@ def _collision_key(category: Hashable) -> Hashable:
 
 
 def _as_sequence(categories: object) -> list[Any]:
+    """The declared categories as a list; raises for data, text and what has no order."""
     if isinstance(categories, pd.CategoricalDtype):
         categories = categories.categories
-    data = isinstance(categories, pd.Categorical | pd.Series)
+    are_data = isinstance(categories, pd.Categorical | pd.Series)
     if (
-        data
+        are_data
         or isinstance(categories, str | bytes)
         or not isinstance(categories, Iterable)
         or getattr(categories, "ndim", 1) != 1
     ):
+        reason = "declared, not taken from data, " if are_data else ""
         raise ArgumentTypeError(
             "categories must be a list of the possible answers, "
-            f"{'declared, not taken from data, ' * data}found {type(categories).__name__}; "
+            f"{reason}found {type(categories).__name__}; "
             "pass for example ['yes', 'no'], or the dtype of a Categorical"
         )
     to_list = getattr(categories, "to_pylist", categories.__iter__)
@@ -236,8 +238,8 @@ class Categories:
             if isinstance(category, datetime.datetime) and category.tzinfo is not None:
                 kinds.add("instant")
             elif category is not None:
-                found = (kind for kind, types in _KINDS.items() if isinstance(category, types))
-                kinds.add(next(found, "other"))
+                fitting = (kind for kind, type_ in _KINDS.items() if isinstance(category, type_))
+                kinds.add(next(fitting, "other"))
         if kinds == {"int", "float"}:
             return "float"
         return kinds.pop() if len(kinds) == 1 else "other"
@@ -258,15 +260,15 @@ class Categories:
     @cached_property
     def objects(self) -> NDArray[np.object_]:
         """(k,) the categories as Python objects, read-only."""
-        found = np.fromiter(self.categories, dtype=object, count=self.k)
-        found.flags.writeable = False
-        return found
+        objects = np.fromiter(self.categories, dtype=object, count=self.k)
+        objects.flags.writeable = False
+        return objects
 
     @cached_property
     def places(self) -> NDArray[np.intp]:
         """(k,) each category's place among those that are not missing; -1 for the missing one."""
-        given = [c is not None for c in self.categories]
-        return np.where(given, np.cumsum(given) - 1, -1)
+        is_answer = [c is not None for c in self.categories]
+        return np.where(is_answer, np.cumsum(is_answer) - 1, -1)
 
     @cached_property
     def integers(self) -> NDArray[np.int64] | None:
@@ -276,13 +278,19 @@ class Categories:
                 return np.array(self.categories, dtype=np.int64)
         return None
 
-    def integer_type(self, own: np.dtype[Any]) -> np.dtype[Any] | None:
-        """Return a column's own integer type if all categories fit, else int64, uint64 or None."""
-        declared = [c for c in self.categories if isinstance(c, int)]
-        least, most = min(declared), max(declared)
-        candidates = [*([own] if own.kind in "iu" else []), np.dtype("int64"), np.dtype("uint64")]
-        fits = (c for c in candidates if np.iinfo(c).min <= least and most <= np.iinfo(c).max)
-        return next(fits, None)
+    def integer_type(self, column_type: np.dtype[Any]) -> np.dtype[Any] | None:
+        """Return a column's integer type if all categories fit, else int64, uint64 or None."""
+        integers = [c for c in self.categories if isinstance(c, int)]
+        candidates: list[np.dtype[Any]] = [np.dtype("int64"), np.dtype("uint64")]
+        if column_type.kind in "iu":
+            candidates.insert(0, column_type)
+        lowest = min(integers)
+        highest = max(integers)
+        for candidate in candidates:
+            limits = np.iinfo(candidate)
+            if limits.min <= lowest and highest <= limits.max:
+                return candidate
+        return None
 
     @cached_property
     def _key(self) -> tuple[tuple[str, Hashable, Hashable], ...]:
@@ -306,7 +314,9 @@ class Categories:
         if self.k <= most:
             declared = self.declared
             shown = repr(declared if isinstance(declared, dict) else list(declared))
-            return shown if len(shown) <= _LONGEST else f"{self.k} categories of long names"
+            return (
+                shown if len(shown) <= _MAX_SHOWN_LETTERS else f"{self.k} categories of long names"
+            )
         first = ", ".join(map(cut, self.categories[: most - 2]))
         return f"[{first}, ... {self.k} categories]"
 
@@ -354,8 +364,8 @@ def category_numbers(values: Any, labels: Sequence[Hashable], name: str) -> NDAr
     numbers_of_all = list[Any](labels)
     k = len(numbers_of_all)
     if isinstance(values, Mapping | pd.Series):
-        known = Categories(labels)
-        by_code = {known.code(category): number for category, number in values.items()}
+        categories = Categories(labels)
+        by_code = {categories.code(category): number for category, number in values.items()}
         numbers_of_all = [by_code.get(code) for code in range(k)]
         if len(by_code) > k or max(by_code, default=0) >= k:
             numbers_of_all.append(None)  # of what is no category
@@ -395,9 +405,12 @@ def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:
     for category in categories:
         if isinstance(category, np.number | np.bool_ | np.str_ | np.bytes_):
             category = category.item()  # as in the name of a column of integers
-        kind, tag, value = type(category), type(category).__name__, cast(Any, category)
+        kind = type(category)
+        tag = kind.__name__
+        value = cast(Any, category)
         if category is None:
-            tag, value = "missing", True
+            tag = "missing"
+            value = True
         elif kind is bytes:
             value = value.hex()
         elif kind is tuple:
@@ -414,7 +427,7 @@ def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:
         tagged.append({tag: value})
     if isinstance(categories, Mapping):
         pairs = zip(tagged, categories.values(), strict=True)
-        return [one | {"label": label} for one, label in pairs]
+        return [item | {"label": label} for item, label in pairs]
     return tagged
 
 
@@ -455,8 +468,9 @@ def categories_from_json(document: Iterable[Any]) -> Any:
 
 def _float_from_json(value: Any) -> float:
     """A float from a JSON number, or from "inf" or "-inf"; NaN is not a category."""
-    known = math.isfinite(value) if type(value) in (int, float) else value in ("inf", "-inf")
-    if not known:  # Infinity, or 1e999, is no number of JSON
+    is_number = type(value) in (int, float)
+    is_valid = math.isfinite(value) if is_number else value in ("inf", "-inf")
+    if not is_valid:  # Infinity, or 1e999, is no number of JSON
         raise ValueError
     return float(value)
 
@@ -472,6 +486,7 @@ _READERS: dict[str, Callable[[Any], Hashable]] = {
 
 
 def _from_json(item: Any) -> Hashable:
+    """One category from its tagged or bare JSON value."""
     try:
         if item is None or type(item) in (bool, int, str):
             return cast(Hashable, item)  # untagged, written by hand

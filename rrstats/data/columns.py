@@ -27,18 +27,18 @@ _NUMERIC = {*"biuf", "integer", "floating", "mixed-integer-float", "boolean", "d
 
 
 def unchanged(values: Any, *_: Any) -> Any:
-    """Return the values; whatever else is given is not used."""
+    """Return the values and ignore all other arguments."""
     return values
 
 
 class Column(NamedTuple):
-    """One column that came in.
+    """The opened cells of a container, and the way back into such a container.
 
     cells : the n answers as a list, or as a flat NumPy, pandas or Arrow array.
     family : "list", "numpy", "pandas" or "arrow".
     dtype : their declared type.
-    shape : of the array that came in; () for one answer.
-    wrap : makes of what a builder gives the container that came in.
+    shape : the shape of the container; () for one answer.
+    wrap : puts the reports of a builder into a container of the same type.
     """
 
     cells: Any
@@ -221,7 +221,7 @@ def is_table(values: Any) -> bool:
     return (library, type(values).__name__) in (("polars", "DataFrame"), ("pyarrow", "Table"))
 
 
-def place_of(data: Any, name: Any) -> int:
+def place_of(data: Any, name: Hashable) -> int:
     """Position of one column of a frame; raises where it is not there just once."""
     labels: Any = data.columns
     if not isinstance(data, pd.DataFrame):  # of Arrow, columns are the cells

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,9 @@ from rrstats.data.arrow import arrow_kind, arrow_objects, arrow_type
 from rrstats.data.categories import Categories, Codes
 from rrstats.errors import ArgumentTypeError
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Encoder = Callable[[Any], Codes]
 Places = NDArray[np.intp]
 
@@ -29,7 +32,7 @@ _MAX_TABLE_SPAN = 4096
 """Whole numbers this close together are looked up in a table."""
 
 _BLOCK_CELLS = 1 << 16
-"""Cells looked up at a time, so that what is in between stays in the cache."""
+"""Cells looked up at a time, so that intermediate arrays stay in the cache."""
 
 _KINDS = {
     "b": "bool",
@@ -131,10 +134,11 @@ def _check_kind(categories: Categories, dtype: Any) -> None:
 
 
 def _of_type(categories: Categories, dtype: Any) -> Encoder:
-    """Codes of cells of one declared type; it decides the way."""
+    """Prepare the fastest encoder for cells of one declared type."""
     if isinstance(dtype, pd.CategoricalDtype):
         return _of_categorical(categories, dtype.categories)
-    if (arrow := arrow_type(dtype)) is not None:
+    arrow = arrow_type(dtype)
+    if arrow is not None:
         return _of_arrow(categories, arrow)
     is_numpy = isinstance(dtype, np.dtype)
     storage = dtype if is_numpy else getattr(dtype, "numpy_dtype", np.dtype(object))
@@ -191,11 +195,11 @@ def _through(table: Codes, dtype: np.dtype[Any], lowest: Any = 0) -> Encoder:
     return look_up
 
 
-def _of_dictionary(categories: Categories, known: Codes, dtype: np.dtype[Any]) -> Encoder:
-    """Codes of places in a dictionary whose entries have the codes ``known``; -1 is missing."""
+def _of_dictionary(categories: Categories, entry_codes: Codes, dtype: np.dtype[Any]) -> Encoder:
+    """Codes of places in a dictionary, from the codes of its entries; place -1 is missing."""
     absent = categories.absent_code
-    between = np.arange(len(known), absent)  # so that a table in order stays in order
-    table = np.concatenate([known, between, [absent]]).astype(categories.dtype)
+    between = np.arange(len(entry_codes), absent)  # so that a table in order stays in order
+    table = np.concatenate([entry_codes, between, [absent]]).astype(categories.dtype)
     # Seen as unsigned, -1 must lie beyond the table, or it would be one of its entries.
     wide = dtype if len(table) <= np.iinfo(f"u{dtype.itemsize}").max else np.dtype(np.int64)
     unsigned = np.dtype(f"u{wide.itemsize}")
@@ -203,23 +207,25 @@ def _of_dictionary(categories: Categories, known: Codes, dtype: np.dtype[Any]) -
     return lambda places: look_up(places.astype(wide, copy=False).view(unsigned))
 
 
-def _of_categorical(categories: Categories, labels: Any) -> Encoder:
-    values = labels.to_numpy() if isinstance(labels.dtype, np.dtype) else labels.array
-    known = _of_type(categories, labels.dtype)(values)
+def _of_categorical(categories: Categories, levels: pd.Index[Any]) -> Encoder:
+    """Codes of Categoricals of pandas, from their declared levels."""
+    values = levels.to_numpy() if isinstance(levels.dtype, np.dtype) else levels.array
+    codes = _of_type(categories, levels.dtype)(values)
     if categories.labels is not categories.categories:  # of a codebook: as pandas reads SPSS, Stata
-        by_label = _of_type(Categories(categories.labels), labels.dtype)(values)
-        known = np.where((known == categories.k) & (by_label < categories.k), by_label, known)
-    look_up = _of_dictionary(categories, known, pd.Categorical.from_codes([], labels).codes.dtype)
+        by_label = _of_type(Categories(categories.labels), levels.dtype)(values)
+        is_label = (codes == categories.k) & (by_label < categories.k)
+        codes = np.where(is_label, by_label, codes)
+    look_up = _of_dictionary(categories, codes, pd.Categorical.from_codes([], levels).codes.dtype)
     return lambda cells: look_up(cells.codes)
 
 
 def _of_distinct(categories: Categories) -> Encoder:
-    """Codes of NumPy or pandas cells by way of their distinct values, each looked at alone."""
+    """Codes of NumPy or pandas cells by way of their distinct values, looked up one by one."""
 
     def codes(cells: Any) -> Codes:
         places, values = pd.factorize(cells)
-        known = np.fromiter(map(categories.code, values), categories.dtype, len(values))
-        return _of_dictionary(categories, known, places.dtype)(places)
+        value_codes = np.fromiter(map(categories.code, values), categories.dtype, len(values))
+        return _of_dictionary(categories, value_codes, places.dtype)(places)
 
     return codes
 
@@ -279,7 +285,7 @@ def _of_numbers(categories: Categories, dtype: np.dtype[Any]) -> Encoder:
 # -- Arrow and objects ---------------------------------------------------------------------
 
 
-def _of_arrow(categories: Categories, arrow: Any) -> Encoder:
+def _of_arrow(categories: Categories, arrow: pa.DataType) -> Encoder:
     """Codes of Arrow arrays, chunk by chunk: chunks may have dictionaries of their own."""
     of_chunk = _of_chunk(categories, arrow)
 
@@ -297,7 +303,7 @@ def _of_arrow(categories: Categories, arrow: Any) -> Encoder:
     return codes
 
 
-def _of_chunk(categories: Categories, dtype: Any) -> Encoder:
+def _of_chunk(categories: Categories, dtype: pa.DataType) -> Encoder:
     """Codes of the cells of an Arrow array that are not missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -387,7 +393,8 @@ def kind_of_type(dtype: Any) -> str:
         return "str"
     if isinstance(dtype, pd.DatetimeTZDtype):
         return "instant"
-    if (arrow := arrow_type(dtype)) is not None:
+    arrow = arrow_type(dtype)
+    if arrow is not None:
         return arrow_kind(arrow)
     storage = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", None)
     return _KINDS.get(getattr(storage, "kind", ""), "any")

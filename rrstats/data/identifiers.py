@@ -16,7 +16,7 @@ Source: BLAKE2b, RFC 7693.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unicodedata import is_normalized
 
 import numpy as np
@@ -30,10 +30,17 @@ from rrstats.data.encoders import kind_of_type, type_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.keyed import Identity
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Blocks = NDArray[np.uint64]
 Kinds = NDArray[np.uint32]
 
-_INTEGER, _SIXTEEN, _TEXT, _BYTES = 1, 2, 3, 4
+# Kinds of ids; they are part of the words of keyed reports, so they never change.
+_INTEGER = 1
+_SIXTEEN = 2
+_TEXT = 3
+_BYTES = 4
 
 _WORDS = "whole numbers below 2**127, 16 bytes each (bytes or UUID), text or bytes"
 
@@ -90,7 +97,8 @@ def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:
     if isinstance(part, pd.Categorical):
         return _of_places(part.codes, part.categories, name)
     dtype = type_of(part)
-    if (arrow := arrow_type(dtype)) is not None:
+    arrow = arrow_type(dtype)
+    if arrow is not None:
         return _of_arrow(part if arrow is dtype else part.__arrow_array__(), name)
     kind = kind_of_type(dtype)
     if kind == "int":
@@ -102,7 +110,8 @@ def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:
     raise _refused(dtype, name)
 
 
-def _of_arrow(part: Any, name: str) -> tuple[Blocks, Kinds]:
+def _of_arrow(part: pa.Array | pa.ChunkedArray, name: str) -> tuple[Blocks, Kinds]:
+    """Words and kinds of the ids in an Arrow array."""
     import pyarrow as pa
 
     part = part.combine_chunks() if isinstance(part, pa.ChunkedArray) else part
@@ -118,14 +127,17 @@ def _of_arrow(part: Any, name: str) -> tuple[Blocks, Kinds]:
     raise _refused(part.type, name)
 
 
-def _of_places(places: NDArray[Any], held: Any, name: str) -> tuple[Blocks, Kinds]:
-    """Ids that are places in a list of distinct ones; what no row has does not count."""
-    used, at = np.unique(places, return_inverse=True)
-    blocks, kinds = _read(open_column(held.take(used)).cells, name)
-    return blocks[at], kinds[at]
+def _of_places(
+    places: NDArray[Any], distinct: pd.Index[Any] | pa.Array, name: str
+) -> tuple[Blocks, Kinds]:
+    """Words and kinds of ids that are places among distinct ones; unused ones are not read."""
+    used, used_place = np.unique(places, return_inverse=True)
+    blocks, kinds = _read(open_column(distinct.take(used)).cells, name)
+    return blocks[used_place], kinds[used_place]
 
 
 def _refused(dtype: Any, name: str) -> ArgumentTypeError:
+    """The error for a declared type that holds no ids."""
     why = ""
     if isinstance(dtype, np.dtype) and dtype.kind == "f":
         why = "; are whole numbers held as floats because some are missing? drop these rows first"
@@ -135,6 +147,7 @@ def _refused(dtype: Any, name: str) -> ArgumentTypeError:
 
 
 def _of_integers(part: NDArray[Any]) -> tuple[Blocks, Kinds]:
+    """Two's complement of 128 bits of whole numbers of NumPy."""
     blocks = np.zeros((len(part), 2), dtype=np.uint64)
     if part.dtype.kind == "u":
         blocks[:, 0] = part
@@ -146,19 +159,21 @@ def _of_integers(part: NDArray[Any]) -> tuple[Blocks, Kinds]:
     return blocks, np.full(len(part), _INTEGER, dtype=np.uint32)
 
 
-def _of_bytes(whole: Any) -> tuple[Blocks, Kinds]:
+def _of_bytes(joined: bytes | pa.Buffer) -> tuple[Blocks, Kinds]:
+    """Blocks of ids of 16 bytes each, joined without a gap."""
     # Their bytes as they stand: what is little-endian is the layout of the words alone.
-    blocks = np.frombuffer(whole, dtype="<u8").reshape(-1, 2).astype(np.uint64)
+    blocks = np.frombuffer(joined, dtype="<u8").reshape(-1, 2).astype(np.uint64)
     return blocks, np.full(len(blocks), _SIXTEEN, dtype=np.uint32)
 
 
 def _of_objects(part: list[Any], name: str) -> tuple[Blocks, Kinds]:
-    each = [_of_one(value, name) for value in part]
-    blocks, _ = _of_bytes(b"".join([block for block, _ in each]))
-    return blocks, np.fromiter((kind for _, kind in each), np.uint32, len(each))
+    """Words and kinds of ids that are Python objects."""
+    pairs = [_of_value(value, name) for value in part]
+    blocks, _ = _of_bytes(b"".join([block for block, _ in pairs]))
+    return blocks, np.fromiter((kind for _, kind in pairs), np.uint32, len(pairs))
 
 
-def _of_one(value: Any, name: str) -> tuple[bytes, int]:
+def _of_value(value: Any, name: str) -> tuple[bytes, int]:
     """The 16 bytes and the kind of one id."""
     if isinstance(value, str):
         if value != value.strip() or not (value.isascii() or is_normalized("NFC", value)):
@@ -168,11 +183,11 @@ def _of_one(value: Any, name: str) -> tuple[bytes, int]:
                 "normalize the column"
             )
         return blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16).digest(), _TEXT
-    held = value if isinstance(value, bytes) else getattr(value, "bytes", None)  # of a UUID
-    if isinstance(held, bytes):
-        if len(held) == 16:
-            return held, _SIXTEEN
-        return blake2b(held, digest_size=16).digest(), _BYTES
+    content = value if isinstance(value, bytes) else getattr(value, "bytes", None)  # of a UUID
+    if isinstance(content, bytes):
+        if len(content) == 16:
+            return content, _SIXTEEN
+        return blake2b(content, digest_size=16).digest(), _BYTES
     is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if is_whole and abs(int(value)) < 1 << 127:
         return int(value).to_bytes(16, "little", signed=True), _INTEGER

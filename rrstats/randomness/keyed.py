@@ -48,7 +48,7 @@ KEY_BYTES = 32
 WORD_BITS = 32
 MOST_ID_COLUMNS = 4
 
-_FEWEST_BYTES = 10
+_MIN_DISTINCT_BYTES = 10
 """A random key has fewer different bytes with probability below 10**-24."""
 
 _WORDS_OF_A_BLOCK = 4
@@ -133,11 +133,11 @@ def new_key() -> Key:
     return Key(secret_bytes(KEY_BYTES))
 
 
-def check_key(key: Any) -> Key:
+def check_key(key: bytes | bytearray) -> Key:
     """Check that a value can be a key; no error quotes it."""
     hint = "a password or a number is not a key"
     check_instance(key, "key", bytes | bytearray, "32 secret bytes from rr.new_key()", hint=hint)
-    if len(key) < KEY_BYTES or len(set(key)) < _FEWEST_BYTES:
+    if len(key) < KEY_BYTES or len(set(key)) < _MIN_DISTINCT_BYTES:
         raise ArgumentValueError(
             f"key must be at least {KEY_BYTES} random bytes, found {len(key)}, of which "
             f"{len(set(key))} differ; make one with rr.new_key()"
@@ -176,16 +176,21 @@ class KeyedColumn(Unpicklable):
     """
 
     def __init__(
-        self, key: Any, column: dict[str, Any], mechanism: dict[str, Any], before: Any = None
+        self,
+        key: bytes | bytearray,
+        column: dict[str, Any],
+        mechanism: dict[str, Any],
+        before: Any = None,
     ) -> None:
         self._key = check_key(key)
-        self._said = {"column": column, "mechanism": mechanism, "rrstats keyed": VERSION}
+        self._question = {"column": column, "mechanism": mechanism, "rrstats keyed": VERSION}
         if before is not None:
-            self._said["before"] = before
+            self._question["before"] = before
 
     def _subkey(self, purpose: str, ids: int) -> bytes:
-        said = {**self._said, "ids": ids, "purpose": purpose}
-        text = json.dumps(said, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        """The key of one purpose: HMAC-SHA256 of the question under the secret."""
+        document = {**self._question, "ids": ids, "purpose": purpose}
+        text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hmac.new(self._key, text.encode("ascii"), hashlib.sha256).digest()
 
     def words(self, ids: Sequence[Identity], rows: slice, values: NDArray[Any]) -> KeyedWords:
@@ -208,8 +213,9 @@ class KeyedColumn(Unpicklable):
         encrypt_id = cipher_blocks(self._subkey("id", len(ids)))
         state, kinds = ids[0].read(rows)
         for identity in ids[1:]:
-            blocks, mine = identity.read(rows)
-            state, kinds = encrypt_id(state) ^ blocks, kinds << np.uint32(8) | mine
+            blocks, next_kinds = identity.read(rows)
+            state = encrypt_id(state) ^ blocks
+            kinds = kinds << np.uint32(8) | next_kinds
         state = encrypt_id(state)
         state[:, 0] ^= values.astype(np.uint64)
         state[:, 1] ^= kinds.astype(np.uint64) << np.uint64(32)
@@ -225,9 +231,10 @@ class KeyedWords(Unpicklable):
     bits: int | None = WORD_BITS
     secure = True
 
-    def __init__(self, encrypt: Any, state: Blocks) -> None:
-        self._encrypt, self._state = encrypt, state
-        self._known: tuple[tuple[int, int], NDArray[np.uint32]] | None = None
+    def __init__(self, encrypt: Callable[[Blocks], Blocks], state: Blocks) -> None:
+        self._encrypt = encrypt
+        self._state = state
+        self._last: tuple[tuple[int, int], NDArray[np.uint32]] | None = None
 
     def words(
         self, stream: int, block: int, rows: Rows, *, round: int, bits: int
@@ -237,13 +244,13 @@ class KeyedWords(Unpicklable):
         place = stream % _WORDS_OF_A_BLOCK
         if not isinstance(rows, int):
             return self._blocks(self._state[rows], address)[:, place]
-        if self._known is None or self._known[0] != address:
-            self._known = (address, self._blocks(self._state, address))
-        return self._known[1][:, place]
+        if self._last is None or self._last[0] != address:
+            self._last = (address, self._blocks(self._state, address))
+        return self._last[1][:, place]
 
     def _blocks(self, state: Blocks, address: tuple[int, int]) -> NDArray[np.uint32]:
-        """(n, 4) words of 32 bits."""
-        group, turn = address
-        blocks = state ^ np.array([turn << 32, group], dtype=np.uint64)
+        """(n, 4) words of 32 bits at one address: a group of four streams, and a round."""
+        group, round_number = address
+        blocks = state ^ np.array([round_number << 32, group], dtype=np.uint64)
         words: NDArray[np.uint32] = self._encrypt(blocks).view("<u4")
         return words.reshape(-1, _WORDS_OF_A_BLOCK)

@@ -26,12 +26,16 @@ from rrstats.randomness.sources import SMALL_CALL_ROWS, Rows, Source
 _MOST_TURNS = 64
 """Words of 64 bits for 2**32 rows repeat in every turn with a chance below 2**-64."""
 
-_MANY_CUTS = 512
+_MAX_NARROW_CUTS = 512
+"""With more cuts nearly every 16-bit word would have one inside, so words of 32 bits are drawn."""
+
+_MAX_REJECTION_BITS = 6
+"""A word is narrow enough if at most one draw in 2**6 = 64 is rejected."""
 
 
 @lru_cache(maxsize=1024)
 def _split(remainder: Fraction, bits: int) -> tuple[int, Fraction]:
-    """The next digit of a binary expansion in base 2**bits, and what is left behind it."""
+    """The next digit of an expansion in base 2**bits, and the remainder behind it."""
     scaled = remainder * (1 << bits)
     digit = scaled.numerator // scaled.denominator
     return digit, scaled - digit
@@ -100,16 +104,21 @@ def coins(source: Source, stream: int, block: int, probs: NDArray[np.float64]) -
     -----
     As for `coin`: multiplying by a power of two and splitting off the fraction are exact.
     """
-    bits, turn, rest = source.bits or 64, 0, probs
-    heads, pending = np.zeros(len(probs), dtype=np.bool_), np.arange(len(probs))
+    bits = source.bits or 64
+    rest = probs
+    heads = np.zeros(len(probs), dtype=np.bool_)
+    pending = np.arange(len(probs))
+    turn = 0
     while pending.size:
         rest, digits = np.modf(rest * 2.0**bits)
-        asked: Rows = pending if turn else len(probs)
-        drawn = source.words(stream, block, asked, round=turn, bits=bits)
+        rows: Rows = pending if turn else len(probs)
+        drawn = source.words(stream, block, rows, round=turn, bits=bits)
         limits = digits.astype(drawn.dtype)
         heads[pending] = drawn < limits
         tied = (drawn == limits) & (rest > 0)
-        pending, rest, turn = pending[tied], rest[tied], turn + 1
+        pending = pending[tied]
+        rest = rest[tied]
+        turn += 1
     return heads
 
 
@@ -133,8 +142,8 @@ def below(
     bound : int
         At most 2**32.
     only : ndarray of int, optional
-        Increasing indices of the rows whose integers are wanted.  Words are drawn for all rows, so
-        that they reveal nothing about these rows.
+        Increasing indices of the rows whose integers are returned.  Words are drawn for all rows,
+        so that they reveal nothing about these rows.
 
     Returns
     -------
@@ -148,9 +157,7 @@ def below(
     """
     if bound == 1:
         return np.zeros(rows if only is None else len(only), dtype=np.uint8)
-    # The narrowest word that is rejected in at most one draw of 64.
-    narrow = (b for b in (8, 16) if bound <= 1 << b and (1 << b) % bound <= 1 << (b - 6))
-    bits = source.bits or next(narrow, 32)
+    bits = source.bits or _narrowest_word(bound)
     length = (1 << bits) // bound
     words = source.words(stream, block, rows, round=0, bits=bits)
     run = words.dtype.type(length)
@@ -165,19 +172,29 @@ def below(
         if only is None:
             values[pending] = again // run
         else:
-            wanted = np.isin(pending, only)
-            values[np.searchsorted(only, pending[wanted])] = again[wanted] // run
+            is_returned = np.isin(pending, only)
+            places = np.searchsorted(only, pending[is_returned])
+            values[places] = again[is_returned] // run
         pending = pending[again >= length * bound]
     return values
 
 
+def _narrowest_word(bound: int) -> int:
+    """The bits of the narrowest word whose draws are rarely rejected."""
+    for bits in (8, 16):
+        rejected = (1 << bits) % bound
+        if bound <= 1 << bits and rejected <= 1 << (bits - _MAX_REJECTION_BITS):
+            return bits
+    return 32
+
+
 def _lookup(words: NDArray[Any], digits: list[int], tying: list[int], bits: int) -> tuple[Any, Any]:
-    """Number of the increasing digits at most each word, and the words that are ``tying``."""
-    known = np.array(digits, dtype=np.uint64)
+    """The number of digits (increasing) up to each word, and the places of words in ``tying``."""
+    limits = np.array(digits, dtype=np.uint64)
     if words.size < 1 << bits:
         ties = np.isin(words, np.array(tying, dtype=words.dtype))
-        return np.searchsorted(known, words, side="right"), np.flatnonzero(ties)
-    counts = np.cumsum(np.bincount(known.astype(np.intp), minlength=1 << bits))
+        return np.searchsorted(limits, words, side="right"), np.flatnonzero(ties)
+    counts = np.cumsum(np.bincount(limits.astype(np.intp), minlength=1 << bits))
     is_tying = np.zeros(1 << bits, dtype=np.bool_)
     is_tying[tying] = True
     return counts[words], np.flatnonzero(is_tying.take(words))
@@ -212,15 +229,14 @@ def cells(
     pending = [(np.arange(rows), 0, list(cuts))] if cuts else []
     turn = 0
     while pending:
-        # With many cuts nearly every 16-bit word would have one inside.
-        wide = 32 if len(cuts) > _MANY_CUTS else 16
-        bits = source.bits or (64 if turn or rows < SMALL_CALL_ROWS else wide)
-        # All intervals of a round share an address, so their words are asked for together.
-        everyone = np.sort(np.concatenate([entry[0] for entry in pending])) if turn else rows
-        words = source.words(stream, block, everyone, round=turn, bits=bits)
+        first_bits = 32 if len(cuts) > _MAX_NARROW_CUTS else 16
+        bits = source.bits or (64 if turn or rows < SMALL_CALL_ROWS else first_bits)
+        # All intervals of a round share an address, so one request draws their words.
+        open_rows = np.sort(np.concatenate([entry[0] for entry in pending])) if turn else rows
+        words = source.words(stream, block, open_rows, round=turn, bits=bits)
         undecided = []
         for members, first_cell, inside in pending:
-            word = words[np.searchsorted(everyone, members)] if turn else words
+            word = words[np.searchsorted(open_rows, members)] if turn else words
             digits: list[int] = []
             refined: dict[int, list[Fraction]] = {}
             for cut in inside:
@@ -274,8 +290,14 @@ Words = NDArray[Any]
 BITS_STREAM = 1
 """Behind the stream of the coin for the true category's own bit."""
 
-_SLICES, _MORE_SLICES = 9, 8
-"""Binary digits that are compared at once, for all rows, and for those with a tie."""
+_FIRST_DIGITS = 9
+"""Binary digits that are compared at once for all rows."""
+
+_NEXT_DIGITS = 8
+"""Binary digits that are compared at once for the rows with a tie."""
+
+_SMALL_CALL_DIGITS = 64
+"""The same for few rows: a tie could be timed, so it must practically never happen."""
 
 TINY_WORDS = 32
 """Narrower words than that of a source with one width are compared one by one."""
@@ -326,9 +348,10 @@ def independent_bits(
 def _word_sizes(k: int, fixed: int | None) -> list[int]:
     """The bits of the words that make up a report; no more than needed, where any will do."""
     if fixed is not None:
-        return [fixed] * -(-k // fixed)
+        return [fixed for _ in range(-(-k // fixed))]
     width = -(-k // 8)
-    return [64] * (width // 8) + [bits for bits in (32, 16, 8) if width & (bits // 8)]
+    full_words = [64 for _ in range(width // 8)]
+    return full_words + [bits for bits in (32, 16, 8) if width & (bits // 8)]
 
 
 def _bits_of_words(
@@ -339,30 +362,32 @@ def _bits_of_words(
     The expansion of ``prob`` is compared with random digits, one word for a digit of all its
     bits; where all digits that were compared are equal, further ones decide.
     """
-    tiny = source.bits is not None and source.bits < TINY_WORDS
-    # Few rows: a tie could be timed, so none is to happen.
-    first = 1 if tiny else 64 if rows < SMALL_CALL_ROWS else _SLICES
+    is_tiny = source.bits is not None and source.bits < TINY_WORDS
+    first_digits = _SMALL_CALL_DIGITS if rows < SMALL_CALL_ROWS else _FIRST_DIGITS
+    if is_tiny:
+        first_digits = 1
     turn = 0
 
-    def draw(which: Rows, place: int) -> Words:
+    def draw(rows_to_draw: Rows, place: int) -> Words:
         address = (turn + place) * columns + column
-        return source.words(BITS_STREAM, block, which, round=address, bits=bits)
+        return source.words(BITS_STREAM, block, rows_to_draw, round=address, bits=bits)
 
-    digits, goes_on = _digits(prob, 0, first)
+    digits, goes_on = _digits(prob, 0, first_digits)
     heads, most = _compared(partial(draw, rows), digits, bits)
     if not goes_on:
         return heads
     tied = np.flatnonzero(heads != most)
     open_bits = heads[tied] ^ most[tied]
-    turn = first
+    turn = first_digits
     while tied.size and goes_on:
-        digits, goes_on = _digits(prob, turn, 1 if tiny else _MORE_SLICES)
+        digits, goes_on = _digits(prob, turn, 1 if is_tiny else _NEXT_DIGITS)
         below, most = _compared(partial(draw, tied), digits, bits)
         heads[tied] |= open_bits & below
         open_bits &= below ^ most
         turn += len(digits)
-        left = open_bits != 0
-        tied, open_bits = tied[left], open_bits[left]
+        is_open = open_bits != 0
+        tied = tied[is_open]
+        open_bits = open_bits[is_open]
     return heads
 
 
@@ -371,8 +396,12 @@ def _compared(draw: Callable[[int], Words], digits: list[int], bits: int) -> tup
     # The last digit first: then each is one operation.  A 1 among the random digits says
     # "below" at a 1, and "go on" at a 0; a 0 says "go on" at a 1, and "above" at a 0.
     words = draw(len(digits) - 1)
-    none, every = np.zeros_like(words), np.full_like(words, (1 << bits) - 1)
-    below, most = (words.copy(), every) if digits[-1] else (none, words.copy())
+    if digits[-1]:
+        below = words.copy()
+        most = np.full_like(words, (1 << bits) - 1)
+    else:
+        below = np.zeros_like(words)
+        most = words.copy()
     for place in range(len(digits) - 2, -1, -1):
         words = draw(place)
         merge = np.bitwise_or if digits[place] else np.bitwise_and
@@ -382,9 +411,9 @@ def _compared(draw: Callable[[int], Words], digits: list[int], bits: int) -> tup
 
 
 def _digits(prob: Fraction, start: int, count: int) -> tuple[list[int], bool]:
-    """Some binary digits of a number in (0, 1) behind the first ``start``; whether more follow.
+    """The next ``count`` binary digits of a number in (0, 1) after ``start``; whether more follow.
 
-    Of a number that ends there, no more than there are.
+    If the expansion ends among them, its trailing zeros are left out.
     """
     scaled, rest = divmod(prob.numerator << (start + count), prob.denominator)
     digits = [scaled >> (count - 1 - place) & 1 for place in range(count)]
@@ -395,8 +424,8 @@ def _digits(prob: Fraction, start: int, count: int) -> tuple[list[int], bool]:
 
 CELL_STREAM = 0
 
-_MOST_LOTS = 1 << 22
-"""Up to here the report of every lot and truth is looked up in one table."""
+_MAX_TABLE_ENTRIES = 1 << 22
+"""Up to here the report of every cell and truth is looked up in one table."""
 
 
 class TableSampler:
@@ -417,12 +446,14 @@ class TableSampler:
 
     def __init__(self, entries: Sequence[Sequence[Fraction]], dtype: np.dtype[Any]) -> None:
         columns = list(zip(*entries, strict=True))
-        self.classes, self.dtype = len(columns), dtype
+        self.classes = len(columns)
+        self.dtype = dtype
         self.cuts, self._starts = _cuts(columns)
         self._table: NDArray[Any] | None = None
-        if (lots := len(self.cuts) + 1) * self.classes <= _MOST_LOTS:
-            every = np.arange(lots)
-            reports = [np.searchsorted(start, every, side="right") for start in self._starts]
+        n_cells = len(self.cuts) + 1
+        if n_cells * self.classes <= _MAX_TABLE_ENTRIES:
+            numbers = np.arange(n_cells)
+            reports = [np.searchsorted(start, numbers, side="right") for start in self._starts]
             self._table = np.array(reports, dtype=dtype).T.ravel()
 
     def draw(self, codes: NDArray[Any], source: Source, block: int) -> NDArray[Any]:
@@ -447,7 +478,7 @@ class TableSampler:
             drawn *= self.classes
             drawn += codes
             return np.asarray(self._table.take(drawn))
-        for truth in np.unique(codes).tolist():  # how many of its own thresholds a lot has reached
+        for truth in np.unique(codes).tolist():  # the number of its thresholds up to the cell
             rows = codes == truth
             drawn[rows] = np.searchsorted(self._starts[truth], drawn[rows], side="right")
         return drawn.astype(self.dtype)
@@ -456,7 +487,7 @@ class TableSampler:
 def _cuts(
     columns: Sequence[Sequence[Fraction]],
 ) -> tuple[list[Fraction], list[list[int]]]:
-    """Thresholds of all columns strictly between 0 and 1, and the lot at which each lies.
+    """Thresholds of all columns strictly between 0 and 1, and the cell that each one opens.
 
     Whole numbers over few denominators: fractions are slow, and made once for each cut.
     """
@@ -464,12 +495,13 @@ def _cuts(
     for column in columns:
         common = lcm(*{entry.denominator for entry in column})
         parts = [entry.numerator * (common // entry.denominator) for entry in column]
-        sums.append([(top, common) for top in accumulate(parts)][:-1])
+        sums.append([(partial_sum, common) for partial_sum in accumulate(parts)][:-1])
     exact = {pair: Fraction(*pair) for pair in {pair for column in sums for pair in column}}
     inside = {cut for cut in exact.values() if 0 < cut < 1}
     # In the order of the doubles, and in that of the fractions where doubles are equal.
     cuts = sorted(inside, key=lambda cut: (float(cut), cut))
-    # A threshold of 1 lies behind every lot.
-    lots = {Fraction(0): 0, Fraction(1): len(cuts) + 1} | {c: i for i, c in enumerate(cuts, 1)}
-    place = {pair: lots[cut] for pair, cut in exact.items()}
-    return cuts, [[place[pair] for pair in column] for column in sums]
+    # A threshold of 1 lies behind every cell.
+    cell_after = {Fraction(0): 0, Fraction(1): len(cuts) + 1}
+    cell_after |= {cut: number for number, cut in enumerate(cuts, 1)}
+    cell_of_sum = {pair: cell_after[cut] for pair, cut in exact.items()}
+    return cuts, [[cell_of_sum[pair] for pair in column] for column in sums]

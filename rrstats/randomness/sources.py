@@ -40,8 +40,11 @@ Rows = int | NDArray[np.intp]
 
 _WORD_TYPES: dict[int, np.dtype[Any]] = {b: np.dtype(f"uint{b}") for b in (8, 16, 32, 64)}
 
-_FEW_BYTES = 128
-"""Up to this size the key stream is computed counter by counter."""
+_MAX_ECB_BYTES = 128
+"""Up to this size the key stream is computed as ECB of the counters, which starts faster."""
+
+_CIPHER_BLOCK_BYTES = 16
+"""The block size of AES; `update_into` asks for one block more than it writes."""
 
 # What the key stream is added to; the largest request of one block, never written to.
 _ZEROS = memoryview(bytes(BLOCK_ROWS * 8))
@@ -117,7 +120,8 @@ def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint6
     MissingPackageError
         The `cryptography` package is missing.
     """
-    if (ciphers := _ciphers()) is None:
+    ciphers = _ciphers()
+    if ciphers is None:
         raise MissingPackageError(
             "keyed reports need AES; install cryptography (pip install cryptography)"
         )
@@ -125,19 +129,22 @@ def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint6
     prepared = cipher(aes(key), modes.ECB())
 
     def encrypt(blocks: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        given = np.ascontiguousarray(blocks, dtype="<u8").reshape(-1).view(np.uint8)
-        return _encrypted(prepared.encryptor(), given, given.size).view("<u8").reshape(-1, 2)
+        plain = np.ascontiguousarray(blocks, dtype="<u8").reshape(-1).view(np.uint8)
+        encrypted = _encrypted(prepared.encryptor(), plain, plain.size)
+        return encrypted.view("<u8").reshape(-1, 2)
 
     return encrypt
 
 
-def _encrypted(encryptor: Any, given: Any, size: int) -> NDArray[np.uint8]:
+def _encrypted(
+    encryptor: Any, plain: NDArray[np.uint8] | memoryview | bytes, size: int
+) -> NDArray[np.uint8]:
     """``size`` encrypted bytes; raises if the cipher wrote fewer, because the rest is not noise."""
-    # update_into asks for one cipher block more than it writes.
-    found = np.empty(size + 16, dtype=np.uint8)
-    if (count := encryptor.update_into(given, found)) != size:
-        raise RuntimeError(f"the cipher wrote {count} of {size} bytes")
-    return found[:size]
+    encrypted = np.empty(size + _CIPHER_BLOCK_BYTES, dtype=np.uint8)
+    written = encryptor.update_into(plain, encrypted)
+    if written != size:
+        raise RuntimeError(f"the cipher wrote {written} of {size} bytes")
+    return encrypted[:size]
 
 
 class Unpicklable:
@@ -164,12 +171,13 @@ class FreshWords(Unpicklable):
 
     def __init__(self, *, stretched: bool = True) -> None:
         self._aes = None
-        if stretched and (ciphers := _ciphers()) is not None:
+        ciphers = _ciphers() if stretched else None
+        if ciphers is not None:
             self._cipher, aes, self._modes = ciphers
             self._aes = aes(os.urandom(32))
-            # Counter mode is ECB of the counters; computed one by one it is cheaper for a few.
-            self._one_by_one = self._cipher(self._aes, self._modes.ECB()).encryptor()
-            self._alone = threading.Lock()
+            # Counter mode is ECB of the counters; for short requests that is cheaper.
+            self._counter_encryptor = self._cipher(self._aes, self._modes.ECB()).encryptor()
+            self._encryptor_lock = threading.Lock()
 
     def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
         """Return uniform words of 8, 16, 32 or 64 bits, as `Source.words`."""
@@ -180,10 +188,11 @@ class FreshWords(Unpicklable):
             return np.frombuffer(os.urandom(size), dtype=dtype)
         # to_bytes raises if a field overflows, so that no two addresses are equal.
         address = stream.to_bytes(2) + round.to_bytes(2) + block.to_bytes(6)
-        if size <= _FEW_BYTES:
-            counters = b"".join(address + at.to_bytes(6) for at in range(-(-size // 16)))
-            with self._alone:
-                stream_bytes = self._one_by_one.update(counters)
+        if size <= _MAX_ECB_BYTES:
+            blocks = -(-size // _CIPHER_BLOCK_BYTES)
+            counters = b"".join(address + at.to_bytes(6) for at in range(blocks))
+            with self._encryptor_lock:
+                stream_bytes = self._counter_encryptor.update(counters)
             return np.frombuffer(stream_bytes, dtype=dtype, count=count)
         zeros = _ZEROS[:size] if size <= len(_ZEROS) else bytes(size)
         counter = self._modes.CTR(address + bytes(6))
@@ -228,21 +237,23 @@ class Substream(Unpicklable):
         The source of all stages.
     stage : int
         The number of the stage.
-    mine : ndarray of int, optional
+    served_rows : ndarray of int, optional
         Indices of the block's rows that it serves; by default all rows.
     """
 
-    def __init__(self, source: Source, stage: int, mine: NDArray[np.intp] | None = None) -> None:
+    def __init__(
+        self, source: Source, stage: int, served_rows: NDArray[np.intp] | None = None
+    ) -> None:
         self._source = source
         self._offset = stage * STREAMS_PER_STAGE
-        self._mine = mine
+        self._served_rows = served_rows
         self.bits = source.bits
         self.secure = source.secure
 
     def words(self, stream: int, block: int, rows: Rows, *, round: int, bits: int) -> NDArray[Any]:
         """Return the words of ``stream`` in this stage, as `Source.words`."""
-        if self._mine is not None:
-            rows = self._mine if isinstance(rows, int) else self._mine[rows]
+        if self._served_rows is not None:
+            rows = self._served_rows if isinstance(rows, int) else self._served_rows[rows]
         return self._source.words(stream + self._offset, block, rows, round=round, bits=bits)
 
 
@@ -265,12 +276,11 @@ class SimulatedWords(Unpicklable):
         """Return pseudo-random words of this address, as `Source.words`."""
         seed = np.random.SeedSequence(self._entropy, spawn_key=(stream, block, round))
         generator = np.random.Generator(np.random.PCG64DXSM(seed))
-        return generator.integers(
-            0, 1 << bits, size=rows if isinstance(rows, int) else len(rows), dtype=f"uint{bits}"
-        )
+        count = rows if isinstance(rows, int) else len(rows)
+        return generator.integers(0, 1 << bits, size=count, dtype=f"uint{bits}")
 
 
-def seeded(seed: Any) -> np.random.Generator:
+def seeded(seed: int) -> np.random.Generator:
     """NumPy's generator for a seed, an integer of at least 0; for simulation only."""
     return np.random.default_rng(check_whole_number(seed, "seed", 0))
 
@@ -309,8 +319,8 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
         return Substream(rng, column * STAGES_PER_COLUMN)
     if isinstance(rng, np.random.Generator):  # its state moves on; nothing else is taken
         return SimulatedWords(int.from_bytes(rng.bytes(32), "little"))
-    found = f"the class {rng.__name__}" if isinstance(rng, type) else type(rng).__name__
+    kind = f"the class {rng.__name__}" if isinstance(rng, type) else type(rng).__name__
     raise ArgumentTypeError(
         "rng must be None, an rr.SecureGenerator() or, for teaching, a numpy.random.Generator, "
-        f"found {found}; for reproducible teaching use rr.simulate(..., seed=...)"
+        f"found {kind}; for reproducible teaching use rr.simulate(..., seed=...)"
     )
