@@ -56,7 +56,9 @@ def randomize_block(
     samples : the sample of each row, for mechanisms with several samples.
     probs : the prob of each row, for a k-RR whose prob differs by row.
     """
-    codes, outside, k = encoded.codes, encoded.outside, mechanism.domain.k
+    codes = encoded.codes
+    outside = encoded.outside
+    k = mechanism.domain.k
     # Words are drawn for every row, so their number does not depend on how many are unknown.
     codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), bound=k, only=outside)
     if samples is not None:
@@ -83,16 +85,19 @@ def chained(
     record: ColumnRecord, mechanism: Mechanism, *, again: bool, missing: str, rng: Any
 ) -> Chain:
     """The chain of both rounds, for data whose ``record`` says that they are already reports."""
-    planned = record.plan is not None or record.by_row is not None
-    if planned or not again:
-        more = (
-            "reports of a plan, or with a probability for each row, are not randomized once more"
-            if planned
-            else "again=True (--again) randomizes the reports once more (post-processing, no new "
+    is_final = record.plan is not None or record.by_row is not None
+    if is_final or not again:
+        hint = (
+            "again=True (--again) randomizes the reports once more (post-processing, no new "
             "privacy loss)"
         )
+        if is_final:
+            hint = (
+                "reports of a plan, or with a probability for each row, are not randomized once "
+                "more"
+            )
         raise MetadataError(
-            f"column {record.name!r} is recorded as holding reports already; {more}; for a new "
+            f"column {record.name!r} is recorded as holding reports already; {hint}; for a new "
             "release of the true answers start from the original data, and add up the epsilons"
         )
     if record.simulated and (rng is None or isinstance(rng, SecureGenerator)):
@@ -151,8 +156,10 @@ class ColumnAnswers(Unpicklable):
         self.mechanism = self.recorded = mechanism
         self.read = reader(mechanism.domain, opened.cells)
         layout = codec_of(mechanism.report_space).layout(opened, leaves_missing)
-        self.leaves_missing, self.builder = leaves_missing, layout.builder
-        self.type, self._answer_type = layout.type, opened.dtype
+        self.leaves_missing = leaves_missing
+        self.builder = layout.builder
+        self.type = layout.type
+        self._answer_type = opened.dtype
         self.may_refuse = "raise" in (unknown, missing)
         self.facts: dict[str, Any] = dict(policies)
         self.secure = True
@@ -173,20 +180,23 @@ class ColumnAnswers(Unpicklable):
 
         Resets the counts, because the same answers are still to be privatized.
         """
-        unknown, missing = self.unknown, self.missing
-        outside, rows, domain = self.outside, self.rows, self.mechanism.domain
+        unknown = self.unknown
+        missing = self.missing
+        outside = self.outside
+        rows = self.rows
+        domain = self.mechanism.domain
         self.rows = self.unknown = self.missing = self.outside = 0
         if self.facts["missing"] == "raise" and missing:
-            kept = "" if self.leaves_missing else " or missing='keep'"  # a plan refuses that
+            keep_hint = "" if self.leaves_missing else " or missing='keep'"  # a plan refuses that
             raise UnknownAnswersError(
                 f"{missing} of {rows} answers are missing; declare None among the categories "
-                f"(--with-missing), choose missing='uniform'{kept}, or drop them first"
+                f"(--with-missing), choose missing='uniform'{keep_hint}, or drop them first"
             )
         if self.facts["unknown"] == "raise" and outside:
-            absent, held = outside - unknown, kind_of_type(self._answer_type)
+            kind = kind_of_type(self._answer_type)
             raise UnknownAnswersError(
                 f"{outside} of {rows} answers are not among the {domain.k} categories "
-                f"{domain.describe()} ({absent} missing; answer type: {held}); "
+                f"{domain.describe()} ({outside - unknown} missing; answer type: {kind}); "
                 "rr.check (rrstats check) lists them for the data curator"
             )
 
@@ -202,7 +212,8 @@ class ColumnAnswers(Unpicklable):
             )
         parts = [slice(at, min(at + BLOCK_ROWS, rows)) for at in range(0, rows, BLOCK_ROWS)]
         with self._one_at_a_time:
-            first, self._blocks = self._blocks, self._blocks + len(parts)
+            first = self._blocks
+            self._blocks += len(parts)
         if threads == 1 or len(parts) < 2:
             for block, part in enumerate(parts, first):
                 work(block, part)
@@ -267,9 +278,11 @@ class ColumnRelease(ColumnAnswers):
                 )
             # The words of a second round must depend on the earlier rounds.  A question without a
             # JSON form raises: the same document must give the same words later.
-            before = record.mechanism if record is not None else "unsaid" if again else None
-            (asked,) = categories_to_json([question])
-            self._keyed = KeyedColumn(key, asked, mechanism.to_dict(), before)
+            earlier: Any = "unsaid" if again else None
+            if record is not None:
+                earlier = record.mechanism
+            (question_name,) = categories_to_json([question])
+            self._keyed = KeyedColumn(key, question_name, mechanism.to_dict(), earlier)
         self._threads = threads_for(opened, threads)
         if record is not None:
             self.recorded = chained(record, mechanism, again=again, missing=missing, rng=rng)
@@ -278,7 +291,7 @@ class ColumnRelease(ColumnAnswers):
         # Anyone who has the key of an earlier round can undo that round.
         keyed = key is not None or (record is not None and record.keyed)
         self.facts |= {"simulated": not self.secure, "keyed": keyed}
-        if key is not None:  # forked processes draw the same words, as they are to
+        if key is not None:  # forked processes draw the same words, as they should
             self._process = None
 
     def open(
@@ -291,14 +304,15 @@ class ColumnRelease(ColumnAnswers):
         probs : for a k-RR whose prob differs by row, that of each answer, checked by `RowRates`.
         """
         column = open_column(values)
-        samples, found = None, []
+        samples = None
+        persons: list[Identity] = []
         if group is not None or self.mechanism.groups is not None:
             samples = sample_codes(self.mechanism, group, len(column.cells), values)
         if self._keyed is not None:
-            found = self._identities(ids, len(column.cells), values)
+            persons = self._identities(ids, len(column.cells), values)
         elif ids is not None:
             check_left_out("id is for keyed reports, which need key=", id=ids)
-        return Answers(column, samples, found, probs)
+        return Answers(column, samples, persons, probs)
 
     def reports(self, values: Any, group: Any = None, ids: Any = None) -> Any:
         """The reports of the next answers, in the container that came in; see `open`."""
@@ -306,27 +320,39 @@ class ColumnRelease(ColumnAnswers):
 
     def draw(self, answers: Answers) -> Any:
         """The reports of the next answers, in the container that came in."""
-        column, samples, ids, probs = answers
-        k, n = self.mechanism.domain.k, len(column.cells)
-        builder, fresh = self.builder(n), cast(Source, self._source)
+        column = answers.column
+        n = len(column.cells)
+        builder = self.builder(n)
 
-        def one_block(block: int, rows: slice) -> None:
+        def write_block(block: int, rows: slice) -> None:
             encoded = self.read(column.cells[rows])
-            outside, absent = len(encoded.outside), len(encoded.absent)
-            mine = None if samples is None else samples[rows]
-            source = fresh
-            if self._keyed is not None:  # unknown and missing answers share one extra value
-                asked = np.minimum(encoded.codes.astype(np.uint64), k)
-                if mine is not None:
-                    asked += mine.astype(np.uint64) * np.uint64(k + 1)
-                source = self._keyed.words(ids, rows, asked)
-            own = None if probs is None else probs[rows]
-            codes = randomize_block(self.mechanism, encoded, source, block, samples=mine, probs=own)
+            samples = None if answers.samples is None else answers.samples[rows]
+            probs = None if answers.probs is None else answers.probs[rows]
+            source = self._words(encoded, answers.ids, rows, samples)
+            codes = randomize_block(
+                self.mechanism, encoded, source, block, samples=samples, probs=probs
+            )
             builder.write(rows, codes, encoded.absent if self.leaves_missing else None)
-            self.add(len(codes), outside - absent, absent)
+            self.add(len(codes), encoded.unknown, len(encoded.absent))
 
-        self.in_blocks(one_block, n, self._threads)
+        self.in_blocks(write_block, n, self._threads)
         return column.wrap(builder.reports())
+
+    def _words(
+        self,
+        encoded: Encoded,
+        ids: list[Identity],
+        rows: slice,
+        samples: NDArray[np.intp] | None,
+    ) -> Source:
+        """The words of a block: fresh ones, or for keyed reports those of persons and values."""
+        if self._keyed is None:
+            return cast(Source, self._source)
+        k = self.mechanism.domain.k
+        values = np.minimum(encoded.codes.astype(np.uint64), k)  # unknown and missing share one
+        if samples is not None:
+            values += samples.astype(np.uint64) * np.uint64(k + 1)
+        return self._keyed.words(ids, rows, values)
 
     @staticmethod
     def _identities(ids: Any, rows: int, values: Any) -> list[Identity]:
@@ -341,7 +367,7 @@ class ColumnRelease(ColumnAnswers):
         columns = ids if several else [ids]
         for column in columns:
             check_aligned(values, column, "id")
-        found = [identity(column) for column in columns]
-        for one in found:
-            check_rows(one.rows, rows, "id", each="answers")
-        return found
+        persons = [identity(column) for column in columns]
+        for person in persons:
+            check_rows(person.rows, rows, "id", each="answers")
+        return persons

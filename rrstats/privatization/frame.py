@@ -12,7 +12,8 @@ import copy
 import json
 import re
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Number
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -34,7 +35,7 @@ from rrstats.errors import (
 from rrstats.mechanisms.attrs import record_columns
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import RowRates, as_mechanism, is_by_row, names_column
-from rrstats.mechanisms.records import KEY, find, read
+from rrstats.mechanisms.records import KEY, ColumnRecord, find, read
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.unary import Rappor
 from rrstats.privatization.column import Answers, ColumnAnswers, ColumnRelease
@@ -42,6 +43,12 @@ from rrstats.privatization.frame_plan import FramePlan, FrameRelease
 from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, open_source, seeded
 
 Values = TypeVar("Values")
+
+_MAX_ERROR_RATE = 1 / 20
+"""A column nearly determines the answers if at most this fraction of the guesses is wrong ..."""
+
+_MAX_ERROR_RATIO = 1 / 4
+"""... and at most this fraction of the errors of always guessing the commonest answer."""
 
 UNKNOWN_TEXT = (
     "some answers are missing or not among the categories; each was replaced by a uniformly random "
@@ -72,24 +79,54 @@ class _Prepared(NamedTuple):
     place: int = 0
 
 
+@dataclass(frozen=True)
+class _Policies:
+    """Arguments of `privatize` that hold for every column, as they are documented there."""
+
+    unknown: str
+    missing: str
+    again: bool
+    rng: Any
+    threads: int | None
+    key: Any
+
+
 def _prepare(
     values: Any,
     mechanism: Mechanism,
+    policies: _Policies,
     group: Any,
     ids: Any,
     *,
+    question: Hashable = None,
+    column: int = 0,
+    record: ColumnRecord | None = None,
     rates: RowRates | None = None,
-    **options: Any,
 ) -> _Prepared:
     """Check one column and open it; nothing is drawn yet.
 
+    column : its place among the columns of the release; ``record`` is that of earlier rounds,
+        unless its attrs hold one.
     rates : the prob of each row, where it differs; the mechanism is then that of the largest.
     """
     name = getattr(values, "name", None)
     _check_index(values, name)
-    if attrs := getattr(values, "attrs", None):
-        options["record"] = find(attrs, name)
-    release = ColumnRelease(values, mechanism, **options)
+    attrs = getattr(values, "attrs", None)
+    if attrs:
+        record = find(attrs, name)
+    release = ColumnRelease(
+        values,
+        mechanism,
+        unknown=policies.unknown,
+        missing=policies.missing,
+        rng=policies.rng,
+        column=column,
+        threads=policies.threads,
+        key=policies.key,
+        question=question,
+        record=record,
+        again=policies.again,
+    )
     if rates is None:
         answers = release.open(values, group, ids)
     else:
@@ -101,12 +138,14 @@ def _prepare(
     return _Prepared(release, answers)
 
 
-def _check_index(values: Any, name: Any) -> None:
+def _check_index(values: Any, name: Hashable) -> None:
     """Raise if the index of a Series has its name: it may hold the answers."""
     if isinstance(values, pd.Series) and name is not None:
-        alike = [name, *name[:1]] if isinstance(name, tuple) and not any(name[1:]) else [name]
-        names = {str(label).casefold() for label in values.index.names if label is not None}
-        if any(str(label).casefold() in names for label in alike):
+        spellings = [name]
+        if isinstance(name, tuple) and not any(name[1:]):
+            spellings = [name, *name[:1]]
+        index_names = {str(label).casefold() for label in values.index.names if label is not None}
+        if any(str(label).casefold() in index_names for label in spellings):
             raise ArgumentValueError(
                 f"the index is also named {name!r} and may release the answers; "
                 "use reset_index(drop=True) or rename it first"
@@ -123,22 +162,23 @@ def column_mechanisms(
                 "values must be one column; for a DataFrame give a mapping from column to "
                 f"mechanism, or columns= with one design, found only {type_name(categories)}"
             )
-        columns, categories = categories, None
+        columns = categories
+        categories = None
     if isinstance(columns, Mapping):
         why = "a mapping from column to mechanism is the whole design"
         check_left_out(why, categories=categories, prob=prob, epsilon=epsilon)
         names = list(columns)
-        found = {name: as_mechanism(columns[name]) for name in names}
+        mechanisms = {name: as_mechanism(columns[name]) for name in names}
     else:
         several = isinstance(columns, list | set | pd.Index)
         if not several and not isinstance(columns, Hashable):  # they may hold answers
             check_instance(columns, "columns", Hashable, "a list of names")
         mechanism = as_mechanism(categories, prob, epsilon)
         names = list(columns) if several else [columns]
-        found = dict.fromkeys(names, mechanism)
+        mechanisms = dict.fromkeys(names, mechanism)
     if len(names) != 1:
         check_distinct(names, "columns")
-    return found
+    return mechanisms
 
 
 def privatize(
@@ -240,110 +280,151 @@ def privatize(
     >>> list(released["age"]), released.rr.mechanisms["smoker"].prob
     ([31, 42, 53], 0.75)
     """
-    options: dict[str, Any] = {"unknown": unknown, "missing": missing, "threads": threads}
-    options |= {"again": again, "key": key, "rng": rng}
-    plain = isinstance(prob, Number | None) and isinstance(epsilon, Number | None)
+    policies = _Policies(unknown, missing, again, rng, threads, key)
+    has_numbers = isinstance(prob, Number | None) and isinstance(epsilon, Number | None)
     rates = None
-    if not plain and not isinstance(columns, Mapping | FramePlan):
+    if not has_numbers and not isinstance(columns, Mapping | FramePlan):
         rates = _row_rates(values, categories, prob, epsilon)
     if rates is not None:
-        unfit = {"key": key, "again": again or None}
-        check_left_out("prob and epsilon by row take no key= and no again=", **unfit)
-        categories, prob, epsilon = rates.base, None, None
+        check_left_out(
+            "prob and epsilon by row take no key= and no again=", key=key, again=again or None
+        )
+        categories = rates.base
+        prob = None
+        epsilon = None
     if isinstance(values, pd.DataFrame) or is_table(values):
-        given = categories if columns is None else columns
-        own: dict[str, Any] = {"group": group, "id": id, "question": question}
-        if isinstance(given, FramePlan):
-            left = {"prob": prob, "epsilon": epsilon, "again": again or None, "key": key, **own}
-            left["categories"] = None if columns is None else categories
+        design = categories if columns is None else columns
+        if isinstance(design, FramePlan):
             check_left_out(
-                "a FramePlan is the whole design, and its coin needs fresh words", **left
+                "a FramePlan is the whole design, and its coin needs fresh words",
+                prob=prob,
+                epsilon=epsilon,
+                again=again or None,
+                key=key,
+                group=group,
+                id=id,
+                question=question,
+                categories=None if columns is None else categories,
             )
-            options = {"unknown": unknown, "missing": missing, "threads": threads, "rng": rng}
-            drawn, releases = _planned(values, given, **options)
-        else:
-            plan = column_mechanisms(columns, categories, prob, epsilon)
-            prepared = _prepared(values, plan, **own, rates=rates, options=options)
-            releases = {label: one.release for label, one in prepared.items()}
-            drawn = ((n, one.place, one.release.draw(one.answers)) for n, one in prepared.items())
-        fill: Any = _fill_frame if isinstance(values, pd.DataFrame) else _fill_table
-        made = {name: (one.recorded, one.facts) for name, one in releases.items()}
-        filled = fill(values, drawn, made)
-        warn_of(releases.values())
-        return cast("Values", filled)
+            return cast("Values", _fill(values, *_draw_plan(values, design, policies)))
+        mechanisms = column_mechanisms(columns, categories, prob, epsilon)
+        prepared = _prepare_frame(
+            values, mechanisms, policies, group=group, id=id, question=question, rates=rates
+        )
+        releases = {label: column.release for label, column in prepared.items()}
+        return cast("Values", _fill(values, _draw_columns(prepared), releases))
     if columns is not None or isinstance(categories, FramePlan):
         raise ArgumentTypeError(
             "columns belong to a DataFrame, and so does a FramePlan; found "
             f"{type_name(values)}{engine_hint(values)}"
         )
     mechanism = as_mechanism(categories, prob, epsilon)
-    asked = getattr(values, "name", None) if question is None else question
-    one = _prepare(values, mechanism, group, id, question=asked, rates=rates, **options)
-    reports = one.release.draw(one.answers)
+    if question is None:
+        question = getattr(values, "name", None)
+    column = _prepare(values, mechanism, policies, group, id, question=question, rates=rates)
+    release = column.release
+    reports = release.draw(column.answers)
     if isinstance(reports, pd.Series):
-        record_columns(reports.attrs, {reports.name: (one.release.recorded, one.release.facts)})
-    warn_of([one.release])
+        record_columns(reports.attrs, {reports.name: (release.recorded, release.facts)})
+    warn_of([release])
     return cast("Values", reports)
 
 
 def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates | None:
     """The prob of each row, where prob or epsilon differs by row: a column; of a frame its name."""
-    given, labels = {"prob": prob, "epsilon": epsilon}, dict[str, Any]()
-    framed = isinstance(data, pd.DataFrame) or is_table(data)
-    for name, one in given.items():
-        if framed and is_by_row(one):
-            check_instance(one, name, Number, "a number, or the name of a column of the frame")
-        if (names_column if framed else is_by_row)(one):
-            labels[name] = one if framed else getattr(one, "name", None)
-            given[name] = column_of(data, one) if framed else one
-            check_aligned(data, given[name], name)
+    arguments = {"prob": prob, "epsilon": epsilon}
+    labels: dict[str, Any] = {}
+    is_frame = isinstance(data, pd.DataFrame) or is_table(data)
+    for argument, value in arguments.items():
+        if is_frame and is_by_row(value):
+            check_instance(
+                value, argument, Number, "a number, or the name of a column of the frame"
+            )
+        if is_frame and names_column(value):
+            labels[argument] = value
+            arguments[argument] = column_of(data, value)
+            check_aligned(data, arguments[argument], argument)
+        elif not is_frame and is_by_row(value):
+            labels[argument] = getattr(value, "name", None)
+            check_aligned(data, value, argument)
     if not labels:
         return None
-    rows = len(data) if framed else open_column(data).rows
-    return RowRates.of(categories, rows, **given, columns=labels)
+    rows = len(data) if is_frame else open_column(data).rows
+    return RowRates.of(categories, rows, **arguments, columns=labels)
 
 
-def _prepared(
+def _prepare_frame(
     data: Any,
-    plan: Mapping[Hashable, Mechanism],
+    mechanisms: Mapping[Hashable, Mechanism],
+    policies: _Policies,
     *,
     group: Hashable,
     id: Any,
     question: Any,
     rates: RowRates | None,
-    options: dict[str, Any],
 ) -> dict[Hashable, _Prepared]:
     """The columns to privatize, by label; everything is checked before anything is drawn."""
     prepared: dict[Hashable, _Prepared] = {}
     claims = {} if isinstance(data, pd.DataFrame) else _claims_of(data)
-    if len(plan) > 1 and not {*plan} & {*getattr(data, "column_names", data.columns)}:
-        raise ArgumentValueError(f"none of the {len(plan)} names is a column")  # or an answer
+    if len(mechanisms) > 1 and not {*mechanisms} & {*getattr(data, "column_names", data.columns)}:
+        raise ArgumentValueError(f"none of the {len(mechanisms)} names is a column")  # or an answer
     samples = None if group is None else column_of(data, group)
-    names = [] if id is None else id if isinstance(id, list) else [id]
-    ids = None if id is None else [column_of(data, one) for one in names]
-    asked = question if isinstance(question, Mapping) else dict.fromkeys(plan, question)
-    shared = question is not None and asked is not question and len(plan) > 1
-    if shared or set(asked) - set(plan):
-        raise ArgumentTypeError("question must be a mapping from the private columns to questions")
-    for turn, (name, mechanism) in enumerate(plan.items()):
+    ids = None if id is None else _public_columns(data, id if isinstance(id, list) else [id])
+    questions = _questions(question, mechanisms)
+    for number, (name, mechanism) in enumerate(mechanisms.items()):
         place = place_of(data, name)
         column = data.iloc[:, place] if isinstance(data, pd.DataFrame) else data[name]
         label = getattr(column, "name", name)  # an Arrow column has none
-        mine = None if mechanism.groups is None else samples
-        said = {"question": label if asked.get(name) is None else asked[name], "column": turn}
-        said["record"] = find(claims, label) if claims else None
-        one = _prepare(column, mechanism, mine, ids, rates=rates, **options, **said)
-        prepared[label] = one._replace(place=place)
-    if samples is not None and all(one.answers.samples is None for one in prepared.values()):
+        prepared[label] = _prepare(
+            column,
+            mechanism,
+            policies,
+            None if mechanism.groups is None else samples,
+            None if ids is None else [cells for _, cells in ids],
+            question=label if questions.get(name) is None else questions[name],
+            column=number,
+            record=find(claims, label) if claims else None,
+            rates=rates,
+        )._replace(place=place)
+    unused = all(column.answers.samples is None for column in prepared.values())
+    if samples is not None and unused:
         raise ArgumentValueError("group must be a public column that some mechanism here needs")
-    beside = zip([*names, group], [*(ids or []), samples], strict=True)
-    public = [getattr(one, "name", name) for name, one in beside if one is not None]
-    public += [] if rates is None else rates.columns.values()
+    public = [label for label, _ in ids or []]
+    if samples is not None:
+        public.append(getattr(samples, "name", group))
+    if rates is not None:
+        public += rates.columns.values()
     _check_public(prepared, public, data.attrs if isinstance(data, pd.DataFrame) else claims)
     return prepared
 
 
-def _check_public(private: Iterable[Any], public: list[Any], attrs: Mapping[Any, Any]) -> None:
+def _draw_columns(prepared: Mapping[Hashable, _Prepared]) -> Iterator[Drawn]:
+    """The reports of each column, drawn when asked for: one column's at a time is in memory."""
+    for label, column in prepared.items():
+        yield label, column.place, column.release.draw(column.answers)
+
+
+def _public_columns(data: Any, names: Iterable[Hashable]) -> list[tuple[Any, Any]]:
+    """The label and the cells of each of these columns."""
+    columns = [(name, column_of(data, name)) for name in names]
+    return [(getattr(cells, "name", name), cells) for name, cells in columns]
+
+
+def _questions(question: Any, names: Iterable[Hashable]) -> Mapping[Any, Any]:
+    """The question of each private column; None for the column's name."""
+    names = list(names)
+    if not isinstance(question, Mapping):
+        questions = dict.fromkeys(names, question)
+        is_shared = question is not None and len(names) > 1
+    else:
+        questions = dict(question)
+        is_shared = False
+    if is_shared or set(questions) - set(names):
+        raise ArgumentTypeError("question must be a mapping from the private columns to questions")
+    return questions
+
+
+def _check_public(private: Iterable[Hashable], public: list[Any], attrs: Mapping[Any, Any]) -> None:
     """Raise if a column to privatize is public here, or by the records of other columns."""
     for record in read(attrs) if attrs else []:
         public = [*public, *(record.by_row or {}).values(), (record.plan or {}).get("asked")]
@@ -352,27 +433,53 @@ def _check_public(private: Iterable[Any], public: list[Any], attrs: Mapping[Any,
             raise ArgumentValueError(f"{label!r} must be a public column, but is to be privatized")
 
 
-def _planned(data: Any, plan: FramePlan, **options: Any) -> tuple[Any, Mapping[Any, Any]]:
+def _draw_plan(
+    data: Any, plan: FramePlan, policies: _Policies
+) -> tuple[Iterable[Drawn], Mapping[Any, ColumnAnswers]]:
     """The reports of a plan, and its columns; everything is checked before anything is drawn."""
-    is_frame = isinstance(data, pd.DataFrame)
+    claims = data.attrs if isinstance(data, pd.DataFrame) else _claims_of(data)
     places = {name: place_of(data, name) for name in plan.categories}
     columns = {name: column_of(data, name) for name in places}
     for name, column in columns.items():
         _check_index(column, name)
     names = getattr(data, "column_names", data.columns)
-    records = read(claims := data.attrs if is_frame else _claims_of(data))
+    records = read(claims)
     _check_public(places, [], claims)
-    release = FrameRelease(columns, plan, names, records=records, **options)
+    release = FrameRelease(
+        columns,
+        plan,
+        names,
+        unknown=policies.unknown,
+        missing=policies.missing,
+        rng=policies.rng,
+        threads=policies.threads,
+        records=records,
+    )
     for name, answers in release.columns.items():
         if answers.may_refuse:
             answers.look(columns[name])
             answers.refuse()
-    made = release.reports(columns)
-    return [(name, places.get(name), reports) for name, reports in made.items()], release.columns
+    drawn = [
+        (name, places.get(name), reports) for name, reports in release.reports(columns).items()
+    ]
+    return drawn, release.columns
 
 
-def _fill_frame(data: pd.DataFrame, drawn: Iterable[Drawn], made: Mapping[Any, Any]) -> Any:
-    """A new frame of pandas with reports, whose attrs record how its columns were made.
+def _fill(data: Any, drawn: Iterable[Drawn], releases: Mapping[Any, ColumnAnswers]) -> Any:
+    """The data with reports and their records; warns after the reports exist."""
+    facts = {name: (release.recorded, release.facts) for name, release in releases.items()}
+    if isinstance(data, pd.DataFrame):
+        released = _fill_frame(data, drawn, facts)
+    else:
+        released = _fill_table(data, drawn, facts)
+    warn_of(releases.values())
+    return released
+
+
+def _fill_frame(
+    data: pd.DataFrame, drawn: Iterable[Drawn], facts: Mapping[Any, Any]
+) -> pd.DataFrame:
+    """A new frame of pandas with reports, whose attrs record the ``facts`` of its columns.
 
     It is put together column by column.  In a copy of ``data`` the order of pandas' blocks, which a
     pickle keeps, would tell the dtype that the answers had: whether one was missing, for example.
@@ -393,33 +500,36 @@ def _fill_frame(data: pd.DataFrame, drawn: Iterable[Drawn], made: Mapping[Any, A
     released.attrs = copy.deepcopy(data.attrs)
     flags: Any = data.flags
     released = released.set_flags(allows_duplicate_labels=flags.allows_duplicate_labels)
-    record_columns(released.attrs, made)
+    record_columns(released.attrs, facts)
     return released
 
 
 def _claims_of(table: Any) -> dict[Any, Any]:
     """The metadata of earlier privatized columns of an Arrow table; refuses index columns."""
     names = getattr(table, "column_names", None) or table.columns
-    if copies := [name for name in names if re.fullmatch(r"__index_level_\d+__", name)]:
+    copies = [name for name in names if re.fullmatch(r"__index_level_\d+__", name)]
+    if copies:
         raise ArgumentValueError(
             f"column {copies[0]!r} is an index of pandas, which may hold a copy of the answers and "
             "release them; drop it first, or rename it if it does not"
         )
-    said = dict(getattr(getattr(table, "schema", None), "metadata", None) or {})
-    return {KEY: said[KEY.encode()]} if KEY.encode() in said else {}
+    metadata = dict(getattr(getattr(table, "schema", None), "metadata", None) or {})
+    return {KEY: metadata[KEY.encode()]} if KEY.encode() in metadata else {}
 
 
-def _fill_table(data: Any, drawn: Iterable[Drawn], made: Mapping[Any, Any]) -> Any:
+def _fill_table(data: Any, drawn: Iterable[Drawn], facts: Mapping[Any, Any]) -> Any:
     """A Polars frame or Arrow table with reports; other metadata of an Arrow table are dropped."""
     if hasattr(data, "with_columns"):
         return data.with_columns([reports for _, _, reports in drawn])
-    said = _claims_of(data)
+    claims = _claims_of(data)
     for label, place, reports in drawn:
-        where = data.num_columns if place is None else place
-        data = (data.add_column if place is None else data.set_column)(where, label, reports)
-    record_columns(said, made)
+        if place is None:
+            data = data.append_column(label, reports)
+        else:
+            data = data.set_column(place, label, reports)
+    record_columns(claims, facts)
     # The metadata of pandas may hold statistics or attachments.
-    return data.replace_schema_metadata({key: json.dumps(value) for key, value in said.items()})
+    return data.replace_schema_metadata({key: json.dumps(value) for key, value in claims.items()})
 
 
 def simulate(
@@ -456,7 +566,7 @@ def simulate(
     >>> simulate(["yes", "no", "yes", "no"], ["yes", "no"], 0.75, seed=1)
     ['no', 'yes', 'no', 'no']
     """
-    generator = seeded(seed)
+    rng = seeded(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)
         return privatize(
@@ -469,7 +579,7 @@ def simulate(
             missing=missing,
             group=group,
             again=again,
-            rng=generator,
+            rng=rng,
             threads=threads,
         )
 
@@ -511,31 +621,35 @@ def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
     # Boolean arrays of NumPy cannot hold missing reports; all other containers can.
     keeps_missing = container.family != "numpy"
     layout = space.layout(container, keep_missing=keeps_missing)
-    found = read(container.cells)
-    lost = found.unknown + len(found.absent) * (not keeps_missing)
-    if lost:
+    encoded = read(container.cells)
+    unusable = encoded.unknown
+    if not keeps_missing:
+        unusable += len(encoded.absent)
+    if unusable:
         raise ArgumentValueError(
-            f"{lost} of {container.rows} kept reports are not {space.describe()}, or are missing "
-            "in a NumPy array, which cannot hold them; give the reports of ``permanent``"
+            f"{unusable} of {container.rows} kept reports are not {space.describe()}, or are "
+            "missing in a NumPy array, which cannot hold them; give the reports of ``permanent``"
         )
-    source, builder = open_source(rng), layout.builder(container.rows)
+    source = open_source(rng)
+    builder = layout.builder(container.rows)
     absent = np.zeros(container.rows, dtype=np.bool_)
-    absent[found.absent] = True
+    absent[encoded.absent] = True
     for block, start in enumerate(range(0, container.rows, BLOCK_ROWS)):
         rows = slice(start, min(start + BLOCK_ROWS, container.rows))
-        reports = mechanism.randomize_kept(found.codes[rows], source, block)
+        reports = mechanism.randomize_kept(encoded.codes[rows], source, block)
         builder.write(rows, reports, np.flatnonzero(absent[rows]))
-    made = container.wrap(builder.reports())
-    if isinstance(made, pd.Series):
-        said, facts = find(kept.attrs, kept.name), dict[str, Any](simulated=not source.secure)
-        if said is not None:
-            said.resolve(mechanism.permanent)
-            facts["simulated"] |= said.simulated
-            facts |= {"unknown": said.unknown, "missing": said.missing, "keyed": said.keyed}
-        record_columns(made.attrs, {kept.name: (mechanism, facts)})
+    released = container.wrap(builder.reports())
+    if isinstance(released, pd.Series):
+        record = find(kept.attrs, kept.name)
+        facts: dict[str, Any] = {"simulated": not source.secure}
+        if record is not None:
+            record.resolve(mechanism.permanent)
+            facts["simulated"] |= record.simulated
+            facts |= {"unknown": record.unknown, "missing": record.missing, "keyed": record.keyed}
+        record_columns(released.attrs, {kept.name: (mechanism, facts)})
     if not source.secure:
         warn(SIMULATED_TEXT, SimulationWarning)
-    return made
+    return released
 
 
 def check(values: Any, categories: Any) -> pd.DataFrame:
@@ -568,10 +682,11 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     encoded = reader(domain, cells)(cells)
     tally: dict[tuple[type, str], list[Any]] = {}
     for value in container.pick(np.setdiff1d(encoded.outside, encoded.absent)):
-        shown = _shown(value)
-        tally.setdefault((type(value), repr(shown)), [shown, "unknown", 0])[2] += 1
-    absent = len(encoded.absent)
-    rows = [*tally.values(), *([[None, "missing", absent]] if absent else [])]
+        displayed = _displayed(value)
+        tally.setdefault((type(value), repr(displayed)), [displayed, "unknown", 0])[2] += 1
+    rows = list(tally.values())
+    if len(encoded.absent):
+        rows.append([None, "missing", len(encoded.absent)])
     return check_table(sorted(rows, key=lambda row: -row[2]))
 
 
@@ -593,7 +708,8 @@ def telling_columns(frame: pd.DataFrame, answers: Any) -> list[tuple[Any, str, i
     reveal nothing.  A column is listed if at most one guess in 20 is wrong, and at most a quarter
     as many as when guessing the most common answer.  For the data curator only.
     """
-    truth, found = pd.factorize(pd.Series(answers), use_na_sentinel=False)[0], []
+    telling: list[tuple[Any, str, int]] = []
+    truth = pd.factorize(pd.Series(answers), use_na_sentinel=False)[0]
     errors = len(truth) - np.bincount(truth, minlength=1).max()
     for place, name in enumerate(frame.columns):
         try:
@@ -604,16 +720,16 @@ def telling_columns(frame: pd.DataFrame, answers: Any) -> list[tuple[Any, str, i
         most = counts.max()
         right = int(most[2 * most - 1 > counts.sum()].sum())
         wrong = len(truth) - right
-        if errors and wrong <= min(len(truth) / 20, errors / 4):
-            found.append((name, "nearly determines" if wrong else "determines", right))
-    return found
+        if errors and wrong <= min(len(truth) * _MAX_ERROR_RATE, errors * _MAX_ERROR_RATIO):
+            telling.append((name, "nearly determines" if wrong else "determines", right))
+    return telling
 
 
-def _shown(value: Any) -> object:
+def _displayed(value: object) -> object:
     """An unknown answer as the data curator sees it: itself, or its repr if it has no hash."""
-    shown: object = f"<{type(value).__name__} without a repr>"
+    displayed: object = f"<{type(value).__name__} without a repr>"
     with contextlib.suppress(Exception):  # an answer may raise when it is looked at
-        shown = repr(value)
+        displayed = repr(value)
         hash(value)
-        return cast(object, value)
-    return shown
+        return value
+    return displayed

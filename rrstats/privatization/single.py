@@ -43,6 +43,7 @@ VERSION = 1
 """The version of the text of reports."""
 
 _FINGERPRINT_BYTES = 8
+"""The length of a design's fingerprint: enough to tell designs apart; it proves nothing."""
 
 # Types with Python's own hash and equality, for which one dictionary lookup is enough.
 _HASHED_BY_PYTHON = frozenset({str, bool, int, float, bytes, type(None)})
@@ -90,12 +91,14 @@ def report(
     >>> report(rr.KRR(["no", "yes"], 0.75), "yes") in ("no", "yes")
     True
     """
-    described = as_mechanism(mechanism)
-    domain, space = described.domain, described.report_space
+    design = as_mechanism(mechanism)
+    domain = design.domain
+    space = design.report_space
     sample = None
-    if group is not None or described.groups is not None:
-        sample = sample_codes(described, None if group is None else [group], 1)
-    code, k = _code(domain, answer), domain.k
+    if group is not None or design.groups is not None:
+        sample = sample_codes(design, None if group is None else [group], 1)
+    code = _code(domain, answer)
+    k = domain.k
     # No warning: it would reveal that this answer is none of the categories.
     if check_one_of(unknown, "unknown", ("uniform", "raise")) == "raise" and code >= k:
         raise UnknownAnswersError(
@@ -107,8 +110,8 @@ def report(
     replacement = below(source, REPLACEMENT_STREAM, 0, 1, bound=k)
     codes = np.array([(code, replacement[0])[code >= k]], dtype=domain.dtype)
     if sample is not None:
-        codes = cast(Samples, described).join(codes, sample)
-    drawn = described.randomize(codes, source, 0)
+        codes = cast(Samples, design).join(codes, sample)
+    drawn = design.randomize(codes, source, 0)
     if not source.secure:
         warn(SIMULATED_TEXT, SimulationWarning)
     return space.categories[drawn[0]] if codec_of(space).is_label else drawn.tobytes()
@@ -146,21 +149,22 @@ class _Text(NamedTuple):
     @classmethod
     def of(cls, mechanism: Any) -> _Text:
         """The text form of a mechanism, prepared once and cached."""
-        described = as_mechanism(mechanism)
-        kept: _Text | None = vars(described).get("_text")
-        if kept is None:
-            codec: Any = codec_of(described.report_space)
+        design = as_mechanism(mechanism)
+        form: _Text | None = vars(design).get("_text")
+        if form is None:
+            codec: Any = codec_of(design.report_space)
             last = codec.domain.k - 1
             width = -(-last.bit_length() // 8) if codec.is_label else codec.width
-            kept = cls(codec, f"rr{VERSION}.{fingerprint(described)}.", 2 * width)
-            vars(described)["_text"] = kept
-        return kept
+            form = cls(codec, f"rr{VERSION}.{fingerprint(design)}.", 2 * width)
+            vars(design)["_text"] = form
+        return form
 
-    def finding(self, text: Any) -> str:
+    def reason(self, text: object) -> str:
         """The reason why a text is not a report of this mechanism; it never quotes the text."""
         if not isinstance(text, str):
             return "not text"
-        if (shape := _SHAPE.fullmatch(text)) is None:
+        shape = _SHAPE.fullmatch(text)
+        if shape is None:
             return "malformed"
         if shape[1] != str(VERSION):
             return "of another version of the text"
@@ -168,22 +172,26 @@ class _Text(NamedTuple):
             return "of another design"
         return "beyond the reports of this design" if self.payload(text) else "malformed"
 
-    def payload(self, text: Any) -> str:
+    def payload(self, text: object) -> str:
         """The digits of the report; empty if the text does not have the form."""
-        shape = _SHAPE.fullmatch(text) if isinstance(text, str) else None
-        fits = shape is not None and text.startswith(self.prefix) and len(shape[3]) == self.digits
-        return shape[3] if shape is not None and fits else ""
+        if not isinstance(text, str) or not text.startswith(self.prefix):
+            return ""
+        shape = _SHAPE.fullmatch(text)
+        if shape is None or len(shape[3]) != self.digits:
+            return ""
+        return shape[3]
 
     def read(self, texts: list[Any]) -> tuple[NDArray[np.object_], NDArray[np.bool_]]:
         """(n,) reports, and (n,) True where the text holds none (the report there is arbitrary)."""
-        shown = [self.payload(text) for text in texts]
-        bad = np.array([not digits for digits in shown], dtype=np.bool_)
-        shown = [digits or "0" * self.digits for digits in shown]
+        payloads = [self.payload(text) for text in texts]
+        bad = np.array([not digits for digits in payloads], dtype=np.bool_)
+        zeros = "".ljust(self.digits, "0")
+        payloads = [digits or zeros for digits in payloads]
         if self.codec.is_label:
-            codes = np.array([int(digits, 16) for digits in shown], dtype=np.int64)
+            codes = np.array([int(digits, 16) for digits in payloads], dtype=np.int64)
             bad |= codes >= self.codec.domain.k
             return self.codec.domain.objects[np.where(bad, 0, codes)], bad
-        packed = np.frombuffer(bytes.fromhex("".join(shown)), dtype=np.uint8)
+        packed = np.frombuffer(bytes.fromhex("".join(payloads)), dtype=np.uint8)
         packed = packed.reshape(len(texts), self.codec.width)
         bad[self.codec.reader(packed)(packed).outside] = True
         return np.fromiter(map(bytes, packed), dtype=object, count=len(texts)), bad
@@ -236,16 +244,16 @@ def encode_report(mechanism: Any, report: Any) -> str:
     ('yes', 23)
     """
     codec, prefix, digits = _Text.of(mechanism)
-    found = codec.reader([report])([report])
-    if found.outside.size:
+    encoded = codec.reader([report])([report])
+    if encoded.outside.size:
         raise ArgumentValueError(
             "report must be a report of this mechanism, "
             f"{as_mechanism(mechanism).report_space.describe()}; found another value of type "
             f"{type(report).__name__}"
         )
     if codec.is_label:
-        return f"{prefix}{found.codes[0]:0{digits}x}"
-    return f"{prefix}{found.codes.tobytes().hex()}"
+        return f"{prefix}{encoded.codes[0]:0{digits}x}"
+    return f"{prefix}{encoded.codes.tobytes().hex()}"
 
 
 def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
@@ -282,7 +290,8 @@ def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
     >>> rr.tally(decode_report(m, texts, invalid="missing"), m).n_missing
     1
     """
-    container, form = open_column(text), _Text.of(mechanism)
+    container = open_column(text)
+    form = _Text.of(mechanism)
     check_one_of(invalid, "invalid", ("raise", "missing"))
     if invalid == "missing" and form.codec.is_label and form.codec.domain.missing_code is not None:
         raise ArgumentValueError(
@@ -294,8 +303,8 @@ def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
         texts = texts.to_pylist() if hasattr(texts, "to_pylist") else texts.tolist()
     reports, bad = form.read(texts)
     if bad.any() and invalid == "raise":
-        found = Counter(form.finding(texts[place]) for place in np.flatnonzero(bad).tolist())
-        why = ", ".join(f"{count} {rule}" for rule, count in found.most_common())
+        reasons = Counter(form.reason(texts[place]) for place in np.flatnonzero(bad).tolist())
+        why = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         raise ArgumentValueError(
             f"texts must be {form.prefix}, then {form.digits} hexadecimal digits of one of the "
             f"reports; of {len(texts)} there are {why}; a client of another design has other "
