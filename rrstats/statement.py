@@ -92,14 +92,16 @@ interval shows the uncertainty.
 
 ## For machines
 
-This page was written from the document that travels with the data {where}.{lost}
+This page was written from the document that travels with the data {where}.{hint}
 
 ```
 {document}
 ```
 """
 
-_LOST = " If it is lost, save it as made.json and use rrstats estimate with --plan made.json."
+_HINT_IF_LOST = (
+    " If it is lost, save it as made.json and use rrstats estimate with --plan made.json."
+)
 _REPLACED = (
     "were first replaced by one of the possible answers, each equally likely, and then treated "
     "like all others"
@@ -112,7 +114,9 @@ _KEYED = (
     "distinct answer that a person ever gives in this column."
 )
 _PRIOR = Fraction(5, 100)
-_MOST_SHOWN = 12
+"""The probability before the report, in the example of what a report can change."""
+
+_MAX_LISTED = 12
 """The page shows no larger table of probabilities; the document describes it."""
 
 
@@ -171,24 +175,48 @@ class _Column:
     @cached_property
     def alike(self) -> tuple[float, float] | None:
         """P(report = truth) and P(report = another answer), if all answers are treated alike."""
-        channel, own = self.mechanism.channel, self.mechanism.domain.categories
-        rates = channel.binomial_rates
-        if rates is None or own != self.mechanism.report_space.categories:
+        rates = self.mechanism.channel.binomial_rates
+        answers = self.mechanism.domain.categories
+        if rates is None or answers != self.mechanism.report_space.categories:
             return None
-        truth, other = rates.true_positive_rate, rates.false_positive_rate
+        truth = rates.true_positive_rate
+        other = rates.false_positive_rate
         if np.ptp(truth) > 0 or np.ptp(other) > 0:
             return None
         return float(truth[0]), float(other[0])
 
-    def told(self) -> Iterator[str]:
+    def paragraphs(self) -> Iterator[str]:
         """Paragraphs that describe how this column's reports were made."""
-        mechanism, record = self.mechanism, self.record
-        fixed = f"There are {mechanism.domain.k:,} possible answers, fixed beforehand"
-        beyond = ". The file holds a fingerprint of the list; an estimate needs the list itself"
-        yield f"{fixed}{beyond if self.labels is None else f': {_listed(self.labels)}'}."
+        yield self._answers()
+        yield from self._procedure()
+        yield from self._lifetime()
+        yield self._probabilities()
+        if self.record.by_row:
+            (column,) = self.record.by_row.values()
+            yield (
+                "The probability differs from row to row, as column "
+                f"{_listed([label(column)])} says. The numbers on this page are for the row with "
+                "the largest epsilon; all other rows are protected more."
+            )
+        yield self._others()
+        if self.record.keyed:
+            yield _KEYED
+
+    def _answers(self) -> str:
+        """A sentence on the possible answers."""
+        fixed = f"There are {self.mechanism.domain.k:,} possible answers, fixed beforehand"
+        if self.labels is not None:
+            return f"{fixed}: {_listed(self.labels)}."
+        return (
+            f"{fixed}. The file holds a fingerprint of the list; an estimate needs the list itself."
+        )
+
+    def _procedure(self) -> Iterator[str]:
+        """Sentences on the plan, the samples or the rounds of the column, if it has any."""
+        mechanism = self.mechanism
         rounds: Sequence[Mechanism] = getattr(mechanism, "rounds", ())
-        if record.plan is not None:
-            yield from self._asked(record.plan)
+        if self.record.plan is not None:
+            yield from self._asked(self.record.plan)
         elif mechanism.groups is not None:
             yield (
                 f"There were {len(mechanism.groups)} samples, each with instructions of its own: "
@@ -199,49 +227,49 @@ class _Column:
                 f"The answers were randomized {len(rounds)} times in a row. The probabilities are "
                 "those of the final reports."
             )
+
+    def _lifetime(self) -> Iterator[str]:
+        """Sentences on the epsilon of everything that one first round reveals."""
+        mechanism = self.mechanism
         lifetime = getattr(mechanism, "epsilon_lifetime", None)
         if lifetime is None:  # each sample has rounds of its own
             parts = getattr(mechanism, "parts", (mechanism,))
             firsts = [part.rounds[0].epsilon for part in parts if len(part.rounds) > 1]
             lifetime = max(firsts, default=None)
-        if lifetime is not None and not record.simulated:
+        if lifetime is not None and not self.record.simulated:
             yield (
                 "A report has more than one round. The result of the first round, or all reports "
                 "ever made from it if it is kept and randomized again, may reveal more than one "
                 "report. A second draw of the first round adds the same epsilon again. Epsilon of "
                 f"everything that one first round reveals: {_epsilon(lifetime)}."
             )
-        yield self._probabilities()
-        if record.by_row:
-            (column,) = record.by_row.values()
-            yield (
-                "The probability differs from row to row, as column "
-                f"{_listed([label(column)])} says. The numbers on this page are for the row with "
-                "the largest epsilon; all other rows are protected more."
-            )
-        yield self._others()
-        if record.keyed:
-            yield _KEYED
 
     def _asked(self, plan: Mapping[str, Any]) -> Iterator[str]:
         """Sentences on the coin that picked what a row reports."""
         chances = list(zip(plan["parts"], plan["chances"], strict=True))
-        mine = sum(number for part, number in chances if self.record.name in part)
-        share = mine / sum(number for _, number in chances)
-        pairs = [label(part_label(p)) for p, _ in chances if self.record.name in p and len(p) > 1]
-        together = f", in the pairs {_listed(pairs[:_MOST_SHOWN])}" if pairs else ""
-        yield (
+        asking = [(part, number) for part, number in chances if self.record.name in part]
+        proportion = sum(number for _, number in asking) / sum(number for _, number in chances)
+        rows = chance(proportion) if proportion < 1 else "all"
+        pairs = [label(part_label(part)) for part, _ in asking if len(part) > 1]
+        in_pairs = ""
+        if pairs:
+            in_pairs = f", in the pairs {_listed(pairs[:_MAX_LISTED])}"
+        sentences = [
             "A public coin, independent of all answers, picked what each row reports; the column "
-            f"{label(plan['asked'])} says what. This column was asked in "
-            f"{chance(share) if share < 1 else 'all'} of the rows{together}. In all other rows it "
-            "is empty, which says nothing about the answer."
-            + " A pair was reported as one answer; below are the chances of this column alone."
-            * bool(pairs)
-        )
+            f"{label(plan['asked'])} says what.",
+            f"This column was asked in {rows} of the rows{in_pairs}.",
+            "In all other rows it is empty, which says nothing about the answer.",
+        ]
+        if pairs:
+            sentences.append(
+                "A pair was reported as one answer; below are the chances of this column alone."
+            )
+        yield " ".join(sentences)
 
     def _probabilities(self) -> str:
         """The probabilities of reports given answers, in a sentence or a table."""
-        channel, k = self.mechanism.channel, self.mechanism.domain.k
+        channel = self.mechanism.channel
+        k = self.mechanism.domain.k
         if self.alike is not None:
             truth, other = map(chance, self.alike)
             verb = "is" if channel.is_multinomial else "names, possibly among others,"
@@ -250,21 +278,22 @@ class _Column:
                 f"A report {verb} the true answer with probability {truth}, and {rest} with "
                 f"probability {other}."
             )
-        if self.labels is None or max(k, len(channel.samples)) > _MOST_SHOWN:
+        if self.labels is None or max(k, len(channel.samples)) > _MAX_LISTED:
             return (
                 "The design determines the probability of each report given each answer; the "
                 "document at the end of this page says how to compute it."
             )
         cells = [label(category) for category in self.mechanism.report_space.categories]
-        if (groups := self.mechanism.groups) is not None:
+        groups = self.mechanism.groups
+        if groups is not None:
             cells = [f"{cell} in sample {label(group)}" for group in groups for cell in cells]
         rates = expected_rates(channel, np.eye(k))
         if len(cells) != len(rates[0]):
             cells = [str(cell) for cell in range(len(rates[0]))]
-        told = "report" if channel.is_multinomial else "report supports"
-        rows = [["true answer", *(f"{told}: {cell}" for cell in cells)]]
+        verb = "report" if channel.is_multinomial else "report supports"
+        rows = [["true answer", *(f"{verb}: {cell}" for cell in cells)]]
         for name, row in zip(self.labels, rates.tolist(), strict=True):
-            rows.append([name, *(chance(r) if 0 < r < 1 else f"{r:.0%}" for r in row)])
+            rows.append([name, *(chance(rate) if 0 < rate < 1 else f"{rate:.0%}" for rate in row)])
         return f"Probability of each report, given the true answer:\n\n{_table(rows)}"
 
     def _others(self) -> str:
@@ -298,21 +327,24 @@ def _done(columns: Sequence[_Column], questions: Mapping[Any, str]) -> str:
         truth = "see below" if alike is None else chance(alike[0])
         rows.append([column.name, f"{column.mechanism.k:,}", truth, column.loss])
         parts.append(f"### Column {column.name}")
-        if (question := questions.get(column.record.name)) is not None:
+        question = questions.get(column.record.name)
+        if question is not None:
             parts.append(f"The question was: \u201c{label(question)}\u201d")
-        parts += column.told()
+        parts += column.paragraphs()
     return "\n\n".join([_table(rows), *parts])
 
 
 def _warnings(columns: Sequence[_Column]) -> str:
     parts = []
-    if simulated := [column.name for column in columns if column.record.simulated]:
+    simulated = [column.name for column in columns if column.record.simulated]
+    if simulated:
         parts.append(
             f"> NOT PROTECTED. The noise in {_listed(simulated)} was simulated for teaching or "
             "testing: the seed or the state of its generator reveals the true answers. Nothing "
             "below about privacy holds for it. Do not release."
         )
-    if unproven := [column.name for column in columns if column.mechanism.epsilon == math.inf]:
+    unproven = [column.name for column in columns if column.mechanism.epsilon == math.inf]
+    if unproven:
         parts.append(
             f"> NO PROTECTION IS PROVEN for {_listed(unproven)}: some report proves, or rules out, "
             "a true answer."
@@ -320,23 +352,27 @@ def _warnings(columns: Sequence[_Column]) -> str:
     return "\n\n".join(parts)
 
 
-def _facts(file: str | None, rows: int | None, made: Any, contact: str | None) -> str:
-    """One line with the file, rows, date and contact that are known."""
-    date = label(str(made or datetime.date.today()))
-    parts = [
-        file and f"File: {label(file)}.",
-        None if rows is None else f"Rows: {rows:,}.",
-        f"Page of {date}, written by rrstats {__version__}.",
-        contact and f"Contact: {label(contact)}.",
-    ]
-    return " ".join(filter(None, parts))
+def _facts(
+    file: str | None, rows: int | None, date: str | datetime.date | None, contact: str | None
+) -> str:
+    """One line with the file, rows, date and contact of the release, as far as they are given."""
+    sentences = []
+    if file:
+        sentences.append(f"File: {label(file)}.")
+    if rows is not None:
+        sentences.append(f"Rows: {rows:,}.")
+    date_text = label(str(date or datetime.date.today()))
+    sentences.append(f"Page of {date_text}, written by rrstats {__version__}.")
+    if contact:
+        sentences.append(f"Contact: {label(contact)}.")
+    return " ".join(sentences)
 
 
-def _two_files(beside: str | None) -> str:
-    if beside is None:
+def _two_files(sidecar: str | None) -> str:
+    if sidecar is None:
         return ""
     return (
-        f"The file beside it, {label(beside)}, records how the reports were made. The two files "
+        f"The file beside it, {label(sidecar)}, records how the reports were made. The two files "
         "belong together: pass on both."
     )
 
@@ -350,7 +386,7 @@ def _rounded_up(number: Fraction, distance: Fraction) -> str:
     return round_up(number, 3 + max(0, math.floor(math.log10(ratio))))
 
 
-def _odds(columns: Sequence[_Column], mechanisms: Iterable[Mechanism]) -> str:
+def _odds_text(columns: Sequence[_Column], mechanisms: Iterable[Mechanism]) -> str:
     """A sentence that bounds what the reports of one row in some columns reveal."""
     factor = Fraction(1)
     for ratio in (mechanism.channel.max_likelihood_ratio for mechanism in mechanisms):
@@ -362,14 +398,18 @@ def _odds(columns: Sequence[_Column], mechanisms: Iterable[Mechanism]) -> str:
     if factor == 1:
         return f"A reader of {seen} learns nothing from it, and nothing can be estimated."
     highest = _PRIOR * factor / (_PRIOR * factor + 1 - _PRIOR)
-    shown = _rounded_up(highest * 100, min(highest, 1 - highest) * 100)
-    if kept := [column.name for column in columns if column.shows_who_answered]:
-        seen += " of a person who answered" + f" in {_listed(kept)}" * several
+    percent = _rounded_up(highest * 100, min(highest, 1 - highest) * 100)
+    kept = [column.name for column in columns if column.shows_who_answered]
+    if kept:
+        seen += " of a person who answered"
+    if kept and several:
+        seen += f" in {_listed(kept)}"
+    of_row = "of that row " if several else ""
     return (
         f"{seen[0].upper()}{seen[1:]} can change the odds between any two possible true answers "
-        f"{'of that row ' * several}by a factor of at most {_rounded_up(factor, factor - 1)}: a "
-        f"true answer with probability {float(_PRIOR):.0%} before has probability at most {shown}% "
-        "afterwards."
+        f"{of_row}by a factor of at most {_rounded_up(factor, factor - 1)}: a "
+        f"true answer with probability {float(_PRIOR):.0%} before has probability at most "
+        f"{percent}% afterwards."
     )
 
 
@@ -381,39 +421,47 @@ def row_protection(records: Iterable[ColumnRecord]) -> list[str]:
         return ["Epsilon of a whole row: void, because noise was simulated."]
     total = _epsilon(row_epsilon(listed))
     kept = [column.name for column in columns if column.shows_who_answered]
-    beyond = f" It does not cover whether a person answered, in {_listed(kept)}." if kept else ""
-    told = f"Epsilon of a whole row, all its reports together: {total}.{beyond}"
-    if planned := [column.name for column in columns if column.record.plan is not None]:
-        told += f" {_listed(planned)} share one: a row reports only what the public coin picked."
-    return [told, _odds(columns, row_mechanisms(listed).values())]
+    text = f"Epsilon of a whole row, all its reports together: {total}."
+    if kept:
+        text += f" It does not cover whether a person answered, in {_listed(kept)}."
+    planned = [column.name for column in columns if column.record.plan is not None]
+    if planned:
+        text += f" {_listed(planned)} share one: a row reports only what the public coin picked."
+    return [text, _odds_text(columns, row_mechanisms(listed).values())]
 
 
 def _promised(columns: Sequence[_Column]) -> str:
     """The promise; columns whose noise was simulated have none."""
     real = [column for column in columns if not column.record.simulated]
     parts = []
-    if simulated := [column.name for column in columns if column.record.simulated]:
+    simulated = [column.name for column in columns if column.record.simulated]
+    if simulated:
         parts.append(f"For {_listed(simulated)} nothing is promised: the noise was simulated.")
     if not real:
         return parts[0]
     kept = [column.name for column in real if column.shows_who_answered]
     others = [column.name for column in real if not column.shows_who_answered]
-    whole, _, beyond = PROMISE.partition(", by a missing value")
-    parts.append(f"{whole}. Whether a person answered is not protected." if kept else PROMISE)
+    for_answers, _, for_others = PROMISE.partition(", by a missing value")
+    parts.append(f"{for_answers}. Whether a person answered is not protected." if kept else PROMISE)
     if kept and others:
         parts.append(
             f"In {_listed(others)}, in which no answer stayed missing, the promise also covers "
-            f"replacing the value by a missing value{beyond}"
+            f"replacing the value by a missing value{for_others}"
         )
     parts += [NOT_HIDDEN, EXACT]
-    if keyed := [column.name for column in real if column.record.keyed]:
+    keyed = [column.name for column in real if column.record.keyed]
+    if keyed:
         parts.append(f"In {_listed(keyed)} the bits come from a secret key instead.")
     parts.append(
         "Epsilon measures the privacy loss (in nats): the smaller, the better protected. All "
         "values are rounded up."
     )
-    said = [f"- \u201c{c.name}\u201d: epsilon {c.loss}. {_odds([c], [c.mechanism])}" for c in real]
-    return "\n\n".join([*parts, "\n".join(said)])
+    items = [
+        f"- \u201c{column.name}\u201d: epsilon {column.loss}. "
+        + _odds_text([column], [column.mechanism])
+        for column in real
+    ]
+    return "\n\n".join([*parts, "\n".join(items)])
 
 
 # -- how to use it ---------------------------------------------------------------------------
@@ -503,31 +551,32 @@ def statement(
     writers = {"markdown": as_markdown, "html": as_html}
     writer = writers[check_one_of(format, "format", list(writers))]
     check_instance(made, "made", (type(None), str, datetime.date), "a date or a text")
-    told = list(records)
-    columns = [_Column(record, record.unlabelled()) for record in told]
+    listed = list(records)
+    columns = [_Column(record, record.unlabelled()) for record in listed]
     if not columns:
         raise ArgumentValueError("records must describe at least one column, found none")
-    asked = dict(questions or {})
-    if unused := set(asked) - {column.record.name for column in columns}:
+    wording = dict(questions or {})
+    unused = set(wording) - {column.record.name for column in columns}
+    if unused:
         raise ArgumentValueError(f"questions must name privatized columns, got {sorted(unused)}")
     name = file or "released.parquet"
     kept = [column.name for column in columns if column.shows_who_answered]
-    whole = all(column.labels is not None for column in columns)
-    written = write(told)
-    document = ",\n  ".join(map(json.dumps, written["columns"]))
+    is_complete = all(column.labels is not None for column in columns)
+    metadata = write(listed)
+    document = ",\n  ".join(map(json.dumps, metadata["columns"]))
     page = _PAGE.format(
         title=label(title) if title else "How the answers in this file were protected",
         warnings=_warnings(columns),
         facts=_facts(file, rows, made, contact),
         two_files=_two_files(beside),
-        done=_done(columns, asked),
+        done=_done(columns, wording),
         promised=_promised(columns),
-        row="\n\n".join(row_protection(told)[: 2 if len(columns) > 1 else 1]),
+        row="\n\n".join(row_protection(listed)[: 2 if len(columns) > 1 else 1]),
         kept=f"\n- who did not answer, in {_listed(kept)}" if kept else "",
         use=_use(columns, name),
         where="in the file" if beside is None else f"beside it, in {label(beside)}",
-        lost=_LOST if whole else "",
-        document=f'{{"v": {written["v"]}, "columns": [\n  {document}\n]}}',
+        hint=_HINT_IF_LOST if is_complete else "",
+        document=f'{{"v": {metadata["v"]}, "columns": [\n  {document}\n]}}',
     )
     return writer(_blocks(page))
 
@@ -555,7 +604,7 @@ def describe(records: Iterable[ColumnRecord], *, beside: str | None = None) -> s
     >>> "A report is the true answer with probability 75%" in describe([record])
     True
     """
-    told = list(records)
-    columns = [_Column(record, record.unlabelled()) for record in told]
-    parts = [_warnings(columns), _done(columns, {}), _two_files(beside), *row_protection(told)]
+    listed = list(records)
+    columns = [_Column(record, record.unlabelled()) for record in listed]
+    parts = [_warnings(columns), _done(columns, {}), _two_files(beside), *row_protection(listed)]
     return as_text(_blocks("\n\n".join(parts)))
