@@ -7,6 +7,7 @@ the truth, a cell of the data in an error.
 import inspect
 import pickle
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -563,7 +564,7 @@ def test_a_fit_has_a_bound_on_steps_and_says_so(monkeypatch, formulaic):
     frame = pd.DataFrame({"y": y, "g": ["no", "yes"] * 98 + ["no"] * 4})
     with pytest.warns(ConvergenceWarning):
         whole = rr.logit("y ~ g", frame, covariates={"g": COIN})
-    monkeypatch.setattr(likelihood, "_MOST_STEPS", 1)
+    monkeypatch.setattr(likelihood, "_SEARCH", replace(likelihood._SEARCH, max_steps=1))
     with pytest.warns(ConvergenceWarning):
         short = rr.logit("y ~ g", frame, covariates={"g": COIN})
     ended = [["search ended" in text for text, _ in fit.warnings] for fit in (whole, short)]

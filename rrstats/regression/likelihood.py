@@ -21,7 +21,7 @@ import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -29,26 +29,41 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn
 from rrstats.inference.contrasts import bias_reduced_sandwich
-from rrstats.inference.optimize import Maximum, distinct, maximize, split_information
+from rrstats.inference.optimize import (
+    Derivatives,
+    Maximum,
+    distinct,
+    maximize,
+    split_information,
+)
 from rrstats.regression.design_matrix import orthonormal, principal_axes
 from rrstats.regression.links import Family
 from rrstats.regression.varying_columns import VaryingColumns
 
-_FEW_CLUSTERS = 100
+_MAX_CR2_CLUSTERS = 100
 """Up to so many clusters the covariance is CR2."""
 
-_BLOCK = 1 << 13
+_BLOCK_SIZE = 1 << 13
 """Rows times classes that are worked on at once, which stay in cache."""
 
-_NO_ERROR = -12.0
-"""Logarithm of an error deviation below which an outcome has no error."""
+_MIN_BLOCK_ROWS = 64
+"""Rows of a block at least, however many classes there are."""
 
-_SAME_NUMBER = 1e-12
+_MIN_LOG_DEVIATION = -12.0
+"""Logarithm of an error deviation, in its unit, below which an outcome has no error."""
+
+_ROUNDING = 1e-12
 """Errors below this part of the largest outcome are rounding."""
+
+_UNIFORM_WEIGHT = 0.02
+"""Weight of the uniform distribution in a start, so that no category starts at 0."""
+
+_START_STEPS = 30
+"""Steps of expectation-maximization to a start, which need not be exact."""
 
 _EXACT = "the outcome follows from its covariates without any error; leave out what determines it"
 
@@ -56,7 +71,7 @@ _EXACT = "the outcome follows from its covariates without any error; leave out w
 
 
 class Terms(NamedTuple):
-    """Log-density of the outcome by class, and derivatives by predictors and own parameters.
+    """Log-density of the outcome by class; derivatives by predictors and own parameters.
 
     log : (C, rows).  slopes : (d, C, rows) of the logarithm.  curves : (d, d, C, rows) second
     derivatives of the density, over the density.
@@ -65,6 +80,10 @@ class Terms(NamedTuple):
     log: Floats
     slopes: Floats
     curves: Floats
+
+    def log_curves(self) -> Floats:
+        """(d, d, C, rows) second derivatives of the logarithm."""
+        return np.asarray(self.curves - self.slopes[:, None] * self.slopes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,14 +98,14 @@ class NormalOutcome:
     predictors: int = 1
     own: int = 1
 
-    def terms(self, rows: slice, eta: Floats, own: Floats) -> Terms:
+    def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
         """Normal density; 0 below the least deviation."""
-        precision = np.exp(-2 * own[0])
+        precision = np.exp(-2 * psi[0])
         residual = self.y[rows] / self.scale - eta[0]
         by_eta = residual * precision
         square = residual * by_eta
-        log = -0.5 * square - own[0] - 0.5 * np.log(2 * np.pi) - np.log(self.scale)
-        if own[0] < _NO_ERROR - 2:
+        log = -0.5 * square - psi[0] - 0.5 * np.log(2 * np.pi) - np.log(self.scale)
+        if psi[0] < _MIN_LOG_DEVIATION - 2:
             log = np.full_like(log, -np.inf)
         slopes = np.stack([by_eta, square - 1])
         mixed = by_eta * (square - 3)
@@ -97,9 +116,9 @@ class NormalOutcome:
         """The numbers themselves, which are then projected on the columns."""
         return self.y[None] / self.scale, np.zeros(1)
 
-    def natural(self, own: Floats) -> tuple[Floats, Floats]:
-        """Standard deviation of the errors."""
-        sigma = self.scale * np.exp(own)
+    def natural(self, psi: Floats) -> tuple[Floats, Floats]:
+        """Standard deviation of the errors, and its derivative by psi."""
+        sigma = self.scale * np.exp(psi)
         return sigma, np.diag(sigma)
 
     def means(self, eta: Floats) -> tuple[Floats, Floats]:
@@ -170,57 +189,67 @@ class ReportedOutcome:
         logits = np.zeros(len(self.class_of))
         logits[self.free] = psi
         within = np.where(self.shown > 0, logits, -np.inf)
-        raised = np.exp(within - within.max(axis=1, keepdims=True))
-        return np.asarray(raised.sum(axis=0) / (self.shown.T @ raised.sum(axis=1)))
+        odds = np.exp(within - within.max(axis=1, keepdims=True))
+        return np.asarray(odds.sum(axis=0) / (self.shown.T @ odds.sum(axis=1)))
 
-    def natural(self, own: Floats) -> tuple[Floats, Floats]:
-        """Shares of the free classes."""
-        shares, codes = self.class_shares(own)[self.free], self.class_of[self.free]
-        same = codes[:, None] == codes
-        return shares, np.diag(shares) - same * np.outer(shares, shares)
+    def natural(self, psi: Floats) -> tuple[Floats, Floats]:
+        """Shares of the free classes, and their derivatives by psi."""
+        shares = self.class_shares(psi)[self.free]
+        codes = self.class_of[self.free]
+        same_category = codes[:, None] == codes
+        return shares, np.diag(shares) - same_category * np.outer(shares, shares)
 
     def evidence(self, rows: slice, psi: Floats) -> tuple[Floats, Floats]:
         """(k, rows) A of some reports, and its (own, rows) derivatives by psi."""
-        shares, free = self.class_shares(psi), self.free
+        shares = self.class_shares(psi)
+        free = self.free
         table = self.table[rows] if self.cells is None else self.table
         values = (self.shown * shares) @ table.T
-        steps = shares[free, None] * (table.T[free] - values[self.class_of[free]])
+        by_psi = shares[free, None] * (table.T[free] - values[self.class_of[free]])
         if self.cells is None:
-            return values, steps
-        return values[:, self.cells[rows]], steps[:, self.cells[rows]]
+            return values, by_psi
+        cells = self.cells[rows]
+        return values[:, cells], by_psi[:, cells]
 
-    def terms(self, rows: slice, eta: Floats, own: Floats) -> Terms:
+    def _evidence_curves(self, psi: Floats, by_psi: Floats) -> Floats:
+        """(own, own, rows) second derivatives of A by psi, from the first."""
+        shares = self.class_shares(psi)[self.free][:, None, None]
+        codes = self.class_of[self.free]
+        curves = (np.eye(len(codes))[:, :, None] - shares) * by_psi
+        curves = curves - shares.swapaxes(0, 1) * by_psi[:, None]
+        same_category = codes == codes[:, None]
+        return np.asarray(curves * same_category[..., None])
+
+    def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
         """Log sum_j A_j P(j | eta)."""
-        values, steps = self.evidence(rows, own)
-        shares = self.family.shares(eta)
-        slopes = self.family.slopes(eta, shares)
-        rate = np.einsum("kn,kcn->cn", values, shares)
-        inverse = np.divide(1.0, rate, out=np.zeros_like(rate), where=rate > 0)
-        by = np.einsum("kn,kqcn->qcn", values, slopes)
-        by = np.concatenate([by, shares[self.class_of[self.free]] * steps[:, None]]) * inverse
-        q, codes = self.predictors, self.class_of[self.free]
-        curves = np.empty((len(by), len(by), *rate.shape))
-        curves[:q, :q] = self.family.bends(eta, shares, values[:, None]) * inverse
+        evidence, by_psi = self.evidence(rows, psi)
+        probabilities = self.family.shares(eta)
+        jacobian = self.family.slopes(eta, probabilities)
+        density = np.einsum("kn,kcn->cn", evidence, probabilities)
+        inverse = np.divide(1.0, density, out=np.zeros_like(density), where=density > 0)
+        codes = self.class_of[self.free]
+        by_eta = np.einsum("kn,kqcn->qcn", evidence, jacobian)
+        slopes = np.concatenate([by_eta, probabilities[codes] * by_psi[:, None]]) * inverse
+        q = self.predictors
+        curves = np.empty((len(slopes), len(slopes), *density.shape))
+        curves[:q, :q] = self.family.bends(eta, probabilities, evidence[:, None]) * inverse
         if self.own:
-            cross = slopes[codes] * inverse * steps[:, None, None]
-            one = self.class_shares(own)[self.free][:, None, None]
-            bend = (np.eye(len(codes))[:, :, None] - one) * steps
-            bend = (bend - one.swapaxes(0, 1) * steps[:, None]) * (codes == codes[:, None])[
-                ..., None
-            ]
-            curves[q:, :q], curves[:q, q:] = cross, cross.swapaxes(0, 1)
-            curves[q:, q:] = (shares[codes] * inverse)[:, None] * bend[:, :, None]
+            cross = jacobian[codes] * inverse * by_psi[:, None, None]
+            curves[q:, :q] = cross
+            curves[:q, q:] = cross.swapaxes(0, 1)
+            evidence_curves = self._evidence_curves(psi, by_psi)[:, :, None]
+            curves[q:, q:] = (probabilities[codes] * inverse)[:, None] * evidence_curves
         with np.errstate(divide="ignore"):
-            return Terms(np.log(rate), by, curves)
+            return Terms(np.log(density), slopes, curves)
 
     def means(self, eta: Floats) -> tuple[Floats, Floats]:
         """(k, ...) probabilities of the categories and their (k, predictors, ...) slopes."""
-        shares = self.family.shares(eta)
-        return shares, self.family.slopes(eta, shares)
+        probabilities = self.family.shares(eta)
+        return probabilities, self.family.slopes(eta, probabilities)
 
-    def posterior(self, rows: slice, eta: Floats, own: Floats) -> Floats:
+    def posterior(self, rows: slice, eta: Floats, psi: Floats) -> Floats:
         """(rows, k) P(truth | report, covariates), of one class."""
-        joint = self.evidence(rows, own)[0] * self.family.shares(eta[:, 0])
+        joint = self.evidence(rows, psi)[0] * self.family.shares(eta[:, 0])
         return np.asarray((joint / joint.sum(axis=0)).T)
 
     @property
@@ -235,20 +264,20 @@ class ReportedOutcome:
         return np.asarray(cells // self.width * self.width)
 
     def start(self, weights: Floats) -> tuple[Floats, Floats]:
-        """The same probability for everyone, kept inside."""
+        """The same probability for everyone, moved away from 0 and 1."""
         if self.cells is not None:
             weights = np.bincount(self.cells, weights, len(self.table)).astype(np.float64)
         classes = np.full(len(self.class_of), 1 / len(self.class_of))
-        for _ in range(30):  # the likeliest for everyone, by expectation-maximization
+        for _ in range(_START_STEPS):  # expectation-maximization
             rate = self.table @ classes
             classes = classes * (self.table.T @ (weights / np.where(rate > 0, rate, 1.0)))
             classes /= classes.sum()
-        classes = 0.98 * classes + 0.02 / len(classes)
-        shares = np.bincount(self.class_of, classes, minlength=self.k).astype(np.float64)
+        classes = (1 - _UNIFORM_WEIGHT) * classes + _UNIFORM_WEIGHT / len(classes)
+        proportions = np.bincount(self.class_of, classes, minlength=self.k).astype(np.float64)
         psi = np.log(classes[self.free] / classes[self.last[self.class_of[self.free]]])
-        return self.family.eta(shares[:, None]), np.asarray(psi, dtype=np.float64)
+        return self.family.eta(proportions[:, None]), np.asarray(psi, dtype=np.float64)
 
-    def take(self, rows: Any) -> ReportedOutcome:
+    def take(self, rows: Booleans) -> ReportedOutcome:
         """The same of some rows."""
         if self.cells is None:
             return replace(self, table=self.table[rows])
@@ -259,37 +288,59 @@ OutcomeModel = NormalOutcome | ReportedOutcome
 
 
 def outcome_of(
-    column: ReportColumn, family: Family, first: Any = None, last: Any = None
+    column: ReportColumn, family: Family, baseline: Hashable = None, event: Hashable = None
 ) -> ReportedOutcome:
     """Reports of a column as an outcome; missing ones have the cell m, or NaN.
 
-    first : the category that is to come first, the baseline.  last : that which is to come last,
-        the event.
+    baseline : the category that is to come first.  event : that which is to come last.
     """
-    categories, order = list(column.categories), list(range(column.k))
-    for name, category in (("baseline", first), ("event", last)):
-        if category is not None and category not in categories:
-            # Categories that no mechanism declares are cells.
-            known = f" {categories}" if column.private else ""
-            raise ArgumentValueError(
-                f"{name} must be one of the {column.k} categories{known}, got {category!r}"
-            )
-        if category is not None:
-            order.remove(code := categories.index(category))
-            order.insert(0 if name == "baseline" else column.k, code)
-    mechanism, single = column.mechanism, column.is_multinomial
+    order = list(range(column.k))
+    if baseline is not None:
+        code = _code_of(column, "baseline", baseline)
+        order.remove(code)
+        order.insert(0, code)
+    if event is not None:
+        code = _code_of(column, "event", event)
+        order.remove(code)
+        order.append(code)
+    mechanism = column.mechanism
     return ReportedOutcome(
-        tuple(categories[code] for code in order),
-        column.likelihood_table if single else column.likelihood(),
-        column.codes() if single else None,
-        np.argmax(column.recode[order], axis=0),
-        column.categories if mechanism is None else mechanism.domain.categories,
-        family,
-        len(getattr(mechanism, "groups", None) or [None]),
+        categories=tuple(column.categories[code] for code in order),
+        table=column.likelihood_table if column.is_multinomial else column.likelihood(),
+        cells=column.codes() if column.is_multinomial else None,
+        class_of=np.argmax(column.recode[order], axis=0),
+        labels=column.categories if mechanism is None else mechanism.domain.categories,
+        family=family,
+        samples=len(getattr(mechanism, "groups", None) or [None]),
     )
 
 
+def _code_of(column: ReportColumn, argument: str, category: Hashable) -> int:
+    """The place of a category among those of a column; raises for others."""
+    categories = list(column.categories)
+    if category not in categories:
+        # Categories that no mechanism declares are cells.
+        listed = f" {categories}" if column.private else ""
+        raise ArgumentValueError(
+            f"{argument} must be one of the {column.k} categories{listed}, got {category!r}"
+        )
+    return categories.index(category)
+
+
 # -- the likelihood ----------------------------------------------------------------------------
+
+
+class _Posterior(NamedTuple):
+    """Classes of some rows given all that was seen of them.
+
+    classes : (C, rows) P(class | reports, outcome, z).  prior : (C, rows) P(class | z).
+    log_likelihoods : (rows,).  terms : of the outcome.
+    """
+
+    classes: Floats
+    prior: Floats
+    log_likelihoods: Floats
+    terms: Terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,13 +403,13 @@ class Likelihood:
         return beta, theta[self.head : cut], gamma
 
     def supposed(self, cell: int) -> Likelihood:
-        """The same people, had all reported one cell of their sample."""
+        """The same people, all with the report of one cell of their sample."""
         cells = self.outcome.first + cell
         return replace(self, outcome=replace(self.outcome, cells=cells))
 
     def blocks(self) -> Iterator[slice]:
         """Slices of the rows; an empty one where there are none."""
-        rows = max(_BLOCK // self.classes, 64)
+        rows = max(_BLOCK_SIZE // self.classes, _MIN_BLOCK_ROWS)
         return (slice(start, start + rows) for start in range(0, self.rows or 1, rows))
 
     def design(self, rows: slice) -> Floats:
@@ -370,19 +421,19 @@ class Likelihood:
         return np.concatenate([same, varying], axis=2)
 
     def moved(self, theta: Floats, rows: slice) -> Floats:
-        """(predictors, C, rows) what a step does to the linear predictors."""
+        """(predictors, C, rows) the change of the linear predictors by a step."""
         return np.moveaxis(self.design(rows) @ self.split(theta)[0].T, 2, 0)
 
     def eta(self, theta: Floats, rows: slice) -> Floats:
         """(predictors, C, rows) the linear predictors."""
-        found = self.moved(theta, rows)
-        return found if self.offset is None else found + self.offset[rows]
+        eta = self.moved(theta, rows)
+        return eta if self.offset is None else eta + self.offset[rows]
 
     def furthest(self, step: Floats) -> float:
         """The largest move of a linear predictor, own parameter, or logit of a class by a step."""
-        own, gamma = self.split(step)[1:]
-        moves = (own, self.moved(step, slice(None)), self.shares @ gamma.T)
-        return max(float(np.abs(one).max(initial=0.0)) for one in moves)
+        _, psi, gamma = self.split(step)
+        moves = (psi, self.moved(step, slice(None)), self.shares @ gamma.T)
+        return max(float(np.abs(move).max(initial=0.0)) for move in moves)
 
     def maximize(self, start: Floats, within: Floats | None = None, steps: int = 200) -> Maximum:
         """A local maximum of the log-likelihood."""
@@ -390,71 +441,83 @@ class Likelihood:
 
     def log_shares(self, theta: Floats, rows: slice) -> Floats:
         """(C, rows) the logarithm of P(class | z)."""
-        gamma, shares = self.split(theta)[2], self.shares[rows]
-        logits = np.vstack([np.zeros(len(shares)), gamma @ shares.T])
+        gamma = self.split(theta)[2]
+        z = self.shares[rows]
+        logits = np.vstack([np.zeros(len(z)), gamma @ z.T])
         return np.asarray(scipy.special.log_softmax(logits, axis=0))
 
-    def _after(self, theta: Floats, rows: slice) -> tuple[Floats, Floats, Floats, Terms]:
-        """(C, rows) P(class | all), P(class | z); (rows,) log-likelihoods; the outcome's terms."""
+    def _posterior(self, theta: Floats, rows: slice) -> _Posterior:
+        """Classes of some rows given all that was seen (Bayes)."""
         terms = self.outcome.terms(rows, self.eta(theta, rows), self.split(theta)[1])
         if self.classes == 1:
             ones = np.broadcast_to(1.0, terms.log.shape)
-            return ones, ones, terms.log[0], terms
+            return _Posterior(ones, ones, terms.log[0], terms)
         log_shares = self.log_shares(theta, rows)
         with np.errstate(divide="ignore"):
             joint = np.log(self.given[rows].T) + log_shares + terms.log
-        each = scipy.special.logsumexp(joint, axis=0)
+        log_likelihoods = scipy.special.logsumexp(joint, axis=0)
         with np.errstate(invalid="ignore"):
-            return np.exp(joint - each), np.exp(log_shares), each, terms
+            classes = np.exp(joint - log_likelihoods)
+        return _Posterior(classes, np.exp(log_shares), log_likelihoods, terms)
 
     def each(self, theta: Floats) -> Floats:
         """(rows,) the log-likelihoods."""
-        return np.concatenate([self._after(theta, rows)[2] for rows in self.blocks()])
+        blocks = (self._posterior(theta, rows) for rows in self.blocks())
+        return np.concatenate([block.log_likelihoods for block in blocks])
 
     def posterior(self, theta: Floats) -> Floats:
         """(rows, C) P(class | reports, outcome, covariates)."""
-        return np.concatenate([self._after(theta, rows)[0].T for rows in self.blocks()])
+        blocks = (self._posterior(theta, rows) for rows in self.blocks())
+        return np.concatenate([block.classes.T for block in blocks])
 
     def scores(self, theta: Floats) -> Floats:
         """(rows, size) gradients of each row's log-likelihood, unweighted."""
-        each = ((rows, *self._after(theta, rows)) for rows in self.blocks())
-        return np.vstack([self._scores(rows, after, shares, terms)
-                          for rows, after, shares, _, terms in each])  # fmt: skip
+        blocks = [self._scores(rows, self._posterior(theta, rows)) for rows in self.blocks()]
+        return np.vstack(blocks)
 
-    def _scores(self, rows: slice, after: Floats, shares: Floats, terms: Terms) -> Floats:
-        slopes = terms.slopes * after
-        parts, total = [], slopes.sum(axis=1)
+    def _scores(self, rows: slice, posterior: _Posterior) -> Floats:
+        """(rows, size) gradients of some rows: means over the classes."""
+        slopes = posterior.terms.slopes * posterior.classes
+        total = slopes.sum(axis=1)
+        parts = []
         for a in range(self.outcome.predictors):
-            vary = np.einsum("cn,cnv->nv", slopes[a], self.varying[:, rows])
-            parts += [self.same[rows] * total[a][:, None], vary]
-        gained = (after - shares)[1:].T[:, :, None] * self.shares[rows][:, None]
-        own = total[self.outcome.predictors :].T
-        return np.hstack([*parts, own, gained.reshape(len(own), -1)])
+            parts.append(self.same[rows] * total[a][:, None])
+            parts.append(np.einsum("cn,cnv->nv", slopes[a], self.varying[:, rows]))
+        by_psi = total[self.outcome.predictors :].T
+        residuals = (posterior.classes - posterior.prior)[1:].T
+        by_gamma = residuals[:, :, None] * self.shares[rows][:, None]
+        return np.hstack([*parts, by_psi, by_gamma.reshape(len(by_psi), -1)])
 
-    def derivatives(
-        self, theta: Floats, blocks: Iterable[Any] | None = None
-    ) -> tuple[float, Floats, Floats]:
+    def derivatives(self, theta: Floats, blocks: Iterable[Any] | None = None) -> Derivatives:
         """Log-likelihood, gradient and Hessian, of all rows or of some blocks.
 
         Hessian of a row: E[h + s s' | seen] - E[s | seen] E[s | seen]', with s and h the
         derivatives if the class were known.
         """
-        total, gradient, hessian = 0.0, np.zeros(self.size), np.zeros((self.size, self.size))
+        total = 0.0
+        gradient = np.zeros(self.size)
+        hessian = np.zeros((self.size, self.size))
         for rows in self.blocks() if blocks is None else blocks:
-            after, shares, each, terms = self._after(theta, rows)
-            weight = self.weights[rows]
-            total += float((weight * each).sum())  # in pairs: few digits lost
-            if self.classes == 1:  # in short: the sums alone, without the scores of rows
-                bends = terms.curves - terms.slopes[:, None] * terms.slopes
-                hessian += self.gram(bends * weight, rows)
-                slopes = terms.slopes[:, 0] * weight
-                by = slopes[: self.outcome.predictors] @ self.design(rows)[0]
-                gradient += np.append(by, slopes[self.outcome.predictors :].sum(axis=1))
+            posterior = self._posterior(theta, rows)
+            weighted = self.weights[rows] * posterior.log_likelihoods
+            total += float(weighted.sum())  # in pairs: few digits lost
+            if self.classes == 1:
+                block_gradient, block_hessian = self._derivatives_of_one_class(
+                    rows, posterior.terms
+                )
             else:
-                by, bends = self._curvature(rows, after, shares, terms)
-                gradient += by
-                hessian += bends
+                block_gradient, block_hessian = self._curvature(rows, posterior)
+            gradient += block_gradient
+            hessian += block_hessian
         return total, gradient, (hessian + hessian.T) / 2
+
+    def _derivatives_of_one_class(self, rows: slice, terms: Terms) -> tuple[Floats, Floats]:
+        """Gradient and Hessian of some rows, of one class: sums, without the scores of rows."""
+        weight = self.weights[rows]
+        slopes = terms.slopes[:, 0] * weight
+        by_beta = slopes[: self.outcome.predictors] @ self.design(rows)[0]
+        by_psi = slopes[self.outcome.predictors :].sum(axis=1)
+        return np.append(by_beta, by_psi), self.gram(terms.log_curves() * weight, rows)
 
     def gram(self, weights: Floats, rows: slice) -> Floats:
         """Sums of products of columns: the block of coefficients and own parameters.
@@ -462,24 +525,25 @@ class Likelihood:
         weights : (d, d, C, rows).
         """
         flat = self.design(rows).reshape(-1, self.columns)
-        own = [np.ones((len(flat), 1))] * self.outcome.own
-        designs = [*[flat] * self.outcome.predictors, *own]
+        ones = np.ones((len(flat), 1))
+        designs = [*[flat] * self.outcome.predictors, *[ones] * self.outcome.own]
         weights = weights.reshape(len(designs), len(designs), -1)
         products = [
-            [(one.T * weight) @ other for weight, other in zip(line, designs, strict=True)]
-            for line, one in zip(weights, designs, strict=True)
+            [(left.T * weight) @ right for weight, right in zip(line, designs, strict=True)]
+            for line, left in zip(weights, designs, strict=True)
         ]
-        found, cut = np.zeros((self.size, self.size)), self.head + len(own)
-        found[:cut, :cut] = np.block(products)
-        return found
+        gram = np.zeros((self.size, self.size))
+        cut = self.head + self.outcome.own
+        gram[:cut, :cut] = np.block(products)
+        return gram
 
     def known_classes(self, theta: Floats) -> Floats:
         """Information on coefficients and own parameters, had all seen the class."""
         total = np.zeros((self.size, self.size))
         for rows in self.blocks():
-            after, _, _, terms = self._after(theta, rows)
-            bends = terms.curves - terms.slopes[:, None] * terms.slopes[None]
-            total -= self.gram(bends * after * self.weights[rows], rows)
+            posterior = self._posterior(theta, rows)
+            curves = posterior.terms.log_curves() * posterior.classes * self.weights[rows]
+            total -= self.gram(curves, rows)
         cut = self.head + self.outcome.own
         return total[:cut, :cut]
 
@@ -487,32 +551,37 @@ class Likelihood:
         """Expected information, of one class."""
         total = np.zeros((self.size, self.size))
         for cell in range(self.outcome.width):
-            there = self.supposed(cell)
-            scores = there.scores(theta)
-            total += (scores.T * (self.weights * np.exp(there.each(theta)))) @ scores
+            supposed = self.supposed(cell)
+            scores = supposed.scores(theta)
+            total += (scores.T * (self.weights * np.exp(supposed.each(theta)))) @ scores
         return total
 
-    def _curvature(
-        self, rows: slice, after: Floats, shares: Floats, terms: Terms
-    ) -> tuple[Floats, Floats]:
-        """Gradient and Hessian of some rows, of several classes."""
-        weight, z, design = self.weights[rows], self.shares[rows], self.design(rows)
-        cut, q, g = self.head + self.outcome.own, self.outcome.predictors, z.shape[1]
-        found = self.gram(terms.curves * weight * after, rows)
-        scores = self._scores(rows, after, shares, terms)
-        seen = scores[:, :cut]
-        found[:cut, :cut] -= seen.T @ (weight[:, None] * seen)
-        for one in range(1, self.classes):
-            mine = slice(cut + (one - 1) * g, cut + one * g)
-            slopes = terms.slopes[:, one]
-            each = [slopes[a][:, None] * design[one] for a in range(q)]
-            mixed = (np.hstack([*each, slopes[q:].T]) - seen) * (weight * after[one])[:, None]
-            found[:cut, mine] = mixed.T @ z
-            found[mine, :cut] = found[:cut, mine].T
-            bends = shares[one] * shares[1:] - after[one] * after[1:]
-            bends[one - 1] += after[one] - shares[one]
-            found[mine, cut:] = np.hstack([(z.T * bend) @ z for bend in bends * weight])
-        return weight @ scores, found
+    def _curvature(self, rows: slice, posterior: _Posterior) -> tuple[Floats, Floats]:
+        """Gradient and Hessian of some rows, of several classes (Louis 1982)."""
+        weight = self.weights[rows]
+        z = self.shares[rows]
+        design = self.design(rows)
+        cut = self.head + self.outcome.own
+        q = self.outcome.predictors
+        g = z.shape[1]
+        classes = posterior.classes
+        prior = posterior.prior
+        terms = posterior.terms
+        hessian = self.gram(terms.curves * weight * classes, rows)
+        scores = self._scores(rows, posterior)
+        outcome_scores = scores[:, :cut]
+        hessian[:cut, :cut] -= outcome_scores.T @ (weight[:, None] * outcome_scores)
+        for c in range(1, self.classes):
+            gamma = slice(cut + (c - 1) * g, cut + c * g)
+            slopes = terms.slopes[:, c]
+            by_beta = [slopes[a][:, None] * design[c] for a in range(q)]
+            deviations = np.hstack([*by_beta, slopes[q:].T]) - outcome_scores
+            hessian[:cut, gamma] = (deviations * (weight * classes[c])[:, None]).T @ z
+            hessian[gamma, :cut] = hessian[:cut, gamma].T
+            curves = prior[c] * prior[1:] - classes[c] * classes[1:]
+            curves[c - 1] += classes[c] - prior[c]
+            hessian[gamma, cut:] = np.hstack([(z.T * curve) @ z for curve in curves * weight])
+        return weight @ scores, hessian
 
 
 # -- the maximum -------------------------------------------------------------------------------
@@ -522,48 +591,68 @@ KINDS = ("observed", "expected", "opg", "robust", "clustered")
 """Covariances by name: inverse Hessian, inverse mean Hessian, inverse products of gradients, and
 the sandwiches of the first with the products of rows and of clusters."""
 
-_MANY = 5000
-"""Rows from which on one start is enough where there is one class."""
-
-_STEEPER = (3.0, 10.0)
-"""Of 800 fits to pure noise with a maximum the first start missed it in 13, mostly by slopes that
-were too small; with these 3 of 680 are missed."""
-
-_GENTLER = (1.0, 2.0)
-"""Moves of the linear predictor by slopes in an endless direction, to start from."""
-
-_AXES, _ALONG = 8, 2.0
-"""So many columns have starts of their own, so far both ways, where the first search is endless."""
-
-_MOST_PARAMETERS = 500
+_MAX_PARAMETERS = 500
 """Parameters of a fit: one step of 100,000 rows then takes about half a minute."""
 
-_MOST_STEPS, _MOST_PRODUCTS = 5_000, 20_000_000_000
-"""Steps of all climbs of a fit, and products of columns in them, after which none is begun."""
 
-_CLIMB_STEPS = 200
-"""Steps of one climb; most take 5 to 40."""
+@dataclass(frozen=True)
+class _SearchConstants:
+    """Constants of the search for the highest maximum, from several starts.
 
-_PLATEAU = 1e-4
-"""Information in parts of that at the start, below which a maximum is a plateau."""
+    climb_steps : of one climb at most; most take 5 to 40.
+    max_steps, max_products : steps of all climbs of a fit, and products of columns in them, after
+        which no climb is begun.
+    single_start_rows : above so many rows one start is enough where there is one class.
+    steeper : factors of the slopes of further starts.  Of 800 fits to pure noise with a maximum the
+        first start missed it in 13, mostly by slopes that were too small; with these 3 of 680 are
+        missed.
+    gentler : moves of the linear predictor along an endless direction, to start from.
+    max_axes, axis_step : where the first search is endless so many columns have starts of their
+        own, so far both ways.
+    class_distance : of classes at the last starts, in deviations of the outcome.
+    max_logit : of starts, so that probabilities stay inside.
+    equal_values : log-likelihoods that differ by less belong to one maximum of one class.
+    equal_values_per_row : the same of mixtures, for each row.
+    """
 
-_NOTHING = 1e-7
-"""Information so far below that at the start is none."""
+    climb_steps: int = 200
+    max_steps: int = 5_000
+    max_products: int = 20_000_000_000
+    single_start_rows: int = 5000
+    steeper: tuple[float, ...] = (3.0, 10.0)
+    gentler: tuple[float, ...] = (1.0, 2.0)
+    max_axes: int = 8
+    axis_step: float = 2.0
+    class_distance: float = 3.5
+    max_logit: float = 8.0
+    equal_values: float = 1e-6
+    equal_values_per_row: float = 1e-6
 
-_NONE = 1e-100
-"""The largest information at a start from which no step can be told."""
 
-_LOST = 1e-4
-"""A parameter that moves by more than this part with a direction without information is lost."""
+_SEARCH = _SearchConstants()
 
-_GAIN = 1e-4
-"""Gain of an infinite parameter over one held at the start; below it nothing is known of it."""
 
-_APART = 3.5
-"""Distance of classes at the last starts, in deviations of the outcome."""
+@dataclass(frozen=True)
+class _InformationConstants:
+    """Constants that tell parameters with a finite maximum from others.
 
-_SAME = 1e-6
-"""Log-likelihoods per row that differ by less are one maximum."""
+    plateau : information below this part of that at the start makes a maximum a plateau.
+    singular : information below this part of that at the start is none.
+    min_start : information at a start below which no step can be chosen.
+    infinite_part : a parameter is not finite if it moves by more than this part with a direction
+        without information.
+    min_gain : of the log-likelihood by an infinite parameter over its value at the start; with
+        less the parameter is not identified.
+    """
+
+    plateau: float = 1e-4
+    singular: float = 1e-7
+    min_start: float = 1e-100
+    infinite_part: float = 1e-4
+    min_gain: float = 1e-4
+
+
+_INFORMATION = _InformationConstants()
 
 
 @dataclass(frozen=True, eq=False)
@@ -571,13 +660,13 @@ class Fit:
     """Maximum of a likelihood.
 
     model : in columns of mean square 1.  maximum : of that.
-    back : (size, size) makes of its parameters the coefficients in the units and order of the user.
-    bread : (size, size) inverse information, 0 for what nothing is known of.
-    unknown : (size, d) directions that the data tell nothing of; none mostly.
-    signs : (size,) in the order of the user 1 or -1 for infinite parameters, NaN where nothing is
-        known, else 0.
-    edge : by how much the likelihood is higher where probabilities are 0 or 1, as far as was seen.
-    stopped : after how many steps the search ended before all climbs were begun; 0 mostly.
+    back : (size, size) from its parameters to coefficients in the units and order of the user.
+    bread : (size, size) inverse information, 0 in directions without information.
+    unknown : (size, d) directions without information; mostly d = 0.
+    signs : (size,) sign of each infinite parameter of the user: 1, -1, 0 if finite, NaN if not
+        identified.
+    edge : gain of the log-likelihood where probabilities are 0 or 1, over the maximum.
+    stopped : steps after which the search ended before all climbs were begun; mostly 0.
     others : log-likelihoods of lower maxima of a mixture, descending.
     """
 
@@ -604,77 +693,99 @@ class Fit:
     @property
     def estimates(self) -> Floats:
         """(size,) parameters of the user, infinite or NaN where they have no maximum."""
-        found = self.back @ self.theta
-        own, _ = self.model.outcome.natural(self.theta[self.own])
-        lost = self.signs != 0
-        lost[self.own] = False
-        found[self.own] = own
+        estimates = self.back @ self.theta
+        estimates[self.own] = self.model.outcome.natural(self.theta[self.own])[0]
+        has_no_maximum = self.signs != 0
+        has_no_maximum[self.own] = False
         with np.errstate(invalid="ignore"):
-            return np.where(lost, self.signs * np.inf, found)
+            return np.where(has_no_maximum, self.signs * np.inf, estimates)
 
     def natural(self, inner: Floats) -> Floats:
-        """Covariance of the user's parameters from that of theta; NaN for what has no maximum."""
+        """Covariance of the user's parameters from that of theta; NaN if without a maximum."""
         slopes = self.back.copy()
         slopes[self.own, self.own] = self.model.outcome.natural(self.theta[self.own])[1]
-        found = slopes @ inner @ slopes.T
-        found[self.signs != 0] = found[:, self.signs != 0] = np.nan
-        return np.asarray(found)
+        covariance = slopes @ inner @ slopes.T
+        has_no_maximum = self.signs != 0
+        covariance[has_no_maximum] = np.nan
+        covariance[:, has_no_maximum] = np.nan
+        return np.asarray(covariance)
 
-    def covariance(self, kind: str, data: Any) -> Floats:
-        """(size, size) covariance of theta by name; raises for what does not apply.
+    def covariance(self, kind: str, data: PeopleData) -> Floats:
+        """(size, size) covariance of theta by name; raises for kinds that do not apply."""
+        self._check_kind(kind, data)
+        if kind == "observed":
+            return self.bread
+        model = self.model
+        least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
+        if kind == "expected":
+            return split_information(model.expected(self.theta), least)[0]
+        scores = model.scores(self.theta)
+        if kind == "clustered":
+            weighted = scores * model.weights[:, None]
+            return clustered_covariance(weighted, data, self.bread, self._information)
+        if kind == "robust":
+            return self.bread @ ((scores.T * model.squares) @ scores) @ self.bread
+        return split_information((scores.T * model.weights) @ scores, least)[0]
 
-        data : of the regression, with ``weighted``, ``clusters`` and ``people``.
-        """
+    def _check_kind(self, kind: str, data: PeopleData) -> None:
+        """Raise for covariances that do not apply to these people."""
         check_one_of(kind, "vcov", KINDS)
-        model, theta, bread = self.model, self.theta, self.bread
-        cells, why = len(getattr(model.outcome, "first", [])), ""
+        model = self.model
+        has_cells = len(getattr(model.outcome, "first", [])) > 0
+        problem = ""
         if data.weighted and kind not in ("robust", "clustered"):
-            why = (
+            problem = (
                 "takes weights for numbers of people; with probability weights use 'robust' or "
                 "'clustered', and give counts of equal rows as frequencies="
             )
-        elif kind == "expected" and (model.classes > 1 or not cells):
-            why = "needs one cell a report; use 'observed'"
+        elif kind == "expected" and (model.classes > 1 or not has_cells):
+            problem = "needs one cell a report; use 'observed'"
         elif kind == "clustered" and data.clusters is None:
-            why = "needs a design with clusters"
-        if why:
-            raise ArgumentValueError(f"vcov {kind!r} {why}")
-        least = _NOTHING * self.maximum.scale if self.unknown.size else 0.0
-        if kind == "observed":
-            return bread
-        if kind == "expected":
-            return split_information(model.expected(theta), least)[0]
-        scores = model.scores(theta)
-        if kind == "clustered":
-            each = scores * model.weights[:, None]
+            problem = "needs a design with clusters"
+        if problem:
+            raise ArgumentValueError(f"vcov {kind!r} {problem}")
 
-            def information(rows: NDArray[np.intp]) -> Floats:
-                parts = np.array_split(rows, len(rows) // _BLOCK + 1)
-                return -model.derivatives(theta, parts)[2]
+    def _information(self, rows: NDArray[np.intp]) -> Floats:
+        """(size, size) observed information of the rows at some places."""
+        blocks = np.array_split(rows, len(rows) // _BLOCK_SIZE + 1)
+        return -self.model.derivatives(self.theta, blocks)[2]
 
-            return clustered_covariance(each, data, bread, information)
-        products = (scores.T * (model.squares if kind == "robust" else model.weights)) @ scores
-        return (
-            bread @ products @ bread if kind == "robust" else split_information(products, least)[0]
-        )
+
+class PeopleData(Protocol):
+    """People of a regression, as covariances need them."""
+
+    @property
+    def weighted(self) -> bool:
+        """Rows have probability weights."""
+
+    @property
+    def clusters(self) -> NDArray[np.intp] | None:
+        """(rows,) numbers of the clusters, or None."""
+
+    @property
+    def people(self) -> int:
+        """Number of people for whom the rows stand."""
 
 
 def clustered_covariance(
-    each: Floats, data: Any, bread: Floats, information: Callable[[Any], Floats]
+    scores: Floats,
+    data: PeopleData,
+    bread: Floats,
+    information: Callable[[NDArray[np.intp]], Floats],
 ) -> Floats:
     """Covariance of estimates from people in clusters: CR2, of many clusters CR1.
 
-    each : (rows, b) weighted scores.  data : with ``clusters`` and ``people``.  information : of
-    the rows at some places, for CR2; in simulations with 8 clusters CR1 covered 89% where CR2
-    covered 93%, with 20 the two are alike.
+    scores : (rows, b), weighted.  information : of the rows at some places, for CR2; in
+    simulations with 8 clusters CR1 covered 89% where CR2 covered 93%, with 20 the two are alike.
     """
-    grouped = pd.DataFrame(each).groupby(data.clusters)
+    grouped = pd.DataFrame(scores).groupby(data.clusters)
     sums = grouped.sum().to_numpy()
-    if len(sums) <= _FEW_CLUSTERS:
-        parts = [information(rows) for rows in grouped.indices.values()]
+    if len(sums) <= _MAX_CR2_CLUSTERS:
+        parts = [information(np.asarray(rows)) for rows in grouped.indices.values()]
         return bias_reduced_sandwich(sums, np.array(parts), bread)
-    errors, free = sums @ bread, max(data.people - each.shape[1], 1)
-    factor = len(sums) / (len(sums) - 1) * (data.people - 1) / free
+    errors = sums @ bread
+    df = max(data.people - scores.shape[1], 1)
+    factor = len(sums) / (len(sums) - 1) * (data.people - 1) / df
     return np.asarray(factor * errors.T @ errors)
 
 
@@ -683,15 +794,16 @@ def check_columns(
 ) -> None:
     """Raise for columns that follow from others over all rows and profiles, and for few rows."""
     principal_axes(varying.triangles(same), names, len(same))
-    if len(same) <= (most := max(parameters, len(names))):
-        raise ArgumentValueError(f"{len(same)} rows cannot tell {most} parameters apart")
+    size = max(parameters, len(names))
+    if len(same) <= size:
+        raise ArgumentValueError(f"{len(same)} rows cannot tell {size} parameters apart")
 
 
 def check_size(parameters: int, source: str) -> None:
-    """Raise for more parameters than a fit may have; source : what makes them so many."""
-    if parameters > _MOST_PARAMETERS:
+    """Raise for more parameters than a fit may have; source : their cause, for the error."""
+    if parameters > _MAX_PARAMETERS:
         raise ArgumentValueError(
-            f"a regression may have at most {_MOST_PARAMETERS} parameters, found {parameters} or "
+            f"a regression may have at most {_MAX_PARAMETERS} parameters, found {parameters} or "
             f"more ({source}); merge categories or levels, or leave covariates out"
         )
 
@@ -705,16 +817,17 @@ class Search:
     def __init__(self, model: Likelihood) -> None:
         products = model.rows * model.classes * model.size**2
         self.model = model
-        self.most = int(np.clip(_MOST_PRODUCTS // max(products, 1), _CLIMB_STEPS, _MOST_STEPS))
+        affordable = _SEARCH.max_products // max(products, 1)
+        self.max_steps = int(np.clip(affordable, _SEARCH.climb_steps, _SEARCH.max_steps))
         self.steps = 0
         self.is_stopped = False
 
     def climb(self, start: Floats, within: Floats | None = None) -> Maximum | None:
         """The end of a climb; None where the steps of the fit are used up."""
-        if self.steps >= self.most:
+        if self.steps >= self.max_steps:
             self.is_stopped = True
             return None
-        maximum = self.model.maximize(start, within, _CLIMB_STEPS)
+        maximum = self.model.maximize(start, within, _SEARCH.climb_steps)
         self.steps += maximum.iterations
         return maximum
 
@@ -735,64 +848,80 @@ def fitted(
     if model.classes > 1 or isinstance(model.outcome, NormalOutcome):
         check_columns(model.same, VaryingColumns.of(model.varying), names, model.size)
     standard, back = _standardized(model, names, order, share_names)
-    edge, others = 0.0, list[float]()
     search = Search(standard)
+    edge = 0.0
+    others: tuple[float, ...] = ()
     if model.classes == 1:
-        found, edge = _best_alone(search)
+        maximum, edge = _best_of_one_class(search)
     else:
         climbs = search.climbs(_starts(standard))
-        found, *lower = distinct(climbs, _SAME * model.rows)
-        others = [one.value for one in lower]
-    own = standard.split(found.parameters)[1]
-    if isinstance(model.outcome, NormalOutcome) and own[0] < _NO_ERROR:
+        maximum, *lower = distinct(climbs, _SEARCH.equal_values_per_row * model.rows)
+        others = tuple(other.value for other in lower)
+    psi = standard.split(maximum.parameters)[1]
+    if isinstance(model.outcome, NormalOutcome) and psi[0] < _MIN_LOG_DEVIATION:
         raise ArgumentValueError(_EXACT)
-    least = _NOTHING * found.scale if found.endless is not None else 0.0
-    bread, unknown = split_information(-found.hessian, least)
-    signs = _signs(search, found, back, unknown)
-    found = replace(found, converged=found.converged and found.scale >= _NONE)
-    stopped = search.steps if search.is_stopped else 0
-    return Fit(standard, found, back, bread, unknown, signs, edge, tuple(others), stopped)
+    least = _INFORMATION.singular * maximum.scale if maximum.endless is not None else 0.0
+    bread, unknown = split_information(-maximum.hessian, least)
+    signs = _signs(search, maximum, back, unknown)
+    has_information = maximum.scale >= _INFORMATION.min_start
+    return Fit(
+        model=standard,
+        maximum=replace(maximum, converged=maximum.converged and has_information),
+        back=back,
+        bread=bread,
+        unknown=unknown,
+        signs=signs,
+        edge=edge,
+        others=others,
+        stopped=search.steps if search.is_stopped else 0,
+    )
 
 
 def _standardized(
     model: Likelihood, names: Sequence[str], order: Sequence[int], share_names: Sequence[str]
 ) -> tuple[Likelihood, Floats]:
-    """The likelihood in columns of mean square 1, and what makes coefficients of its parameters."""
-    cut, b = model.same.shape[1], model.columns
-    outcome, inner = model.outcome, np.zeros((b, b))
-    same, inner[:cut, :cut] = orthonormal(model.same, names[:cut])
-    shares, turned = orthonormal(model.shares, share_names)
+    """The likelihood in columns of mean square 1, and the matrix `Fit.back`."""
+    cut = model.same.shape[1]
+    outcome = model.outcome
+    same, same_back = orthonormal(model.same, names[:cut])
+    shares, shares_back = orthonormal(model.shares, share_names)
     lengths = np.sqrt((model.varying**2).mean(axis=(0, 1)))
-    inner[cut:, cut:], varying = np.diag(1 / lengths), model.varying / lengths
+    beta_back = np.zeros((model.columns, model.columns))
+    beta_back[:cut, :cut] = same_back
+    beta_back[cut:, cut:] = np.diag(1 / lengths)
     if isinstance(outcome, NormalOutcome):
-        left = outcome.y - same @ np.linalg.lstsq(same, outcome.y, rcond=None)[0]
-        scale = float(np.sqrt(np.average(left**2, weights=model.weights)))
-        if scale <= _SAME_NUMBER * np.abs(outcome.y).max():
+        residuals = outcome.y - same @ np.linalg.lstsq(same, outcome.y, rcond=None)[0]
+        scale = float(np.sqrt(np.average(residuals**2, weights=model.weights)))
+        if scale <= _ROUNDING * np.abs(outcome.y).max():
             raise ArgumentValueError(_EXACT)
         outcome = NormalOutcome(outcome.y, scale)
-        inner *= scale
-    head = [inner[np.argsort(order)]] * outcome.predictors
-    back = scipy.linalg.block_diag(*head, np.eye(outcome.own), *[turned] * (model.classes - 1))
-    return replace(model, outcome=outcome, same=same, varying=varying, shares=shares), back
+        beta_back *= scale
+    standard = replace(
+        model, outcome=outcome, same=same, varying=model.varying / lengths, shares=shares
+    )
+    heads = [beta_back[np.argsort(order)]] * outcome.predictors
+    gammas = [shares_back] * (model.classes - 1)
+    return standard, scipy.linalg.block_diag(*heads, np.eye(outcome.own), *gammas)
 
 
 def start_of(model: Likelihood) -> Floats:
     """The same for everyone, or for numbers least squares; classes with equal shares."""
-    eta, own = model.outcome.start(model.weights)
+    eta, psi = model.outcome.start(model.weights)
     design = model.same
     level = np.broadcast_to(eta, (len(eta), model.rows))
     if model.offset is not None:
         level = level - model.offset
     beta = np.zeros((len(eta), model.columns))
-    products = design.T @ design, design.T @ level.T
-    beta[:, : design.shape[1]] = np.linalg.lstsq(*products, rcond=None)[0].T
-    return np.concatenate([beta.ravel(), own, np.zeros(model.size - model.head - len(own))])
+    projection = np.linalg.lstsq(design.T @ design, design.T @ level.T, rcond=None)[0]
+    beta[:, : design.shape[1]] = projection.T
+    gamma = np.zeros(model.size - model.head - len(psi))
+    return np.concatenate([beta.ravel(), psi, gamma])
 
 
-def _best_alone(search: Search) -> tuple[Maximum, float]:
+def _best_of_one_class(search: Search) -> tuple[Maximum, float]:
     """The highest interior maximum above several fixed starts; at the edge only if there is none.
 
-    Also by how much the edge is higher.  Where reports are few and noise is large there may be
+    Also the gain of the edge over it.  Where reports are few and noise is large there may be
     several maxima, and some with prevalences of 0 and 1 alone, which follow the noise as a
     classifier would.  Of 1,000 fits to 300 reports the edge was seen to be the higher in 18; each
     time its probabilities lay farther from the true ones, by 0.17 on average and the interior ones
@@ -801,35 +930,52 @@ def _best_alone(search: Search) -> tuple[Maximum, float]:
     model = search.model
     start = start_of(model)
     (first,) = search.climbs([start])
-    outcome = model.outcome
-    concave = isinstance(outcome, NormalOutcome) or (np.count_nonzero(outcome.table, 1) <= 1).all()
-    if model.size == 1 or model.rows > _MANY or concave:  # errors are normal, or reports are true
+    has_one_maximum = model.size == 1 or _is_concave(model)
+    if has_one_maximum or model.rows > _SEARCH.single_start_rows:
         return first, 0.0
-    further = search.climbs(_further(model, first, start))
-    found = [first, *(one for one in further if one.converged)]
-    edge = max((one.value for one in found if one.endless is not None), default=-np.inf)
-    # a maximum to all sides, and no plateau on the way to the edge
-    inside = [
-        one
-        for one in found
-        if one.endless is None
-        and one.converged
-        and np.linalg.eigvalsh(-one.hessian)[0] > _PLATEAU * one.scale
-    ]
-    top = max(one.value for one in inside or found)
-    near = [one for one in inside or found if one.value >= top - 1e-6]
-    best = next((one for one in near if one.converged), near[0])
-    return best, max(0.0, edge - best.value) if inside else 0.0
+    further = search.climbs(_further_starts(model, first, start))
+    maxima = [first, *(maximum for maximum in further if maximum.converged)]
+    interior = [maximum for maximum in maxima if _is_interior(maximum)]
+    highest = _highest(interior or maxima)
+    if not interior:
+        return highest, 0.0
+    edge = max(
+        (maximum.value for maximum in maxima if maximum.endless is not None), default=-np.inf
+    )
+    return highest, max(0.0, edge - highest.value)
 
 
-def _further(model: Likelihood, first: Maximum, start: Floats) -> list[Floats]:
-    """Starts beside `start_of`: steeper slopes, or where those run off gentler and single ones."""
-    way = first.parameters - start
+def _is_concave(model: Likelihood) -> bool:
+    """The log-likelihood of one class is concave: errors are normal, or reports are true."""
+    outcome = model.outcome
+    if isinstance(outcome, NormalOutcome):
+        return True
+    return bool((np.count_nonzero(outcome.table, axis=1) <= 1).all())
+
+
+def _is_interior(maximum: Maximum) -> bool:
+    """A maximum in all directions, and no plateau on the way to the edge."""
+    if maximum.endless is not None or not maximum.converged:
+        return False
+    least = np.linalg.eigvalsh(-maximum.hessian)[0]
+    return bool(least > _INFORMATION.plateau * maximum.scale)
+
+
+def _highest(maxima: Sequence[Maximum]) -> Maximum:
+    """The first of the highest maxima, a converged one if there is one."""
+    top = max(maximum.value for maximum in maxima)
+    near = [maximum for maximum in maxima if maximum.value >= top - _SEARCH.equal_values]
+    return next((maximum for maximum in near if maximum.converged), near[0])
+
+
+def _further_starts(model: Likelihood, first: Maximum, start: Floats) -> list[Floats]:
+    """Starts with steeper slopes; where the first is endless, with gentler and single ones."""
+    step = first.parameters - start
     if first.endless is None:
-        return [start + factor * way for factor in _STEEPER]
-    each = _ALONG * np.eye(model.size)[: min(model.head, _AXES)]
-    gentle = [start + size / model.furthest(way) * way for size in _GENTLER]
-    return [*gentle, *(start + each), *(start - each)]
+        return [start + factor * step for factor in _SEARCH.steeper]
+    axes = _SEARCH.axis_step * np.eye(model.size)[: min(model.head, _SEARCH.max_axes)]
+    gentle = [start + move / model.furthest(step) * step for move in _SEARCH.gentler]
+    return [*gentle, *(start + axes), *(start - axes)]
 
 
 def _starts(model: Likelihood) -> list[Floats]:
@@ -842,115 +988,164 @@ def _starts(model: Likelihood) -> list[Floats]:
     expected /= model.given.sum(axis=1, keepdims=True)
     single = _of_one_class(model, np.hstack([model.same, expected]))
     outcome = single.maximize(start_of(single), steps=30).parameters
-    normal = isinstance(model.outcome, NormalOutcome)
+    is_normal = isinstance(model.outcome, NormalOutcome)
+    limit = np.inf if is_normal else _SEARCH.max_logit
     start = np.zeros(model.size)
-    start[: len(outcome)] = outcome if normal else np.clip(outcome, -8.0, 8.0)
+    start[: len(outcome)] = np.clip(outcome, -limit, limit)
     # The ordinary columns take over what the class no longer explains.
-    cut, beta = model.same.shape[1], model.split(start)[0]
-    moved = np.linalg.lstsq(model.same, expected @ beta[:, cut:].T, rcond=None)[0].T
-    largest = float(np.abs(model.varying @ beta[:, cut:].T).max(initial=0.0))
-    found = []
-    for factor in (1.0, 0.0, -1.0, np.inf, -np.inf):
-        other = start.copy()
-        changed = model.split(other)[0]
-        if np.isfinite(factor):
-            changed[:, cut:] *= factor
-            changed[:, :cut] += (1 - factor) * moved
-        else:
-            changed[:, cut:] *= np.copysign(_APART / (largest or _APART), factor)
-            other[model.head : len(outcome)] -= np.log(2) * normal
-        found.append(other)
-    return found
+    cut = model.same.shape[1]
+    effects = model.split(start)[0][:, cut:]
+    moved = np.linalg.lstsq(model.same, expected @ effects.T, rcond=None)[0].T
+    starts = []
+    for factor in (1.0, 0.0, -1.0):
+        changed = start.copy()
+        beta = model.split(changed)[0]
+        beta[:, cut:] *= factor
+        beta[:, :cut] += (1 - factor) * moved
+        starts.append(changed)
+    largest = float(np.abs(model.varying @ effects.T).max(initial=0.0))
+    apart = _SEARCH.class_distance / (largest or _SEARCH.class_distance)
+    for factor in (apart, -apart):
+        changed = start.copy()
+        beta = model.split(changed)[0]
+        beta[:, cut:] *= factor
+        if is_normal:
+            changed[model.head : len(outcome)] -= np.log(2)  # half the deviation
+        starts.append(changed)
+    return starts
 
 
 def _of_one_class(model: Likelihood, columns: Floats) -> Likelihood:
     """The likelihood of the outcome on other columns, without classes."""
-    none = np.empty((1, model.rows, 0))
+    no_columns = np.empty((1, model.rows, 0))
     ones = np.ones((model.rows, 1))
-    return replace(model, given=ones, same=columns, varying=none, shares=none[0])
+    return replace(model, given=ones, same=columns, varying=no_columns, shares=no_columns[0])
 
 
-def _signs(search: Search, found: Maximum, back: Floats, unknown: Floats) -> Floats:
-    """(size,) 1 or -1 for what grows or falls for ever, 0 for what has a maximum.
+def _signs(search: Search, maximum: Maximum, back: Floats, unknown: Floats) -> Floats:
+    """(size,) sign of each infinite parameter: 1, -1, 0 if finite, NaN if not identified.
 
-    NaN for what the reports tell nothing of: with it held at its start they are as likely; and
-    where the search ended before that was tried.
+    A parameter is not identified if the reports are as likely with it fixed at its start, or if
+    the search ended before that was tried.
     """
     model = search.model
     if not unknown.size:
         return np.zeros(model.size)
     lengths = np.sqrt((back**2).sum(axis=1))
-    lost = np.sqrt(((back @ unknown) ** 2).sum(axis=1)) > _LOST * lengths
+    moves = np.sqrt(((back @ unknown) ** 2).sum(axis=1))
+    is_infinite = moves > _INFORMATION.infinite_part * lengths
     start = start_of(model)
-    signs = np.sign(back @ unknown @ (unknown.T @ (found.parameters - start)))
-    for place in np.flatnonzero(lost):
+    signs = np.sign(back @ unknown @ (unknown.T @ (maximum.parameters - start)))
+    for place in np.flatnonzero(is_infinite):
         unit = back[place] / lengths[place]
         inside = np.linalg.svd(unit[None])[2][1:].T
-        held = start - unit * (unit @ start)
-        best = search.climb(held, inside)
-        if best is None or found.value - best.value < _GAIN:
+        constrained = search.climb(start - unit * (unit @ start), inside)
+        if constrained is None or maximum.value - constrained.value < _INFORMATION.min_gain:
             signs[place] = np.nan
-    return np.where(lost, signs, 0.0)
+    return np.where(is_infinite, signs, 0.0)
 
 
 # -- nested models -------------------------------------------------------------------------------
 
 
-_SEEN = ("y", "categories", "table", "cells")
-"""All that was seen of an outcome."""
+_OBSERVED = ("y", "categories", "table", "cells")
+"""Attributes of an outcome that hold what was observed."""
+
+_NESTED_TOLERANCE = 1e-6
+"""Largest rest of a column of a nested model, in parts of its largest value."""
 
 
 def check_nested(large: Fit, small: Fit, advice: str) -> None:
     """Raise where one is no special case of the other, or has no chi-squared distribution."""
-    one, two = large.model, small.model
-    wide, narrow = (np.concatenate(list(model.design(slice(None)))) for model in (one, two))
-    families = [getattr(model.outcome, "family", None) for model in (one, two)]
-    why = ""
-    if type(one.outcome) is not type(two.outcome) or not (
-        _same(one.given, two.given)
-        and _same(one.weights, two.weights)
-        and all(_same(*(getattr(m.outcome, name, None) for m in (one, two))) for name in _SEEN)
-    ):
-        why = "must be of the same reports; of a privatized covariate itself use wald_test"
-    elif families[0] != families[1] or not _same(one.offset, two.offset):
-        why = "must have the same link and the same offset"
-    elif one.size == two.size or not (_within(wide, narrow) and _within(one.shares, two.shares)):
-        why = f"must be nested, one a special case of the other; {advice}"
-    elif one.classes > 1 and (large.unknown.size or small.unknown.size):
-        why = "must have finite parameters, and some have none; leave covariates out"
-    if why:
-        raise ArgumentValueError(f"the two fits of a likelihood-ratio test {why}")
+    full = large.model
+    nested = small.model
+    problem = ""
+    if not _have_same_reports(full, nested):
+        problem = "must be of the same reports; of a privatized covariate itself use wald_test"
+    elif not _have_same_link(full, nested):
+        problem = "must have the same link and the same offset"
+    elif full.size == nested.size or not _is_nested(full, nested):
+        problem = f"must be nested, one a special case of the other; {advice}"
+    elif full.classes > 1 and (large.unknown.size or small.unknown.size):
+        problem = "must have finite parameters, and some have none; leave covariates out"
+    if problem:
+        raise ArgumentValueError(f"the two fits of a likelihood-ratio test {problem}")
 
 
-def _within(wide: Floats, narrow: Floats) -> bool:
+def _have_same_reports(full: Likelihood, nested: Likelihood) -> bool:
+    """Both models are of the same people, outcomes and reports."""
+    if type(full.outcome) is not type(nested.outcome):
+        return False
+    return (
+        _equal(full.given, nested.given)
+        and _equal(full.weights, nested.weights)
+        and all(
+            _equal(getattr(full.outcome, name, None), getattr(nested.outcome, name, None))
+            for name in _OBSERVED
+        )
+    )
+
+
+def _have_same_link(full: Likelihood, nested: Likelihood) -> bool:
+    """Both models have the same family and offset."""
+    family = getattr(full.outcome, "family", None)
+    other_family = getattr(nested.outcome, "family", None)
+    return bool(family == other_family) and _equal(full.offset, nested.offset)
+
+
+def _is_nested(full: Likelihood, nested: Likelihood) -> bool:
+    """Columns of the nested model are combinations of those of the full one."""
+    wide = np.concatenate(list(full.design(slice(None))))
+    narrow = np.concatenate(list(nested.design(slice(None))))
+    return _is_within(wide, narrow) and _is_within(full.shares, nested.shares)
+
+
+def _is_within(wide: Floats, narrow: Floats) -> bool:
     """Columns are combinations of others."""
     rest = narrow - wide @ np.linalg.lstsq(wide.T @ wide, wide.T @ narrow, rcond=None)[0]
-    return bool((np.abs(rest).max(axis=0) <= 1e-6 * np.abs(narrow).max(axis=0)).all())
+    largest = np.abs(narrow).max(axis=0)
+    return bool((np.abs(rest).max(axis=0) <= _NESTED_TOLERANCE * largest).all())
 
 
-def _same(one: Any, other: Any) -> bool:
-    return one is other or (one is not None and bool(np.array_equal(one, other)))
+def _equal(values: Any, others: Any) -> bool:
+    """Arrays or sequences are equal, or both are None."""
+    if values is None or others is None:
+        return values is others
+    return values is others or bool(np.array_equal(values, others))
 
 
 # -- profile likelihood intervals --------------------------------------------------------------
 
 
-_STEPS = 60
-"""Steps of one search: they start near."""
+@dataclass(frozen=True)
+class _ProfileConstants:
+    """Constants of profile likelihood intervals.
 
-_TRIALS = 60
-"""Values at which an end is looked for, at most."""
+    climb_steps : of one constrained search, which starts near its maximum.
+    max_trials : values at which the likelihood is maximized to find one end, at most.
+    max_expansions, growth : of the distance from the estimate until the loss is above the limit.
+    tolerance : of an end, in parts of half a Wald interval.
+    max_fall, max_jump : a loss that falls by more on the way out, or passes over this part of the
+        limit, is that of another maximum.
+    max_log_deviation : own parameters of ends, so that their natural scale is finite.
+    min_loss, max_loss : at the ends of a Wald interval that is near a profile interval, where the
+        loss is 3.84.  Of 200 people, 12% of them of the event, behind k-RR of 0.75 seven of ten
+        intercepts are outside; of 2,000 none.
+    """
 
-_EVEN = (2.0, 8.0)
-"""Losses at the ends of a Wald interval that are no longer near 3.84.  Of 200 people, 12% of them
-of the event, behind k-RR of 0.75 seven of ten intercepts are outside; of 2,000 none."""
+    climb_steps: int = 60
+    max_trials: int = 60
+    max_expansions: int = 12
+    growth: float = 1.7
+    tolerance: float = 1e-7
+    max_fall: float = 1e-4
+    max_jump: float = 1e-3
+    max_log_deviation: float = 700.0
+    min_loss: float = 2.0
+    max_loss: float = 8.0
 
-_PART = 1e-7
-"""An end is known to this part of half a Wald interval."""
 
-_HIGHER, _JUMP = 1e-4, 1e-3
-"""A loss that falls by more on the way out, or passes over this part of the limit, is that of
-another maximum."""
+_PROFILE = _ProfileConstants()
 
 
 def uneven(fit: Fit) -> list[int]:
@@ -959,27 +1154,27 @@ def uneven(fit: Fit) -> list[int]:
     At one of its ends, the others moving along as they are correlated, twice the log-likelihood has
     fallen by less than 2 or by more than 8 instead of 3.84.
     """
-    found = []
+    places = []
     for place, row in enumerate(fit.back[: fit.model.head]):
         variance = float(row @ fit.bread @ row)
         if fit.signs[place] == 0 and variance > 0:
             step = 1.96 * fit.bread @ row / np.sqrt(variance)
             ends = [fit.model.derivatives(fit.theta + sign * step)[0] for sign in (-1, 1)]
             losses = 2 * (fit.maximum.value - np.array(ends))
-            if not (losses.min() >= _EVEN[0] and losses.max() <= _EVEN[1]):
-                found.append(place)
-    return found
+            if not (losses.min() >= _PROFILE.min_loss and losses.max() <= _PROFILE.max_loss):
+                places.append(place)
+    return places
 
 
 def ratio_statistic(fit: Fit, place: int) -> float:
-    """Twice the log-likelihood that a coefficient of 0 loses."""
+    """Twice the loss of log-likelihood by a coefficient of 0."""
     return max(0.0, _profile_loss(fit, fit.back[place])(0.0))
 
 
 def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = None) -> Floats:
     """(places, 2) all values of each parameter that a likelihood-ratio test does not reject.
 
-    For a value the likelihood is maximized with the parameter held there; the interval ends where
+    For a value the likelihood is maximized with the parameter fixed there; the interval ends where
     twice the loss reaches the quantile of chi-squared on one degree of freedom.  An end that is not
     reached is infinite, and so is one on whose way the searches come to another maximum: nothing
     is rejected there for sure.  An own parameter is followed on its inner scale.
@@ -991,61 +1186,79 @@ def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = Non
 
 
 def _profile_ends(fit: Fit, place: int, limit: float) -> list[float]:
-    row, own = fit.back[place], place - fit.own.start
+    """Both ends of the interval of a parameter, an own one on its natural scale."""
+    row = fit.back[place]
     variance = float(row @ fit.bread @ row)
     if fit.signs[place] == 0 and 0 < variance < np.inf:
         half = np.sqrt(variance * limit)
     else:  # there is no standard error to start from: one of a predictor's
         half = 1 / fit.model.furthest(np.linalg.solve(fit.back, np.eye(len(row))[place]))
-    loss, best = _profile_loss(fit, row), float(row @ fit.theta)
-    ends = [
-        sign * np.inf if fit.signs[place] == sign else profile_end(loss, best, sign * half, limit)
-        for sign in (-1, 1)
-    ]
-    if 0 <= own < fit.model.outcome.own:
-        for side, end in enumerate(ends):
-            inner = fit.theta[fit.own].copy()
-            inner[own] = np.clip(end, -700, 700)
-            ends[side] = float(fit.model.outcome.natural(inner)[0][own])
+    loss = _profile_loss(fit, row)
+    estimate = float(row @ fit.theta)
+    ends = []
+    for sign in (-1, 1):
+        if fit.signs[place] == sign:
+            ends.append(sign * np.inf)
+        else:
+            ends.append(profile_end(loss, estimate, sign * half, limit))
+    if fit.own.start <= place < fit.own.stop:
+        return [_natural_end(fit, place - fit.own.start, end) for end in ends]
     return ends
 
 
+def _natural_end(fit: Fit, position: int, end: float) -> float:
+    """An end of the interval of an own parameter on its natural scale, the others as estimated."""
+    psi = fit.theta[fit.own].copy()
+    psi[position] = np.clip(end, -_PROFILE.max_log_deviation, _PROFILE.max_log_deviation)
+    return float(fit.model.outcome.natural(psi)[0][position])
+
+
 def _profile_loss(fit: Fit, row: Floats) -> Callable[[float], float]:
-    """Twice the log-likelihood lost with a parameter at a value, the others at their best."""
+    """Twice the loss of log-likelihood with a parameter at a value, the others at their best."""
     inside = np.linalg.svd(row[None])[2][1:].T
     starts = {float(row @ fit.theta): fit.theta}
 
     def loss(value: float) -> float:
-        near = min(starts, key=lambda known: abs(known - value))
-        start = starts[near] + (value - near) * row / (row @ row)
-        held = fit.model.maximize(start, inside, _STEPS)
-        starts[value] = held.parameters
-        return 2 * (fit.maximum.value - held.value)
+        nearest = min(starts, key=lambda start: abs(start - value))
+        start = starts[nearest] + (value - nearest) * row / (row @ row)
+        constrained = fit.model.maximize(start, inside, _PROFILE.climb_steps)
+        starts[value] = constrained.parameters
+        return 2 * (fit.maximum.value - constrained.value)
 
     return functools.cache(loss)
 
 
-def profile_end(loss: Callable[[float], float], best: float, half: float, limit: float) -> float:
+def profile_end(
+    loss: Callable[[float], float], estimate: float, half: float, limit: float
+) -> float:
     """Value at which the loss reaches the limit on the side of ``half``, which is near it.
 
     Infinite if it does not, or comes to another maximum, so that it falls or jumps.
     """
-    inner, outer, low = best, best + half, -limit
-    for _ in range(12):
-        high = loss(outer) - limit
-        if high < low - _HIGHER:
+
+    def excess(value: float) -> float:
+        return loss(value) - limit
+
+    inner = estimate
+    outer = estimate + half
+    excess_before = -limit
+    for _ in range(_PROFILE.max_expansions):
+        outer_excess = excess(outer)
+        if outer_excess < excess_before - _PROFILE.max_fall:
             break
-        if high >= 0:
-            found = scipy.optimize.brentq(
-                lambda value: loss(value) - limit,
+        if outer_excess >= 0:
+            end = scipy.optimize.brentq(
+                excess,
                 inner,
                 outer,
-                xtol=_PART * abs(half),
-                maxiter=_TRIALS,
+                xtol=_PROFILE.tolerance * abs(half),
+                maxiter=_PROFILE.max_trials,
                 disp=False,
             )
-            if abs(loss(found) - limit) > _JUMP * limit:
+            if abs(excess(end)) > _PROFILE.max_jump * limit:
                 break
-            return float(found)
-        inner, outer, low = outer, best + 1.7 * (outer - best), high
+            return float(end)
+        excess_before = outer_excess
+        inner = outer
+        outer = estimate + _PROFILE.growth * (outer - estimate)
     return float(np.copysign(np.inf, half))
