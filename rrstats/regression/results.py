@@ -3,10 +3,9 @@
 Names follow statsmodels: `params`, `bse`, `zvalues`, `pvalues`, `conf_int`, `cov_params`, `aic`,
 `bic`, `summary`.  Coefficients are about the true answer, not about the report.  A coefficient
 without a finite maximum likelihood estimate is infinite and has no standard error.
-The mean of a person is sum_c P(c | z) m_c, with m_c the mean in class c.  Its standard error comes
-from the coefficients (delta method), with the covariates fixed.  Intervals of probabilities are
-computed on a scale where they are nearly normal and transformed back, so that they stay in [0, 1]:
-the scale of the link where the class is known, else (means, several categories) the logit.
+Predictions and marginal effects are means, which `effects` computes.  Intervals of probabilities
+are computed on a scale where they are nearly normal and transformed back, so that they stay in
+[0, 1]: the scale of the link where the class is known, else (means, several categories) the logit.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import SummaryTable
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Floats
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -36,6 +35,7 @@ from rrstats.estimation.hypothesis_tests import TestResult, few_expected
 from rrstats.inference.contrasts import student_quantile
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.regression.design_matrix import by_source, offset_of, table_of
+from rrstats.regression.effects import FittedMeans, logit_interval
 from rrstats.regression.likelihood import (
     Fit,
     Likelihood,
@@ -47,7 +47,6 @@ from rrstats.regression.likelihood import (
     uneven,
 )
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
-from rrstats.regression.varying_columns import VaryingColumns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -411,13 +410,6 @@ def _rounded(number: float, digits: int) -> str:
     return "" if np.isnan(number) else f"{number:.{digits}f}"
 
 
-_BLIND, _BLIND_ROW = 1e-8, 1e-4
-"""A mean that changes by more than the first along a direction without information has no standard
-error; nor has a predictor that changes by more than the second, relative to its size."""
-
-_STEP = 1e-5
-"""Step of a numeric slope, in standard deviations of the covariate."""
-
 _SMALL = 5
 """If most expected counts are below this there is no p-value: for true models with a profile for
 each of 800 people, the false-positive rate at 5% was 100% (deviance) and 0% (Pearson)."""
@@ -445,16 +437,6 @@ _MANY, _MOST_PROFILES = 5000, 10
 
 _EDGE = 0.01
 """A note appears if the likelihood is higher by more than this at the edge."""
-
-
-def _logit_interval(value: Floats, half: Any) -> tuple[Floats, Floats]:
-    """Interval of a probability on the logit scale; at 0 and 1 on the scale of probabilities."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        middle, margin = scipy.special.logit(value), half / (value * (1 - value))
-        low, high = scipy.special.expit(middle - margin), scipy.special.expit(middle + margin)
-    low = np.where(np.isnan(low), np.clip(value - half, 0, 1), low)
-    high = np.where(np.isnan(high), np.clip(value + half, 0, 1), high)
-    return low, high
 
 
 def verdict(statistic: float, df: int, p: float) -> str:
@@ -651,110 +633,9 @@ class LikelihoodResult(RegressionResult):
 
     # -- means and probabilities of people ----------------------------------------------------
 
-    def _likelihood_of(self, frame: pd.DataFrame, offset: Floats | None = None) -> Likelihood:
-        """Likelihood of other people, without reports."""
-        model, data = self.fit.model, self.data
-        cut, b = model.same.shape[1], model.columns
-        matrices = np.stack(data.matrices(frame))
-        columns = matrices @ (self.fit.back[:b, :b] / getattr(model.outcome, "scale", 1.0))
-        shares = np.empty((len(frame), model.shares.shape[1]))
-        if self.share_columns is not None and model.classes > 1:
-            turned = matrices[:, :, data.order]
-            varying = VaryingColumns.of(turned[:, :, cut:])
-            shares = self.share_columns.of(turned[0][:, :cut], varying)
-            gamma = slice(self.fit.own.stop, self.fit.own.stop + shares.shape[1])
-            shares = shares @ self.fit.back[gamma, gamma]
-        given, ones = np.ones((len(frame), model.classes)), np.ones(len(frame))
-        same, dense = columns[0][:, :cut], columns[:, :, cut:][data.private.class_of]
-        return Likelihood(model.outcome, given, same, dense, shares, ones, ones, offset)
-
-    def _means(
-        self,
-        model: Likelihood,
-        known: NDArray[np.intp] | None = None,
-        recode: NDArray[np.intp] | None = None,
-    ) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Blocks of (k, rows) expected outcomes and their (k, rows, size) slopes.
-
-        known : (rows,) classes of the people, if they are known.
-        recode : (C,) for each class, the class whose outcome it gets.
-        """
-        theta, q, b = self.fit.theta, model.outcome.predictors, model.columns
-        for rows in model.blocks():
-            eta, design = model.eta(theta, rows), model.design(rows)
-            if recode is not None:
-                eta, design = eta[:, recode], design[recode]
-            each, slopes = model.outcome.means(eta)
-            if known is None:
-                shares = np.exp(model.log_shares(theta, rows))
-            else:
-                shares = (np.arange(model.classes)[:, None] == known[rows]).astype(np.float64)
-            value = (shares * each).sum(axis=1)
-            gradient = np.zeros((*value.shape, model.size))
-            for a in range(q):
-                by = np.einsum("kcn,cnb->knb", shares * slopes[:, a], design)
-                gradient[:, :, a * b : a * b + b] = by
-            if known is None and model.classes > 1:
-                gains = (shares * (each - value[:, None]))[:, 1:]
-                wide = np.einsum("kcn,ng->kncg", gains, model.shares[rows])
-                gradient[:, :, model.head + model.outcome.own :] = wide.reshape(*value.shape, -1)
-            yield rows, value, gradient
-
-    def _total(
-        self, model: Likelihood, weights: Floats, recode: NDArray[np.intp] | None = None
-    ) -> tuple[Floats, Floats]:
-        """(k,) weighted sums of expected outcomes and their (k, size) slopes."""
-        parts = [
-            (each @ weights[rows], np.einsum("knp,n->kp", slopes, weights[rows]))
-            for rows, each, slopes in self._means(model, recode=recode)
-        ]
-        value, gradient = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
-        return value, gradient
-
-    def _errors_of(self, gradient: Floats) -> Floats:
-        """Standard errors from (..., size) slopes; NaN where there is no information."""
-        variance = np.einsum("...p,pq,...q->...", gradient, self.inner, gradient)
-        error = np.sqrt(np.maximum(variance, 0.0))
-        if self.fit.model.classes > 1 and self.fit.unknown.size:
-            blind = (np.abs(gradient @ self.fit.unknown) > _BLIND).any(axis=-1)
-            error = np.where(blind, np.nan, error)
-        return np.asarray(error)
-
-    def _blind(self, model: Likelihood) -> Booleans:
-        """(rows,) True where a direction without information changes a predictor, in one class."""
-        unknown, every = self.fit.unknown, slice(None)
-        if not unknown.size or model.classes > 1:
-            return np.zeros(model.rows, dtype=np.bool_)
-        moved = sum((model.moved(way, every) ** 2).sum(axis=(0, 1)) for way in unknown.T)
-        return np.asarray(np.sqrt(moved) > _BLIND_ROW * np.linalg.norm(model.same, axis=1))
-
-    @property
-    def _weights(self) -> Floats:
-        """(rows,) weights of the people of the fit, scaled to the sum 1."""
-        weights = self.fit.model.weights
-        return np.asarray(weights / weights.sum())
-
-    def _predictions(
-        self, model: Likelihood, level: float, known: NDArray[np.intp] | None = None
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """(k, rows) expected outcomes, standard errors, and both ends of intervals."""
-        each = [(value, self._errors_of(by)) for _, value, by in self._means(model, known)]
-        value, error = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
-        error[:, self._blind(model)] = np.nan
-        family = getattr(model.outcome, "family", None)
-        if family is None or len(value) > 2 or (known is None and model.classes > 1):
-            return value, error, *self._ends(value, error, level)
-        every = model.eta(self.fit.theta, slice(None))[0]
-        eta = every[0 if known is None else known, np.arange(model.rows)][None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            half = error[1] / family.slopes(eta, family.shares(eta))[1, 0]
-        half = student_quantile(level, self.df) * half
-        return value, error, family.shares(eta - half), family.shares(eta + half)
-
-    def _ends(self, value: Floats, error: Floats, level: float) -> tuple[Floats, Floats]:
-        """Intervals of numbers, or of probabilities on the logit scale."""
-        half = student_quantile(level, self.df) * error
-        return (value - half, value + half) if self._number else _logit_interval(value, half)
+    @cached_property
+    def _fitted_means(self) -> FittedMeans:
+        return FittedMeans(self.fit, self.data, self.share_columns, self.inner)
 
     def predict(
         self,
@@ -787,14 +668,17 @@ class LikelihoodResult(RegressionResult):
             privatized covariates), std_error, low, high.  Intervals are computed on the scale of
             the link or the logit, with the covariates fixed.  Missing values give NaN.
         """
-        level = confidence(level)
-        frame, model, known = self._profiles(data, offset)
+        quantile = student_quantile(confidence(level), self.df)
+        frame, model, classes = self._profiles(data, offset)
+        means = self._fitted_means
         if average:
-            weights = self._weights if frame is None else np.full(model.rows, 1 / model.rows)
-            mean, gradient = self._total(model, weights)
-            error = self._errors_of(gradient) * np.where(self._blind(model).any(), np.nan, 1.0)
-            return self._framed(mean, error, *self._ends(mean, error, level))
-        table = self._framed(*self._predictions(model, level, known))
+            weights = means.weights if frame is None else np.full(model.rows, 1 / model.rows)
+            mean = means.total(model, weights)
+            error = means.standard_errors(mean.slopes)
+            if means.without_information(model).any():
+                error = np.full_like(error, np.nan)
+            return self._framed(mean.value, error, *means.interval(mean.value, error, quantile))
+        table = self._framed(*means.predictions(model, quantile, classes))
         index = self.data.design.frame.index if frame is None else frame.index
         places = np.arange(len(index)).repeat(len(self._shown))
         table.index = index if len(self._shown) == 1 else index[places]
@@ -836,7 +720,7 @@ class LikelihoodResult(RegressionResult):
         if (shift is None) != (model.offset is None):
             how = "is needed for data" if shift is None else "must be left out"
             raise ArgumentTypeError(f"offset {how}, as in the fit")
-        return frame, self._likelihood_of(frame, shift), known
+        return frame, self._fitted_means.likelihood_of(frame, shift), known
 
     def prevalence(self, level: float = 0.95) -> pd.DataFrame:
         """The mean prevalence over the rows of the fit.
@@ -881,8 +765,14 @@ class LikelihoodResult(RegressionResult):
             the transform a column of the frame.
         """
         rows = [
-            (name, change, category, effects[place], errors[place])
-            for name, change, effects, errors in _marginal(self)
+            (
+                change.covariate,
+                change.change,
+                category,
+                change.effect[place],
+                change.std_error[place],
+            )
+            for change in self._fitted_means.marginal_effects()
             for place, category in self._shown.items()
         ]
         heads = ["covariate", "change", "category", "effect", "std_error"]
@@ -940,8 +830,9 @@ class LikelihoodResult(RegressionResult):
         rows = []
         for place, column in enumerate(self.private.columns):
             for code, category in enumerate(column.categories):
-                value, error = _class_proportion(self, self.private.shown[:, place] == code)
-                low, high = _logit_interval(np.array(value), quantile * error)
+                selected = self.private.shown[:, place] == code
+                value, error = self._fitted_means.class_proportion(selected)
+                low, high = logit_interval(np.array(value), quantile * error)
                 rows.append((column.name, category, value, error, float(low), float(high)))
         heads = ["covariate", "category", "proportion", "std_error", "low", "high"]
         return pd.DataFrame(rows, columns=heads)
@@ -1136,92 +1027,7 @@ def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
         )
 
 
-# -- marginal effects and goodness of fit ------------------------------------------------------
-
-
-Total = tuple[Floats, Floats]
-"""(k,) means and their (k, size) slopes."""
-
-
-def _marginal(result: LikelihoodResult) -> Iterator[tuple[str, str, Floats, Floats]]:
-    """Covariate, change, (k,) effects and their standard errors, for each change of a covariate.
-
-    All other covariates, ordinary or privatized, keep their values.
-    """
-    private = result.data.private
-    hidden = set(map(str, private.names))
-    names = [name for name in result.data.design.sources if name not in hidden]
-    changes = [(name, *change) for name in names for change in _changes(result, name)]
-    for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True)):
-        ends = []
-        for code in range(len(labels)):
-            shown = private.shown.copy()
-            shown[:, place] = code
-            first = private.first_class[private.numbered(shown)]
-            ends.append(result._total(result.fit.model, result._weights, first))
-        for label, end in zip(labels[1:], ends[1:], strict=True):
-            changes.append((str(name), f"{labels[0]} to {label}", ends[0], end))
-    for name, change, before, after in changes:
-        yield name, change, after[0] - before[0], result._errors_of(after[1] - before[1])
-
-
-def _changes(result: LikelihoodResult, name: str) -> Iterator[tuple[str, Total, Total]]:
-    """Changes of an ordinary covariate in words, and the means before and after.
-
-    A slope for numbers; differences to the first level for factors and 0/1 columns.
-    """
-    design, weights, model = result.data.design, result._weights, result.fit.model
-    frame = design.frame.drop(columns=list(map(str, result.data.private.names)), errors="ignore")
-    column = frame[name]
-
-    def ends(values: Any, each: Floats) -> Total:
-        other = result._likelihood_of(frame.assign(**{name: values}), model.offset)
-        return result._total(replace(other, shares=model.shares), each)
-
-    kind = column.dtype
-    number = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
-    if number and name not in design.factors and not column.isin([0, 1]).all():
-        if name in design.jumps:
-            raise ArgumentValueError(
-                f"covariate {name!r} has no slope, because {design.jumps[name]!r} is not "
-                "continuous; make this term a column of the frame"
-            )
-        before, after = _steps(column.to_numpy(dtype=np.float64))
-        each = weights / (after - before)
-        yield "slope", ends(before, each), ends(after, each)
-        return
-    present = column.unique()
-    ordered = column.cat.categories if isinstance(kind, pd.CategoricalDtype) else sorted(present)
-    levels = [one for one in ordered if one in present]
-    alike = (pd.Series([one] * len(column), dtype=kind).array for one in levels)
-    first, *others = (ends(values, weights) for values in alike)
-    for level, end in zip(levels[1:], others, strict=True):
-        yield f"{levels[0]} to {level}", first, end
-
-
-def _steps(values: Floats) -> tuple[Floats, Floats]:
-    """A small step down and up, inside the observed range, where splines are defined."""
-    low, high = float(values.min()), float(values.max())
-    quarters = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
-    deviation = float(values.std())
-    step = _STEP * (min(deviation, quarters) or deviation or 1.0)
-    inside = (low, high) if low < high else (None, None)
-    return np.clip(values - step, *inside), np.clip(values + step, *inside)
-
-
-def _class_proportion(result: LikelihoodResult, mine: Booleans) -> tuple[float, float]:
-    """The mean of P(some classes | z), and its standard error for a sample of people."""
-    model, fit = result.fit.model, result.fit
-    shares = np.exp(model.log_shares(fit.theta, slice(None)))
-    weight = result._weights
-    each = shares[mine].sum(axis=0)
-    value = float(each @ weight)
-    gains = shares[1:] * (mine[1:, None] - each)
-    gradient = np.zeros(model.size)
-    gradient[model.head + model.outcome.own :] = ((gains * weight) @ model.shares).ravel()
-    sampling = float((weight**2) @ (each - value) ** 2)
-    variance = float(gradient @ result.inner @ gradient)
-    return value, float(np.sqrt(max(variance, 0.0) + sampling))
+# -- goodness of fit ---------------------------------------------------------------------------
 
 
 def _goodness(result: LikelihoodResult) -> GoodnessOfFit:

@@ -1,0 +1,281 @@
+"""Means of the outcome under a fit, their standard errors, and marginal effects.
+
+The mean of a person is sum_c P(c | z) m_c, with m_c the mean in class c.  Its standard error comes
+from the parameters (delta method), with the covariates fixed.  A marginal effect is the change of
+the mean over people when one covariate changes and all others keep their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from rrstats._typing import Booleans, Floats
+from rrstats.errors import ArgumentValueError
+from rrstats.regression.likelihood import Fit, Likelihood, NormalOutcome
+from rrstats.regression.private_covariates import ModelData, ShareColumns
+from rrstats.regression.varying_columns import VaryingColumns
+
+_UNKNOWN_MEAN = 1e-8
+"""A mean that changes by more along a direction without information has no standard error."""
+
+_UNKNOWN_PREDICTOR = 1e-4
+"""Nor has a mean whose predictor changes by more, relative to its size."""
+
+_STEP = 1e-5
+"""Step of a numeric slope, in standard deviations of the covariate."""
+
+
+class Mean(NamedTuple):
+    """Weighted sums of expected outcomes.
+
+    value : (k,) for each category of the outcome, or for a number.
+    slopes : (k, size) derivatives by the parameters.
+    """
+
+    value: Floats
+    slopes: Floats
+
+
+class Change(NamedTuple):
+    """The average effect of one change of a covariate.
+
+    change : "slope", or both values in words.
+    effect, std_error : (k,) for each category of the outcome, or for a number.
+    """
+
+    covariate: str
+    change: str
+    effect: Floats
+    std_error: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class FittedMeans:
+    """Means of the outcome at the parameters of a fit.
+
+    inner : (size, size) covariance of the parameters of ``fit.model``.
+    """
+
+    fit: Fit
+    data: ModelData
+    share_columns: ShareColumns | None
+    inner: Floats
+
+    @property
+    def weights(self) -> Floats:
+        """(rows,) weights of the people of the fit, scaled to the sum 1."""
+        weights = self.fit.model.weights
+        return np.asarray(weights / weights.sum())
+
+    def likelihood_of(self, frame: pd.DataFrame, offset: Floats | None = None) -> Likelihood:
+        """Likelihood of other people, without reports."""
+        model = self.fit.model
+        n_same = model.same.shape[1]
+        n_columns = model.columns
+        matrices = np.stack(self.data.matrices(frame))
+        scale = getattr(model.outcome, "scale", 1.0)
+        columns = matrices @ (self.fit.back[:n_columns, :n_columns] / scale)
+        shares = np.empty((len(frame), model.shares.shape[1]))
+        if self.share_columns is not None and model.classes > 1:
+            in_order = matrices[:, :, self.data.order]
+            varying = VaryingColumns.of(in_order[:, :, n_same:])
+            shares = self.share_columns.of(in_order[0][:, :n_same], varying)
+            gamma = slice(self.fit.own.stop, self.fit.own.stop + shares.shape[1])
+            shares = shares @ self.fit.back[gamma, gamma]
+        no_reports = np.ones((len(frame), model.classes))
+        ones = np.ones(len(frame))
+        same = columns[0][:, :n_same]
+        dense = columns[:, :, n_same:][self.data.private.class_of]
+        return Likelihood(model.outcome, no_reports, same, dense, shares, ones, ones, offset)
+
+    def of_people(
+        self,
+        model: Likelihood,
+        classes: NDArray[np.intp] | None = None,
+        recode: NDArray[np.intp] | None = None,
+    ) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Blocks of (k, rows) expected outcomes and their (k, rows, size) slopes.
+
+        classes : (rows,) classes of the people, if they are known.
+        recode : (C,) for each class, the class whose outcome it gets.
+        """
+        theta, q, b = self.fit.theta, model.outcome.predictors, model.columns
+        for rows in model.blocks():
+            eta, design = model.eta(theta, rows), model.design(rows)
+            if recode is not None:
+                eta, design = eta[:, recode], design[recode]
+            each, slopes = model.outcome.means(eta)
+            if classes is None:
+                shares = np.exp(model.log_shares(theta, rows))
+            else:
+                in_class = np.arange(model.classes)[:, None] == classes[rows]
+                shares = in_class.astype(np.float64)
+            value = (shares * each).sum(axis=1)
+            gradient = np.zeros((*value.shape, model.size))
+            for a in range(q):
+                by = np.einsum("kcn,cnb->knb", shares * slopes[:, a], design)
+                gradient[:, :, a * b : a * b + b] = by
+            if classes is None and model.classes > 1:
+                gains = (shares * (each - value[:, None]))[:, 1:]
+                wide = np.einsum("kcn,ng->kncg", gains, model.shares[rows])
+                gradient[:, :, model.head + model.outcome.own :] = wide.reshape(*value.shape, -1)
+            yield rows, value, gradient
+
+    def total(
+        self, model: Likelihood, weights: Floats, recode: NDArray[np.intp] | None = None
+    ) -> Mean:
+        """Weighted sums over people; ``recode`` as for `of_people`."""
+        parts = [
+            (each @ weights[rows], np.einsum("knp,n->kp", slopes, weights[rows]))
+            for rows, each, slopes in self.of_people(model, recode=recode)
+        ]
+        value, slopes = (np.sum(part, axis=0) for part in zip(*parts, strict=True))
+        return Mean(value, slopes)
+
+    def standard_errors(self, slopes: Floats) -> Floats:
+        """Standard errors from (..., size) slopes; NaN where there is no information."""
+        variance = np.einsum("...p,pq,...q->...", slopes, self.inner, slopes)
+        error = np.sqrt(np.maximum(variance, 0.0))
+        if self.fit.model.classes > 1 and self.fit.unknown.size:
+            is_unknown = (np.abs(slopes @ self.fit.unknown) > _UNKNOWN_MEAN).any(axis=-1)
+            error = np.where(is_unknown, np.nan, error)
+        return np.asarray(error)
+
+    def without_information(self, model: Likelihood) -> Booleans:
+        """(rows,) True where a direction without information changes a predictor, in one class."""
+        unknown = self.fit.unknown
+        if not unknown.size or model.classes > 1:
+            return np.zeros(model.rows, dtype=np.bool_)
+        moved = sum((model.moved(way, slice(None)) ** 2).sum(axis=(0, 1)) for way in unknown.T)
+        size = np.linalg.norm(model.same, axis=1)
+        return np.asarray(np.sqrt(moved) > _UNKNOWN_PREDICTOR * size)
+
+    def predictions(
+        self, model: Likelihood, quantile: float, classes: NDArray[np.intp] | None = None
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """(k, rows) expected outcomes, standard errors, and both ends of intervals.
+
+        quantile : of the normal or Student's t, for the level of the intervals.
+        """
+        each = [
+            (value, self.standard_errors(by)) for _, value, by in self.of_people(model, classes)
+        ]
+        value, error = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
+        error[:, self.without_information(model)] = np.nan
+        family = getattr(model.outcome, "family", None)
+        if family is None or len(value) > 2 or (classes is None and model.classes > 1):
+            return value, error, *self.interval(value, error, quantile)
+        eta_of_class = model.eta(self.fit.theta, slice(None))[0]
+        eta = eta_of_class[0 if classes is None else classes, np.arange(model.rows)][None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            half = error[1] / family.slopes(eta, family.shares(eta))[1, 0]
+        half = quantile * half
+        return value, error, family.shares(eta - half), family.shares(eta + half)
+
+    def interval(self, value: Floats, error: Floats, quantile: float) -> tuple[Floats, Floats]:
+        """Intervals of numbers, or of probabilities on the logit scale."""
+        half = quantile * error
+        if isinstance(self.fit.model.outcome, NormalOutcome):
+            return value - half, value + half
+        return logit_interval(value, half)
+
+    def marginal_effects(self) -> Iterator[Change]:
+        """The effect of each change of a covariate.
+
+        All other covariates, ordinary or privatized, keep their values.
+        """
+        private = self.data.private
+        hidden = set(map(str, private.names))
+        names = [name for name in self.data.design.sources if name not in hidden]
+        changes = [(name, *change) for name in names for change in self._changes(name)]
+        for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True)):
+            means = []
+            for code in range(len(labels)):
+                shown = private.shown.copy()
+                shown[:, place] = code
+                classes = private.first_class[private.numbered(shown)]
+                means.append(self.total(self.fit.model, self.weights, classes))
+            for label, mean in zip(labels[1:], means[1:], strict=True):
+                changes.append((str(name), f"{labels[0]} to {label}", means[0], mean))
+        for name, change, before, after in changes:
+            error = self.standard_errors(after.slopes - before.slopes)
+            yield Change(name, change, after.value - before.value, error)
+
+    def _changes(self, name: str) -> Iterator[tuple[str, Mean, Mean]]:
+        """Changes of an ordinary covariate in words, and the means before and after.
+
+        A slope for numbers; differences to the first level for factors and 0/1 columns.
+        """
+        design, model = self.data.design, self.fit.model
+        private_names = list(map(str, self.data.private.names))
+        frame = design.frame.drop(columns=private_names, errors="ignore")
+        column = frame[name]
+
+        def mean_at(values: Any, weights: Floats) -> Mean:
+            changed = self.likelihood_of(frame.assign(**{name: values}), model.offset)
+            return self.total(replace(changed, shares=model.shares), weights)
+
+        kind = column.dtype
+        number = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
+        if number and name not in design.factors and not column.isin([0, 1]).all():
+            if name in design.jumps:
+                raise ArgumentValueError(
+                    f"covariate {name!r} has no slope, because {design.jumps[name]!r} is not "
+                    "continuous; make this term a column of the frame"
+                )
+            before, after = _steps(column.to_numpy(dtype=np.float64))
+            per_unit = self.weights / (after - before)
+            yield "slope", mean_at(before, per_unit), mean_at(after, per_unit)
+            return
+        present = column.unique()
+        ordered = (
+            column.cat.categories if isinstance(kind, pd.CategoricalDtype) else sorted(present)
+        )
+        levels = [level for level in ordered if level in present]
+        constant = (pd.Series([level] * len(column), dtype=kind).array for level in levels)
+        first, *others = (mean_at(values, self.weights) for values in constant)
+        for level, mean in zip(levels[1:], others, strict=True):
+            yield f"{levels[0]} to {level}", first, mean
+
+    def class_proportion(self, selected: Booleans) -> tuple[float, float]:
+        """The mean of P(selected classes | z), and its standard error for a sample of people."""
+        model, theta = self.fit.model, self.fit.theta
+        shares = np.exp(model.log_shares(theta, slice(None)))
+        weights = self.weights
+        each = shares[selected].sum(axis=0)
+        value = float(each @ weights)
+        gains = shares[1:] * (selected[1:, None] - each)
+        gradient = np.zeros(model.size)
+        gradient[model.head + model.outcome.own :] = ((gains * weights) @ model.shares).ravel()
+        sampling = float((weights**2) @ (each - value) ** 2)
+        variance = float(gradient @ self.inner @ gradient)
+        return value, float(np.sqrt(max(variance, 0.0) + sampling))
+
+
+def _steps(values: Floats) -> tuple[Floats, Floats]:
+    """A small step down and up, inside the observed range, where splines are defined."""
+    low, high = float(values.min()), float(values.max())
+    quarters = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
+    deviation = float(values.std())
+    step = _STEP * (min(deviation, quarters) or deviation or 1.0)
+    inside = (low, high) if low < high else (None, None)
+    return np.clip(values - step, *inside), np.clip(values + step, *inside)
+
+
+def logit_interval(value: Floats, half: Any) -> tuple[Floats, Floats]:
+    """Interval of a probability on the logit scale; at 0 and 1 on the scale of probabilities."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        middle = scipy.special.logit(value)
+        margin = half / (value * (1 - value))
+        low = scipy.special.expit(middle - margin)
+        high = scipy.special.expit(middle + margin)
+    low = np.where(np.isnan(low), np.clip(value - half, 0, 1), low)
+    high = np.where(np.isnan(high), np.clip(value + half, 0, 1), high)
+    return low, high
