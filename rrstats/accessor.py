@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from rrstats._checks import cut
 from rrstats.data.columns import column_of
-from rrstats.errors import ArgumentValueError, MetadataError
+from rrstats.errors import ArgumentValueError
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.means import Means, means
@@ -26,9 +25,9 @@ from rrstats.estimation.quantiles import Quantiles, quantiles
 from rrstats.estimation.report_columns import ReportFrame, ReportRequest, listed
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
-from rrstats.mechanisms.attrs import Mechanisms
+from rrstats.mechanisms.attrs import Mechanisms, released_records
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.records import check_fits, check_plan, check_rates, read
+from rrstats.mechanisms.records import read
 from rrstats.mechanisms.row_privacy import RowEpsilon, coverage_note, row_epsilon, row_mechanisms
 from rrstats.privacy.composition import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
@@ -494,7 +493,7 @@ class FrameAccessor:
         column is absent or occurs twice (renamed, dropped, or two waves side by side), if the type
         of one shows that it no longer holds reports, or if a prob by row is above the recorded one.
         """
-        records = self._released()
+        records = released_records(self._data)
         return RowEpsilon(row_epsilon(records), coverage_note(records, self._data.columns))
 
     def budget(self, *, max_rows_per_person: int = 1, person: Hashable = None) -> Composition:
@@ -532,7 +531,7 @@ class FrameAccessor:
         >>> df.rr.privatize("vote", ["yes", "no"], 0.75).rr.budget(max_rows_per_person=4)
         <4 reports of one person: epsilon 4.395 in all, or 4.395 with delta 1e-06; counts ['vote']>
         """
-        records = self._released()
+        records = released_records(self._data)
         released = row_mechanisms(records)
         keyed = [record.name for record in records if record.keyed]
         if keyed and max_rows_per_person != 1:
@@ -580,7 +579,7 @@ class FrameAccessor:
         The file can be estimated without its design: ``rr.files.estimate_file(path)``.
         """
         files = importlib.import_module("rrstats.files.privatize_file")
-        return files.save_frame(self._data, self._released(), path, **options)
+        return files.save_frame(self._data, released_records(self._data), path, **options)
 
     def to_parquet(self, path: Path | str, **options: Any) -> Any:
         """Write this released frame to a Parquet file, with its metadata inside.
@@ -598,29 +597,6 @@ class FrameAccessor:
             The rows and columns written, and the ledger that records the release, if any.
         """
         return self.to_csv(path, **options)
-
-    def _released(self) -> list[Any]:
-        """The records of all privatized columns; raises if there are none, or a column is gone."""
-        records = read(self._data.attrs)
-        if not records:
-            raise MetadataError(
-                "this frame has no record of how it was privatized, so its epsilon is unknown; "
-                "pandas drops the record in a merge, and files of other tools have none.  Put it "
-                "back: df = rr.metadata.carry(df, reports)"
-            )
-        for record in records:
-            try:
-                column = column_of(self._data, record.name)
-            except ArgumentValueError:
-                raise MetadataError(
-                    f"the frame records a privatized column {cut(record.name)} that is absent or "
-                    "occurs twice, so its epsilon is unknown.  State what became of it: df = "
-                    "rr.metadata.carry(df, names={name: new}), or dropped=[name]"
-                ) from None
-            check_fits(column, record)
-            check_plan(record, self._data)
-            check_rates(record, self._data)
-        return records
 
     def __repr__(self) -> str:
         return (

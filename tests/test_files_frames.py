@@ -111,7 +111,7 @@ def test_a_frame_that_says_nothing_is_refused(source, tmp_path):
     """It may hold true answers."""
     raw = pd.read_csv(source)
     refused(MetadataError, "has no record", raw.rr.to_csv, tmp_path / "a.csv")
-    refused(MetadataError, "does not say", files.statement_of, raw)
+    refused(MetadataError, "has no record", files.statement_of, raw)
     with pytest.raises(ArgumentValueError):
         raw.rr.privatize("answer", WORDS, 0.75).rr.to_csv(tmp_path / "a.json")
 
@@ -125,6 +125,27 @@ def test_the_page_of_a_frame_is_that_of_its_file(released, tmp_path):
     assert [] == [
         line for line in page.splitlines() if line.startswith("## ") and line not in of_file
     ]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda frame: frame.rename(columns={"s": "t"}), "'s' that is absent or occurs twice"),
+        (lambda frame: frame.assign(s=[0, 1] * 10), "the record of column 's' does not fit it"),
+        (lambda frame: frame.assign(prob=0.9), "above the largest with which column 's'"),
+        (lambda frame: frame.assign(rr_asked="t"), "it needs its name and the public column"),
+    ],
+    ids=["renamed", "numbers", "prob", "plan"],
+)
+def test_the_page_of_a_frame_is_refused_where_its_epsilon_is(change, words):
+    """A page to publish promises nothing of a column that does not fit its record."""
+    frame = pd.DataFrame({"s": ["yes", "no"] * 10, "t": ["no", "yes"] * 10, "prob": 0.6})
+    design = rr.FramePlan({"s": ["yes", "no"], "t": ["yes", "no"]}, 1.0, [["s"], ["t"]])
+    by_plan = frame.rr.privatize(design)
+    by_row = frame.rr.privatize("s", ["yes", "no"], prob="prob")
+    changed = change(by_plan if "needs its name" in words else by_row)
+    refused(MetadataError, words, lambda: changed.rr.epsilon)
+    refused(MetadataError, words, files.statement_of, changed)
 
 
 def test_other_reports_are_another_release(tmp_path):

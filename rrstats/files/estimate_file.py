@@ -29,10 +29,11 @@ from rrstats.files.csv import SIDECAR
 from rrstats.files.data_file import Piece
 from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
+from rrstats.mechanisms.attrs import released_records
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.plans import part_label
-from rrstats.mechanisms.records import ColumnRecord, asked_labels, read
+from rrstats.mechanisms.records import ColumnRecord, asked_labels
 from rrstats.privatization.frame import check_table, telling_columns
 from rrstats.statement import statement
 
@@ -375,12 +376,11 @@ def statement_of(
     Raises
     ------
     FileError, MetadataError
-        The file or the frame does not say how it was made.
+        The file or the frame does not say how it was made, or a column of the frame does not fit
+        its record.
     """
     if isinstance(path, pd.DataFrame):
-        records, rows, file, beside = read(path.attrs), len(path), None, None
-        if not records:
-            raise MetadataError("the frame does not say that any column was privatized")
+        records, rows, file, beside = released_records(path), len(path), None, None
     else:
         records, source = describe_file(path), open_source(path)
         if not records:

@@ -63,6 +63,33 @@ def record_columns(
         )
 
 
+def released_records(frame: pd.DataFrame) -> list[ColumnRecord]:
+    """The records of all privatized columns of a frame, for what is said of its privacy.
+
+    Raises MetadataError if there are none, if a column is gone, or if it cannot hold its reports.
+    """
+    records = read(frame.attrs)
+    if not records:
+        raise MetadataError(
+            "this frame has no record of how it was privatized, so its epsilon is unknown; "
+            "pandas drops the record in a merge, and files of other tools have none.  Put it "
+            "back: df = rr.metadata.carry(df, reports)"
+        )
+    for record in records:
+        try:
+            column = column_of(frame, record.name)
+        except ArgumentValueError:
+            raise MetadataError(
+                f"the frame records a privatized column {cut(record.name)} that is absent or "
+                "occurs twice, so its epsilon is unknown.  State what became of it: df = "
+                "rr.metadata.carry(df, names={name: new}), or dropped=[name]"
+            ) from None
+        check_fits(column, record)
+        check_plan(record, frame)
+        check_rates(record, frame)
+    return records
+
+
 class Mechanisms(Mapping[Hashable, Mechanism]):
     """The mechanism of each recorded column, by the column's name.
 
