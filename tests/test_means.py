@@ -82,7 +82,7 @@ def test_sums_over_all_worlds_are_those_of_the_truth(name):
         sums, _ = sums_of(grouped, y, None, np.zeros(3, dtype=bool))
         first = first + chance * sums.first[:, 0]
         exact = exact + chance * (sums.first[:, 0] - [indicators.sum(0), y @ indicators]) ** 2
-        estimated = estimated + chance * (sums.second - sums.own)[[0, 2]]
+        estimated = estimated + chance * (sums.second - sums.linear)[[0, 2]]
     assert np.array([indicators.sum(0), y @ indicators]) == pytest.approx(first, abs=1e-12)
     assert exact == pytest.approx(estimated, abs=1e-10)
 

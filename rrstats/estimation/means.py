@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 _MOST_PAIRED = 256
 """Maximum number of groups for which the covariance of their means is kept."""
 
+_MOST_SCORES = 1 << 22
+"""Maximum number of scores of rows in memory at once: 32 MiB."""
+
 
 # -- sums over rows --------------------------------------------------------------------------
 
@@ -53,46 +56,79 @@ class GroupSums(NamedTuple):
 
     rows : (g,) the number of rows.
     first : (2, g, k) sums of w s and of w s y.
-    own : (3, k) sums of w^2 s, w^2 s y and w^2 s y^2.
+    linear : (3, k) sums of w^2 s, w^2 s y and w^2 s y^2.
     second : (3, k) the same of w^2 s^2.  fourth : (k,) sum of w^4 s^4.
     pairs : (3, k, k) the same as ``second`` for pairs of groups; None if there are too many.
     """
 
     rows: Floats
     first: Floats
-    own: Floats
+    linear: Floats
     second: Floats
     fourth: Floats
     pairs: Floats | None
+
+    def plus(self, other: GroupSums) -> GroupSums:
+        """Sums over the rows of both."""
+        pairs = None
+        if self.pairs is not None and other.pairs is not None:
+            pairs = self.pairs + other.pairs
+        return GroupSums(
+            rows=self.rows + other.rows,
+            first=self.first + other.first,
+            linear=self.linear + other.linear,
+            second=self.second + other.second,
+            fourth=self.fourth + other.fourth,
+            pairs=pairs,
+        )
+
+
+class _ScoredTerms(NamedTuple):
+    """Terms and scores of c report cells or rows.
+
+    counts : (c,) rows.  terms : (6, c) sums of `_terms`.  scores : (c, k) of the groups.
+    member : (g, c) 1 where a cell or row belongs to a sample.
+    """
+
+    counts: Floats
+    terms: Floats
+    scores: Floats
+    member: Floats
+
+    def sums(self) -> GroupSums:
+        """Sums over these cells or rows."""
+        scores = self.scores
+        squares = scores**2
+        weighted = self.terms[:2]
+        squared_weights = self.terms[2:5]
+        pairs = None
+        if scores.shape[1] <= _MOST_PAIRED:
+            pairs = np.stack([(scores.T * term) @ scores for term in squared_weights])
+        return GroupSums(
+            rows=self.member @ self.counts,
+            first=np.stack([(self.member * term) @ scores for term in weighted]),
+            linear=squared_weights @ scores,
+            second=squared_weights @ squares,
+            fourth=self.terms[5] @ squares**2,
+            pairs=pairs,
+        )
 
 
 def sums_of(
     grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans
 ) -> tuple[GroupSums, Floats]:
     """Sums over the rows that are not left out, and naive means."""
-    parts: Any
-    naive = np.full(grouped.k, np.nan)
     if grouped.has_cells:
-        parts, naive = _by_cell(grouped, y, w, out)
-    else:
-        parts = _by_row(grouped, y, w, out)
-    first: Any = 0.0
-    rows, own, second, fourth, pairs = first, first, first, first, first
-    for counts, terms, scores, member in parts:
-        squares, heavy = scores**2, terms[2:5]
-        rows = rows + member @ counts
-        first = first + np.stack([(member * one) @ scores for one in terms[:2]])
-        own, second = own + heavy @ scores, second + heavy @ squares
-        fourth = fourth + terms[5] @ squares**2
-        if grouped.k <= _MOST_PAIRED:
-            pairs = pairs + np.stack([(scores.T * one) @ scores for one in heavy])
-    return GroupSums(rows, first, own, second, fourth, pairs if np.ndim(pairs) else None), naive
+        cells, naive = _by_cell(grouped, y, w, out)
+        return cells.sums(), naive
+    sums = reduce(GroupSums.plus, (part.sums() for part in _by_row(grouped, y, w, out)))
+    return sums, np.full(grouped.k, np.nan)
 
 
-def _over(top: Any, bottom: NDArray[Any]) -> Floats:
+def _ratio(numerator: Floats | float, denominator: Floats) -> Floats:
     """A ratio, NaN or infinite over 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(top / bottom)
+        return np.asarray(numerator / denominator)
 
 
 def _terms(y: Floats, w: Floats) -> Floats:
@@ -103,45 +139,55 @@ def _terms(y: Floats, w: Floats) -> Floats:
 
 def _by_cell(
     grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans
-) -> tuple[list[Any], Floats]:
-    """Counts and terms by report cell, the cells' scores and samples; and naive means."""
+) -> tuple[_ScoredTerms, Floats]:
+    """Counts, terms and scores by report cell; and naive means."""
     m = grouped.m
-    counts, terms = np.zeros(m), np.zeros((6, m))
+    counts = np.zeros(m)
+    terms = np.zeros((6, m))
     for part in blocks(grouped.rows):
         codes = np.where(out[part], m, grouped.codes(part))
         counts += np.bincount(codes, minlength=m + 1)[:m]
-        some = y[part]
-        given = {1: some, 4: some**2} if w is None else dict(enumerate(_terms(some, w[part])))
-        for row, one in given.items():
-            terms[row] += np.bincount(codes, one, minlength=m + 1)[:m]
+        values = y[part]
+        if w is None:  # the other terms are counts, or the same as these
+            terms_of_rows = {1: values, 4: values**2}
+        else:
+            terms_of_rows = dict(enumerate(_terms(values, w[part])))
+        for place, term in terms_of_rows.items():
+            terms[place] += np.bincount(codes, term, minlength=m + 1)[:m]
     if w is None:
-        terms[[0, 2, 5]], terms[3] = counts, terms[1]
+        terms[[0, 2, 5]] = counts
+        terms[3] = terms[1]
     scores, samples = _scores(grouped, counts, terms[0])
-    sizes, tops = terms[:2]
-    if (channel := grouped.channel) is not None:
-        sizes, tops = map(channel.support_counts, (sizes, tops))
     member = np.eye(int(samples.max()) + 1)[samples].T
-    return [(counts, terms, scores, member)], _over(tops, sizes)
+    weights, totals = terms[:2]
+    channel = grouped.channel
+    if channel is not None:
+        weights = channel.support_counts(weights)
+        totals = channel.support_counts(totals)
+    return _ScoredTerms(counts, terms, scores, member), _ratio(totals, weights)
 
 
-def _by_row(grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans) -> Iterator[Any]:
-    """The same by row, in blocks, for reports without common cells."""
-    rows = max(min(BLOCK_ROWS, (1 << 22) // grouped.k), 1)
+def _by_row(
+    grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans
+) -> Iterator[_ScoredTerms]:
+    """Terms and scores by row, in blocks, for reports without common cells."""
+    rows = max(min(BLOCK_ROWS, _MOST_SCORES // grouped.k), 1)
     for part in blocks(max(grouped.rows, 1), rows):
         scores = row_scores(grouped, part)
         kept = ~(out[part] | np.isnan(scores[:, 0]))
-        ones = np.ones((1, int(kept.sum())))
-        weight = ones[0] if w is None else w[part][kept]
-        yield ones[0], _terms(y[part][kept], weight), scores[kept], ones
+        ones = np.ones(int(kept.sum()))
+        weights = ones if w is None else w[part][kept]
+        yield _ScoredTerms(ones, _terms(y[part][kept], weights), scores[kept], ones[None])
 
 
 def row_scores(grouped: ReportColumn, part: slice) -> Floats:
     """(rows, k) scores of some rows; raises if a report carries no information."""
     scores = grouped.scores(part)
-    if lost := int(np.isinf(scores).any(axis=1).sum()):
+    uninformative = int(np.isinf(scores).any(axis=1).sum())
+    if uninformative:
         raise NotIdentifiableError(
-            f"{lost} of {len(scores)} reports carry no information: their prob is 1/{grouped.k}; "
-            "leave these rows out"
+            f"{uninformative} of {len(scores)} reports carry no information: their prob is "
+            f"1/{grouped.k}; leave these rows out"
         )
     return scores
 
@@ -154,18 +200,19 @@ def _scores(
     The weight of a sample in the estimate is then divided among its rows.
     """
     everyone = np.zeros(grouped.m, dtype=np.intp)
-    channel, n = grouped.channel, round(float(counts.sum()))
+    channel = grouped.channel
     if channel is None:
         return grouped.score_table, everyone
-    found = arrays.debias(channel, counts, n)  # raises for impossible reports
+    n = round(float(counts.sum()))
+    proportions = arrays.debias(channel, counts, n)  # raises for impossible reports
     if arrays.has_scores(channel):
         return grouped.score_table, everyone
-    if n and np.isnan(found).any():
+    if n and np.isnan(proportions).any():
         raise NotIdentifiableError(
             "the groups are not identifiable: a sample that they need has no reports"
         )
     sizes = np.bincount(channel.samples, weight)[channel.samples]
-    expansion = np.where(sizes > 0, _over(weight.sum(), sizes), 0.0)
+    expansion = np.where(sizes > 0, _ratio(weight.sum(), sizes), 0.0)
     return arrays.weights(channel, counts).T * expansion[:, None], channel.samples
 
 
@@ -211,11 +258,13 @@ class Means(GroupResult):
 
     @cached_property
     def _sizes(self) -> Floats:
+        """(k,) estimated (weighted) sizes of the groups."""
         return fixed(self._sums.first[0].sum(axis=0))
 
     @cached_property
     def _centred(self) -> Floats:
-        return fixed(_over(self._sums.first[1].sum(axis=0), self._sizes))
+        """(k,) means of the centred values."""
+        return fixed(_ratio(self._sums.first[1].sum(axis=0), self._sizes))
 
     @property
     def means(self) -> Floats:
@@ -235,7 +284,7 @@ class Means(GroupResult):
         It is (sum w s)^2 / sum (w s)^2, for equal variances in all groups; 0 where the estimated
         size is not positive.
         """
-        return fixed(np.where(self._sizes > 0, _over(self._sizes**2, self._sums.second[0]), 0.0))
+        return fixed(np.where(self._sizes > 0, _ratio(self._sizes**2, self._sums.second[0]), 0.0))
 
     @cached_property
     def std_error(self) -> Floats:
@@ -244,7 +293,7 @@ class Means(GroupResult):
         For the population they are NaN with only one row.
         """
         variance = np.maximum(ratio_variance(self._centred, self._moments), 0.0)
-        return fixed(_over(np.sqrt(variance), np.abs(self._sizes)))
+        return fixed(_ratio(np.sqrt(variance), np.abs(self._sizes)))
 
     @cached_property
     def _moments(self) -> tuple[Floats, Floats, Floats]:
@@ -253,13 +302,14 @@ class Means(GroupResult):
         For target "rows" only the randomization varies: E[s^2 - s | truth] is its variance.
         """
         if self.target == "rows":
-            size, both, top = self._sums.second - self._sums.own
+            moments = self._sums.second - self._sums.linear
         else:
-            sizes, tops = self._sums.first
-            squares = np.stack([sizes * sizes, sizes * tops, tops * tops])
+            sizes, totals = self._sums.first
+            squares = np.stack([sizes * sizes, sizes * totals, totals * totals])
             within = (squares * self._per_row).sum(axis=1)
-            size, both, top = (self._sums.second - within) * self._widening
-        return fixed(top), fixed(both), fixed(size)
+            moments = (self._sums.second - within) * self._widening
+        size_variance, covariance, total_variance = moments
+        return fixed(total_variance), fixed(covariance), fixed(size_variance)
 
     @property
     def _per_row(self) -> Floats:
@@ -270,7 +320,8 @@ class Means(GroupResult):
     @property
     def _widening(self) -> float:
         """The factor n / (n - g), for g samples with n rows in all; NaN if n is at most g."""
-        n, g = float(self._sums.rows.sum()), len(self._sums.rows)
+        n = float(self._sums.rows.sum())
+        g = len(self._sums.rows)
         return n / (n - g) if n > g else np.nan
 
     @property
@@ -293,14 +344,16 @@ class Means(GroupResult):
                 f"the covariance of means is for at most {_MOST_PAIRED} groups, found {self.k}"
             )
         m = self._centred
-        size, both, top = self._sums.pairs
-        found = top - m[:, None] * both - both * m[None, :] + np.outer(m, m) * size
+        # Sums of products of the linearized values s (y - m) of pairs of groups.
+        size, both, total = self._sums.pairs
+        products = total - m[:, None] * both - both * m[None, :] + np.outer(m, m) * size
         if self.target == "rows":
-            found = found - np.diag(ratio_variance(m, tuple(self._sums.own[::-1])))
+            products = products - np.diag(ratio_variance(m, tuple(self._sums.linear[::-1])))
         else:
-            ends = self._sums.first[1] - m * self._sums.first[0]
-            found = (found - (ends * self._per_row).T @ ends) * self._widening
-        return _over(found, np.outer(self._sizes, self._sizes))
+            residuals = self._sums.first[1] - m * self._sums.first[0]
+            within = (residuals * self._per_row).T @ residuals
+            products = (products - within) * self._widening
+        return _ratio(products, np.outer(self._sizes, self._sizes))
 
     def interval(self, level: float = 0.95) -> Interval:
         """Fieller's intervals; unbounded where a group's size may be 0.
@@ -323,10 +376,10 @@ class Means(GroupResult):
         the same number need more.  With one row, intervals for the population are unbounded.
         """
         level = check_level(level)
-        df = _over(self._sums.second[0] ** 2, self._sums.fourth)
+        df = _ratio(self._sums.second[0] ** 2, self._sums.fourth)
         limit = scipy.special.stdtrit(np.maximum(df, 1.0), (1 + level) / 2) ** 2
-        tops = self._sums.first[1].sum(axis=0)
-        low, high = fieller(tops, self._sizes, self._moments, limit)
+        totals = self._sums.first[1].sum(axis=0)
+        low, high = fieller(totals, self._sizes, self._moments, limit)
         return Interval(low + self._centre, high + self._centre)
 
     def difference(self, first: Hashable, second: Hashable, level: float = 0.95) -> MeanDifference:
@@ -362,14 +415,20 @@ class Means(GroupResult):
         value = float(self._centred[places] @ [1, -1])
         if not np.isfinite(value):  # an empty group
             return MeanDifference(value, np.nan, -np.inf, np.inf, np.nan)
-        (one, both), (_, other) = self.covariance[np.ix_(places, places)]
-        error = float(np.sqrt(np.maximum(one + other - 2 * both, 0.0)))
-        correlation = both / np.sqrt(one * other) if one * other > 0 else 0.0
-        (down, less), (up, more) = (np.array(self.interval(level)) - self.means)[:, places]
-        mine, its = Interval(value + down, value + up), Interval(less, more)
-        low, high = map(float, mover_difference(value, mine, 0.0, its, correlation=correlation))
-        p_value = float(2 * scipy.special.ndtr(-abs(value) / error)) if error > 0 else np.nan
-        return MeanDifference(value, error, low, high, p_value)
+        (variance, covariance), (_, other) = self.covariance[np.ix_(places, places)]
+        std_error = float(np.sqrt(np.maximum(variance + other - 2 * covariance, 0.0)))
+        product = variance * other
+        correlation = covariance / np.sqrt(product) if product > 0 else 0.0
+        # Intervals are moved so that the second mean is 0 and the first is the difference.
+        lows, highs = (np.array(self.interval(level)) - self.means)[:, places]
+        first_ends = Interval(value + lows[0], value + highs[0])
+        second_ends = Interval(lows[1], highs[1])
+        ends = mover_difference(value, first_ends, 0.0, second_ends, correlation=correlation)
+        low, high = map(float, ends)
+        p_value = np.nan
+        if std_error > 0:
+            p_value = float(2 * scipy.special.ndtr(-abs(value) / std_error))
+        return MeanDifference(value, std_error, low, high, p_value)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame, one row for each group.
@@ -385,8 +444,9 @@ class Means(GroupResult):
             Columns category, n, proportion, effective_n, naive, mean, std_error, low and high.
         """
         groups = {"proportion": self.proportions, "effective_n": self.effective_n}
-        own = {"mean": self.means, "std_error": self.std_error, **self.interval(level)._asdict()}
-        return self._framed({"category": self.categories}, groups, own)
+        low, high = self.interval(level)
+        means = {"mean": self.means, "std_error": self.std_error, "low": low, "high": high}
+        return self._framed({"category": self.categories}, groups, means)
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The mean of one group in a sentence.
@@ -409,15 +469,15 @@ class Means(GroupResult):
             rows = "is only one row" if self.n else "are no rows"
             return f"the mean of {group} cannot be estimated: there {rows}"
         low, high = (float(end[place]) for end in self.interval(level))
-        known = f"effective sample size {self.effective_n[place]:,.1f}"
+        size = f"effective sample size {self.effective_n[place]:,.1f}"
         if not np.isfinite(high - low):
             return (
                 f"the mean of {group} cannot be estimated: the size of the group, estimated as "
-                f"{self.proportions[place]:.1%} of {self.n:,} rows, may be 0 ({known})"
+                f"{self.proportions[place]:.1%} of {self.n:,} rows, may be 0 ({size})"
             )
         return (
             f"about {self.means[place]:.4g} among {group}, {level * 100:.10g}% interval {low:.4g} "
-            f"to {high:.4g}, of {self._whom}; {known} of {self.n:,} rows"
+            f"to {high:.4g}, of {self._whom}; {size} of {self.n:,} rows"
         )
 
     def plot(
@@ -446,8 +506,9 @@ class Means(GroupResult):
     @property
     def notes(self) -> list[str]:
         """A sentence about groups whose means cannot be estimated."""
-        lost = np.flatnonzero(~np.isfinite(np.subtract(*self.interval()[::-1])) & (self.n > 0))
-        return self._lost(lost, self.effective_n)
+        low, high = self.interval()
+        unbounded = np.flatnonzero(~np.isfinite(high - low) & (self.n > 0))
+        return self._size_notes(unbounded, self.effective_n)
 
 
 # -- from rows -------------------------------------------------------------------------------
@@ -514,44 +575,52 @@ def means(
     """
     check_target(target)
     check_one_of(missing, "missing", ("drop", "raise"))
-    made = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
-    grouped, y, w, out = read_rows(values, weights, "reports", reports, **made)
+    grouped = read_groups(values, "reports", reports, (mechanism, prob, epsilon), group)
+    y, w, out = read_rows(values, weights, grouped)
     centre = 0.0 if out.all() else float(y[~out].mean() if out.any() else y.mean())
     y = np.where(out, 0.0, y - centre) if out.any() else y - centre
     sums, naive = sums_of(grouped, y, w, out)
-    absent = grouped.rows - (n := round(float(sums.rows.sum())))
-    absent -= int(not_asked([grouped], grouped.rows).sum())
+    n = round(float(sums.rows.sum()))
+    absent = grouped.rows - n - int(not_asked([grouped], grouped.rows).sum())
     refuse_missing(missing, absent, grouped.rows, "lack a value, a report or a weight")
     if len(sums.rows) > 1 and target == "rows":
         raise ArgumentValueError(
             "target must be 'population' because these samples identify the groups only together"
         )
     naive = fixed(naive + centre)
-    found = Means(grouped.categories, n, absent, target, naive, centre, sums)
-    for note in found.notes:
+    estimates = Means(grouped.categories, n, absent, target, naive, centre, sums)
+    for note in estimates.notes:
         warn(note, LowPrecisionWarning)
-    return found
+    return estimates
+
+
+def read_groups(
+    values: Any, name: str, reports: Any, arguments: tuple[Any, Any, Any], group: Any
+) -> ReportColumn:
+    """The reports of the groups of values; they may be a `ReportColumn` already.
+
+    name : of the argument of the reports.  arguments : mechanism, prob and epsilon.
+    """
+    if isinstance(reports, ReportColumn):
+        return reports
+    check_aligned(values, reports, name)
+    return report_column(reports, *arguments, group=group)
 
 
 def read_rows(
-    values: Any, weights: Any, name: str, reports: Any, **made: Any
-) -> tuple[ReportColumn, Floats, Floats | None, Booleans]:
-    """The groups, values, weights, and the rows that lack a value or a weight.
+    values: Any, weights: Any, grouped: ReportColumn
+) -> tuple[Floats, Floats | None, Booleans]:
+    """Values, weights, and the rows that lack a value or a weight.
 
-    name : of the argument of the reports, which may be a `ReportColumn`.
-    made : as for `report_column`.
+    grouped : the reports of the groups, in the same rows.
     """
-    grouped = reports
-    if not isinstance(reports, ReportColumn):
-        check_aligned(values, reports, name)
-        grouped = report_column(reports, **made)
     check_aligned(values, weights, "weights")
     refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
     refuse_reports(weights, "weights", "use weights from ordinary columns")
     y = numbers(values, "values", grouped.rows)
     if weights is None:
-        return grouped, y, None, np.isnan(y)
+        return y, None, np.isnan(y)
     w = numbers(weights, "weights", grouped.rows)
     refuse_weights("weights", grouped.rows, int((w < 0).sum()), float(np.nansum(w)))
     out = np.isnan(y) | np.isnan(w)
-    return grouped, y, np.where(out, 0.0, w), out
+    return y, np.where(out, 0.0, w), out

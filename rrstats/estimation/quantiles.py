@@ -20,22 +20,31 @@ from rrstats._checks import check_level, check_probability
 from rrstats._display import label
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import LowPrecisionWarning, warn
-from rrstats.estimation.means import read_rows, row_scores
+from rrstats.estimation.means import read_groups, read_rows, row_scores
 from rrstats.estimation.report_columns import ReportColumn, blocks, not_asked
 from rrstats.estimation.result import GroupResult, formats_of
 from rrstats.inference.contrasts import Interval, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
 
-_LEVEL = 0.95
-_ROUNDING = 1e-12
-_FEW_BEYOND, _LEAST_DF = 10.0, 2.0
-"""Below so many expected rows beyond a quantile their number is Student's degrees of freedom.
+_DEFAULT_LEVEL = 0.95
+"""Level of the intervals that are computed with the estimate."""
 
-With the least df the lower end keeps its level however few rows are expected: one row beyond is
-too many only where 1 - K > 4.3 sqrt(K), so K < 0.049, and it comes with probability K.
+_ROUNDING = 1e-12
+"""Relative rounding error of a cumulative sum."""
+
+_MIN_ROWS_BEYOND = 10.0
+"""Below so many expected rows beyond a quantile their number is Student's degrees of freedom."""
+
+_MIN_DF = 2.0
+"""Least degrees of freedom for few expected rows beyond a quantile.
+
+With it the lower end keeps its level however few rows are expected: one row beyond is too many
+only where 1 - K > 4.3 sqrt(K), so K < 0.049, and it comes with probability K.
 """
+
 _MOST_SCORES = 1 << 25
 """Maximum number of scores in memory at once."""
+
 _BLOCK_PLACES = 1 << 15
 """Places that are compared at once: their sums, variances and margins stay in cache."""
 
@@ -76,6 +85,7 @@ class CumulativeSums(NamedTuple):
 
 
 def _sorted(grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans) -> SortedRows:
+    """The rows that are not left out, in order of their values."""
     order = np.flatnonzero(~out)
     # Not stable, which takes longer: only sums over all of several equal values are used.
     order = order[np.argsort(y[order])]
@@ -93,10 +103,10 @@ def _scores(rows: SortedRows) -> Iterator[Floats]:
         return
     width = max(_MOST_SCORES // max(grouped.rows, 1), 1)
     for start in range(0, grouped.k, width):
-        held = np.empty((min(width, grouped.k - start), grouped.rows))
+        scores = np.empty((min(width, grouped.k - start), grouped.rows))
         for part in blocks(grouped.rows, max(_MOST_SCORES // (8 * grouped.k), 1)):
-            held[:, part] = row_scores(grouped, part)[:, start : start + width].T
-        yield from (column[rows.order] for column in held)
+            scores[:, part] = row_scores(grouped, part)[:, start : start + width].T
+        yield from (of_group[rows.order] for of_group in scores)
 
 
 def _summed(terms: Floats, rows: SortedRows) -> Floats:
@@ -134,12 +144,14 @@ def _mean_weights(sizes: Floats, rows: SortedRows) -> Floats:
 
     Where there are no such rows, that of the nearest; (2, 1) ones without weights.
     """
-    w, last = rows.weights, rows.last
+    w = rows.weights
     if w is None or not sizes.any():
         return np.ones((2, 1))
-    below = _running_means(w, sizes)[np.append(0, last)]
-    above = _running_means(w[::-1], sizes[::-1])[::-1]
-    return np.stack([below, above[np.minimum(np.append(0, last + 1), len(w) - 1)]])
+    last_below = np.append(0, rows.last)
+    first_above = np.minimum(np.append(0, rows.last + 1), len(w) - 1)
+    below = _running_means(w, sizes)[last_below]
+    above = _running_means(w[::-1], sizes[::-1])[::-1][first_above]
+    return np.stack([below, above])
 
 
 def _running_means(values: Floats, sizes: Floats) -> Floats:
@@ -150,8 +162,9 @@ def _running_means(values: Floats, sizes: Floats) -> Floats:
     return np.append(np.full(start, means[0]), means)
 
 
-def _ratio(top: float, bottom: float) -> float:
-    return float(top / bottom) if bottom else 0.0
+def _ratio(numerator: float, denominator: float) -> float:
+    """A ratio, 0 over 0."""
+    return float(numerator / denominator) if denominator else 0.0
 
 
 def _first_place(holds: Callable[[slice], Booleans], size: int) -> int | None:
@@ -168,11 +181,11 @@ def _points(sums: CumulativeSums, values: Floats, prob: float) -> tuple[float, f
 
     Interpolated between that value and the one before, as in MDN's debiased percentiles.
     """
-    first, rounding = sums.first, sums.rounding
+    first = sums.first
     goal = prob * first[-1]
-    if not goal > rounding:  # no size
+    if not goal > sums.rounding:  # no size
         return np.nan, np.nan
-    place = cast(int, _first_place(lambda part: first[part] - goal >= -rounding, len(first)))
+    place = cast(int, _first_place(lambda part: first[part] - goal >= -sums.rounding, len(first)))
     upper = values[place - 1]
     lower = values[max(place - 2, 0)]
     below = first[place - 1] - goal
@@ -184,20 +197,21 @@ def _points(sums: CumulativeSums, values: Floats, prob: float) -> tuple[float, f
 def _limits(expected: Floats, df: float, level: float) -> Floats:
     """Critical values; wider where few rows are expected on the shorter side of a value."""
     limits = np.full(expected.shape, student_quantile(level, max(df, 1.0)))
-    few = expected < _FEW_BEYOND
-    few_df = np.maximum(expected[few], _LEAST_DF)
-    limits[few] = np.maximum(limits[few], student_quantile(level, few_df))
+    is_small = expected < _MIN_ROWS_BEYOND
+    small_df = np.maximum(expected[is_small], _MIN_DF)
+    limits[is_small] = np.maximum(limits[is_small], student_quantile(level, small_df))
     return limits
 
 
 def _kept(
     sums: CumulativeSums, prob: float, level: float, sign: int
 ) -> Callable[[slice], Booleans]:
-    """Whether the test keeps the values at some places; for sign -1 counted from the last place.
+    """The test that keeps values as quantiles, by place; for sign -1 counted from the last place.
 
     A value x is kept unless P(value <= x) is too small or P(value < x) too large.
     """
-    first, second = sums.first[::sign], sums.second[::sign]
+    first = sums.first[::sign]
+    second = sums.second[::sign]
     skew = 1 - 2 * prob
     goal = prob * sums.first[-1]
     constant = prob**2 * sums.second[-1]
@@ -233,12 +247,11 @@ def _ends(sums: CumulativeSums, values: Floats, prob: float, level: float) -> tu
     if not prob * sums.first[-1] > sums.rounding:
         return -np.inf, np.inf
     size = len(sums.first)
-    low = _first_place(_kept(sums, prob, level, 1), size)
-    high = _first_place(_kept(sums, prob, level, -1), size)
-    return (
-        float(values[low - 1]) if low else -np.inf,
-        float(values[size - 1 - high]) if high else np.inf,
-    )
+    first_kept = _first_place(_kept(sums, prob, level, 1), size)
+    last_kept = _first_place(_kept(sums, prob, level, -1), size)  # from the last place
+    low = float(values[first_kept - 1]) if first_kept else -np.inf
+    high = float(values[size - 1 - last_kept]) if last_kept else np.inf
+    return low, high
 
 
 # -- the result ------------------------------------------------------------------------------
@@ -316,9 +329,9 @@ class Quantiles(GroupResult):
         Lowest coverage at 95% in simulations: 94%, with 300 to 5,000 rows, and with weights up to
         the square of the value at all probabilities from .01 to .99.
         """
-        if check_level(level) == _LEVEL:
+        if check_level(level) == _DEFAULT_LEVEL:
             return self._ends
-        return _estimates(self._rows, self.probs, self.target, level)[-1]
+        return _estimates(self._rows, self.probs, self.target, level).ends
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame, one row for each group and probability.
@@ -335,9 +348,10 @@ class Quantiles(GroupResult):
             and high.
         """
         groups = {"proportion": self.proportions, "effective_n": self.effective_n}
-        own = {"quantile": self.quantiles, "interpolated": self.interpolated}
-        own |= self.interval(level)._asdict()
-        return self._framed({"category": self.categories, "prob": self.probs}, groups, own)
+        low, high = self.interval(level)
+        points = {"quantile": self.quantiles, "interpolated": self.interpolated}
+        quantiles = {**points, "low": low, "high": high}
+        return self._framed({"category": self.categories, "prob": self.probs}, groups, quantiles)
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The quantiles of one group in a sentence.
@@ -357,28 +371,33 @@ class Quantiles(GroupResult):
         place = self._place(category)
         group = label(self.categories[place])
         if not self.effective_n[place]:
-            why = "the estimated size of the group is not positive" if self.n else "no rows"
-            return f"the quantiles of {group} cannot be estimated: {why}"
-        numbers = (self.quantiles[place], *(end[place] for end in self.interval(level)))
-        found = ", ".join(
+            reason = "the estimated size of the group is not positive" if self.n else "no rows"
+            return f"the quantiles of {group} cannot be estimated: {reason}"
+        lows, highs = (end[place] for end in self.interval(level))
+        estimates = ", ".join(
             f"{prob:.10g} quantile about {value:.4g} ({low:.4g} to {high:.4g})"
-            for prob, value, low, high in zip(self.probs, *numbers, strict=True)
+            for prob, value, low, high in zip(
+                self.probs, self.quantiles[place], lows, highs, strict=True
+            )
         )
         return (
-            f"among {group}, with {level * 100:.10g}% intervals, of {self._whom}: {found}; "
+            f"among {group}, with {level * 100:.10g}% intervals, of {self._whom}: {estimates}; "
             f"effective sample size {self.effective_n[place]:,.1f} of {self.n:,} rows"
         )
 
     @property
     def notes(self) -> list[str]:
         """Sentences about intervals with infinite ends."""
-        low, high = np.isinf(self._ends) & (self.n > 0)
-        lost, beyond = np.flatnonzero((low & high).any(axis=1)), int((low ^ high).sum())
-        open_ended = (
-            f"{beyond} of {low.size} intervals end at infinity on one side: the quantile may lie "
-            "beyond the values of these rows"
-        )
-        return self._lost(lost, self.effective_n) + [open_ended] * bool(beyond)
+        low_infinite, high_infinite = np.isinf(self._ends) & (self.n > 0)
+        unbounded = np.flatnonzero((low_infinite & high_infinite).any(axis=1))
+        notes = self._size_notes(unbounded, self.effective_n)
+        one_sided = int((low_infinite ^ high_infinite).sum())
+        if one_sided:
+            notes.append(
+                f"{one_sided} of {low_infinite.size} intervals end at infinity on one side: the "
+                "quantile may lie beyond the values of these rows"
+            )
+        return notes
 
 
 # -- from rows -------------------------------------------------------------------------------
@@ -454,44 +473,69 @@ def quantiles(
     ([10.0, 30.0], [10.0, 30.0])
     """
     check_target(target)
-    asked = tuple(check_probability(one, "probs", "()") for one in np.atleast_1d(probs).tolist())
-    made = {"mechanism": mechanism, "prob": prob, "group": group}
-    grouped, y, w, out = read_rows(values, weights, "by", by, **made)
+    probs = tuple(check_probability(p, "probs", "()") for p in np.atleast_1d(probs).tolist())
+    grouped = read_groups(values, "by", by, (mechanism, prob, None), group)
+    y, w, out = read_rows(values, weights, grouped)
     rows = _sorted(grouped, y, w, out | grouped.missing())
-    sizes, effective_n, (first, between), ends = _estimates(rows, asked, target, _LEVEL)
-    n, not_there = len(rows.order), int(not_asked([grouped], grouped.rows).sum())
-    counts = n, grouped.rows - not_there - n, target
-    shares = sizes / sizes.sum() if sizes.any() else np.full(grouped.k, np.nan)
-    arrays = _naive(rows, asked), first, between, shares, effective_n
-    found = Quantiles(grouped.categories, *counts, *arrays, asked, ends, rows)
-    for array in arrays:
-        fixed(array)
-    if found.notes:
-        warn("; ".join(found.notes), LowPrecisionWarning)
-    return found
+    n = len(rows.order)
+    n_not_asked = int(not_asked([grouped], grouped.rows).sum())
+    estimates = _estimates(rows, probs, target, _DEFAULT_LEVEL)
+    sizes = estimates.sizes
+    proportions = sizes / sizes.sum() if sizes.any() else np.full(grouped.k, np.nan)
+    result = Quantiles(
+        categories=grouped.categories,
+        n=n,
+        n_missing=grouped.rows - n_not_asked - n,
+        target=target,
+        naive=fixed(_naive(rows, probs)),
+        quantiles=fixed(estimates.quantiles),
+        interpolated=fixed(estimates.interpolated),
+        proportions=fixed(proportions),
+        effective_n=fixed(estimates.effective_n),
+        probs=probs,
+        _ends=estimates.ends,
+        _rows=rows,
+    )
+    if result.notes:
+        warn("; ".join(result.notes), LowPrecisionWarning)
+    return result
 
 
-def _estimates(
-    rows: SortedRows, probs: Sequence[float], target: str, level: float
-) -> tuple[Floats, Floats, Floats, Interval]:
-    """Sizes and effective sizes (k,), quantiles and interpolated ones (2, k, p), and intervals."""
-    shape = (2, rows.grouped.k, len(probs))
-    points, ends, sizes = np.full(shape, np.nan), np.zeros(shape), np.zeros(shape[:2])
+class _Estimates(NamedTuple):
+    """Sizes and effective sample sizes (k,); quantiles, interpolated ones and their ends (k, p)."""
+
+    sizes: Floats
+    effective_n: Floats
+    quantiles: Floats
+    interpolated: Floats
+    ends: Interval
+
+
+def _estimates(rows: SortedRows, probs: Sequence[float], target: str, level: float) -> _Estimates:
+    """The estimates of all groups."""
+    k = rows.grouped.k
+    sizes = np.zeros(k)
+    effective_n = np.zeros(k)
+    points = np.full((2, k, len(probs)), np.nan)
+    ends = np.zeros((2, k, len(probs)))
     for j, sums in enumerate(_sums(rows, target)):
         for t, prob in enumerate(probs):
             points[:, j, t] = _points(sums, rows.values, prob)
             ends[:, j, t] = _ends(sums, rows.values, prob, level)
-        sizes[:, j] = sums.first[-1], sums.effective_n * (sums.first[-1] > 0)
-    return sizes[0], sizes[1], points, Interval(*map(fixed, ends))
+        sizes[j] = sums.first[-1]
+        effective_n[j] = sums.effective_n if sizes[j] > 0 else 0.0
+    low, high = map(fixed, ends)
+    return _Estimates(sizes, effective_n, points[0], points[1], Interval(low, high))
 
 
 def _naive(rows: SortedRows, probs: Sequence[float]) -> Floats:
     """(k, p) quantiles by reported group; NaN where reports are not groups."""
-    grouped, made = rows.grouped, rows.grouped.mechanism
-    if made is not None and made.report_space != made.domain:
-        return np.full((grouped.k, len(probs)), np.nan)
-    cells = replace(grouped, mechanism=None, rates=None, samples=None).codes()[rows.order]
+    grouped = rows.grouped
+    mechanism = grouped.mechanism
     points = np.full((grouped.k, len(probs)), np.nan)
+    if mechanism is not None and mechanism.report_space != mechanism.domain:
+        return points
+    cells = replace(grouped, mechanism=None, rates=None, samples=None).codes()[rows.order]
     for j in range(grouped.k):
         inside = np.flatnonzero(cells == j)
         if rows.weights is None:

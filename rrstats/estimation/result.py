@@ -257,15 +257,22 @@ class GroupResult(Result):
         held = {name: np.broadcast_to(one, shape).T for name, one in groups.items()}
         return long_frame(tuple(axes), tuple(axes.values()), held | {"naive": self.naive, **own})
 
-    def _lost(self, lost: NDArray[np.intp], effective_n: Floats) -> list[str]:
-        """A sentence about groups whose size may be 0, if there are any."""
-        names = ", ".join(label(self.categories[code]) for code in lost[:5])
+    def _size_notes(self, groups: NDArray[np.intp], effective_n: Floats) -> list[str]:
+        """A sentence about groups whose size may be 0, if there are any.
+
+        groups : their places.
+        """
+        if not groups.size:
+            return []
+        names = ", ".join(label(self.categories[place]) for place in groups[:5])
+        if len(groups) > 5:
+            names += ", ..."
         return [
-            f"the {self._what} of {len(lost)} of {self.k} groups "
-            f"({names}{', ...' * (len(lost) > 5)}) cannot be estimated, because the size of each "
-            f"may be 0 (effective sample size at most {effective_n[lost].max(initial=0):.1f}); "
+            f"the {self._what} of {len(groups)} of {self.k} groups "
+            f"({names}) cannot be estimated, because the size of each "
+            f"may be 0 (effective sample size at most {effective_n[groups].max(initial=0):.1f}); "
             "merge groups, or ask more people"
-        ] * bool(lost.size)
+        ]
 
 
 # -- small results ---------------------------------------------------------------------------
