@@ -438,6 +438,6 @@ def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Di
     return Difference(first, second, shared, groups=shared is not None)
 
 
-def _trusted_variance(one: Estimate) -> Floats:
+def _trusted_variance(estimate: Estimate) -> Floats:
     """(k,) the variance that intervals use: at least the one from strata and weights."""
-    return np.nan_to_num(np.fmax(one.variance, one.least_variance))
+    return np.nan_to_num(np.fmax(estimate.variance, estimate.least_variance))

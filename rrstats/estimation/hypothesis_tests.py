@@ -27,11 +27,11 @@ degrees of freedom of several covariances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import prod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -83,9 +83,6 @@ from rrstats.mechanisms.channel import (
     transition_matrix,
 )
 
-if TYPE_CHECKING:
-    pass
-
 __all__ = [
     "change",
     "goodness_of_fit",
@@ -101,13 +98,31 @@ _PLAIN = (
 
 STATISTICS = {"pearson": "Pearson's", "likelihood-ratio": "likelihood ratio"}
 
-_SMALL = 24
+_SMALL_SAMPLE = 24
 """With at most so many reports in the smallest sample, homogeneity's level is off by over 1%."""
 
 _LEVEL = "with two samples of this size the false-positive rate at 5% is up to 6.5%"
 
-_EXPECTED, _LEAST, _PART = 5, 1, 0.2
-"""Cochran (1954): no expected count below 1, and at most a fifth of them below 5."""
+
+@dataclass(frozen=True)
+class _ExpectedCounts:
+    """Cochran (1954): no expected count below 1, and at most a fifth of them below 5."""
+
+    min_expected: float = 1
+    expected: float = 5
+    max_proportion: float = 0.2
+
+
+_CHI_SQUARED = _ExpectedCounts()
+
+_ZERO_RATE = 1e-9
+"""A fitted probability of reports that is not larger is 0 up to the tolerance of the fit."""
+
+_RANK_TOLERANCE = 1e-10
+"""Relative tolerance of the rank of a covariance."""
+
+_MOST_IN_WORDS = 6
+"""Maximum number of proportions in the words of a null hypothesis."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,9 +237,17 @@ def result_of(
     null: str, n: int, outcome: Outcome, effective_n: float = np.nan, *, notes: Notes = ()
 ) -> TestResult:
     """The result of a test; notes of the outcome come last."""
-    method, value, df, p_value, more = outcome
-    effective = None if np.isnan(effective_n) else float(effective_n)
-    return TestResult(null, value, df, p_value, method, int(n), effective, notes + more)
+    method, statistic, df, p_value, outcome_notes = outcome
+    return TestResult(
+        null=null,
+        statistic=statistic,
+        df=df,
+        p_value=p_value,
+        method=method,
+        n=int(n),
+        effective_n=None if np.isnan(effective_n) else float(effective_n),
+        notes=notes + outcome_notes,
+    )
 
 
 def untested(df: int, note: str = "there are no reports") -> Outcome:
@@ -250,8 +273,9 @@ def by_wald(
     p_value = wald_tail(value, rank, df)
     if df < np.inf:
         method += f", F with {rank} and {max(df - rank + 1, 0):.4g} degrees of freedom"
-    few = ("too few different clusters, rows or reports for this test",)
-    return method, value, rank, p_value, notes + few * bool(np.isnan(p_value))
+    if np.isnan(p_value):
+        notes += ("too few different clusters, rows or reports for this test",)
+    return method, value, rank, p_value, notes
 
 
 Sample = tuple[Floats, Floats, Floats]
@@ -264,7 +288,7 @@ class Counting:
 
     statistic: str
     simulations: int | None
-    seed: Any
+    seed: int | None
     exact: bool = False
 
     def __post_init__(self) -> None:
@@ -272,8 +296,9 @@ class Counting:
 
     def check(self, ratio: bool, tables: bool) -> None:
         """Raise for options that are not available for these reports."""
-        listed = self.exact or self.simulations is not None
-        if (self.statistic != "pearson" and not ratio) or (listed and not tables):
+        needs_ratio = self.statistic != "pearson"
+        needs_tables = self.exact or self.simulations is not None
+        if (needs_ratio and not ratio) or (needs_tables and not tables):
             raise ArgumentValueError(_PLAIN)
 
     def test(
@@ -295,19 +320,22 @@ class Counting:
             p_value = exact_p_value(expected / n, round(n), value, self.statistic)
             return f"{method}, exact", value, df, p_value, ()
         if self.simulations is None or draw is None:
-            few = few_expected(expected, remedy)
-            few += ("all reports are the same, so there is nothing to test",) * (df < 1)
-            return method, value, df, wald_tail(value, df), few
-        drawn = {"simulations": self.simulations, "seed": self.seed}
-        p_value = simulated_p_value(draw, expected, value, self.statistic, **drawn)
+            notes = few_expected(expected, remedy)
+            if df < 1:
+                notes += ("all reports are the same, so there is nothing to test",)
+            return method, value, df, wald_tail(value, df), notes
+        p_value = simulated_p_value(
+            draw, expected, value, self.statistic, simulations=self.simulations, seed=self.seed
+        )
         return f"{method}, {self.simulations:,} simulations", value, df, p_value, ()
 
     def test_table(self, name: str, table: NDArray[Any]) -> Outcome:
         """The outcome of the ordinary test of a table of counts."""
         observed = table[table.any(axis=1)][:, table.any(axis=0)].astype(np.float64)
-        rows, columns = observed.sum(axis=1), observed.sum(axis=0)
+        rows = observed.sum(axis=1)
+        columns = observed.sum(axis=0)
         expected = np.outer(rows, columns).ravel() / observed.sum()
-        method, value, df, p_value, few = self.test(
+        method, value, df, p_value, notes = self.test(
             f"{STATISTICS[self.statistic]} test of {name}",
             float(distance(observed.ravel(), expected, self.statistic)),
             (len(rows) - 1) * (len(columns) - 1),
@@ -316,132 +344,171 @@ class Counting:
             remedy="use simulations= and seed= for a simulated p-value",
         )
         dropped = sum(table.shape) - sum(observed.shape)
-        left_out = (f"{dropped} categories that nobody reported are left out",) * bool(dropped)
-        return method, value, df, p_value, left_out + few
+        if dropped:
+            notes = (f"{dropped} categories that nobody reported are left out", *notes)
+        return method, value, df, p_value, notes
 
     def test_rates(
-        self, method: str, samples: list[Sample], rates: list[Floats], slopes: Floats, **more: Any
+        self,
+        method: str,
+        samples: list[Sample],
+        rates: list[Floats],
+        slopes: Floats,
+        *,
+        draw: Callable[[Any, int], NDArray[Any]] | None = None,
+        remedy: str = "merge categories",
     ) -> Outcome:
         """The outcome for reports and their probabilities under the null hypothesis.
 
-        slopes : (cells, p) derivatives of the rates by fitted parameters.  more : as for `test`.
+        slopes : (cells, p) derivatives of the rates by fitted parameters.
+        draw, remedy : as for `test`.
         """
-        value, df = 0.0, -slopes.shape[1]
-        for (matrix, counts, sizes), null in zip(samples, rates, strict=True):
-            part, own_df = score_statistic(matrix, counts, null, sizes)
-            if self.statistic != "pearson":
-                part = float(distance(counts, sizes * null, self.statistic))
-                if len(matrix) != (k := matrix.shape[1]):
-                    best = fit_proportions([(matrix, counts, sizes)], np.full(k, 1 / k))
-                    part -= float(distance(counts, sizes * (matrix @ best), self.statistic))
-            value, df = value + part, df + own_df
+        value = 0.0
+        df = -slopes.shape[1]
+        for sample, sample_rates in zip(samples, rates, strict=True):
+            sample_value, sample_df = self._distance_to(sample, sample_rates)
+            value += sample_value
+            df += sample_df
         # A rate that was fitted as 0 takes away a cell and a parameter.
-        null = np.concatenate(rates)
-        held = slopes[null <= 1e-9]
-        df += int(np.linalg.matrix_rank(held)) if held.size else 0
+        all_rates = np.concatenate(rates)
+        slopes_at_zero = slopes[all_rates <= _ZERO_RATE]
+        if slopes_at_zero.size:
+            df += int(np.linalg.matrix_rank(slopes_at_zero))
         sizes = np.concatenate([sizes for *_, sizes in samples])
-        return self.test(method, value, df, sizes * null, **more)
+        return self.test(method, value, df, sizes * all_rates, draw=draw, remedy=remedy)
+
+    def _distance_to(self, sample: Sample, rates: Floats) -> tuple[float, int]:
+        """The statistic of one sample at some probabilities of reports, and its df."""
+        matrix, counts, sizes = sample
+        value, df = score_statistic(matrix, counts, rates, sizes)
+        if self.statistic == "pearson":
+            return value, df
+        value = float(distance(counts, sizes * rates, self.statistic))
+        cells, k = matrix.shape
+        if cells != k:
+            best = fit_proportions([sample], np.full(k, 1 / k))
+            value -= float(distance(counts, sizes * (matrix @ best), self.statistic))
+        return value, df
 
 
 def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
     """(k,) the maximum likelihood proportions of all reports; may lie outside [0, 1]."""
     matrix, counts, sizes = (np.concatenate(part) for part in zip(*samples, strict=True))
-    slopes, last = matrix[:, :-1] - matrix[:, -1:], matrix[:, -1]
-    found = fit_rates(
+    slopes = matrix[:, :-1] - matrix[:, -1:]
+    last = matrix[:, -1]
+    others = fit_rates(
         lambda x: (slopes @ x + last, slopes), counts, sizes, start_inside(matrix, start)[:-1]
     )
-    return np.append(found, 1 - found.sum())
+    return np.append(others, 1 - others.sum())
 
 
-def as_estimate(given: Any, **design: Any) -> Estimate:
+def as_estimate(
+    reports: Any,
+    *,
+    mechanism: Any = None,
+    prob: float | None = None,
+    epsilon: float | None = None,
+    group: Any = None,
+) -> Estimate:
     """An estimate, from an estimate, a Tally, or reports and their mechanism."""
-    if isinstance(given, Tally | Estimate):
-        check_left_out("a tally or an estimate holds its mechanism", **design)
+    if isinstance(reports, Tally | Estimate):
+        check_left_out(
+            "a tally or an estimate holds its mechanism",
+            mechanism=mechanism,
+            prob=prob,
+            epsilon=epsilon,
+            group=group,
+        )
     else:
-        given = tally(given, **design)
-    return Estimate(given) if isinstance(given, Tally) else given
+        reports = tally(reports, mechanism, prob, epsilon=epsilon, group=group)
+    return Estimate(reports) if isinstance(reports, Tally) else reports
 
 
-def has_cells(one: Estimate) -> bool:
+def has_cells(estimate: Estimate) -> bool:
     """True where the distribution of counts depends only on the categories' proportions."""
-    channel = one.channel
-    simple = not one.designed and one.target == "population"
+    channel = estimate.channel
+    simple = not estimate.designed and estimate.target == "population"
     return simple and channel.is_multinomial and not has_latent_classes(channel)
 
 
-def is_square(one: Estimate) -> bool:
+def is_square(estimate: Estimate) -> bool:
     """True for `has_cells` in one sample with as many report cells as categories."""
-    samples = one.channel.samples
-    return has_cells(one) and not samples.any() and len(samples) == one.k
+    samples = estimate.channel.samples
+    return has_cells(estimate) and not samples.any() and len(samples) == estimate.k
 
 
-def cells_of(one: Estimate) -> Sample:
+def cells_of(estimate: Estimate) -> Sample:
     """The report cells of an estimate."""
-    channel, counts = one.channel, one.reported.astype(np.float64)
-    arrays.check_possible(channel, one.reported)
-    return transition_matrix(channel), counts, arrays.sample_sizes(channel, counts, one.n)
+    channel = estimate.channel
+    arrays.check_possible(channel, estimate.reported)
+    counts = estimate.reported.astype(np.float64)
+    return transition_matrix(channel), counts, arrays.sample_sizes(channel, counts, estimate.n)
 
 
-def null_covariance(one: Estimate, proportions: Floats) -> Floats:
+def null_covariance(estimate: Estimate, proportions: Floats) -> Floats:
     """The covariance of an estimate under the null, where it is known, or else the estimated one.
 
     With weights or a design, no contrast gets a smaller variance than strata and weights alone
     give, because a smaller one is mostly chance.
     """
-    channel = one.channel
-    if not one.designed and not has_latent_classes(channel) and not channel.samples.any():
-        return np.asarray(channel.covariance(proportions, one.target) / one.n)
-    if one.designed and channel.is_multinomial:
-        return raise_covariance(one.covariance, one.least_covariance)
-    return one.covariance
+    channel = estimate.channel
+    if not estimate.designed and not has_latent_classes(channel) and not channel.samples.any():
+        return np.asarray(channel.covariance(proportions, estimate.target) / estimate.n)
+    if estimate.designed and channel.is_multinomial:
+        return raise_covariance(estimate.covariance, estimate.least_covariance)
+    return estimate.covariance
 
 
 def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
     """A note, also issued as a warning, where expected counts are too small for chi-squared."""
     cells = np.asarray(expected)[np.asarray(expected) > 0]
-    small = int((cells < _EXPECTED).sum())
-    if not cells.size or (cells.min() >= _LEAST and small <= _PART * cells.size):
+    limits = _CHI_SQUARED
+    small = int((cells < limits.expected).sum())
+    is_small = small > limits.max_proportion * cells.size
+    if not cells.size or (cells.min() >= limits.min_expected and not is_small):
         return ()
     text = (
-        f"{small} of {cells.size} expected counts of reports are below {_EXPECTED}, the smallest "
-        f"is {cells.min():.2g}: the chi-squared p-value may be inaccurate; {remedy}"
+        f"{small} of {cells.size} expected counts of reports are below {limits.expected}, "
+        f"the smallest is {cells.min():.2g}: the chi-squared p-value may be inaccurate; {remedy}"
     )
     warn(text, LowPrecisionWarning)
     return (text,)
 
 
-def information(one: Estimate, proportions: Floats) -> Floats | None:
+def information(estimate: Estimate, proportions: Floats) -> Floats | None:
     """(k, k) the Fisher information of one report: a quadratic form for shifts that sum to 0.
 
     proportions : inside the simplex.  None with a design, latent classes or target "rows".
     """
-    channel, simple = one.channel, not one.designed and one.target == "population"
-    known = bool(one.n) and bool(np.isfinite(proportions).all())
-    if not (simple and known) or has_latent_classes(channel):
+    channel = estimate.channel
+    if estimate.designed or estimate.target != "population" or has_latent_classes(channel):
+        return None
+    if not estimate.n or not np.isfinite(proportions).all():
         return None
     if channel.is_multinomial:
         rates = expected_rates(channel, proportions)
-        sizes = arrays.sample_sizes(channel, one.reported, one.n)
+        sizes = arrays.sample_sizes(channel, estimate.reported, estimate.n)
         possible = rates > 0
         matrix = transition_matrix(channel)[possible]
-        return np.asarray((matrix.T * (sizes[possible] / one.n / rates[possible])) @ matrix)
+        return np.asarray((matrix.T * (sizes[possible] / estimate.n / rates[possible])) @ matrix)
     _, covariance = with_known_sum(proportions, channel.covariance(proportions, "population"))
     # The added constant makes the matrix invertible and does not matter for shifts that sum to 0.
     return np.asarray(np.linalg.inv(covariance + np.trace(covariance) / channel.k**2))
 
 
-def effective_n(one: Estimate, proportions: Floats) -> float:
+def effective_n(estimate: Estimate, proportions: Floats) -> float:
     """Effective sample size of one sample, averaged over all shifts of proportions; or NaN.
 
     A random shift with the covariance of one direct answer has information k - 1 on average in one
     direct answer; the effective sample size is its information in all reports divided by k - 1.
     """
-    near = project_to_simplex(proportions)
-    form = information(one, near)
-    if form is None or (near > 0).sum() < 2:  # one direct answer may disprove a proportion of 0
+    pi = project_to_simplex(proportions)
+    fisher = information(estimate, pi)
+    positive = int((pi > 0).sum())
+    if fisher is None or positive < 2:  # one direct answer may disprove a proportion of 0
         return float("nan")
-    spread = np.diag(near) - np.outer(near, near)
-    return float(one.n * np.sum(form * spread) / ((near > 0).sum() - 1))
+    covariance = np.diag(pi) - np.outer(pi, pi)
+    return float(estimate.n * np.sum(fisher * covariance) / (positive - 1))
 
 
 # -- homogeneity -----------------------------------------------------------------------------
@@ -496,118 +563,156 @@ def homogeneity(
     >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
     (12.78, 1, 0.0003)
     """
-    how = Counting(statistic, simulations, seed)
-    given, notes = _samples(samples, others)
-    sizes = [one.n for one in given]
-    n, few, count = sum(sizes), min(sizes), str(len(given)) if len(given) > 1 else "the"
-    null = f"equality of the proportions of {count} samples"
-    if len(given) < 2:
+    counting = Counting(statistic, simulations, seed)
+    estimates, notes = _samples(samples, others)
+    sizes = [estimate.n for estimate in estimates]
+    n = sum(sizes)
+    if len(estimates) < 2:
+        null = "equality of the proportions of the samples"
         return result_of(null, n, untested(0, "fewer than two samples have reports"), notes=notes)
-    pooled = np.average([one.proportions for one in given], axis=0, weights=sizes)
-    effective = float(np.sum([effective_n(one, pooled) for one in given]))
-    cells, one_design = all(map(has_cells, given)), len({one.mechanism for one in given}) == 1
-    plain = cells and one_design and is_square(given[0])
-    how.check(cells, plain)
-    if not cells:
-        return result_of(null, n, _against_common(given, pooled), effective, notes=notes)
-    if plain:
-        table = np.stack([one.reported for one in given])
-        outcome = how.test_table("samples by reports", table)
+    null = f"equality of the proportions of {len(estimates)} samples"
+    proportions = [estimate.proportions for estimate in estimates]
+    pooled = np.average(proportions, axis=0, weights=sizes)
+    effective = float(np.sum([effective_n(estimate, pooled) for estimate in estimates]))
+    all_cells = all(map(has_cells, estimates))
+    same_design = len({estimate.mechanism for estimate in estimates}) == 1
+    is_table = all_cells and same_design and is_square(estimates[0])
+    counting.check(all_cells, is_table)
+    if not all_cells:
+        return result_of(null, n, _against_common(estimates, pooled), effective, notes=notes)
+    if is_table:
+        table = np.stack([estimate.reported for estimate in estimates])
+        outcome = counting.test_table("samples by reports", table)
     else:
-        outcome = _different_designs(given, pooled, how)
-    if few <= _SMALL and simulations is None:
-        notes += (f"a sample has only {few} reports: {_LEVEL}",)
+        outcome = _different_designs(estimates, pooled, counting)
+    smallest = min(sizes)
+    if smallest <= _SMALL_SAMPLE and simulations is None:
+        notes += (f"a sample has only {smallest} reports: {_LEVEL}",)
     return result_of(null, n, outcome, effective, notes=notes)
 
 
-def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Any], tuple[str, ...]]:
+def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Estimate], Notes]:
     """The estimates with reports, and a note about the others."""
-    listed = samples.values() if isinstance(samples, Mapping) else samples
-    listed = [*(listed if isinstance(samples, Mapping | list | tuple) else [listed]), *others]
-    if len(listed) < 2:
-        raise ArgumentTypeError(f"samples must be two or more, found {len(listed)}")
+    if isinstance(samples, Mapping):
+        samples = list(samples.values())
+    if not isinstance(samples, list | tuple):
+        samples = [samples]
+    samples = [*samples, *others]
+    if len(samples) < 2:
+        raise ArgumentTypeError(f"samples must be two or more, found {len(samples)}")
     rule = "Estimates or Tallies, from rr.estimate or rr.tally"
-    given = [as_estimate(check_instance(one, "samples", (Tally, Estimate), rule)) for one in listed]
-    check_comparable(given)
-    there = [one for one in given if one.n]
-    empty = len(given) - len(there)
-    note = f"{empty} of {len(given)} samples have no reports and are left out"
-    return there or given[:1], (note,) if empty else ()
+    estimates = [
+        as_estimate(check_instance(sample, "samples", (Tally, Estimate), rule))
+        for sample in samples
+    ]
+    check_comparable(estimates)
+    with_reports = [estimate for estimate in estimates if estimate.n]
+    empty = len(estimates) - len(with_reports)
+    if not empty:
+        return estimates, ()
+    note = f"{empty} of {len(estimates)} samples have no reports and are left out"
+    return with_reports or estimates[:1], (note,)
 
 
-def check_comparable(given: list[Any]) -> None:
+def check_comparable(estimates: Sequence[Estimate]) -> None:
     """Raise unless estimates have the same categories and target."""
-    first, *others = dict.fromkeys(tuple(one.categories) for one in given)
+    first, *others = dict.fromkeys(tuple(estimate.categories) for estimate in estimates)
     if others:
-        apart = [one for one in (*first, *others[0]) if (one in first) != (one in others[0])]
-        both = " and ".join(Categories(labels).describe() for labels in (first, others[0]))
+        second = others[0]
+        differing = [label for label in (*first, *second) if (label in first) != (label in second)]
+        both = " and ".join(Categories(labels).describe() for labels in (first, second))
+        difference = f", which differ in {differing[:6]}" if differing else ""
         raise ArgumentValueError(
-            f"all samples must have the same categories in the same order, found {both}"
-            + (f", which differ in {apart[:6]}" if apart else "")
+            f"all samples must have the same categories in the same order, found {both}{difference}"
         )
-    if len({one.target for one in given}) > 1:
+    if len({estimate.target for estimate in estimates}) > 1:
         raise ArgumentValueError(
             "all samples must have the same target, found 'population' and 'rows'; use with_target"
         )
 
 
-def _different_designs(given: list[Estimate], pooled: Floats, how: Counting) -> Outcome:
+def _different_designs(estimates: list[Estimate], pooled: Floats, counting: Counting) -> Outcome:
     """The test against one vector of proportions, fitted to all reports."""
-    samples = [cells_of(one) for one in given]
+    samples = [cells_of(estimate) for estimate in estimates]
     common = fit_proportions(samples, pooled)
     rates = [np.maximum(matrix @ common, 0.0) for matrix, *_ in samples]
     slopes = np.vstack([matrix[:, :-1] - matrix[:, -1:] for matrix, *_ in samples])
-    method = "score test" if how.statistic == "pearson" else "likelihood ratio test"
+    method = "score test" if counting.statistic == "pearson" else "likelihood ratio test"
     method += " against proportions fitted to all samples"
-    return how.test_rates(method, samples, rates, slopes)
+    return counting.test_rates(method, samples, rates, slopes)
 
 
-def _against_common(given: list[Estimate], pooled: Floats) -> Outcome:
+def _against_common(estimates: list[Estimate], pooled: Floats) -> Outcome:
     """Wald's test of all proportions against common proportions."""
-    k, g = given[0].k, len(given)
-    own = [null_covariance(one, project_to_simplex(pooled)) for one in given]
-    moved = [with_known_sum(one.proportions, its) for one, its in zip(given, own, strict=True)]
+    k = estimates[0].k
+    g = len(estimates)
+    pi = project_to_simplex(pooled)
+    covariances = [null_covariance(estimate, pi) for estimate in estimates]
+    moved = [
+        with_known_sum(estimate.proportions, covariance)
+        for estimate, covariance in zip(estimates, covariances, strict=True)
+    ]
     joint = scipy.linalg.block_diag(*(covariance for _, covariance in moved))
     method = "Wald test against common proportions"
     for i, j in permutations(range(g), 2):
-        if (shared := given[i].covariance_with(given[j])) is not None:
-            block = known_sum_map(own[i]) @ shared @ known_sum_map(own[j]).T
+        shared = estimates[i].covariance_with(estimates[j])
+        if shared is not None:
+            block = known_sum_map(covariances[i]) @ shared @ known_sum_map(covariances[j]).T
             joint[i * k : (i + 1) * k, j * k : (j + 1) * k] = block
             method = "Wald test against common proportions of groups of one sample"
     contrast = np.kron(np.hstack([-np.ones((g - 1, 1)), np.eye(g - 1)]), np.eye(k))
-    shift = contrast @ np.concatenate([values for values, _ in moved])
+    shift = contrast @ np.concatenate([proportions for proportions, _ in moved])
     total = contrast @ joint @ contrast.T
-    each = zip(np.split(contrast, g, axis=1), moved, strict=True)
-    parts = [block @ covariance @ block.T for block, (_, covariance) in each]
-    return by_wald(method, shift, total, covariance_df(given, parts))
+    contrasts = np.split(contrast, g, axis=1)
+    parts = [
+        part @ covariance @ part.T for part, (_, covariance) in zip(contrasts, moved, strict=True)
+    ]
+    return by_wald(method, shift, total, covariance_df(estimates, parts))
 
 
-def covariance_df(given: list[Estimate], parts: list[Floats]) -> float:
+def covariance_df(estimates: Sequence[Estimate], parts: Sequence[Floats]) -> float:
     """Degrees of freedom of the covariance of some contrasts; infinite without a design.
 
     parts : (c, c) the contribution of each sample.  The degrees of freedom match the variance of
     the trace of the sum, and of its square (Krishnamoorthy and Yu).  They are at most those of all
     reports together; groups in the same clusters count once.
     """
-    if not any(one.designed for one in given):
+    if not any(estimate.designed for estimate in estimates):
         return np.inf
-    own = [float(one.df if one.designed else one.n - 1) for one in given]
+    dfs = [_sample_df(estimate) for estimate in estimates]
     total = np.sum(parts, axis=0)
-    if min(own) < 1 or not np.isfinite(total).all():
+    if min(dfs) < 1 or not np.isfinite(total).all():
         return 0.0
-    inverse, squares = np.linalg.pinv(total, rcond=1e-10, hermitian=True), 0.0
-    for part, its in zip(parts, own, strict=True):
+    inverse = np.linalg.pinv(total, rcond=_RANK_TOLERANCE, hermitian=True)
+    squares = 0.0
+    for part, df in zip(parts, dfs, strict=True):
         scaled = part @ inverse
-        squares += (float(np.trace(scaled @ scaled)) + float(np.trace(scaled)) ** 2) / its
-    most, left = 0.0, list(range(len(given)))
-    while left:
-        first, *rest = left
-        alike = [one for one in rest if given[first].covariance_with(given[one]) is not None]
-        together = given[first].df_with(*(given[one] for one in alike)) if alike else None
-        most += sum(own[one] for one in (first, *alike)) if together is None else together
-        left = [one for one in rest if one not in alike]
-    rank = int(np.linalg.matrix_rank(total, tol=1e-10 * np.trace(total), hermitian=True))
-    return min((rank + rank**2) / squares, most) if squares > 0 else min(own)
+        squares += (float(np.trace(scaled @ scaled)) + float(np.trace(scaled)) ** 2) / df
+    tolerance = _RANK_TOLERANCE * np.trace(total)
+    rank = int(np.linalg.matrix_rank(total, tol=tolerance, hermitian=True))
+    if squares > 0:
+        return min((rank + rank**2) / squares, _total_df(estimates))
+    return min(dfs)
+
+
+def _sample_df(estimate: Estimate) -> float:
+    """Degrees of freedom of one sample."""
+    return float(estimate.df if estimate.designed else estimate.n - 1)
+
+
+def _total_df(estimates: Sequence[Estimate]) -> float:
+    """Degrees of freedom of all reports together; groups in the same clusters count once."""
+    total = 0.0
+    remaining = list(estimates)
+    while remaining:
+        first, *others = remaining
+        groups = [other for other in others if first.covariance_with(other) is not None]
+        df = first.df_with(*groups) if groups else None
+        if df is None:
+            df = sum(_sample_df(estimate) for estimate in (first, *groups))
+        total += df
+        remaining = [other for other in others if all(other is not group for group in groups)]
+    return total
 
 
 # -- goodness of fit -------------------------------------------------------------------------
@@ -672,48 +777,50 @@ def goodness_of_fit(
 
     These proportions are not rejected, but the effective sample size of the 1,000 reports is 82.
     """
-    how = Counting(statistic, simulations, seed, exact)
-    made = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
-    found = as_estimate(reports, **made)
-    wanted = proportions_of(proportions, Categories(found.categories), "proportions")
-    pairs = [f"{x:.1%} {label(one)}" for one, x in zip(found.categories, wanted, strict=True)]
+    counting = Counting(statistic, simulations, seed, exact)
+    estimate = as_estimate(reports, mechanism=mechanism, prob=prob, epsilon=epsilon, group=group)
+    pi = proportions_of(proportions, Categories(estimate.categories), "proportions")
     null = "agreement with the given proportions"
-    if len(pairs) <= 6:
-        null += f" ({', '.join(pairs)})"
-    how.check(is_square(found), is_square(found))
-    if not found.n:
-        return result_of(null, 0, untested(found.k - 1))
-    outcome = _fit(found, wanted, how) if has_cells(found) else _wald_fit(found, wanted)
-    return result_of(null, found.n, outcome, effective_n(found, wanted))
+    if len(pi) <= _MOST_IN_WORDS:
+        pairs = zip(pi, estimate.categories, strict=True)
+        null += f" ({', '.join(f'{value:.1%} {label(category)}' for value, category in pairs)})"
+    counting.check(is_square(estimate), is_square(estimate))
+    if not estimate.n:
+        return result_of(null, 0, untested(estimate.k - 1))
+    outcome = _fit(estimate, pi, counting) if has_cells(estimate) else _wald_fit(estimate, pi)
+    return result_of(null, estimate.n, outcome, effective_n(estimate, pi))
 
 
-def _fit(found: Estimate, wanted: Floats, how: Counting) -> Outcome:
+def _fit(estimate: Estimate, pi: Floats, counting: Counting) -> Outcome:
     """The test of counts: by enumeration, simulation or chi-squared."""
-    sample, rates = cells_of(found), expected_rates(found.channel, wanted)
+    rates = expected_rates(estimate.channel, pi)
     method = "Pearson's test of the reports"
-    way = "use exact=True, or simulations= and seed= for a simulated p-value"
-    if not is_square(found):
-        method, way = "score test of the reports", "merge categories"
-    elif how.statistic != "pearson":
+    remedy = "use exact=True, or simulations= and seed= for a simulated p-value"
+    if not is_square(estimate):
+        method = "score test of the reports"
+        remedy = "merge categories"
+    elif counting.statistic != "pearson":
         method = "likelihood ratio of reports"
-    return how.test_rates(
+    return counting.test_rates(
         method,
-        [sample],
+        [cells_of(estimate)],
         [rates],
         np.empty((len(rates), 0)),
-        draw=lambda generator, size: generator.multinomial(found.n, rates, size),
-        remedy=way,
+        draw=lambda generator, size: generator.multinomial(estimate.n, rates, size),
+        remedy=remedy,
     )
 
 
-def _wald_fit(found: Estimate, wanted: Floats) -> Outcome:
+def _wald_fit(estimate: Estimate, pi: Floats) -> Outcome:
     """Wald's test of unbiased proportions, with the covariance under the null where known."""
-    channel, notes = found.channel, Notes()
-    if not found.designed and not channel.is_multinomial:
-        rates = expected_rates(channel, wanted)
-        notes = few_expected(found.n * np.minimum(rates, 1 - rates), "merge categories")
-    shift, covariance = found.proportions - wanted, null_covariance(found, wanted)
-    return by_wald("Wald test of the proportions", shift, covariance, found.df, notes=notes)
+    channel = estimate.channel
+    notes = Notes()
+    if not estimate.designed and not channel.is_multinomial:
+        rates = expected_rates(channel, pi)
+        notes = few_expected(estimate.n * np.minimum(rates, 1 - rates), "merge categories")
+    shift = estimate.proportions - pi
+    covariance = null_covariance(estimate, pi)
+    return by_wald("Wald test of the proportions", shift, covariance, estimate.df, notes=notes)
 
 
 # -- independence ----------------------------------------------------------------------------
@@ -779,75 +886,82 @@ def independence(
     The same counts give a smaller statistic for a pair that went through one k-RR, because its
     noise is dependent too.
     """
-    how = Counting(statistic, simulations, seed)
+    counting = Counting(statistic, simulations, seed)
     if mechanisms is None and not isinstance(table, Crosstab):
-        found = as_estimate(table, mechanism=mechanism, prob=prob, epsilon=epsilon)
-        return _pair_independence(found, pairs, how)
-    why = (
+        estimate = as_estimate(table, mechanism=mechanism, prob=prob, epsilon=epsilon)
+        return _pair_independence(estimate, pairs, counting)
+    reason = (
         "a table of two columns takes mechanisms=(of the rows, of the columns), and not the design "
         "of a pair privatized as one answer"
     )
-    check_left_out(why, mechanism=mechanism, prob=prob, epsilon=epsilon, pairs=pairs)
+    check_left_out(reason, mechanism=mechanism, prob=prob, epsilon=epsilon, pairs=pairs)
     crossed = two_way(table, mechanisms)
     if crossed.combined is not None:
-        return _pair_independence(crossed.combined, None, how)
-    return _column_independence(crossed, how)
+        return _pair_independence(crossed.combined, None, counting)
+    return _column_independence(crossed, counting)
 
 
-def _column_independence(crossed: Crosstab, how: Counting) -> TestResult:
+def _column_independence(crossed: Crosstab, counting: Counting) -> TestResult:
     """The test of columns that were privatized separately."""
-    n, shape = crossed.n, crossed.shape
+    n = crossed.n
+    rows, columns = crossed.shape
     if not n:
-        return result_of(_INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
-    alone = [crossed.estimate(name) for name in crossed.private]
-    effective = n * prod(effective_n(one, one.proportions) / n for one in alone)
-    plain = crossed.counted.shape == shape and all(axis.is_multinomial for axis in crossed.axes)
-    how.check(plain, plain)
-    if plain:
-        outcome = how.test_table("the reported table", crossed.counted)
+        return result_of(_INDEPENDENT, 0, untested((rows - 1) * (columns - 1)))
+    estimates = [crossed.estimate(name) for name in crossed.private]
+    effective = n * prod(effective_n(estimate, estimate.proportions) / n for estimate in estimates)
+    all_cells = all(axis.is_multinomial for axis in crossed.axes)
+    is_table = all_cells and crossed.counted.shape == crossed.shape
+    counting.check(is_table, is_table)
+    if is_table:
+        outcome = counting.test_table("the reported table", crossed.counted)
     else:
         # n tr(S1^- C S2^- C') of the covariance C of both debiased answers
-        margins, spreads = _moments(crossed)
-        first, second = map(_inverse_root, spreads)
+        margins, covariances = _margins(crossed)
+        first, second = map(_inverse_root, covariances)
         shift = crossed.proportions - np.outer(*margins)
         value = float(n * ((first @ shift @ second.T) ** 2).sum())
-        method, df = "test of the covariance of debiased answers", len(first) * len(second)
-        outcome = how.test(method, value, df, np.empty(0))
+        df = len(first) * len(second)
+        method = "test of the covariance of debiased answers"
+        outcome = counting.test(method, value, df, np.empty(0))
     return result_of(_INDEPENDENT, n, outcome, effective)
 
 
-def two_way(given: Any, mechanisms: Any = None) -> Crosstab:
+def two_way(table: Any, mechanisms: Any = None) -> Crosstab:
     """A Crosstab of two columns, also from counts with the mechanism of each axis."""
-    if not isinstance(given, Crosstab):
-        counts = check_numbers(given, "table, a crosstab or counts of reports,", axes=2)
-        pair = mechanisms if isinstance(mechanisms, tuple | list) else ()
-        if len(pair) != 2 or not all(one is None or is_mechanism(one) for one in pair):
-            raise ArgumentTypeError(
-                "mechanisms must be a pair, the mechanism of the rows and that of the columns of "
-                "the counts; None for a column that is not private"
-            )
-        labels: Any = next((one.categories for one in pair if one is not None), ())
-        levels = [labels if len(labels) == m else range(m) for m in counts.shape]
-        columns = {
-            name: own if one is None else one
-            for name, own, one in zip(("rows", "columns"), levels, pair, strict=True)
-        }
-        given = Crosstab.from_counts(counts, columns)
-    return check_two_way(given).with_target("population")
+    if not isinstance(table, Crosstab):
+        counts = check_numbers(table, "table, a crosstab or counts of reports,", axes=2)
+        table = Crosstab.from_counts(counts, _columns_of_counts(counts.shape, mechanisms))
+    return check_two_way(table).with_target("population")
 
 
-def _moments(table: Crosstab) -> tuple[list[Floats], list[Floats]]:
+def _columns_of_counts(shape: tuple[int, ...], mechanisms: Any) -> dict[str, Any]:
+    """The mechanisms of the rows and columns of counts; labels of a column without one."""
+    pair = mechanisms if isinstance(mechanisms, tuple | list) else ()
+    if len(pair) != 2 or not all(part is None or is_mechanism(part) for part in pair):
+        raise ArgumentTypeError(
+            "mechanisms must be a pair, the mechanism of the rows and that of the columns of "
+            "the counts; None for a column that is not private"
+        )
+    labels: Any = next((part.categories for part in pair if part is not None), ())
+    columns = {}
+    for name, mechanism, size in zip(("rows", "columns"), pair, shape, strict=True):
+        levels = labels if len(labels) == size else range(size)
+        columns[name] = levels if mechanism is None else mechanism
+    return columns
+
+
+def _margins(table: Crosstab) -> tuple[list[Floats], list[Floats]]:
     """The proportions of both columns, and the covariances of one debiased answer."""
-    alone = [table.margin(name) for name in table.names]
-    spreads = [np.nan_to_num(one.covariance * one.moments.divisor) for one in alone]
-    return [one.proportions for one in alone], spreads
+    margins = [table.margin(name) for name in table.names]
+    covariances = [np.nan_to_num(margin.covariance * margin.moments.divisor) for margin in margins]
+    return [margin.proportions for margin in margins], covariances
 
 
 def _inverse_root(covariance: Floats) -> Floats:
     """(rank, k) R with R' R the inverse of a covariance among shifts that sum to 0."""
     _, moved = with_known_sum(np.zeros(len(covariance)), covariance)
     values, vectors = np.linalg.eigh(moved)
-    kept = values > 1e-10 * max(values[-1], 0.0)
+    kept = values > _RANK_TOLERANCE * max(values[-1], 0.0)
     root = (vectors[:, kept] / np.sqrt(values[kept])).T
     return np.asarray(root @ known_sum_map(covariance))
 
@@ -856,40 +970,51 @@ def _inverse_root(covariance: Floats) -> Floats:
 
 
 def _pair_independence(
-    found: Estimate, pairs: Mapping[Any, tuple[Any, Any]] | None, how: Counting
+    estimate: Estimate, pairs: Mapping[Any, tuple[Any, Any]] | None, counting: Counting
 ) -> TestResult:
     """The test of the two parts of the categories."""
-    how.check(is_square(found), tables=False)
-    cells, shape = _grid(tuple(found.categories), pairs)
-    if not found.n:
+    counting.check(is_square(estimate), tables=False)
+    cells, shape = _grid(tuple(estimate.categories), pairs)
+    if not estimate.n:
         return result_of(_INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
-    if not has_cells(found):
-        return result_of(_INDEPENDENT, found.n, _wald_pairs(found, cells, shape))
-    matrix, counts, sizes = cells_of(found)
-    matrix, effective = matrix[:, cells], np.nan
-    start = start_inside(matrix, found.proportions[cells]).reshape(shape)
+    if not has_cells(estimate):
+        return result_of(_INDEPENDENT, estimate.n, _wald_pairs(estimate, cells, shape))
+    matrix_by_category, counts, sizes = cells_of(estimate)
+    matrix = matrix_by_category[:, cells]
+    start = start_inside(matrix, estimate.proportions[cells]).reshape(shape)
     first, second, slopes = fit_margins(matrix, counts, sizes, start)
     rates = matrix @ np.outer(first, second).ravel()
-    near = [project_to_simplex(margin) for margin in (first, second)]
-    proportions = np.empty(found.k)
-    proportions[cells] = np.outer(*near).ravel()
-    form = information(found, proportions)
-    if form is not None and (proportions > 0).all():
-        effective = found.n * _interaction_information(form[np.ix_(cells, cells)], *near)
-    method = f"{STATISTICS[how.statistic]} test with both margins fitted through the channel"
-    outcome = how.test_rates(method, [(matrix, counts, sizes)], [rates], slopes)
-    return result_of(_INDEPENDENT, found.n, outcome, effective)
+    method = f"{STATISTICS[counting.statistic]} test with both margins fitted through the channel"
+    outcome = counting.test_rates(method, [(matrix, counts, sizes)], [rates], slopes)
+    effective = _effective_n_of_pairs(estimate, cells, first, second)
+    return result_of(_INDEPENDENT, estimate.n, outcome, effective)
+
+
+def _effective_n_of_pairs(
+    estimate: Estimate, cells: NDArray[np.intp], first: Floats, second: Floats
+) -> float:
+    """Effective sample size for dependence of a pair with these margins; or NaN."""
+    margins = [project_to_simplex(margin) for margin in (first, second)]
+    proportions = np.empty(estimate.k)
+    proportions[cells] = np.outer(*margins).ravel()
+    fisher = information(estimate, proportions)
+    if fisher is None or not (proportions > 0).all():
+        return np.nan
+    return estimate.n * _interaction_information(fisher[np.ix_(cells, cells)], *margins)
 
 
 def _grid(
     categories: tuple[Any, ...], pairs: Mapping[Any, tuple[Any, Any]] | None
 ) -> tuple[NDArray[np.intp], tuple[int, int]]:
     """The category of each cell of the table, row by row, and the table's shape."""
-    parts: list[Any] = [one if pairs is None else pairs.get(one) for one in categories]
-    two = all(isinstance(part, tuple) and len(part) == 2 for part in parts)
-    sides = [list(dict.fromkeys(side)) for side in zip(*parts, strict=True)] if two else [[], []]
-    cells, shape = list(product(*sides)), (len(sides[0]), len(sides[1]))
-    if not two or not len(set(parts)) == len(parts) == len(cells) or min(shape) < 2:
+    parts: list[Any] = [label if pairs is None else pairs.get(label) for label in categories]
+    rows: list[Any] = []
+    columns: list[Any] = []
+    if all(isinstance(part, tuple) and len(part) == 2 for part in parts):
+        rows, columns = (list(dict.fromkeys(side)) for side in zip(*parts, strict=True))
+    cells = list(product(rows, columns))
+    shape = (len(rows), len(columns))
+    if not len(set(parts)) == len(parts) == len(cells) or min(shape) < 2:
         raise ArgumentValueError(
             "the categories of a pair privatized as one answer must be tuples of two parts, or "
             f"pairs must map each of the {len(parts)} to such a tuple, each combination of two or "
@@ -899,14 +1024,18 @@ def _grid(
     return np.array([parts.index(cell) for cell in cells], dtype=np.intp), shape
 
 
-def _interaction_information(form: Floats, first: Floats, second: Floats) -> float:
+def _interaction_information(fisher: Floats, first: Floats, second: Floats) -> float:
     """Effective sample size of one report, averaged over all kinds of dependence."""
-    one, other = _contrasts(first), _contrasts(second)
-    margins = [np.kron(one, second[:, None]), np.kron(first[:, None], other)]
-    nuisance, both = np.concatenate(margins, axis=1), np.kron(one, other)
-    mixed = nuisance.T @ form @ both
-    own = both.T @ form @ both - mixed.T @ np.linalg.solve(nuisance.T @ form @ nuisance, mixed)
-    return float(np.trace(own) / both.shape[1])
+    rows = _contrasts(first)
+    columns = _contrasts(second)
+    margins = [np.kron(rows, second[:, None]), np.kron(first[:, None], columns)]
+    nuisance = np.concatenate(margins, axis=1)
+    interaction = np.kron(rows, columns)
+    # The information of the interaction that is orthogonal to that of the margins.
+    mixed = nuisance.T @ fisher @ interaction
+    explained = mixed.T @ np.linalg.solve(nuisance.T @ fisher @ nuisance, mixed)
+    residual = interaction.T @ fisher @ interaction - explained
+    return float(np.trace(residual) / interaction.shape[1])
 
 
 def _contrasts(proportions: Floats) -> Floats:
@@ -915,19 +1044,22 @@ def _contrasts(proportions: Floats) -> Floats:
     return np.asarray(root[:, None] * np.linalg.svd(root[None])[2][1:].T)
 
 
-def _wald_pairs(found: Estimate, cells: NDArray[np.intp], shape: tuple[int, int]) -> Outcome:
+def _wald_pairs(estimate: Estimate, cells: NDArray[np.intp], shape: tuple[int, int]) -> Outcome:
     """Wald's test of the joint proportions against the product of their margins."""
     r, c = shape
-    joint, null = found.proportions[cells], np.empty(found.k)
-    margins = [project_to_simplex(joint.reshape(shape).sum(axis=axis)) for axis in (1, 0)]
+    unbiased = estimate.proportions[cells]
+    margins = [project_to_simplex(unbiased.reshape(shape).sum(axis=axis)) for axis in (1, 0)]
+    null = np.empty(estimate.k)
     null[cells] = np.outer(*margins).ravel()
-    joint, covariance = with_known_sum(joint, null_covariance(found, null)[np.ix_(cells, cells)])
-    rows, columns = joint.reshape(shape).sum(axis=1), joint.reshape(shape).sum(axis=0)
+    of_cells = null_covariance(estimate, null)[np.ix_(cells, cells)]
+    joint, covariance = with_known_sum(unbiased, of_cells)
+    rows = joint.reshape(shape).sum(axis=1)
+    columns = joint.reshape(shape).sum(axis=0)
     slope = np.eye(r * c) - np.kron(np.eye(r), np.outer(columns, np.ones(c)))
     slope -= np.kron(np.outer(rows, np.ones(r)), np.eye(c))
     shift = joint - np.outer(rows, columns).ravel()
     method = "Wald test of the joint proportions against the product of their margins"
-    return by_wald(method, shift, slope @ covariance @ slope.T, found.df)
+    return by_wald(method, shift, slope @ covariance @ slope.T, estimate.df)
 
 
 # -- two waves -------------------------------------------------------------------------------
@@ -971,21 +1103,23 @@ def change(
 
     Equal proportions are rejected: more people changed to yes than to no.
     """
-    if (pairs if after is None else mechanisms) is not None:
+    unused = pairs if after is None else mechanisms
+    if unused is not None:
         raise ArgumentTypeError(
             "give before and after, with pairs if the same people answered; or a crosstab of both; "
             "or counts with mechanisms"
         )
     if after is None:
         return _equal_margins(two_way(before, mechanisms))
-    waves = [as_estimate(one) for one in (before, after)]
+    first = as_estimate(before)
+    second = as_estimate(after)
     if pairs is not None:
-        return _paired_change(waves[0], waves[1], pairs)
-    found = homogeneity(waves)
+        return _paired_change(first, second, pairs)
+    test = homogeneity([first, second])
     note = "the waves are treated as independent samples; if the same people answered, give pairs"
-    if waves[0].covariance_with(waves[1]) is not None:
+    if first.covariance_with(second) is not None:
         note = "the waves are groups of one sample, and different people answered in each"
-    return replace(found, null=_UNCHANGED, notes=(*found.notes, note))
+    return replace(test, null=_UNCHANGED, notes=(*test.notes, note))
 
 
 def _paired_change(before: Estimate, after: Estimate, pairs: Crosstab) -> TestResult:
@@ -1026,10 +1160,11 @@ def _equal_margins(table: Crosstab) -> TestResult:
         method = "Wald test of equal margins"
         outcome = by_wald(method, shift, of_margins, table.df, scale=scale)
     else:
-        margins, spreads = _moments(table)
-        shift, cross = margins[1] - margins[0], table.proportions - np.outer(*margins)
+        (first, second), (first_covariance, second_covariance) = _margins(table)
+        shift = second - first
+        cross = table.proportions - np.outer(first, second)
         # E[(s1 - s2)(s1 - s2)'], the covariance under the null
-        moments = spreads[0] + spreads[1] - cross - cross.T + np.outer(shift, shift)
+        moments = first_covariance + second_covariance - cross - cross.T + np.outer(shift, shift)
         method = "Stuart and Maxwell's test of equal margins, on debiased answers"
         outcome = by_wald(method, shift, moments / table.n)
     return result_of(_UNCHANGED, table.n, outcome)
@@ -1039,8 +1174,9 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
     """(k, k) covariance of the proportions of the first with those of the second."""
     k = first.k
     check_instance(table, "paired", Crosstab, "the crosstab of both columns")
-    pair = table.combined is not None and not table.combined.designed
-    if (table.combined is not None and not pair) or first.designed or second.designed:
+    one_noise = table.combined is not None  # a pair of a plan
+    designed = table.combined is not None and table.combined.designed
+    if designed or first.designed or second.designed:
         raise ArgumentValueError(
             "paired is for estimates and a crosstab without weights or a design; test a crosstab "
             "of both columns with rr.hypotheses.change"
@@ -1051,18 +1187,19 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
             f"both estimates ({first.n} and {second.n} reports), found the shape {table.shape} and "
             f"{table.n} people"
         )
-    if pair:  # of a plan: one noise for both columns
-        eye, ones = np.eye(k), np.ones((1, k))
+    if one_noise:
+        eye = np.eye(k)
+        ones = np.ones((1, k))
         joint = table.with_target(first.target).covariance
-        both = np.kron(eye, ones) @ joint @ np.kron(ones, eye).T
-        return np.asarray(both * (table.n**2 / (first.n * second.n)))
+        covariance = np.kron(eye, ones) @ joint @ np.kron(ones, eye).T
+        return np.asarray(covariance * (table.n**2 / (first.n * second.n)))
     if first.target == "rows" or table.n < 2:  # the noise of both columns is independent
         return np.zeros((k, k))
-    one, other = (table.margin(name).proportions for name in table.names)
+    rows, columns = (table.margin(name).proportions for name in table.names)
     # The people in the table are a part of those in each estimate.
-    each = table.proportions - np.outer(one, other)
+    covariance = table.proportions - np.outer(rows, columns)
     unbiased = table.n / (table.n - first.ddof)
-    return np.asarray(each * (unbiased * table.n / (first.n * second.n)))
+    return np.asarray(covariance * (unbiased * table.n / (first.n * second.n)))
 
 
 def __dir__() -> list[str]:

@@ -575,7 +575,7 @@ def means(
     """
     check_target(target)
     check_one_of(missing, "missing", ("drop", "raise"))
-    grouped = read_groups(values, "reports", reports, (mechanism, prob, epsilon), group)
+    grouped = read_groups(values, "reports", reports, (mechanism, prob, epsilon), group=group)
     y, w, out = read_rows(values, weights, grouped)
     centre = 0.0 if out.all() else float(y[~out].mean() if out.any() else y.mean())
     y = np.where(out, 0.0, y - centre) if out.any() else y - centre
@@ -595,7 +595,7 @@ def means(
 
 
 def read_groups(
-    values: Any, name: str, reports: Any, arguments: tuple[Any, Any, Any], group: Any
+    values: Any, name: str, reports: Any, arguments: tuple[Any, Any, Any], *, group: Any
 ) -> ReportColumn:
     """The reports of the groups of values; they may be a `ReportColumn` already.
 

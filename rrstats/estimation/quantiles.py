@@ -474,7 +474,7 @@ def quantiles(
     """
     check_target(target)
     probs = tuple(check_probability(p, "probs", "()") for p in np.atleast_1d(probs).tolist())
-    grouped = read_groups(values, "by", by, (mechanism, prob, None), group)
+    grouped = read_groups(values, "by", by, (mechanism, prob, None), group=group)
     y, w, out = read_rows(values, weights, grouped)
     rows = _sorted(grouped, y, w, out | grouped.missing())
     n = len(rows.order)
