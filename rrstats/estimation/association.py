@@ -16,7 +16,7 @@ the bias of Cramer's V; Patnaik (1949) for the distribution of a noncentral sum 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from numbers import Real
 from typing import Any
@@ -48,6 +48,12 @@ _POWERS = np.arange(5)
 
 _X, _Y = np.array([[1, 1, 0, 2, 0], [1, 0, 1, 0, 2]])
 """The moments of a pair, as powers of x and of y: xy, x, y, x^2 and y^2."""
+
+_ROUNDING = 1e-12
+"""Relative rounding error of a sum of squares."""
+
+_TINY = 1e-300
+"""Smallest divisor, so that 0 / 0 is 0."""
 
 
 @dataclass(frozen=True)
@@ -98,66 +104,86 @@ class Association:
     __repr__ = interpret
 
 
-def _indicators(table: Crosstab, categories: Any) -> list[Floats]:
+def _indicators(table: Crosstab, categories: Sequence[Hashable] | None) -> list[Floats]:
     """(k,) of each column, 1 for one category and 0 for all others."""
     axes = check_two_way(table).axes
-    chosen = [axis.k - 1 for axis in axes]
-    if categories is not None:
-        rule = "two, one of each column"
-        pairs = zip(check_instance(categories, "categories", list | tuple, rule), axes, strict=True)
-        chosen = [place_of(one, axis.categories, f"column {axis.name!r}") for one, axis in pairs]
-    elif wide := [axis for axis in axes if axis.k > 2]:
-        raise ArgumentValueError(
-            f"categories must name one category of each column with more than two, found "
-            f"{wide[0].k} categories in column {wide[0].name!r}"
-        )
-    both = zip(axes, chosen, strict=True)
-    return [(np.arange(axis.k) == place).astype(np.float64) for axis, place in both]
+    if categories is None:
+        for axis in axes:
+            if axis.k > 2:
+                raise ArgumentValueError(
+                    f"categories must name one category of each column with more than two, found "
+                    f"{axis.k} categories in column {axis.name!r}"
+                )
+        places = [axis.k - 1 for axis in axes]
+    else:
+        check_instance(categories, "categories", list | tuple, "two, one of each column")
+        places = [
+            place_of(category, axis.categories, f"column {axis.name!r}")
+            for category, axis in zip(categories, axes, strict=True)
+        ]
+    return [
+        (np.arange(axis.k) == place).astype(np.float64)
+        for axis, place in zip(axes, places, strict=True)
+    ]
 
 
 # -- numbers of categories -------------------------------------------------------------------
 
 
-def _given_values(values: Any, names: Sequence[Hashable]) -> dict[Any, Any]:
-    """The given numbers of categories, by column."""
+def _values_by_column(
+    values: Mapping[Any, Any] | None, names: Sequence[Hashable]
+) -> dict[Any, Any]:
+    """The numbers of categories, by column."""
     rule = "a mapping from column to the numbers of its categories"
-    given = dict(check_instance({} if values is None else values, "values", Mapping, rule))
-    check_asked(given, list(names), "values")
-    return given
+    by_column = dict(check_instance({} if values is None else values, "values", Mapping, rule))
+    check_asked(by_column, list(names), "values")
+    return by_column
 
 
-def _numbers(categories: tuple[Hashable, ...], given: Any, name: Hashable) -> Floats:
-    """(k,) the numbers that categories stand for: given, their own, or 0 and 1 for two words.
+def _numbers(categories: tuple[Hashable, ...], values: Any, name: Hashable) -> Floats:
+    """(k,) the numbers that categories stand for, scaled to -1 to 1.
 
-    They are scaled to -1 to 1, which gives the same correlation with smaller rounding errors.
+    values : the numbers; by default the categories themselves, or 0 and 1 for two words.
+    The scale gives the same correlation with smaller rounding errors.
     """
     k = len(categories)
-    if given is None:
-        own = all(isinstance(category, Real) for category in categories)
-        given = categories if own else range(k) if k <= 2 else None
-    elif isinstance(given, Mapping | pd.Series) and {*given.keys()} == {*categories}:
-        given = [dict(given.items())[category] for category in categories]
-    elif isinstance(given, Mapping | str):
-        given = None
     try:
-        found = np.array([float(one) for one in given])
+        numbers = np.array([float(value) for value in _raw_numbers(categories, values)])
     except (TypeError, ValueError):  # their messages quote the value, which may be an answer
-        found = np.full(k, np.nan)
-    if len(found) != k or not np.isfinite(found).all():
+        numbers = np.full(k, np.nan)
+    if len(numbers) != k or not np.isfinite(numbers).all():
         raise ArgumentValueError(
             f"values of column {name!r} must be {k} finite numbers, in a list or by category"
         )
     if not k:
-        return found
-    middle, half = (found.max() + found.min()) / 2, float(np.ptp(found)) / 2
-    return np.asarray((found - middle) / (half or 1.0))
+        return numbers
+    middle = (numbers.max() + numbers.min()) / 2
+    half = float(np.ptp(numbers)) / 2
+    return np.asarray((numbers - middle) / (half or 1.0))
+
+
+def _raw_numbers(categories: tuple[Hashable, ...], values: Any) -> Any:
+    """The numbers of categories in their order, not yet checked; None where there are none."""
+    if values is None:
+        if all(isinstance(category, Real) for category in categories):
+            return categories
+        return range(len(categories)) if len(categories) <= 2 else None
+    if isinstance(values, Mapping | pd.Series) and {*values.keys()} == {*categories}:
+        by_category = dict(values.items())
+        return [by_category[category] for category in categories]
+    return None if isinstance(values, Mapping | str) else values
 
 
 # -- correlation -----------------------------------------------------------------------------
 
 
 def _product_moment(
-    measure: str, columns: Any, pair: Sequence[Floats], level: float, df: float = np.inf
+    measure: str,
+    columns: tuple[Hashable, ...],
+    pair: tuple[Floats, Floats],
+    *,
+    level: float,
+    df: float = np.inf,
 ) -> Association:
     """A correlation, from the moments of a pair of columns and their covariance.
 
@@ -168,29 +194,35 @@ def _product_moment(
     The result is NaN, with the interval [-1, 1], if an estimated variance is not positive.
     """
     (xy, x, y, xx, yy), covariance = pair
-    of_x, of_y = xx - x * x, yy - y * y
-    if not (of_x > 1e-12 * abs(xx) and of_y > 1e-12 * abs(yy)):
+    x_variance = xx - x * x
+    y_variance = yy - y * y
+    if not (x_variance > _ROUNDING * abs(xx) and y_variance > _ROUNDING * abs(yy)):
         note = "not defined: a column's estimated variance is not above 0"
         return Association(measure, columns, np.nan, np.nan, -1.0, 1.0, level, note)
-    top, bottom = xy - x * y, float(np.sqrt(of_x * of_y))
-    top_slope = np.array([1.0, -y, -x, 0.0, 0.0])
-    bottom_slope = bottom / 2 * np.array([0, -2 * x / of_x, -2 * y / of_y, 1 / of_x, 1 / of_y])
-    of_ratio = _ratio_moments(np.stack([top_slope, bottom_slope]), covariance)
-    found = float(top / bottom)
-    error = float(np.sqrt(max(ratio_variance(found, of_ratio), 0.0)) / bottom)
-    limit, near = student_quantile(level, df) ** 2, float(np.clip(found, -1, 1))
-    if near != found:
-        limit += (top - near * bottom) ** 2 / max(ratio_variance(near, of_ratio), 1e-300)
-    low, high = np.clip(fieller(top, bottom, of_ratio, limit), -1, 1).tolist()
-    outside = "outside -1 to 1 because of noise around a strong association"
-    note = outside * (abs(found) > 1 + 1e-12)
-    return Association(measure, columns, found, error, low, high, level, note)
+    c = xy - x * y
+    s = float(np.sqrt(x_variance * y_variance))
+    c_slope = np.array([1.0, -y, -x, 0.0, 0.0])
+    s_slope = np.array(
+        [0, -2 * x / x_variance, -2 * y / y_variance, 1 / x_variance, 1 / y_variance]
+    )
+    moments = _ratio_moments(np.stack([c_slope, s / 2 * s_slope]), covariance)
+    r = float(c / s)
+    std_error = float(np.sqrt(max(ratio_variance(r, moments), 0.0)) / s)
+    limit = student_quantile(level, df) ** 2
+    nearest = float(np.clip(r, -1, 1))
+    if nearest != r:
+        limit += (c - nearest * s) ** 2 / max(ratio_variance(nearest, moments), _TINY)
+    low, high = np.clip(fieller(c, s, moments, limit), -1, 1).tolist()
+    note = ""
+    if abs(r) > 1 + _ROUNDING:
+        note = "outside -1 to 1 because of noise around a strong association"
+    return Association(measure, columns, r, std_error, low, high, level, note)
 
 
 def _ratio_moments(slopes: Floats, covariance: Floats) -> tuple[float, float, float]:
     """Variance of the numerator, covariance, variance of the denominator."""
-    (top, both), (_, bottom) = (slopes @ covariance @ slopes.T).tolist()
-    return top, both, bottom
+    (numerator, both), (_, denominator) = (slopes @ covariance @ slopes.T).tolist()
+    return numerator, both, denominator
 
 
 def _correlated(
@@ -201,8 +233,8 @@ def _correlated(
     functions = [np.vstack([constant, np.stack([0 * x, x, x**2], axis=1)]) for x in numbers_of]
     means, covariance = table.moments.of_functions(functions)
     used = [4, 3, 1, 6, 2]  # xy, x, y, x^2 and y^2 of the nine
-    pair = means.ravel()[used], covariance[np.ix_(used, used)]
-    return _product_moment(measure, table.names, pair, check_level(level), table.df)
+    pair = (means.ravel()[used], covariance[np.ix_(used, used)])
+    return _product_moment(measure, table.names, pair, level=check_level(level), df=table.df)
 
 
 def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> Association:
@@ -236,9 +268,10 @@ def correlation(table: Crosstab, *, values: Any = None, level: float = 0.95) -> 
     >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
     (0.644, 0.43, 0.86)
     """
-    axes, given = check_two_way(table).axes, _given_values(values, table.names)
-    found = [_numbers(axis.categories, given.get(axis.name), axis.name) for axis in axes]
-    return _correlated(table, found, "correlation", level)
+    axes = check_two_way(table).axes
+    by_column = _values_by_column(values, table.names)
+    numbers_of = [_numbers(axis.categories, by_column.get(axis.name), axis.name) for axis in axes]
+    return _correlated(table, numbers_of, "correlation", level)
 
 
 def phi(table: Crosstab, *, categories: Any = None, level: float = 0.95) -> Association:
@@ -305,27 +338,33 @@ def odds_ratio(table: Crosstab, *, categories: Any = None, level: float = 0.95) 
     others = np.array([[1.0, 0.0]])
     sides = [np.vstack([others, np.outer(x, [-1, 1])]) for x in _indicators(table, categories)]
     means, covariance = table.moments.of_functions(sides)
-    f, limit = means.ravel(), student_quantile(check_level(level), table.df) ** 2
+    f = means.ravel()  # f00, f01, f10, f11
+    limit = student_quantile(check_level(level), table.df) ** 2
     products = np.array([f[0] * f[3], f[1] * f[2]])
     slopes = np.array([[f[3], 0.0, 0.0, f[0]], [0.0, f[2], f[1], 0.0]])
-    of_ratio = _ratio_moments(slopes, covariance)
-    known, note, value, error = bool(np.isfinite(of_ratio).all()), "", np.nan, np.nan
-    if not known or (f <= 0).sum() > 1 or products[1] <= 0:
+    moments = _ratio_moments(slopes, covariance)
+    is_finite = bool(np.isfinite(moments).all())
+    note = ""
+    if not is_finite or (f <= 0).sum() > 1 or products[1] <= 0:
+        value = np.nan
+        std_error = np.nan
         note = "not defined: the estimate of a cell of the table is not above 0"
     else:
         value = float(products[0] / products[1])
-        error = float(np.sqrt(max(ratio_variance(value, of_ratio), 0.0)) / products[1])
-        note = "below 0 because of noise around an empty cell" if value < 0 else ""
-    low, high = _positive_ratios(products, of_ratio, limit) if known else (0.0, np.inf)
-    if known and (f > 0).all():
+        std_error = float(np.sqrt(max(ratio_variance(value, moments), 0.0)) / products[1])
+        if value < 0:
+            note = "below 0 because of noise around an empty cell"
+    low, high = _positive_ratios(products, moments, limit) if is_finite else (0.0, np.inf)
+    if is_finite and (f > 0).all():
         with np.errstate(over="ignore"):
-            factor = float(np.exp(np.sqrt(limit) * error / value))
-        low, high = min(low, value / factor), max(high, value * factor)
-    return Association("odds ratio", table.names, value, error, low, high, level, note)
+            factor = float(np.exp(np.sqrt(limit) * std_error / value))
+        low = min(low, value / factor)
+        high = max(high, value * factor)
+    return Association("odds ratio", table.names, value, std_error, low, high, level, note)
 
 
 def _positive_ratios(
-    products: Floats, of_ratio: tuple[float, float, float], limit: float
+    products: Floats, moments: tuple[float, float, float], limit: float
 ) -> tuple[float, float]:
     """The hull of the ratios in [0, infinity) that are not rejected.
 
@@ -333,17 +372,24 @@ def _positive_ratios(
     """
     if not products.any():
         return 0.0, np.inf
-    (top, bottom), (a, b, c) = products, of_ratio
+    numerator, denominator = products
+    numerator_variance, both, denominator_variance = moments
+    variances = np.array([numerator_variance, denominator_variance])
     with np.errstate(divide="ignore", invalid="ignore"):
-        limit += float(np.nansum(np.minimum(products, 0.0) ** 2 / np.array([a, c])))
-    square, half_b, rest = bottom**2 - limit * c, top * bottom - limit * b, top**2 - limit * a
-    inside = half_b**2 - square * rest
-    if inside < 0 or (rest <= 0 and square <= 0):
+        limit += float(np.nansum(np.minimum(products, 0.0) ** 2 / variances))
+    # A ratio r is not rejected where a r^2 - 2 b r + c <= 0.
+    a = denominator**2 - limit * denominator_variance
+    b = numerator * denominator - limit * both
+    c = numerator**2 - limit * numerator_variance
+    discriminant = b**2 - a * c
+    if discriminant < 0 or (c <= 0 and a <= 0):
         return 0.0, np.inf
-    root = np.sqrt(inside)
-    if square <= 0:  # infinity is not rejected
-        return (float(rest / (half_b + root)) if half_b > 0 else 0.0), np.inf
-    return (float((half_b - root) / square) if rest > 0 else 0.0), float((half_b + root) / square)
+    root = np.sqrt(discriminant)
+    if a <= 0:  # infinity is not rejected
+        low = float(c / (b + root)) if b > 0 else 0.0
+        return low, np.inf
+    low = float((b - root) / a) if c > 0 else 0.0
+    return low, float((b + root) / a)
 
 
 # -- Cramer's V ------------------------------------------------------------------------------
@@ -379,41 +425,45 @@ def cramers_v(table: Crosstab, *, level: float = 0.95) -> Association:
     >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
     (0.386, 0.3, 0.47)
     """
-    level, scale = check_level(level), min(check_two_way(table).shape) - 1
-    unknown = "Cramer's V", table.names, np.nan, np.nan, 0.0, 1.0, level
+    level = check_level(level)
+    scale = min(check_two_way(table).shape) - 1
+    undefined = Association("Cramer's V", table.names, np.nan, np.nan, 0.0, 1.0, level)
     if scale < 1:
         note = "not defined: a column has fewer than two categories"
-        return Association(*unknown, note)
+        return replace(undefined, note=note)
     means, covariance = table.moments.of_functions([np.eye(1 + axis.k) for axis in table.axes])
     if not (np.isfinite(means).all() and (means[1:, 0] > 0).all() and (means[0, 1:] > 0).all()):
         note = "not defined: the estimate of a category is not above 0; merge or drop it"
-        return Association(*unknown, note)
-    away, slopes = _residuals(means)
-    noise_covariance = slopes @ covariance @ slopes.T
-    seen, noise = float(away @ away), float(np.trace(noise_covariance))
-    central = float((noise_covariance * noise_covariance.T).sum())
-    along = float(away @ noise_covariance @ away) / max(seen, 1e-300)
-    value = float(np.sqrt(max(seen - noise, 0.0) / scale))
-    spread = float(np.sqrt(2 * central + 4 * along * seen))
-    error = spread / (2 * scale * value) if value else np.nan
+        return replace(undefined, note=note)
+    residuals, slopes = _residuals(means)
+    squares = _NoncentralSquares.of(residuals, slopes @ covariance @ slopes.T)
+    observed = float(residuals @ residuals)
+    value = float(np.sqrt(max(observed - squares.noise, 0.0) / scale))
+    std_error = np.nan
+    if value:
+        std_error = float(np.sqrt(squares.variance(observed))) / (2 * scale * value)
     # A sum below the expected noise is treated as the expected noise.
-    ends = [
-        _true_distance(sum_seen, tail, noise=noise, central=central, along=along)
-        for sum_seen, tail in ((seen, (1 + level) / 2), (max(seen, noise), (1 - level) / 2))
-    ]
-    low, high = np.clip(np.sqrt(np.array(ends) / scale), 0, 1).tolist()
+    ends = np.array(
+        [
+            squares.true_sum(observed, (1 + level) / 2),
+            squares.true_sum(max(observed, squares.noise), (1 - level) / 2),
+        ]
+    )
+    low, high = np.clip(np.sqrt(ends / scale), 0, 1).tolist()
     note = "noise alone explains the association" if value == 0 else ""
-    if value > 1 + 1e-12:
+    if value > 1 + _ROUNDING:
         note = "above 1 because of noise around a strong association"
-    return Association("Cramer's V", table.names, value, error, low, high, level, note)
+    return Association("Cramer's V", table.names, value, std_error, low, high, level, note)
 
 
 def _residuals(means: Floats) -> tuple[Floats, Floats]:
     """(r c,) residuals (f_ij - f_i f_j) / sqrt(f_i f_j), and their derivatives by all means."""
-    rows, columns, inner = means[1:, 0], means[0, 1:], means[1:, 1:]
+    rows = means[1:, 0]
+    columns = means[0, 1:]
+    inner = means[1:, 1:]
     size = np.sqrt(np.outer(rows, columns))
-    away = (inner - size**2) / size
-    # d away = d inner / size - (inner + f_i f_j) / (2 size) (d f_i / f_i + d f_j / f_j)
+    residuals = (inner - size**2) / size
+    # d residual = d inner / size - (inner + f_i f_j) / (2 size) (d f_i / f_i + d f_j / f_j)
     shared = (inner / size + size) / 2
     r, c = inner.shape
     slopes = np.zeros((r, c, 1 + r, 1 + c))
@@ -421,31 +471,55 @@ def _residuals(means: Floats) -> tuple[Floats, Floats]:
     slopes[i, j, 1 + i, 1 + j] = 1 / size
     slopes[i, j, 1 + i, 0] = -shared / rows[:, None]
     slopes[i, j, 0, 1 + j] = -shared / columns
-    return away.ravel(), slopes.reshape(r * c, -1)
+    return residuals.ravel(), slopes.reshape(r * c, -1)
 
 
-def _true_distance(
-    seen: float, tail: float, *, noise: float, central: float, along: float
-) -> float:
-    """The true sum of squares for which the observed one is at this quantile.
+@dataclass(frozen=True)
+class _NoncentralSquares:
+    """Distribution of an observed sum of squares, by the true sum (Patnaik).
 
     The observed sum has mean true + noise and variance 2 central + 4 along times the true sum;
     its distribution is taken as a multiple of chi-squared with this mean and variance.
     """
 
-    def below(true: float) -> float:
-        mean, variance = true + noise, 2 * central + 4 * along * true
-        if not variance > 0:
-            return float(seen >= mean)
-        shape = mean**2 / variance
-        return float(scipy.special.gammainc(shape, seen * shape / mean))
+    noise: float
+    central: float
+    along: float
 
-    if below(0.0) <= tail:
-        return 0.0
-    far = max(seen, noise)
-    while below(far) > tail:
-        far *= 2
-    return float(scipy.optimize.brentq(lambda true: below(true) - tail, 0.0, far))
+    @classmethod
+    def of(cls, residuals: Floats, covariance: Floats) -> _NoncentralSquares:
+        """The distribution for residuals in this direction with this covariance."""
+        observed = float(residuals @ residuals)
+        return cls(
+            noise=float(np.trace(covariance)),
+            central=float((covariance * covariance.T).sum()),
+            along=float(residuals @ covariance @ residuals) / max(observed, _TINY),
+        )
+
+    def variance(self, true: float) -> float:
+        """The variance of the observed sum."""
+        return 2 * self.central + 4 * self.along * true
+
+    def probability(self, observed: float, true: float) -> float:
+        """The probability of at most this observed sum."""
+        mean = true + self.noise
+        variance = self.variance(true)
+        if not variance > 0:
+            return float(observed >= mean)
+        shape = mean**2 / variance
+        return float(scipy.special.gammainc(shape, observed * shape / mean))
+
+    def true_sum(self, observed: float, prob: float) -> float:
+        """The true sum for which the observed one is the quantile at ``prob``."""
+        if self.probability(observed, 0.0) <= prob:
+            return 0.0
+        high = max(observed, self.noise)
+        while self.probability(observed, high) > prob:
+            high *= 2
+        root = scipy.optimize.brentq(
+            lambda true: self.probability(observed, true) - prob, 0.0, high
+        )
+        return float(root)
 
 
 # -- several columns -------------------------------------------------------------------------
@@ -486,17 +560,19 @@ class Correlations(Result):
         """The correlation of each pair, in the order of the moments."""
         level = check_level(level)
         return [
-            _product_moment("correlation", (self.names[i], self.names[j]), pair, level)
+            _product_moment("correlation", (self.names[i], self.names[j]), pair, level=level)
             for (i, j), pair in self.moments.items()
         ]
 
     def _at(self, level: float) -> Floats:
         """(4, p, p) values, standard errors and both ends."""
         p = len(self.names)
-        found = np.stack([np.eye(p), np.zeros((p, p)), np.eye(p), np.eye(p)])
-        for (i, j), one in zip(self.moments, self._pairs(level), strict=True):
-            found[:, i, j] = found[:, j, i] = one.value, one.std_error, one.low, one.high
-        return fixed(found)
+        matrices = np.stack([np.eye(p), np.zeros((p, p)), np.eye(p), np.eye(p)])
+        for (i, j), pair in zip(self.moments, self._pairs(level), strict=True):
+            entries = (pair.value, pair.std_error, pair.low, pair.high)
+            matrices[:, i, j] = entries
+            matrices[:, j, i] = entries
+        return fixed(matrices)
 
     @property
     def values(self) -> Floats:
@@ -555,10 +631,12 @@ class Correlations(Result):
             Columns first, second, correlation, std_error, low, high.
         """
         names = ["first", "second", "correlation", "std_error", "low", "high"]
-        pairs = self._pairs(level)
-        rows = [(*one.columns, one.value, one.std_error, one.low, one.high) for one in pairs]
-        found = pd.DataFrame(rows, columns=names)
-        return found.astype(dict.fromkeys(names[:2], object) | dict.fromkeys(names[2:], float))
+        rows = [
+            (*pair.columns, pair.value, pair.std_error, pair.low, pair.high)
+            for pair in self._pairs(level)
+        ]
+        dtypes = dict.fromkeys(names[:2], object) | dict.fromkeys(names[2:], float)
+        return pd.DataFrame(rows, columns=names).astype(dtypes)
 
     def interpret(self) -> str:
         """The largest correlation in a sentence.
@@ -569,18 +647,21 @@ class Correlations(Result):
             The correlation with its interval.
         """
         pairs = self._pairs(0.95)
-        known = [one for one in pairs if np.isfinite(one.value)]
-        if not known:
+        finite = [pair for pair in pairs if np.isfinite(pair.value)]
+        if not finite:
             return "no correlation can be estimated"
-        largest = max(known, key=lambda one: abs(one.value))
+        largest = max(finite, key=lambda pair: abs(pair.value))
         return f"the largest of {len(pairs)} correlations is the {largest.interpret()}"
 
     @property
     def header(self) -> list[tuple[str, str]]:
         """The rows and the privatized columns."""
-        found = [("target", self.target), ("n", f"{self.n:,}")]
-        found += [("missing", f"{self.n_missing:,}")] if self.n_missing else []
-        return found + ([("privatized", ", ".join(map(label, self.private)))] * bool(self.private))
+        rows = [("target", self.target), ("n", f"{self.n:,}")]
+        if self.n_missing:
+            rows.append(("missing", f"{self.n_missing:,}"))
+        if self.private:
+            rows.append(("privatized", ", ".join(map(label, self.private))))
+        return rows
 
 
 def correlations(
@@ -623,30 +704,39 @@ def correlations(
     check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas")
     check_columns(columns, mechanisms)
     check_target(target)
-    given = _given_values(values, columns)
-    read = ReportFrame.of(data).joint(columns, mechanisms, group=group)
-    powers = [_powers(data, one, given.get(one.name)) for one in read]
+    by_column = _values_by_column(values, columns)
+    opened = ReportFrame.of(data).joint(columns, mechanisms, group=group)
+    powers = [_powers(data, column, by_column.get(column.name)) for column in opened]
     moments, n = _moments(powers, len(data), target)
-    private = tuple(one.name for one in read if one.private)
-    absent = len(data) - n - int(not_asked(read, len(data)).sum())
+    private = tuple(column.name for column in opened if column.private)
+    absent = len(data) - n - int(not_asked(opened, len(data)).sum())
     return Correlations(tuple(columns), private, moments, n, absent, target)
 
 
-def _powers(data: pd.DataFrame, column: ReportColumn, given: Any) -> Callable[[slice], Floats]:
-    """(n, 5) unbiased values of 1, x, ..., x^4 of some rows, scaled; NaN if x is missing."""
+def _powers(data: pd.DataFrame, column: ReportColumn, values: Any) -> Callable[[slice], Floats]:
+    """(n, 5) unbiased values of 1, x, ..., x^4 of some rows, scaled; NaN if x is missing.
+
+    values : the numbers of the categories, or None.
+    """
     cells = column_of(data, column.name)
-    if column.private or given is not None or not pd.api.types.is_numeric_dtype(cells.dtype):
-        table = _numbers(column.categories, given, column.name)[:, None] ** _POWERS
+    if column.private or values is not None or not pd.api.types.is_numeric_dtype(cells.dtype):
+        table = _numbers(column.categories, values, column.name)[:, None] ** _POWERS
+
+        def unbiased(part: slice) -> Floats:
+            return column.scores(part) @ table
     else:
-        table, x = None, numbers(cells, f"column {column.name!r}", len(cells))
-        known = x[np.isfinite(x)] if column.k else np.zeros(1)
-        x = (x - known.mean()) / (known.std() or 1.0)
+        x = numbers(cells, f"column {column.name!r}", len(cells))
+        finite = x[np.isfinite(x)] if column.k else np.zeros(1)
+        scaled = (x - finite.mean()) / (finite.std() or 1.0)
+
+        def unbiased(part: slice) -> Floats:
+            return np.asarray(scaled[part, None] ** _POWERS)
 
     def powers(part: slice) -> Floats:
-        found = x[part, None] ** _POWERS if table is None else column.scores(part) @ table
-        absent = np.isnan(found[:, 1]) | (not column.k)  # NaN to the power 0 is 1
-        found[:, 0] = np.where(absent, np.nan, 1.0)
-        return np.asarray(found)
+        values_of_rows = unbiased(part)
+        absent = np.isnan(values_of_rows[:, 1]) | (not column.k)  # NaN to the power 0 is 1
+        values_of_rows[:, 0] = np.where(absent, np.nan, 1.0)
+        return values_of_rows
 
     return powers
 
@@ -655,19 +745,21 @@ def _moments(
     sources: Sequence[Callable[[slice], Floats]], rows: int, target: str
 ) -> tuple[dict[tuple[int, int], tuple[Floats, Floats]], int]:
     """Five moments and their covariance for each pair, and the number of complete rows."""
-    pairs, n = list(combinations(range(len(sources)), 2)), 0
-    first, second = np.zeros((len(pairs), 5)), np.zeros((len(pairs), 5, 5))
+    pairs = list(combinations(range(len(sources)), 2))
+    n = 0
+    first = np.zeros((len(pairs), 5))
+    second = np.zeros((len(pairs), 5, 5))
     for part in blocks(rows):
         powers = np.stack([source(part) for source in sources])
         powers = powers[:, np.isfinite(powers[:, :, 0]).all(axis=0)]
         n += powers.shape[1]
-        for at, (i, j) in enumerate(pairs):
-            each = powers[i][:, _X] * powers[j][:, _Y]
-            first[at] += each.sum(axis=0)
-            second[at] += each.T @ each
+        for place, (i, j) in enumerate(pairs):
+            products = powers[i][:, _X] * powers[j][:, _Y]
+            first[place] += products.sum(axis=0)
+            second[place] += products.T @ products
             if target == "rows":  # minus unbiased values of the products of true answers
-                whole = powers[i].T @ powers[j]
-                second[at] -= whole[_X[:, None] + _X, _Y[:, None] + _Y]
+                all_powers = powers[i].T @ powers[j]
+                second[place] -= all_powers[_X[:, None] + _X, _Y[:, None] + _Y]
     size = n if n > 1 else np.nan  # one row has no variance
     mean = first / size
     if target == "population":

@@ -707,10 +707,11 @@ def _total_df(estimates: Sequence[Estimate]) -> float:
     while remaining:
         first, *others = remaining
         groups = [other for other in others if first.covariance_with(other) is not None]
-        df = first.df_with(*groups) if groups else None
-        if df is None:
-            df = sum(_sample_df(estimate) for estimate in (first, *groups))
-        total += df
+        shared = first.df_with(*groups) if groups else None
+        if shared is None:
+            total += sum(_sample_df(estimate) for estimate in (first, *groups))
+        else:
+            total += shared
         remaining = [other for other in others if all(other is not group for group in groups)]
     return total
 

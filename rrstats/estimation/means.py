@@ -125,7 +125,7 @@ def sums_of(
     return sums, np.full(grouped.k, np.nan)
 
 
-def _ratio(numerator: Floats | float, denominator: Floats) -> Floats:
+def _ratio(numerator: Floats | float, denominator: NDArray[Any]) -> Floats:
     """A ratio, NaN or infinite over 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(numerator / denominator)
