@@ -30,10 +30,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rrstats._checks import check_epsilon, check_level, check_whole_number, cut
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, is_missing
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import is_mechanism
@@ -45,19 +45,36 @@ Codes = NDArray[np.intp]
 EVENTS = ("type and dtype", "length", "index", "missing reports", "all reports", "report in place")
 LONG_EVENT = "report"
 
-_FEWEST_TRIALS, _FEWEST_CALLS, _USUAL_CALLS = 1000, 100, 5000
-_ROWS = 3
-_CALL_ROWS = 1 << 17
-"""The number of records of a short call, and the largest number of a long call."""
 
-_ALL_PAIRS, _MOST_PAIRS = 8, 400
-"""The largest number of categories of which all pairs are tried, and the most pairs."""
+@dataclass(frozen=True)
+class _Design:
+    """Sizes of an audit: its trials, its inputs, and the choice of its guesses."""
 
-_DOUBT = 2
-"""Right and wrong guesses added to each cell as a prior, because few real guesses prove little."""
+    min_trials: int = 1000
+    min_calls: int = 100
+    max_default_calls: int = 5000
+    """More short calls than this are made only when asked for: each runs the function."""
 
-_ENOUGH = 20
-"""The number of choosing trials from which a cell's proportion is reliable."""
+    short_rows: int = 3
+    """The number of records of a short call: one that changes, and two others in two orders."""
+
+    max_long_rows: int = 1 << 17
+    """The largest number of records of a long call; what fn returns must fit into memory."""
+
+    max_categories_all_pairs: int = 8
+    """The largest number of categories of which all pairs are tried."""
+
+    max_pairs: int = 400
+    """The most pairs of neighbouring categories, so that each has enough trials."""
+
+    prior_guesses: int = 2
+    """Right, and wrong, guesses added to each cell, because a few real guesses prove little."""
+
+    reliable_trials: int = 20
+    """The number of choosing trials from which a cell's proportion is reliable."""
+
+
+_DESIGN = _Design()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,11 +119,12 @@ class AuditResult:
         blind = f"that adds less than about {self.blind_below:.2g} to epsilon"
         if math.isinf(self.blind_below):
             blind = f"of any size (so few trials cannot refute epsilon {self.claimed:.4g})"
-        calls, least = self.tried["trials"].min(), math.floor(self.epsilon_low * 1e4) / 1e4
+        calls = self.tried["trials"].min()
+        epsilon_low = math.floor(self.epsilon_low * 1e4) / 1e4
         return "\n".join(
             [
                 f"{verdict}: epsilon {self.claimed:.4g}",
-                f"With confidence {self.level:.10g} epsilon is at least {least:.4g}.",
+                f"With confidence {self.level:.10g} epsilon is at least {epsilon_low:.4g}.",
                 f"- Strongest evidence: {self.worst}.",
                 f"- Tried: {self.tried['trials'].max():,} records, {calls:,} in separate calls. "
                 f"{' '.join(self.notes)}".rstrip(),
@@ -180,28 +198,38 @@ def audit(
     False
     """
     if is_mechanism(categories):
-        domain, epsilon = categories.domain, categories.epsilon if epsilon is None else epsilon
+        domain = categories.domain
+        if epsilon is None:
+            epsilon = categories.epsilon
     else:
         domain = Categories(categories)
     claimed = check_epsilon(epsilon)
-    rows = check_whole_number(trials, "trials", _FEWEST_TRIALS)
-    usual = min(max(rows // 20, _FEWEST_CALLS), _USUAL_CALLS)
-    short = usual if calls is None else check_whole_number(calls, "calls", _FEWEST_CALLS)
+    rows = check_whole_number(trials, "trials", _DESIGN.min_trials)
+    if calls is None:
+        calls = min(max(rows // 20, _DESIGN.min_calls), _DESIGN.max_default_calls)
+    calls = check_whole_number(calls, "calls", _DESIGN.min_calls)
     error = (1 - check_level(level)) / (len(EVENTS) + 1)
     inputs = _Inputs.of(domain, unknown=unknown, missing=missing)
     _check_runs(fn, inputs)
-    bounds, broken = _short_calls(fn, inputs, short, error)
+    bounds, failing = _short_calls(fn, inputs, calls, error)
     notes = []
-    if broken:
-        named = ", ".join(inputs.names[value] for value in sorted(broken))
-        notes.append(f"Long calls omit {named}, as fn raised or gave another length there.")
-    alone = _long_calls(fn, inputs.without(broken), rows, error=error, notes=notes)
-    judged = [*bounds, *([] if alone is None else [alone])]
-    best = max(judged, key=lambda bound: bound.epsilon_low)
-    blind = math.inf if alone is None else excess_seen(claimed, alone.guesses, error)
-    tried = pd.DataFrame([bound[:5] for bound in judged], columns=_Bound._fields[:5])
+    if failing:
+        names = ", ".join(inputs.names[value] for value in sorted(failing))
+        notes.append(f"Long calls omit {names}, as fn raised or gave another length there.")
+    blind_below = math.inf
+    single = _long_calls(fn, inputs.without(failing), rows, error=error, notes=notes)
+    if single is not None:
+        bounds.append(single)
+        blind_below = excess_seen(claimed, single.guesses, error)
+    best = max(bounds, key=lambda bound: bound.epsilon_low)
     return AuditResult(
-        claimed, float(level), best.epsilon_low, best.told, tried, blind, tuple(notes)
+        claimed,
+        float(level),
+        best.epsilon_low,
+        best.evidence,
+        pd.DataFrame([bound[:5] for bound in bounds], columns=_Bound._fields[:5]),
+        blind_below,
+        tuple(notes),
     )
 
 
@@ -223,7 +251,8 @@ class _Inputs(NamedTuple):
     @classmethod
     def of(cls, domain: Categories, *, unknown: bool, missing: bool) -> _Inputs:
         values: list[Any] = list(domain.categories)
-        names, k = ["a missing value" if is_missing(v) else repr(v) for v in values], len(values)
+        names = ["a missing value" if is_missing(value) else repr(value) for value in values]
+        k = len(values)
         if unknown:
             kinds = {"int": 1, "float": 1.5, "bytes": b"no category"}
             stem: Any = kinds.get(domain.kind, "no category")
@@ -235,49 +264,52 @@ class _Inputs(NamedTuple):
         if missing and domain.missing_code is None:
             values.append(None)
             names.append("a missing value")
-        if k <= _ALL_PAIRS:
+        if k <= _DESIGN.max_categories_all_pairs:
             pairs = list(combinations(range(k), 2))
         else:
-            pairs = [(c, (c + 1) % k) for c in range(0, k, -(-k // _MOST_PAIRS))]
+            step = -(-k // _DESIGN.max_pairs)
+            pairs = [(code, (code + 1) % k) for code in range(0, k, step)]
         others = range(k, len(values))
-        pairs += [(c, other) for other in others for c in (0, k - 1)]
+        pairs += [(code, other) for other in others for code in (0, k - 1)]
         pairs += combinations(others, 2)
         first, second = np.array(pairs, dtype=np.intp).T
         return cls(values, names, k, first, second)
 
     def without(self, dropped: set[int]) -> _Inputs:
         """The inputs without the pairs that contain these values."""
-        lost = list(dropped)
-        kept = ~(np.isin(self.first, lost) | np.isin(self.second, lost))
+        omitted = list(dropped)
+        kept = ~(np.isin(self.first, omitted) | np.isin(self.second, omitted))
         return self._replace(first=self.first[kept], second=self.second[kept])
 
-    def drawn(self, count: int, others_in: int) -> tuple[Codes, Codes]:
+    def draw(self, count: int, others_in: int) -> tuple[Codes, Codes]:
         """(count,) random pairs, one in ``others_in`` with a non-category, and their coins."""
-        plain = int(((self.first < self.k) & (self.second < self.k)).sum())
-        record = _random(count, plain or len(self.first))
-        if 0 < plain < len(self.first):
-            beyond = plain + _random(count, len(self.first) - plain)
-            record = np.where(_random(count, others_in) > 0, record, beyond)
-        return record, _random(count, 2)
+        n_pairs = len(self.first)
+        n_of_categories = int(((self.first < self.k) & (self.second < self.k)).sum())
+        pairs = _random(count, n_of_categories or n_pairs)
+        if 0 < n_of_categories < n_pairs:
+            with_others = n_of_categories + _random(count, n_pairs - n_of_categories)
+            pairs = np.where(_random(count, others_in) > 0, pairs, with_others)
+        return pairs, _random(count, 2)
 
-    def held(self, record: Codes, coins: Codes) -> Codes:
-        """(n,) the place of the value that each record holds."""
-        return np.where(coins > 0, self.second[record], self.first[record])
+    def codes(self, pairs: Codes, coins: Codes) -> Codes:
+        """(n,) the place of the value that each record has: a pair and a coin choose it."""
+        return np.where(coins > 0, self.second[pairs], self.first[pairs])
 
     def marks(self, report: Hashable, pair: int) -> str:
         """The values of a pair that equal a report, as "A" or "B", the same for all pairs."""
-        both = ((self.first[pair], "A"), (self.second[pair], "B"))
-        return "".join(mark for place, mark in both if _key(self.values[place]) == report)
+        sides = ((self.first[pair], "A"), (self.second[pair], "B"))
+        return "".join(mark for place, mark in sides if _key(self.values[place]) == report)
 
-    def alike(self, record: Codes) -> Codes:
+    def kinds(self, pairs: Codes) -> Codes:
         """(n,) a code that is equal for all pairs of categories; others have their own."""
-        first, second = (np.maximum(side - self.k + 1, 0) for side in (self.first, self.second))
-        return np.asarray((first + second * len(self.values))[record])
+        first = np.maximum(self.first - self.k + 1, 0)
+        second = np.maximum(self.second - self.k + 1, 0)
+        return np.asarray((first + second * len(self.values))[pairs])
 
-    def told(self, pair: int, coin: int) -> str:
+    def in_words(self, pair: int, coin: int) -> str:
         """The value that a record held, and the alternative, in words."""
-        both = self.names[self.first[pair]], self.names[self.second[pair]]
-        return f"the record held {both[coin]}, not {both[not coin]}"
+        names = [self.names[self.first[pair]], self.names[self.second[pair]]]
+        return f"the record held {names[coin]}, not {names[not coin]}"
 
 
 def _random(count: int, bound: int) -> Codes:
@@ -317,8 +349,8 @@ def _run(fn: Callable[[list[Any]], Any], records: list[Any]) -> _Run:
     for name in ("name", "attrs"):
         kind += f", {name} {getattr(release, name, '')!r}"
     index = getattr(release, "index", None)
-    listed = f"{index.dtype} {list(index)}" if isinstance(index, pd.Index) else ""
-    return _Run(reports, kind, f"{len(reports)} reports", listed)
+    labels = f"{index.dtype} {list(index)}" if isinstance(index, pd.Index) else ""
+    return _Run(reports, kind, f"{len(reports)} reports", labels)
 
 
 def _reports_in(release: Any) -> list[Any] | None:
@@ -328,15 +360,19 @@ def _reports_in(release: Any) -> list[Any] | None:
     if isinstance(release, list | tuple) or getattr(release, "ndim", 1) == 2:
         return list(release)
     for name in ("to_pylist", "tolist", "to_list"):  # Arrow, NumPy and pandas, Polars
-        if callable(listed := getattr(release, name, None)) and np.ndim(release) == 1:
-            return list(listed())
+        to_list = getattr(release, name, None)
+        if callable(to_list) and np.ndim(release) == 1:
+            return list(to_list())
     return None
 
 
 def _check_runs(fn: Callable[[list[Any]], Any], inputs: _Inputs) -> None:
     """Raise if fn returns reports for no simple input."""
     places = {0, inputs.k // 2, inputs.k - 1}
-    runs = [_run(fn, [inputs.values[place]] * _ROWS) for place in sorted(places)]
+    runs = [
+        _run(fn, [inputs.values[place] for _ in range(_DESIGN.short_rows)])
+        for place in sorted(places)
+    ]
     if all(run.reports is None for run in runs):
         raise ArgumentValueError(
             f"fn must return a release for a list of records, found {runs[0].kind[:300]}"
@@ -356,81 +392,145 @@ def _key(value: Any) -> Hashable:
     return value if isinstance(value, Hashable) else repr(value)
 
 
-def _said(report: Any) -> str:
+def _report_text(report: object) -> str:
     return "missing" if is_missing(report) else cut(report, 40)
 
 
-def _codes(things: Sequence[Hashable]) -> Codes:
-    """(n,) numbers for things, in the order of first occurrence."""
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(thing, len(known)) for thing in things], dtype=np.intp)
+def _codes(keys: Sequence[Hashable]) -> Codes:
+    """(n,) numbers of keys, in the order of first occurrence."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.intp)
 
 
 def _crossed(*codes: Codes) -> Codes:
     """(n,) one code for each combination of codes."""
-    found = np.zeros(len(codes[0]), dtype=np.intp)
+    combined = np.zeros(len(codes[0]), dtype=np.intp)
     for column in codes:
-        found = found * (int(column.max(initial=0)) + 1) + column
-    return found
+        combined = combined * (int(column.max(initial=0)) + 1) + column
+    return combined
+
+
+class _ShortCalls(NamedTuple):
+    """Calls of three records, of which one is a choice between two values: inputs and outcomes.
+
+    pairs, coins : (n,) the pair of values and the choice.
+    others, places : (n,) the other two records, by number, and the place of the changed one.
+    runs : the releases.  keys : the key of each report of a call.
+    marks : for each report of a call, the values of the pair that equal it; of the other records,
+        whether it equals the answer.
+    """
+
+    inputs: _Inputs
+    pairs: Codes
+    coins: Codes
+    others: Codes
+    places: Codes
+    runs: list[_Run]
+    keys: list[tuple[Hashable, ...]]
+    marks: list[tuple[Hashable, ...]]
+
+    @classmethod
+    def of(cls, fn: Callable[[list[Any]], Any], inputs: _Inputs, n: int) -> _ShortCalls:
+        """The outcomes of ``n`` calls with random pairs, coins, places and other records."""
+        last = inputs.k - 1
+        middle = inputs.k // 2
+        # The other two records: constant, in order, and out of order.
+        company = list(dict.fromkeys([(0, 0), (0, last), (last, 0), (0, middle), (middle, 0)]))
+        pairs, coins = inputs.draw(n, 2)
+        others = _random(n, len(company))
+        places = _random(n, _DESIGN.short_rows)
+        calls = cls(inputs, pairs, coins, others, places, [], [], [])
+        for number, value in enumerate(inputs.codes(pairs, coins).tolist()):
+            codes = list(company[others[number]])
+            codes.insert(places[number], value)
+            run = _run(fn, [inputs.values[code] for code in codes])
+            keys = tuple(map(_key, run.reports or []))
+            calls.runs.append(run)
+            calls.keys.append(keys)
+            calls.marks.append(calls._marks(number, keys, codes))
+        return calls
+
+    def _marks(
+        self, number: int, keys: tuple[Hashable, ...], codes: list[int]
+    ) -> tuple[Hashable, ...]:
+        """The marks of one call, from the keys of its reports and the codes of its records."""
+        return tuple(
+            self.inputs.marks(key, self.pairs[number])
+            if row == self.places[number]
+            else key == _key(self.inputs.values[code])
+            for row, (key, code) in enumerate(zip(keys, codes, strict=False))
+        )
+
+    def views(self) -> dict[str, tuple[Codes, ...]]:
+        """Ways to group the calls, by event: of all pairs together, of each, and of each input."""
+        kinds = self.inputs.kinds(self.pairs)
+        marks = _codes(self.marks)
+        missing = [tuple(key == ("missing",) for key in keys) for keys in self.keys]
+        return {
+            "type and dtype": self._groupings([run.kind for run in self.runs]),
+            "length": self._groupings([run.length for run in self.runs]),
+            "index": self._groupings([run.labels for run in self.runs]),
+            "missing reports": self._groupings(missing),
+            "all reports": (
+                *self._groupings(self.keys)[1:],
+                _crossed(kinds, marks),
+                _crossed(kinds, self.places, self.others, marks),
+            ),
+            "report in place": (
+                _crossed(self.pairs, self.places, self._in_place(self.keys)),
+                _crossed(kinds, self.places, self._in_place(self.marks)),
+            ),
+        }
+
+    def _groupings(self, outcomes: Sequence[Hashable]) -> tuple[Codes, ...]:
+        """Calls by outcome; also by pair; also by place and the other records."""
+        codes = _codes(outcomes)
+        return (
+            codes,
+            _crossed(self.pairs, codes),
+            _crossed(self.pairs, self.places, self.others, codes),
+        )
+
+    def _in_place(self, rows: Sequence[tuple[Hashable, ...]]) -> Codes:
+        """(n,) codes of the report of the changed record; calls without one have their own."""
+        return _codes(
+            [row[place : place + 1] for row, place in zip(rows, self.places, strict=True)]
+        )
+
+    def in_words(self, event: str, number: int) -> str:
+        """The outcome of a call as evidence for an event, and its input."""
+        run = self.runs[number]
+        facts = {"type and dtype": run.kind, "length": run.length, "index": run.labels}
+        reports = ", ".join(map(_report_text, run.reports or [])) or run.kind
+        inputs = self.inputs.in_words(self.pairs[number], self.coins[number])
+        return f"{facts.get(event) or reports}: {inputs}"
+
+    def failing(self) -> set[int]:
+        """The values for which a call raised, or returned another number of reports."""
+        failed = [
+            run.reports is None or len(run.reports) != _DESIGN.short_rows for run in self.runs
+        ]
+        return set(self.inputs.codes(self.pairs, self.coins)[failed].tolist())
 
 
 def _short_calls(
-    fn: Callable[[list[Any]], Any], inputs: _Inputs, calls: int, error: float
+    fn: Callable[[list[Any]], Any], inputs: _Inputs, n: int, error: float
 ) -> tuple[list[_Bound], set[int]]:
     """The bounds from calls with one changed record, and the values that break the length."""
-    last, middle = inputs.k - 1, inputs.k // 2
-    # The other two records: constant, in order, and out of order.
-    company = list(dict.fromkeys([(0, 0), (0, last), (last, 0), (0, middle), (middle, 0)]))
-    record, coins = inputs.drawn(calls, 2)
-    others, place = _random(calls, len(company)), _random(calls, _ROWS)
-    runs, keys, marks = list[_Run](), list[tuple[Hashable, ...]](), list[tuple[Hashable, ...]]()
-    for at, value in enumerate(inputs.held(record, coins).tolist()):
-        given, mine = list(company[others[at]]), place[at]
-        given.insert(mine, value)
-        run = _run(fn, [inputs.values[code] for code in given])
-        told = tuple(map(_key, run.reports or []))
-        runs.append(run)
-        keys.append(told)
-        marks.append(
-            tuple(
-                inputs.marks(key, record[at]) if row == mine else key == _key(inputs.values[code])
-                for row, (key, code) in enumerate(zip(told, given, strict=False))
-            )
-        )
-
-    def looks(things: Sequence[Hashable]) -> tuple[Codes, ...]:
-        seen = _codes(things)
-        return seen, _crossed(record, seen), _crossed(record, place, others, seen)
-
-    def own(rows: Sequence[tuple[Hashable, ...]]) -> Codes:
-        return _codes([row[at : at + 1] for row, at in zip(rows, place, strict=True)])
-
-    alike, marked = inputs.alike(record), _codes(marks)
-    views = {
-        "type and dtype": looks([run.kind for run in runs]),
-        "length": looks([run.length for run in runs]),
-        "index": looks([run.labels for run in runs]),
-        "missing reports": looks([tuple(key == ("missing",) for key in row) for row in keys]),
-        "all reports": (
-            *looks(keys)[1:],
-            _crossed(alike, marked),
-            _crossed(alike, place, others, marked),
-        ),
-        "report in place": (_crossed(record, place, own(keys)), _crossed(alike, place, own(marks))),
-    }
-
-    def say(name: str, at: int) -> str:
-        run = runs[at]
-        listed = ", ".join(map(_said, run.reports or [])) or run.kind
-        fact = {"type and dtype": run.kind, "length": run.length, "index": run.labels}
-        return f"{fact.get(name) or listed}: {inputs.told(record[at], coins[at])}"
-
+    calls = _ShortCalls.of(fn, inputs, n)
+    views = calls.views()
     bounds = [
-        _judge(name, views[name], coins, partial(say, name), error=error, choosers=2)
-        for name in EVENTS
+        _judge(
+            event,
+            views[event],
+            calls.coins,
+            partial(calls.in_words, event),
+            error=error,
+            choosers=2,
+        )
+        for event in EVENTS
     ]
-    wrong = [run.reports is None or len(run.reports) != _ROWS for run in runs]
-    return bounds, set(inputs.held(record, coins)[wrong].tolist())
+    return bounds, calls.failing()
 
 
 def _long_calls(
@@ -439,10 +539,13 @@ def _long_calls(
     """The bound from single reports, with a coin for each record; None if all calls failed."""
     if not len(inputs.first):
         return None
-    record, coins = inputs.drawn(trials, 4)
-    held, reports, used = inputs.held(record, coins), [], []
-    for rows in np.array_split(np.arange(trials), max(8, -(-trials // _CALL_ROWS))):
-        run = _run(fn, [inputs.values[place] for place in held[rows]])
+    pairs, coins = inputs.draw(trials, 4)
+    codes = inputs.codes(pairs, coins)
+    reports: list[Any] = []
+    used: list[Codes] = []
+    n_calls = max(8, -(-trials // _DESIGN.max_long_rows))
+    for rows in np.array_split(np.arange(trials), n_calls):
+        run = _run(fn, [inputs.values[code] for code in codes[rows]])
         if run.reports is None or len(run.reports) != len(rows):
             if len(notes) < 2:
                 notes.append(f"Some long calls gave no report for each record: {run.kind[:200]}.")
@@ -452,15 +555,16 @@ def _long_calls(
     if not used:
         return None
     kept = np.concatenate(used)
-    record, coins = record[kept], coins[kept]
+    pairs = pairs[kept]
+    coins = coins[kept]
     keys = list(map(_key, reports))
-    marks = _codes([inputs.marks(key, pair) for key, pair in zip(keys, record, strict=True)])
-    views = _crossed(record, _codes(keys)), _crossed(inputs.alike(record), marks)
+    marks = _codes([inputs.marks(key, pair) for key, pair in zip(keys, pairs, strict=True)])
+    views = (_crossed(pairs, _codes(keys)), _crossed(inputs.kinds(pairs), marks))
 
-    def say(at: int) -> str:
-        return f"{_said(reports[at])}: {inputs.told(record[at], coins[at])}"
+    def in_words(trial: int) -> str:
+        return f"{_report_text(reports[trial])}: {inputs.in_words(pairs[trial], coins[trial])}"
 
-    return _judge(LONG_EVENT, views, coins, say, error=error, choosers=4)
+    return _judge(LONG_EVENT, views, coins, in_words, error=error, choosers=4)
 
 
 # -- the guessing game -----------------------------------------------------------------------
@@ -474,14 +578,14 @@ class _Bound(NamedTuple):
     guesses: int
     right: int
     epsilon_low: float
-    told: str = "no event distinguished the inputs"
+    evidence: str = "no event distinguished the inputs"
 
 
 def _judge(
     event: str,
     views: Sequence[Codes],
     coins: Codes,
-    say: Callable[[int], str],
+    in_words: Callable[[int], str],
     *,
     error: float,
     choosers: int,
@@ -489,61 +593,74 @@ def _judge(
     """Choose a view and its guesses on one trial in ``choosers``; test them on the others.
 
     views : ways to group the trials, each (n,) the cell of a trial.
+    in_words : the outcome of a trial in words, for the example.
     """
     choosing = _random(len(coins), choosers) == 0
-    best, promised = np.full(len(coins), -1, dtype=np.intp), -1.0
+    best_promise = -1.0
+    best_guesses = np.full(len(coins), -1, dtype=np.intp)
+    best_cells = np.zeros(len(coins), dtype=np.intp)
     for view in views:
         _, cells = np.unique(view, return_inverse=True)
-        guess, promise = _guesses(cells, coins, choosing, error)
-        if promise > promised:
-            best, promised, told = guess[cells], promise, cells
-    judged = np.flatnonzero(~choosing & (best >= 0))
-    hit = best[judged] == coins[judged]
-    guesses, right = len(judged), int(hit.sum())
+        cell_guesses, promise = _guesses(cells, coins, choosing, error)
+        if promise > best_promise:
+            best_promise = promise
+            best_cells = cells
+            best_guesses = cell_guesses[cells]
+    judged = np.flatnonzero(~choosing & (best_guesses >= 0))
+    hit = best_guesses[judged] == coins[judged]
+    guesses = len(judged)
+    right = int(hit.sum())
     if not guesses:
         return _Bound(event, len(coins), 0, 0, 0.0)
-    most = np.bincount(told[judged], np.where(hit, 1.0, -1.0)).argmax()
-    of_it = judged[hit & (told[judged] == most)]
-    example = int(of_it[0] if of_it.size else judged[0])
+    # The example is from the cell with the most right guesses beyond the wrong ones.
+    clearest = np.bincount(best_cells[judged], np.where(hit, 1.0, -1.0)).argmax()
+    examples = judged[hit & (best_cells[judged] == clearest)]
+    example = int(examples[0] if examples.size else judged[0])
     return _Bound(
         event,
         len(coins),
         guesses,
         right,
         lower_epsilon(right, guesses, error),
-        f"{event}, with {right:,} of {guesses:,} guesses right; for example {say(example)}",
+        f"{event}, with {right:,} of {guesses:,} guesses right; for example {in_words(example)}",
     )
 
 
-def _guesses(cells: Codes, coins: Codes, choosing: Any, error: float) -> tuple[Codes, float]:
+def _guesses(cells: Codes, coins: Codes, choosing: Booleans, error: float) -> tuple[Codes, float]:
     """The coin to guess in each cell, -1 for none, and the expected lower bound."""
-    count = int(cells.max(initial=0)) + 1
-    tails, heads = (np.bincount(cells[choosing & (coins == c)], minlength=count) for c in (0, 1))
-    n, k = tails + heads, np.maximum(tails, heads)
+    n_cells = int(cells.max(initial=0)) + 1
+    tails = np.bincount(cells[choosing & (coins == 0)], minlength=n_cells)
+    heads = np.bincount(cells[choosing & (coins == 1)], minlength=n_cells)
+    n = tails + heads
     # A cell seen once looks certain; a prior and one standard deviation correct for that.
-    share = (k + _DOUBT) / (n + 2 * _DOUBT)
-    margin = np.sqrt(share * (1 - share) / (n + 2 * _DOUBT + 1))
-    order = np.argsort(margin - share, kind="stable")
+    prior = _DESIGN.prior_guesses
+    proportion = (np.maximum(tails, heads) + prior) / (n + 2 * prior)
+    standard_error = np.sqrt(proportion * (1 - proportion) / (n + 2 * prior + 1))
+    order = np.argsort(standard_error - proportion, kind="stable")
     scale = (~choosing).sum() / max(choosing.sum(), 1)
-    guesses, right = np.cumsum(n[order]) * scale, np.cumsum((n * share)[order]) * scale
-    promises = lower_share(right, guesses, error)
+    guesses = np.cumsum(n[order]) * scale
+    right = np.cumsum((n * proportion)[order]) * scale
+    promises = lower_proportion(right, guesses, error)
     best = int(promises.argmax())
-    chosen = np.zeros(count, dtype=np.bool_)
+    chosen = np.zeros(n_cells, dtype=np.bool_)
     chosen[order[: best + 1]] = True
     # The best prefix is chosen with bias: add cells that may be as good, if that costs little.
     pooled = right[best] / max(guesses[best], 1)
-    wider = chosen | ((n >= _ENOUGH) & (share + 2 * margin >= pooled))
-    more, sure = n[wider].sum() * scale, (n * share)[wider].sum() * scale
+    is_reliable = n >= _DESIGN.reliable_trials
+    wider = chosen | (is_reliable & (proportion + 2 * standard_error >= pooled))
+    wider_guesses = n[wider].sum() * scale
+    wider_right = (n * proportion)[wider].sum() * scale
     noise = np.sqrt(pooled * (1 - pooled) / max(n[chosen].sum(), 1))
-    if lower_share(sure, more, error) >= promises[best] - noise:
+    if lower_proportion(wider_right, wider_guesses, error) >= promises[best] - noise:
         chosen = wider
     return np.where(chosen & (n > 0), heads > tails, -1), float(promises[best])
 
 
-def lower_share(right: Any, guesses: Any, error: float) -> Floats:
+def lower_proportion(right: ArrayLike, guesses: ArrayLike, error: float) -> Floats:
     """The one-sided lower end of Clopper and Pearson's interval; 0 if no guess was right."""
-    sure = np.maximum(right, 1e-300)
-    low = scipy.special.betaincinv(sure, guesses - right + 1, error)
+    right = np.asarray(right, dtype=np.float64)
+    wrong = np.asarray(guesses, dtype=np.float64) - right
+    low = scipy.special.betaincinv(np.maximum(right, 1e-300), wrong + 1, error)
     return np.asarray(np.where(right > 0, low, 0.0))
 
 
@@ -555,8 +672,10 @@ def lower_epsilon(right: int, guesses: int, error: float) -> float:
     >>> lower_epsilon(500, 1000, 0.01)
     0.0
     """
-    share = float(lower_share(right, guesses, error))
-    return max(0.0, math.log(share) - math.log1p(-share)) if share > 0 else 0.0
+    proportion = float(lower_proportion(right, guesses, error))
+    if proportion == 0:
+        return 0.0
+    return max(0.0, math.log(proportion) - math.log1p(-proportion))
 
 
 def excess_seen(epsilon: float, guesses: int, error: float) -> float:

@@ -32,8 +32,12 @@ from rrstats.mechanisms.krr import KRR
 
 __all__ = ["from_json", "to_json"]
 
-FUNCTION, MODULE, KWARGS, VERSION = "__function__", "__module__", "__kwargs__", "__version__"
-CATEGORICAL, BOOLEAN = "make_randomized_response", "make_randomized_response_bool"
+FUNCTION = "__function__"
+MODULE = "__module__"
+KWARGS = "__kwargs__"
+VERSION = "__version__"
+CATEGORICAL = "make_randomized_response"
+BOOLEAN = "make_randomized_response_bool"
 
 
 def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
@@ -64,27 +68,33 @@ def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
     >>> from_json(text)
     KRR(['never', 'once', 'often'], prob=0.75)  # epsilon 1.792 per report
     """
-    alike = _as_krr(check_instance(mechanism, "mechanism", Mechanism, "a mechanism"))
-    codes = alike.domain.categories  # for a codebook its codes, as in the reports
-    kind = _type_of(codes)
-    called = {"categories": list(codes), "prob": alike.prob, "T": kind}
-    document = {FUNCTION: CATEGORICAL, MODULE: "measurements", KWARGS: called, VERSION: version}
+    krr = _as_krr(check_instance(mechanism, "mechanism", Mechanism, "a mechanism"))
+    codes = krr.domain.categories  # for a codebook its codes, as in the reports
+    document = {
+        FUNCTION: CATEGORICAL,
+        MODULE: "measurements",
+        KWARGS: {"categories": list(codes), "prob": krr.prob, "T": _type_of(codes)},
+        VERSION: version,
+    }
     return json.dumps(document, allow_nan=False)
 
 
 def _as_krr(mechanism: Mechanism) -> KRR:
     """The k-ary randomized response with the same probabilities; raises if there is none."""
-    channel, k = mechanism.channel, mechanism.k
-    worst = channel.max_likelihood_ratio
-    plain = mechanism.groups is None and mechanism.report_space == mechanism.domain
-    # prob (k - 1) / (1 - prob); below 1/k, as the double nearest to it may be, inverted.
-    for ratio in (worst, 1 / worst) if plain and isinstance(worst, Fraction) else ():
+    channel = mechanism.channel
+    k = mechanism.k
+    ratios: list[Fraction] = []
+    reports_categories = mechanism.groups is None and mechanism.report_space == mechanism.domain
+    if reports_categories and isinstance(channel.max_likelihood_ratio, Fraction):
+        # prob (k - 1) / (1 - prob); below 1/k, as the double nearest to it may be, inverted.
+        ratios = [channel.max_likelihood_ratio, 1 / channel.max_likelihood_ratio]
+    for ratio in ratios:
         prob = float(ratio / (ratio + k - 1))
         if 1 / k <= prob < 1:
-            alike = KRR(mechanism.domain.declared, prob)
-            entries = alike.channel.entries
-            if alike.channel == channel or entries == cast(MultinomialChannel, channel).entries:
-                return alike
+            krr = KRR(mechanism.domain.declared, prob)
+            entries = krr.channel.entries
+            if krr.channel == channel or entries == cast(MultinomialChannel, channel).entries:
+                return krr
     raise ArgumentValueError(
         "OpenDP's make_randomized_response needs a prob that is a double, at least 1/k and below "
         "1, and each other category equally likely; found a mechanism with other "
@@ -109,11 +119,11 @@ def _type_of(categories: Sequence[Any]) -> str:
         for kind, low in (("i64", -(2**63)), ("u64", 0)):
             if all(low <= number < low + 2**64 for number in categories):
                 return kind
-    found = sorted(kind.__name__ for kind in kinds)
+    names = sorted(kind.__name__ for kind in kinds)
     raise ArgumentValueError(
         "OpenDP's categories must be all text (valid Unicode; OpenDP cuts text at a zero byte), "
         "all whole numbers of 64 bits, or True and False, and none may be missing; found "
-        f"{' and '.join(found)}"
+        f"{' and '.join(names)}"
     )
 
 
@@ -148,25 +158,30 @@ def from_json(text: str | bytes) -> KRR:
         document = json.loads(text)
     except (ValueError, RecursionError):  # no JSON, or nested too deeply
         document = None
-    given: dict[str, Any] = document if isinstance(document, dict) else {}
-    called: Any = given.get(KWARGS)
-    called = called if isinstance(called, dict) else {}
-    boolean, listed = given.get(FUNCTION) == BOOLEAN, called.get("categories")
-    if isinstance(listed, dict):
-        listed = listed.get("__tuple__")
-    accepted = {"prob", "constant_time"} if boolean else {"prob", "categories", "T"}
-    strange = set(given) - {FUNCTION, MODULE, KWARGS, VERSION} | set(called) - accepted
-    known = boolean or (given.get(FUNCTION) == CATEGORICAL and listed and isinstance(listed, list))
-    if strange or not known or given.get(MODULE) != "measurements":
+    call: dict[str, Any] = document if isinstance(document, dict) else {}
+    arguments: Any = call.get(KWARGS)
+    if not isinstance(arguments, dict):
+        arguments = {}
+    is_boolean = call.get(FUNCTION) == BOOLEAN
+    categories = arguments.get("categories")
+    if isinstance(categories, dict):
+        categories = categories.get("__tuple__")
+    is_categorical = (
+        call.get(FUNCTION) == CATEGORICAL and isinstance(categories, list) and len(categories) > 0
+    )
+    accepted = {"prob", "constant_time"} if is_boolean else {"prob", "categories", "T"}
+    strange = set(call) - {FUNCTION, MODULE, KWARGS, VERSION} | set(arguments) - accepted
+    is_supported = call.get(MODULE) == "measurements" and (is_boolean or is_categorical)
+    if strange or not is_supported:
         raise ArgumentValueError(
             f"text must be the JSON of OpenDP's {CATEGORICAL} or {BOOLEAN}, with the arguments "
             "that opendp.prelude.serialize writes; for a chain serialize the measurement in it"
         )
-    prob = check_number(called.get("prob"), "prob")
-    if boolean:
+    prob = check_number(arguments.get("prob"), "prob")
+    if is_boolean:
         return KRR([False, True], prob)
-    _type_of(listed)
-    return KRR(listed, prob)
+    _type_of(categories)
+    return KRR(categories, prob)
 
 
 def __dir__() -> list[str]:

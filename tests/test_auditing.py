@@ -400,8 +400,8 @@ def test_inputs_pair_all_values(k):
     places = set(inputs.first.tolist()) | set(inputs.second.tolist())
     assert len(places) == k + 2 or k >= 1000
     assert {k, k + 1} <= places
-    record, coins = inputs.drawn(5000, 4)
+    record, coins = inputs.draw(5000, 4)
     beyond = np.maximum(inputs.first, inputs.second)[record] >= k
     assert 0.2 < beyond.mean() < 0.3  # 1/4; eight standard deviations
     assert 0.45 < coins.mean() < 0.55
-    assert set(inputs.without({k}).held(*inputs.without({k}).drawn(5000, 4))) <= {*range(k), k + 1}
+    assert set(inputs.without({k}).codes(*inputs.without({k}).draw(5000, 4))) <= {*range(k), k + 1}
