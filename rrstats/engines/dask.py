@@ -109,18 +109,23 @@ def run_by(client: Any, partitions: Sequence[Any] | None = None) -> Run:
 
     def run(calls: Sequence[Call]) -> Generator[tuple[int, TaskOutcome]]:
         name = f"rrstats-part-{secret_bytes(16).hex()}"
-        tasks, why = [], None
+        tasks = []
         for place, call in enumerate(calls):
             data = () if partitions is None else (partitions[place],)
             lazy = dask.delayed(call, pure=False, traverse=False)
             tasks.append(lazy(*data, dask_key_name=f"{name}-{place}"))
+        fault = None
         try:
-            yield from enumerate(dask.compute(*tasks)) if client is None else _run(client, tasks)
+            if client is None:
+                yield from enumerate(dask.compute(*tasks))
+            else:
+                yield from _run(client, tasks)
         except Exception as error:
-            if (why := _of_the_cluster(error)) is None:
+            fault = _of_the_cluster(error)
+            if fault is None:
                 raise
-        if why is not None:
-            raise FileError(f"{why}; nothing was published")
+        if fault is not None:  # outside the block, so that it does not carry the original error
+            raise FileError(f"{fault}; nothing was published")
 
     return run
 
@@ -143,7 +148,8 @@ def _run(client: Any, tasks: list[Any]) -> Generator[tuple[int, TaskOutcome]]:
 def _of_the_cluster(error: BaseException | None) -> str | None:
     """The fault of the cluster, with the next step; None for any other error."""
     while error is not None:
-        if (fault := FAULTS.get(type(error).__name__)) is not None:
+        fault = FAULTS.get(type(error).__name__)
+        if fault is not None:
             return fault
         error = error.__cause__
     return None
@@ -164,27 +170,30 @@ SHOWN = ("FromPandas", "FromPandasDivisions", "FromArray", "FromMapProjectable")
 def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
     """Raise ArgumentValueError if the partitions depend on a private column, by declaration."""
     folders: dict[str, Any] = {}
-    hidden, moved = False, dict[str, str]()
+    moved: dict[str, str] = {}
+    hides_source = False
     for step in frame.expr.walk():
         kind = type(step).__name__
         moved |= dict.fromkeys(_followed(step), kind)
-        told = _folders(step) if kind.startswith("ReadParquet") else {}
-        folders |= told or {}
-        source = not step.dependencies() and not kind.startswith("ReadParquet")
-        hidden |= told is None or (source and kind not in SHOWN)
+        if kind.startswith("ReadParquet"):
+            step_folders = _folders(step)
+            folders |= step_folders or {}
+            hides_source |= step_folders is None
+        elif not step.dependencies():
+            hides_source |= kind not in SHOWN
     for name in names:
-        known = _known_categories(frame._meta, name)
+        categories = _known_categories(frame._meta, name)
         if name in moved:
             why = (
                 f"the frame's rows were moved by column {name!r} ({moved[name]}), so the rows of a "
                 "part would reveal something about the answers"
             )
-        elif name.casefold() in folders or (known and known in folders.values()):
+        elif name.casefold() in folders or (categories and categories in folders.values()):
             why = (
                 f"the frame was read from folders partitioned by column {name!r}, so each part "
                 "would hold the rows of one answer"
             )
-        elif hidden and known is not None:
+        elif hides_source and categories is not None:
             raise ArgumentValueError(
                 f"column {name!r} has known categories, as a column from folder names has, and the "
                 "frame does not show its source (persist, optimize, from_delayed and from_map hide "
@@ -204,9 +213,9 @@ def _followed(step: Any) -> Iterator[str]:
     """The columns by which a step of the frame moves rows."""
     for operand in FOLLOWED:
         with suppress(ValueError):  # it has no such operand
-            given = step.operand(operand)
-            for one in given if isinstance(given, list | tuple) else [given]:
-                yield from map(str, getattr(one, "columns", [one]))
+            value = step.operand(operand)
+            for by in value if isinstance(value, list | tuple) else [value]:
+                yield from map(str, getattr(by, "columns", [by]))
 
 
 def _folders(read: Any) -> dict[str, Any] | None:
@@ -217,11 +226,11 @@ def _folders(read: Any) -> dict[str, Any] | None:
     except (AttributeError, KeyError, TypeError, OSError):
         return None
     folders = {folder for file in files for folder in PurePosixPath(file).parts[:-1]}
-    told = [unquote(folder.partition("=")[0]) for folder in folders if "=" in folder]
-    return {name.casefold(): _known_categories(read._meta, name) for name in told}
+    names = [unquote(folder.partition("=")[0]) for folder in folders if "=" in folder]
+    return {name.casefold(): _known_categories(read._meta, name) for name in names}
 
 
-def _known_categories(meta: pd.DataFrame, name: str) -> Any:
+def _known_categories(meta: pd.DataFrame, name: str) -> list[str] | None:
     """The categories of a column if Dask knows them, as it does for folder names; or None."""
     if name not in meta.columns or not isinstance(meta.dtypes[name], pd.CategoricalDtype):
         return None
@@ -241,7 +250,7 @@ def schema_of(frame: dd.DataFrame) -> tuple[pa.Schema, bool]:
     sample.attrs = {}
     for place, dtype in enumerate(sample.dtypes):
         if pd.api.types.is_object_dtype(dtype):
-            sample.isetitem(place, np.array(["text"] * len(sample), dtype=object))
+            sample.isetitem(place, np.full(len(sample), "text", dtype=object))
     schema = pa.Schema.from_pandas(sample, preserve_index=keeps_index)
     for place, field in enumerate(schema):
         if pa.types.is_dictionary(field.type):
@@ -326,18 +335,28 @@ def privatize_parquet(
     """
     client = client_of(client)
     if not isinstance(src, dd.DataFrame):
-        options: Any = {"unknown": unknown, "missing": missing, "again": again, "ledger": ledger}
-        options |= {"overwrite": overwrite, "shuffle_rows": shuffle_rows, "progress": progress}
-        options |= {"keep_order": keep_order}
-        return privatize_by_tasks(src, dst, plan, run_by(client), **options)
+        return privatize_by_tasks(
+            src,
+            dst,
+            plan,
+            run_by(client),
+            unknown=unknown,
+            missing=missing,
+            shuffle_rows=shuffle_rows,
+            keep_order=keep_order,
+            progress=progress,
+            again=again,
+            overwrite=overwrite,
+            ledger=ledger,
+        )
     if ledger is not None:
         raise ArgumentTypeError(
             "ledger needs src as a path; write the frame to Parquet, and give its path"
         )
     order = RowOrder.of(shuffle_rows, keep_order)
-    wanted = wanted_columns(plan, unknown, missing)
+    requests = wanted_columns(plan, unknown, missing)
     schema, keeps_index = schema_of(src)
-    release = BatchRelease(schema, wanted, again=again)
+    release = BatchRelease(schema, requests, again=again)
     order.check(lambda name: schema.field(name).type, schema.names, release.columns)
     check_layout(src, list(release.columns))
     tasks = [
@@ -345,7 +364,7 @@ def privatize_parquet(
             relative=f"part-{place}.parquet",
             schema=schema,
             keeps_index=keeps_index,
-            wanted=wanted,
+            requests=requests,
             again=again,
             order=order,
             part=place if src.npartitions > 1 else None,
@@ -366,7 +385,7 @@ class _PartitionTask:
     relative: str
     schema: pa.Schema
     keeps_index: bool
-    wanted: Sequence[ColumnRequest]
+    requests: Sequence[ColumnRequest]
     again: bool
     order: RowOrder
     part: int | None
@@ -408,7 +427,7 @@ class _PartitionTask:
         return release.seen()
 
     def _release(self) -> BatchRelease:
-        return BatchRelease(self.schema, list(self.wanted), again=self.again)
+        return BatchRelease(self.schema, list(self.requests), again=self.again)
 
     def _batches(self, frame: pd.DataFrame) -> Iterator[pa.RecordBatch]:
         """The partition as batches of the declared schema."""
@@ -418,7 +437,7 @@ class _PartitionTask:
                 f"a partition has other columns than its frame declares ({self.relative}); call "
                 "map_partitions with the meta of its result"
             )
-        odd = (
+        message = (
             f"a partition has cells of other types than its frame declares ({self.relative}; a "
             "column of objects counts as text); convert its columns with astype first"
         )
@@ -427,7 +446,7 @@ class _PartitionTask:
                 frame, self.schema, preserve_index=self.keeps_index, nthreads=1
             )
             return iter(table.combine_chunks().to_batches())
-        raise FileError(odd)  # outside the block, because Arrow's error would quote a cell
+        raise FileError(message)  # outside the block, because Arrow's error would quote a cell
 
 
 # -- ddf.rr --------------------------------------------------------------------------------
@@ -437,7 +456,8 @@ class _Keyed:
     """`df.rr.privatize` of one partition.  Its name and its repr do not show the key."""
 
     def __init__(self, mechanisms: Mapping[Hashable, Any], options: dict[str, Any]) -> None:
-        self._mechanisms, self._options = mechanisms, options
+        self._mechanisms = mechanisms
+        self._options = options
         self._token = secret_bytes(16).hex()
 
     def __call__(self, frame: pd.DataFrame) -> pd.DataFrame:
@@ -511,10 +531,10 @@ class DaskAccessor:
         noise; the key reveals nearly every answer.  See `rrstats.new_key`.
         """
         check_lazy(key, id, "dask.privatize_parquet(ddf, path, plan)", column)
-        made = column_mechanisms(column, categories, prob, epsilon)
-        one = _Keyed(made, {"key": key, "id": id, **options})
-        meta = one(self._data._meta)
-        lazy: dd.DataFrame = self._data.map_partitions(one, meta=meta)
+        mechanisms = column_mechanisms(column, categories, prob, epsilon)
+        keyed = _Keyed(mechanisms, {"key": key, "id": id, **options})
+        meta = keyed(self._data._meta)
+        lazy: dd.DataFrame = self._data.map_partitions(keyed, meta=meta)
         return lazy
 
     def estimate(self, column: Hashable, *design: Any, **options: Any) -> Any:

@@ -49,21 +49,25 @@ __all__ = ["FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatize
 
 
 def open_release(
-    schema: Mapping[str, Any], wanted: list[ColumnRequest], **options: Any
+    schema: Mapping[str, pl.DataType],
+    requests: list[ColumnRequest],
+    *,
+    key: Any = None,
+    id: str | list[str] | None = None,
 ) -> BatchRelease:
     """The release of some columns; other columns are needed as ids, or by name only."""
-    ids = options.get("id") or []
-    needed = {str(asked.name) for asked in wanted} | set(ids if isinstance(ids, list) else [ids])
+    ids = id if isinstance(id, list) else [id]
+    needed = {str(request.name) for request in requests} | set(ids)
     fields = []
-    for name, kind in schema.items():
-        cells = pl.Series([], dtype=kind if name in needed else pl.Null).to_arrow()
+    for name, dtype in schema.items():
+        cells = pl.Series([], dtype=dtype if name in needed else pl.Null).to_arrow()
         fields.append(pa.field(name, cells.type))
-    return BatchRelease(pa.schema(fields), wanted, **options)
+    return BatchRelease(pa.schema(fields), requests, key=key, id=id)
 
 
-def report_types(release: BatchRelease) -> dict[str, Any]:
+def report_types(release: BatchRelease) -> dict[str, pl.DataType]:
     """The Polars type of each column that is written, from declarations alone."""
-    types: dict[str, Any] = {}
+    types: dict[str, pl.DataType] = {}
     for name, column in release.written.items():
         if pa.types.is_dictionary(column.type):
             words = [word for word in column.space.categories if word is not None]
@@ -73,7 +77,11 @@ def report_types(release: BatchRelease) -> dict[str, Any]:
     return types
 
 
-def stream(frame: pl.LazyFrame, work: Callable[[pl.DataFrame], pl.DataFrame], schema: Any) -> Any:
+def stream(
+    frame: pl.LazyFrame,
+    work: Callable[[pl.DataFrame], pl.DataFrame],
+    schema: Mapping[str, pl.DataType],
+) -> pl.LazyFrame:
     """The frame with the work applied to its batches.
 
     The work is not an expression: Polars would pass it one cell of a constant column, such as the
@@ -89,15 +97,19 @@ def stream(frame: pl.LazyFrame, work: Callable[[pl.DataFrame], pl.DataFrame], sc
     )
 
 
-def drawn(release: BatchRelease, types: Mapping[str, Any], batch: pl.DataFrame) -> pl.DataFrame:
+def drawn(
+    release: BatchRelease, types: Mapping[str, pl.DataType], batch: pl.DataFrame
+) -> pl.DataFrame:
     """A batch with reports instead of answers."""
-    made = release.draw(lambda name: batch[name].to_arrow())
-    return batch.with_columns(as_series(name, made[name], kind) for name, kind in types.items())
+    reports = release.draw(lambda name: batch[name].to_arrow())
+    return batch.with_columns(
+        as_series(name, reports[name], dtype) for name, dtype in types.items()
+    )
 
 
-def as_series(name: str, reports: pa.Array, kind: Any) -> pl.Series:
+def as_series(name: str, reports: pa.Array, dtype: pl.DataType) -> pl.Series:
     """Reports as a Polars Series of the declared type."""
-    return pl.Series(name, pl.from_arrow(reports)).cast(kind)
+    return pl.Series(name, pl.from_arrow(reports)).cast(dtype)
 
 
 def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
@@ -111,9 +123,9 @@ def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
             careful(release.columns[name].look, batch[name].to_arrow())
         return batch.clear()
 
-    asked = frame.select(cs.by_name(*names))
-    seen = stream(asked, looked, asked.collect_schema())
-    careful(partial(seen.collect, engine="streaming"))
+    answers = frame.select(cs.by_name(*names))
+    looking = stream(answers, looked, answers.collect_schema())
+    careful(partial(looking.collect, engine="streaming"))
     release.refuse()
 
 
@@ -181,9 +193,9 @@ def sink_privatized(
     check_ending(place, "path", (".parquet", ".pq"))
     kinds = pl.LazyFrame | pl.DataFrame
     frame = check_instance(lazyframe, "lazyframe", kinds, "a LazyFrame or a DataFrame").lazy()
-    wanted = wanted_columns(plan, unknown, missing)
+    requests = wanted_columns(plan, unknown, missing)
     schema = careful(frame.collect_schema)
-    release = open_release(schema, wanted, key=key, id=id)
+    release = open_release(schema, requests, key=key, id=id)
     with Publication(place, overwrite=overwrite) as publication:
         look(frame, release)
         rows = _write(frame, release, publication)
@@ -196,27 +208,29 @@ def sink_privatized(
 
 def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication) -> int:
     """Stream the reports into the file of a publication; return its number of rows."""
-    types, ours = report_types(release), list[RRStatsError]()
+    types = report_types(release)
+    our_errors: list[RRStatsError] = []
 
     def draw(batch: pl.DataFrame) -> pl.DataFrame:
         try:
             return careful(drawn, release, types, batch)
         except RRStatsError as error:
-            ours.append(error)
+            our_errors.append(error)
             raise
 
     reports = stream(frame, draw, dict(frame.collect_schema()) | types)
-    options: dict[str, Any] = {
-        "metadata": {KEY: json.dumps(write(release.records))},
-        "row_group_size": GROUP_ROWS,
-        "engine": "streaming",
-    }
+    sink = partial(
+        reports.sink_parquet,
+        metadata={KEY: json.dumps(write(release.records))},
+        row_group_size=GROUP_ROWS,
+        engine="streaming",
+    )
     file = publication.open()
     try:
-        careful(partial(reports.sink_parquet, file, **options))
+        careful(sink, file)
     except FileError:
-        if ours:  # Polars wraps them in its own errors
-            raise type(ours[0])(*ours[0].args) from None
+        if our_errors:  # Polars wraps them in its own errors
+            raise type(our_errors[0])(*our_errors[0].args) from None
         raise
     file.flush()
     with os.fdopen(os.dup(file.fileno()), "rb") as written:
@@ -329,29 +343,32 @@ class LazyNamespace(_Counting):
         """
         check_lazy(key, id, "polars.sink_privatized(lf, path, ...)", column)
         plan = column_mechanisms(column, categories, prob, epsilon)
-        wanted = wanted_columns(plan, unknown, missing)
+        requests = wanted_columns(plan, unknown, missing)
         schema = careful(self._data.collect_schema)
-        release = open_release(schema, wanted, key=key, id=id)
+        release = open_release(schema, requests, key=key, id=id)
         lazy: pl.LazyFrame = self._data.with_columns(
-            _keyed(release, name, kind) for name, kind in report_types(release).items()
+            _keyed(release, name, dtype) for name, dtype in report_types(release).items()
         )
         return lazy
 
 
-def _keyed(release: BatchRelease, name: str, kind: Any) -> pl.Expr:
+def _keyed(release: BatchRelease, name: str, dtype: pl.DataType) -> pl.Expr:
     """The expression of a column's keyed reports."""
     # By place, because Polars reads ^...$ as a pattern here too.
-    ids: dict[str, Any] = {f"id {at}": cs.by_name(one) for at, one in enumerate(release.id)}
+    ids: dict[str, Any] = {
+        f"id {place}": cs.by_name(id_name) for place, id_name in enumerate(release.id)
+    }
 
     def reports(rows: pl.Series) -> pl.Series:
-        told = [rows.struct.field(place).to_arrow() for place in ("answer", *ids)]
-        return as_series(name, release.column_reports(name, *told), kind)
+        answers = rows.struct.field("answer").to_arrow()
+        id_cells = [rows.struct.field(place).to_arrow() for place in ids]
+        return as_series(name, release.column_reports(name, answers, *id_cells), dtype)
 
-    both = pl.struct(answer=cs.by_name(name).as_expr(), **ids)
-    made: pl.Expr = both.map_batches(
-        partial(careful, reports), return_dtype=kind, is_elementwise=True
+    answers_and_ids = pl.struct(answer=cs.by_name(name).as_expr(), **ids)
+    expression: pl.Expr = answers_and_ids.map_batches(
+        partial(careful, reports), return_dtype=dtype, is_elementwise=True
     )
-    return made.alias(name)
+    return expression.alias(name)
 
 
 @pl.api.register_series_namespace("rr")

@@ -84,13 +84,16 @@ def retold(text: str, work: Callable[[], Result]) -> Result:
     )
 
 
-def _kind(error: Any) -> tuple[str, str]:
+def _kind(error: Exception) -> tuple[str, str]:
     """The type of an error, and the next step for the commonest; neither can contain a cell."""
-    kind, step = type(error).__name__, ""
+    kind = type(error).__name__
+    step = ""
+    spark_error: Any = error
     with suppress(Exception):
-        kind = str(error.java_exception.getClass().getSimpleName())
+        kind = str(spark_error.java_exception.getClass().getSimpleName())
     with suppress(Exception):  # an identifier of Spark's own, such as PATH_NOT_FOUND
-        kind += f" ({error.getCondition()})" if error.getCondition() else ""
+        if spark_error.getCondition():
+            kind += f" ({spark_error.getCondition()})"
     with suppress(Exception):
         if "ModuleNotFoundError: " in str(error):
             step = (
@@ -107,7 +110,7 @@ def _location(path: Path | str) -> str:
     return f"file://{Path(path).absolute().as_posix()}"
 
 
-def _opened(spark: Any, place: str) -> tuple[Any, Any]:
+def _opened(spark: SparkSession, place: str) -> tuple[Any, Any]:
     """The full path, and its file system."""
     path = spark._jvm.org.apache.hadoop.fs.Path(place)
     system = path.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
@@ -123,36 +126,45 @@ DOCUMENT = "_rrstats.json"
 WHOLE_BYTES = 1 << 42
 
 
-def read_source(spark: Any, path: str) -> tuple[Any, list[str], dict[bytes, bytes]]:
+def read_source(spark: SparkSession, path: str) -> tuple[DataFrame, list[str], dict[bytes, bytes]]:
     """A data set with one task per file, the files with rows, and the metadata with records.
 
     The frame has its own session, in which Spark does not cut files; the user's session stays as
     it is.
     """
     frame = _uncutting(spark).read.parquet(path)
-    files, beside = files_of(frame), None
-    if not any(sign in path for sign in "*?[{"):
-        folder, system = _opened(spark, path)
-        document = spark._jvm.org.apache.hadoop.fs.Path(folder, DOCUMENT)
-        if system.exists(document):
-            with closing(system.open(document)) as stream:
-                beside = bytes(stream.readAllBytes())
+    files = files_of(frame)
+    document = _document_of(spark, path)
     footers = {file: _footer(spark, file) for file in files}
-    columns, footer, _ = footers[files[0]] if files else ({}, {}, 0)
-    here, there = file_metadata.read_records(footer), read({KEY: beside})
+    first = footers[files[0]] if files else Footer({}, {}, 0)
+    file_records = file_metadata.read_records(first.metadata)
     # Spark uses the columns of one file, and fills columns that others lack with null.
-    for file, (others, told, _) in footers.items():
-        if (others, file_metadata.read_records(told)) != (columns, here):
+    for file, footer in footers.items():
+        has_same_columns = footer.columns == first.columns
+        if not has_same_columns or file_metadata.read_records(footer.metadata) != file_records:
             raise FileError(
                 f"the files {files[0]} and {file} of {path} have different columns, or different "
                 "records of how these were made; privatize them separately, or write them with one "
                 "schema"
             )
-    filled = [file for file, (*_, rows) in footers.items() if rows] or files
-    return frame, filled, {**footer, KEY.encode(): one_document([here, there])}
+    filled = [file for file, footer in footers.items() if footer.rows] or files
+    records = one_document([file_records, read({KEY: document})])
+    return frame, filled, {**first.metadata, KEY.encode(): records}
 
 
-def _uncutting(spark: Any) -> Any:
+def _document_of(spark: SparkSession, path: str) -> bytes | None:
+    """The text of the document in a directory; None without one, or if the path is a pattern."""
+    if any(sign in path for sign in "*?[{"):
+        return None
+    folder, system = _opened(spark, path)
+    document = spark._jvm.org.apache.hadoop.fs.Path(folder, DOCUMENT)
+    if not system.exists(document):
+        return None
+    with closing(system.open(document)) as stream:
+        return bytes(stream.readAllBytes())
+
+
+def _uncutting(spark: SparkSession) -> SparkSession:
     """A copy of a session that reads each file as one piece, and each piece as one task."""
     session = type(spark)(spark.sparkContext, spark._jsparkSession.cloneSession())
     for name in ("maxPartitionBytes", "openCostInBytes"):
@@ -163,7 +175,7 @@ def _uncutting(spark: Any) -> Any:
     return session
 
 
-def files_of(frame: Any) -> list[str]:
+def files_of(frame: DataFrame) -> list[str]:
     """The files that a frame is read from, as far as Spark shows them; also if it is cached."""
     if frame.isStreaming:
         return []
@@ -178,10 +190,10 @@ def files_of(frame: Any) -> list[str]:
     return sorted(files)
 
 
-def refuse_by(frame: Any, wanted: list[ColumnRequest]) -> list[str]:
+def refuse_by(frame: DataFrame, requests: list[ColumnRequest]) -> list[str]:
     """The files that a frame is read from; raises if folders are named by a private column."""
     files = retold("cannot list the files of the source", lambda: files_of(frame))
-    for name in (str(asked.name) for asked in wanted):
+    for name in (str(request.name) for request in requests):
         for folder in {folder for file in files for folder in file.split("/")}:
             key, equals, _ = folder.partition("=")
             if equals and unquote(key).casefold() == name.casefold():
@@ -209,19 +221,31 @@ def _check_apart(files: list[str], source: str | None, target: str) -> None:
         )
 
 
-def _footer(spark: Any, file: str) -> tuple[dict[str, str], dict[bytes, bytes], int]:
+@dataclass(frozen=True)
+class Footer:
     """The columns of a Parquet file with their physical types, its key-values and its rows."""
-    jvm, conf = spark._jvm, spark.sparkContext._jsc.hadoopConfiguration()
+
+    columns: dict[str, str]
+    metadata: dict[bytes, bytes]
+    rows: int
+
+
+def _footer(spark: SparkSession, file: str) -> Footer:
+    """The footer of a Parquet file."""
+    jvm = spark._jvm
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
     path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(file))
     opened = jvm.org.apache.parquet.hadoop.util.HadoopInputFile.fromPath(path, conf)
     with closing(jvm.org.apache.parquet.hadoop.ParquetFileReader.open(opened)) as reader:
-        told = reader.getFooter().getFileMetaData()
+        description = reader.getFooter().getFileMetaData()
         columns = {
             ".".join(column.getPath()): column.getPrimitiveType().getPrimitiveTypeName().toString()
-            for column in told.getSchema().getColumns()
+            for column in description.getSchema().getColumns()
         }
-        found, rows = dict(told.getKeyValueMetaData()), reader.getRecordCount()
-    return columns, {name.encode(): text.encode() for name, text in found.items()}, rows
+        texts = dict(description.getKeyValueMetaData())
+        rows = reader.getRecordCount()
+    metadata = {name.encode(): text.encode() for name, text in texts.items()}
+    return Footer(columns, metadata, rows)
 
 
 def one_document(places: Iterable[list[ColumnRecord]]) -> bytes:
@@ -232,23 +256,23 @@ def one_document(places: Iterable[list[ColumnRecord]]) -> bytes:
 # -- columns of Spark as columns of Arrow, and back -----------------------------------------
 
 
-def arrow_schema(frame: Any, private: set[str], told: dict[bytes, bytes]) -> pa.Schema:
+def arrow_schema(frame: DataFrame, private: set[str], metadata: dict[bytes, bytes]) -> pa.Schema:
     """The declarations as an Arrow schema, with the records of how columns were made.
 
     Of the other columns only the names are used.
     """
     failed = "Spark cannot give the columns as Arrow"
     fields = retold(failed, lambda: list(frame.limit(0).toArrow().schema))
-    said = [file_metadata.read_records(told)]
+    records = [file_metadata.read_records(metadata)]
     for place, field in enumerate(frame.schema.fields):
         kind = fields[place].type if field.name in private else pa.null()
         fields[place] = pa.field(field.name, kind)
         # The record stays with the column when the column is renamed.
-        said.append([replace(record, name=field.name) for record in read(field.metadata or {})])
-    return pa.schema(fields, metadata={**told, KEY.encode(): one_document(said)})
+        records.append([replace(record, name=field.name) for record in read(field.metadata or {})])
+    return pa.schema(fields, metadata={**metadata, KEY.encode(): one_document(records)})
 
 
-def reports_schema(schema: Any, release: BatchRelease) -> Any:
+def reports_schema(schema: T.StructType, release: BatchRelease) -> T.StructType:
     """Spark's schema of the reports; the metadata of a private column record how it was made.
 
     Its other metadata, such as the labels of an indexer by frequency, are dropped: they depend on
@@ -258,7 +282,8 @@ def reports_schema(schema: Any, release: BatchRelease) -> Any:
     records = {str(record.name): record for record in release.records}
     new = [name for name in release.written if name not in release.columns]
     for field in [*schema.fields, *(T.StructField(name, T.StringType()) for name in new)]:
-        if (column := release.columns.get(field.name)) is not None:
+        column = release.columns.get(field.name)
+        if column is not None:
             bits = pa.types.is_fixed_size_binary(column.type)
             kind = from_arrow_type(pa.binary() if bits else column.type)
             metadata = {KEY: json.dumps(write([records[field.name]]))}
@@ -289,21 +314,26 @@ class Adding(AccumulatorParam[Any]):
 class Task:
     """The work of one attempt on the batches of a partition, on any machine, with its own keys.
 
-    names : of the columns, by place.  seen : the accumulator of counts, or None.
+    names : of the columns, by place.  key, id : for keyed reports, as for `BatchRelease`.
+    seen : the accumulator of counts, or None.
     """
 
     names: list[str]
-    wanted: list[ColumnRequest]
-    options: dict[str, Any]
+    requests: list[ColumnRequest]
+    key: Any = None
+    id: str | list[str] | None = None
     seen: Any = None
 
     def reports(self, batches: Batches) -> Batches:
         """The batches with reports instead of answers; fixed-size binary becomes binary."""
         fixed = pa.types.is_fixed_size_binary
         for release, batch in self._opened(batches):
-            made = careful(release.reports, batch)
-            arrays = [one.cast(pa.binary()) if fixed(one.type) else one for one in made.columns]
-            yield pa.RecordBatch.from_arrays(arrays, names=made.schema.names)
+            reports = careful(release.reports, batch)
+            arrays = [
+                column.cast(pa.binary()) if fixed(column.type) else column
+                for column in reports.columns
+            ]
+            yield pa.RecordBatch.from_arrays(arrays, names=reports.schema.names)
 
     def look(self, batches: Batches) -> Batches:
         """Count the answers; yields nothing."""
@@ -314,16 +344,16 @@ class Task:
     def _opened(self, batches: Batches) -> Iterator[tuple[BatchRelease, pa.RecordBatch]]:
         release = None
         for batch in batches:
-            named = batch.rename_columns(self.names)
+            answers = batch.rename_columns(self.names)
             if release is None:
-                schema = named.schema.remove_metadata()
-                release = BatchRelease(schema, self.wanted, threads=1, **self.options)
-            yield release, named
+                schema = answers.schema.remove_metadata()
+                release = BatchRelease(schema, self.requests, key=self.key, id=self.id, threads=1)
+            yield release, answers
         if release is not None and self.seen is not None:
             self.seen.add(release.seen())
 
 
-def file_places(reports: Any, files: list[str]) -> dict[int, int]:
+def file_places(reports: DataFrame, files: list[str]) -> dict[int, int]:
     """The place of the file of each task, as Spark planned the tasks.
 
     Raises FileError if a task is not one complete file.
@@ -341,7 +371,9 @@ def file_places(reports: Any, files: list[str]) -> dict[int, int]:
     return {tasks[file]: place for place, file in enumerate(files)}
 
 
-def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
+def mapped(
+    frame: DataFrame, work: Callable[[Batches], Batches], schema: T.StructType | str
+) -> DataFrame:
     """The lazy frame with the work applied to each partition."""
     # By place, because Spark reads a dot in a name as a field of a structure.
     placed = frame.toDF(*(f"c{place}" for place in range(len(frame.columns))))
@@ -349,13 +381,19 @@ def mapped(frame: Any, work: Callable[[Batches], Batches], schema: Any) -> Any:
 
 
 def prepare(
-    frame: Any, wanted: list[ColumnRequest], told: dict[bytes, bytes], again: bool, **options: Any
-) -> tuple[BatchRelease, Task, Any]:
+    frame: DataFrame,
+    requests: list[ColumnRequest],
+    metadata: dict[bytes, bytes],
+    *,
+    again: bool,
+    key: Any = None,
+    id: str | list[str] | None = None,
+) -> tuple[BatchRelease, Task, T.StructType]:
     """A release that only checks and counts; the task; Spark's schema of the reports."""
     names = list(frame.columns)
-    schema = arrow_schema(frame, {str(asked.name) for asked in wanted}, told)
-    release = BatchRelease(schema, wanted, again=again, **options)
-    return release, Task(names, wanted, options), reports_schema(frame.schema, release)
+    schema = arrow_schema(frame, {str(request.name) for request in requests}, metadata)
+    release = BatchRelease(schema, requests, again=again, key=key, id=id)
+    return release, Task(names, requests, key, id), reports_schema(frame.schema, release)
 
 
 # -- privatize ------------------------------------------------------------------------------
@@ -431,27 +469,30 @@ def privatize_parquet(
     """
     began = time.monotonic()
     place = _location(dst)
-    wanted = wanted_columns(plan, unknown, missing)
-    told: dict[bytes, bytes] = {}
-    source, filled = None, None
+    requests = wanted_columns(plan, unknown, missing)
+    metadata: dict[bytes, bytes] = {}
+    source = None
+    filled = None
     if isinstance(src, DataFrame):
-        frame, spark = src, _session(src.sparkSession)
+        frame = src
+        session = _session(src.sparkSession)
     else:
-        spark, given = _session(spark), _location(src)
-        failed = f"cannot read {given} as Parquet"
-        frame, filled, told = retold(failed, lambda: read_source(spark, given))
-        source = str(_opened(spark, given)[0])
-    files = refuse_by(frame, wanted)
-    release, task, schema = prepare(frame, wanted, told, again)
+        session = _session(spark)
+        location = _location(src)
+        failed = f"cannot read {location} as Parquet"
+        frame, filled, metadata = retold(failed, lambda: read_source(session, location))
+        source = str(_opened(session, location)[0])
+    files = refuse_by(frame, requests)
+    release, task, schema = prepare(frame, requests, metadata, again=again)
 
     shown = str(dst) if "://" in str(dst) else Path(dst)  # a Path would lose a slash
 
     def work() -> Receipt:
-        with Staging(spark, place, overwrite=overwrite) as staging:
+        with Staging(session, place, overwrite=overwrite) as staging:
             _check_apart(files, source, staging.target)
             if release.may_refuse:
                 # With collect, not count, so that tasks that ran again count once.
-                with _counted(spark, release) as seen:
+                with _counted(session, release) as seen:
                     mapped(frame, replace(task, seen=seen).look, "looked long").collect()
                 release.refuse()
             rows = _write(staging, frame, release, task=task, schema=schema, files=filled)
@@ -463,7 +504,7 @@ def privatize_parquet(
 
 
 @contextmanager
-def _counted(spark: Any, release: BatchRelease) -> Iterator[Any]:
+def _counted(spark: SparkSession, release: BatchRelease) -> Iterator[Any]:
     """An accumulator of the tasks' counts, which are added to the release at the end."""
     total = spark.sparkContext.accumulator(Seen(), Adding())
     yield total
@@ -472,11 +513,11 @@ def _counted(spark: Any, release: BatchRelease) -> Iterator[Any]:
 
 def _write(
     staging: Staging,
-    frame: Any,
+    frame: DataFrame,
     release: BatchRelease,
     *,
     task: Task,
-    schema: Any,
+    schema: T.StructType,
     files: list[str] | None,
 ) -> int:
     """Write all reports; return the number of rows.  files : those whose tasks make the parts."""
@@ -542,35 +583,38 @@ def privatize(
     """
     check_instance(df, "df", DataFrame, "a Spark DataFrame")
     check_lazy(key, id, "spark.privatize_parquet(df, dst, ...)", columns)
-    wanted = wanted_columns(columns, unknown, missing)
-    refuse_by(df, wanted)
-    _, task, schema = prepare(df, wanted, {}, again, key=check_key(key), id=id)
+    requests = wanted_columns(columns, unknown, missing)
+    refuse_by(df, requests)
+    _, task, schema = prepare(df, requests, {}, again=again, key=check_key(key), id=id)
     return mapped(df, task.reports, schema)
 
 
-def _session(spark: Any) -> Any:
+def _session(spark: SparkSession | None) -> SparkSession:
+    """The session, by default the active one; raises if it cannot write."""
     try:
-        found = spark or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+        session = spark or SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
     except Exception as error:
         raise MissingPackageError(
             f"Spark could not be started ({type(error).__name__}); it needs Java 17 or newer: "
             "check JAVA_HOME"
         ) from None
-    if not hasattr(found, "_jsparkSession"):
+    if not hasattr(session, "_jsparkSession"):
         raise ArgumentTypeError(
             "spark must be a SparkSession with Spark's own Java process, found "
-            f"{type(found).__module__}.{type(found).__name__}; a remote session (Spark Connect) "
-            "cannot write: run this where the driver runs"
+            f"{type(session).__module__}.{type(session).__name__}; a remote session "
+            "(Spark Connect) cannot write: run this where the driver runs"
         )
-    return found
+    return session
 
 
 # -- atomic publication of a directory ------------------------------------------------------
 
 
-REMOVALS, PAUSE_SECONDS = 10, 0.1
+REMOVALS = 10
+PAUSE_SECONDS = 0.1
+"""Times to remove a directory, because an abandoned task may still create files in it."""
 
-MADE = re.compile(r"part-(\d+)(\D.*)", re.DOTALL)
+PART_NAME = re.compile(r"part-(\d+)(\D.*)", re.DOTALL)
 
 
 class Staging:
@@ -581,10 +625,13 @@ class Staging:
     If the block ends in any other way, it is removed.  Raises FileError before it is published.
     """
 
-    def __init__(self, spark: Any, target: str, *, overwrite: bool = False) -> None:
-        self._spark, self._overwrite, self._name = spark, overwrite, target
+    def __init__(self, spark: SparkSession, target: str, *, overwrite: bool = False) -> None:
+        self._spark = spark
+        self._overwrite = overwrite
+        self._name = target
         self._target, self._system = _opened(spark, target)
-        parent, name = self._target.getParent(), self._target.getName()
+        parent = self._target.getParent()
+        name = self._target.getName()
         self.target = str(self._target)
         mark = secret_bytes(8).hex()
         self._part = self._path(parent, f".{name}.{mark}.part")
@@ -592,8 +639,8 @@ class Staging:
         self.data = str(self._path(self._part, "data"))
         self._closed = self._path(self._part, secret_bytes(8).hex())
 
-    def _need(self, holds: bool, otherwise: str) -> None:
-        if not holds:
+    def _need(self, condition: bool, otherwise: str) -> None:
+        if not condition:
             raise FileError(f"cannot write {self._name}: {otherwise}; nothing was published")
 
     def _path(self, folder: Any, name: str) -> Any:
@@ -603,8 +650,8 @@ class Staging:
         self._check()
         permission = self._spark._jvm.org.apache.hadoop.fs.permission.FsPermission
         # While tasks run again, two draws of the same rows may be here.
-        made = self._system.mkdirs(self._part, permission("700"))
-        self._need(made, "its folder cannot be written to")
+        created = self._system.mkdirs(self._part, permission("700"))
+        self._need(created, "its folder cannot be written to")
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -625,10 +672,12 @@ class Staging:
         self._system.mkdirs(self._closed)
         for entry in self._system.listStatus(_opened(self._spark, self.data)[0]):
             name = entry.getPath().getName()
-            if (made := MADE.fullmatch(name)) and places is not None:
-                place = places.get(int(made[1]))
-                name = "" if place is None else f"part-{place:05}{made[2]}"
-            if not (entry.isFile() and (name == "_SUCCESS" or (made and name))):
+            part = PART_NAME.fullmatch(name)
+            if part is not None and places is not None:
+                place = places.get(int(part[1]))
+                name = "" if place is None else f"part-{place:05}{part[2]}"
+            is_committed = name == "_SUCCESS" or (part is not None and name != "")
+            if not (entry.isFile() and is_committed):
                 continue
             moved = self._system.rename(entry.getPath(), self._path(self._closed, name))
             self._need(moved, "renaming failed")
@@ -653,11 +702,12 @@ class Staging:
         if replaced:
             self._system.delete(self._old, True)
 
-    def _rename(self, one: Any, other: Any) -> None:
-        self._need(self._system.rename(one, other), "renaming failed")
+    def _rename(self, path: Any, new_path: Any) -> None:
+        self._need(self._system.rename(path, new_path), "renaming failed")
         # If a directory of that name was made in the meantime, Hadoop moves into it.
-        inside = self._path(other, one.getName())
-        if taken := self._system.exists(inside):
+        inside = self._path(new_path, path.getName())
+        taken = self._system.exists(inside)
+        if taken:
             self._system.delete(inside, True)
         self._need(not taken, "another program made it in the meantime")
 
