@@ -358,7 +358,10 @@ NO_YES, BOOL, AB = ["no", "yes"], [False, True], ["a", "b"]
 OF_AB = r"one number for each of the categories \['a', 'b'\], found"
 BAD = {
     "kuk": [((BOOL, 0.5, 0.2), {"draws": 0}, r"draws must be in \[1, 100\], got 0")],
-    "christofides": [((BOOL, [0.1, 0.2, 0.3]), {}, "prob_marks must sum to 1, found 0.6: 0.4 too")],
+    "christofides": [
+        ((BOOL, [0.1, 0.2, 0.3]), {}, "prob_marks must sum to 1, found 0.6: 0.4 too"),
+        ((BOOL, [1.0]), {}, "prob_marks must be the proportions of at least 2 marks, found 1"),
+    ],
     "unrelated_question": [((BOOL, 0.7, -0.1), {}, r"unrelated must be in \[0, 1\], got -0.1")],
     "warner": [
         ((NO_YES, 0.7), {}, r"yes must be the sensitive one of \['no', 'yes'\], got None"),

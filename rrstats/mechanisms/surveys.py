@@ -830,6 +830,10 @@ def christofides(
     """
     builder = DesignBuilder("christofides", categories, reports, yes)
     proportions = builder.probabilities("prob_marks", prob_marks, "[]")
+    if len(proportions) < 2:
+        raise ArgumentValueError(
+            f"prob_marks must be the proportions of at least 2 marks, found {len(proportions)}"
+        )
     deck = normalized(proportions, "prob_marks")
     marks = range(1, len(deck) + 1)
     mean = sum((mark * p for mark, p in zip(marks, deck, strict=True)), Fraction(0))
