@@ -24,7 +24,7 @@ from rrstats.errors import ArgumentValueError
 class Link(NamedTuple):
     """One distribution function: F with 1 - F, its density, the density's slope, its quantiles.
 
-    Density and slope are told what F and 1 - F are: (2, rows), 1 - F first.
+    Density and slope take eta and the (2, rows) probabilities 1 - F and F.
     """
 
     tails: Callable[[Floats], tuple[Floats, Floats]]
@@ -33,11 +33,17 @@ class Link(NamedTuple):
     quantile: Callable[[Floats], Floats]
 
 
+_MAX_LOG_HAZARD = 30.0
+"""exp(-exp(30)) is 0 already."""
+
+
 def _hazard(eta: Floats) -> Floats:
-    return np.exp(np.minimum(eta, 30.0))  # exp(-exp(30)) is 0 already
+    """Cumulative hazard exp(eta), finite."""
+    return np.exp(np.minimum(eta, _MAX_LOG_HAZARD))
 
 
-def _normal(eta: Floats) -> Floats:
+def _normal_density(eta: Floats) -> Floats:
+    """Density of the standard normal distribution."""
     return np.asarray(np.exp(-0.5 * eta * eta) / np.sqrt(2 * np.pi))
 
 
@@ -50,8 +56,8 @@ LINKS: dict[str, Link] = {
     ),
     "probit": Link(
         lambda eta: (scipy.special.ndtr(eta), scipy.special.ndtr(-eta)),
-        lambda eta, shares: _normal(eta),
-        lambda eta, shares: -eta * _normal(eta),
+        lambda eta, shares: _normal_density(eta),
+        lambda eta, shares: -eta * _normal_density(eta),
         lambda p: scipy.special.ndtri(p),
     ),
     "cloglog": Link(
@@ -88,9 +94,8 @@ class BinaryFamily:
 
     def bends(self, eta: Floats, shares: Floats, values: Floats) -> Floats:
         """(1, 1, rows) second derivatives of ``(values * shares).sum(axis=0)``."""
-        return np.asarray(
-            (LINKS[self.name].slope(eta[0], shares) * (values[1] - values[0]))[None, None]
-        )
+        slope = LINKS[self.name].slope(eta[0], shares)
+        return np.asarray((slope * (values[1] - values[0]))[None, None])
 
     def eta(self, shares: Floats) -> Floats:
         """The quantile of the event's probability."""
@@ -110,24 +115,24 @@ class MultinomialFamily:
 
     def shares(self, eta: Floats) -> Floats:
         """(k - 1, rows) to the (k, rows) probabilities."""
-        whole = np.concatenate([np.zeros((1, *eta.shape[1:])), eta])
-        return np.asarray(scipy.special.softmax(whole, axis=0))
+        logits = np.concatenate([np.zeros((1, *eta.shape[1:])), eta])
+        return np.asarray(scipy.special.softmax(logits, axis=0))
 
     def slopes(self, eta: Floats, shares: Floats) -> Floats:
         """(k, k - 1, rows) of the softmax."""
-        found = -shares[:, None] * shares[None, 1:]
+        slopes = -shares[:, None] * shares[None, 1:]
         places = np.arange(self.k - 1)
-        found[places + 1, places] += shares[1:]
-        return np.asarray(found)
+        slopes[places + 1, places] += shares[1:]
+        return np.asarray(slopes)
 
     def bends(self, eta: Floats, shares: Floats, values: Floats) -> Floats:
         """(k - 1, k - 1, rows) second derivatives of a mixture of ``values``."""
-        above = shares[1:] * (values[1:] - (shares * values).sum(axis=0))
-        found = -above[:, None] * shares[None, 1:]
-        found = found + found.swapaxes(0, 1)
+        gradient = shares[1:] * (values[1:] - (shares * values).sum(axis=0))
+        cross = -gradient[:, None] * shares[None, 1:]
+        hessian = cross + cross.swapaxes(0, 1)
         places = np.arange(self.k - 1)
-        found[places, places] += above
-        return np.asarray(found)
+        hessian[places, places] += gradient
+        return np.asarray(hessian)
 
     def eta(self, shares: Floats) -> Floats:
         """Logarithms of ratios to the baseline."""
@@ -137,14 +142,17 @@ class MultinomialFamily:
 Family = BinaryFamily | MultinomialFamily
 
 
-def check_two(k: int, what: str, other: str) -> None:
-    """Raise for what is for two categories only, and name what is for more."""
+def check_two(k: int, name: str, alternative: str) -> None:
+    """Raise for more than two categories.
+
+    name : of the argument or model that is for two.  alternative : the one for more.
+    """
     if k > 2:
-        raise ArgumentValueError(f"{what} is for two categories, found {k}; use {other}")
+        raise ArgumentValueError(f"{name} is for two categories, found {k}; use {alternative}")
 
 
 def family_of(link: str, k: int) -> Family:
-    """The family of k categories; raises for links that are not for so many."""
+    """The family of k categories; raises for a link that is for two only."""
     if link != "logit":
         check_two(k, link, "logit")
     return MultinomialFamily(k) if k > 2 else BinaryFamily(link)

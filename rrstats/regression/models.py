@@ -48,13 +48,22 @@ from rrstats.regression.likelihood import (
     outcome_of,
 )
 from rrstats.regression.links import check_two, family_of
-from rrstats.regression.private_covariates import ModelData, ModelRequest, open_model, share_columns
+from rrstats.regression.private_covariates import (
+    ModelData,
+    ModelRequest,
+    ShareColumns,
+    open_model,
+    share_columns,
+)
 from rrstats.regression.results import LikelihoodResult
 
-_SEEN, _FAR = 2.0, 4.0
-"""Minimum signal of scores, and maximum difference of two methods, in standard errors."""
+_MIN_SIGNAL = 2.0
+"""Signal of scores, in standard errors, from which on two methods are compared."""
 
-_MOST_NUMBERS = 12
+_MAX_DIFFERENCE = 4.0
+"""Difference of two methods, in standard errors, above which errors are not normal."""
+
+_MAX_NUMBERS = 12
 """Distinct numbers of an ordinary outcome that are fitted as categories; more are a quantity."""
 
 
@@ -188,17 +197,17 @@ def logit(
 P = ParamSpec("P")
 
 
-def _like(
-    model: Callable[P, LikelihoodResult],
+def _with_link(
+    link: str, model: Callable[P, LikelihoodResult]
 ) -> Callable[[Callable[[], None]], Callable[P, LikelihoodResult]]:
-    """Make a regression with another link and the arguments of a model from a docstring."""
+    """Make a regression with a link and the arguments of a model from a name and a docstring."""
     signature = inspect.signature(model)
 
     def decorate(described: Callable[[], None]) -> Callable[P, LikelihoodResult]:
         @functools.wraps(described)
         def fit(*args: P.args, **options: P.kwargs) -> LikelihoodResult:
             request = ModelRequest(**signature.bind(*args, **options).arguments)
-            return _categorical(described.__name__, request)
+            return _categorical(link, request)
 
         vars(fit)["__signature__"] = signature
         return fit
@@ -206,7 +215,7 @@ def _like(
     return decorate
 
 
-@_like(logit)
+@_with_link("probit", logit)
 def probit() -> None:
     """Probit regression of the true answer, from reports of it.
 
@@ -243,7 +252,7 @@ def probit() -> None:
     """
 
 
-@_like(logit)
+@_with_link("cloglog", logit)
 def cloglog() -> None:
     """Complementary log-log regression of the true answer, from reports of it.
 
@@ -280,7 +289,7 @@ def cloglog() -> None:
     """
 
 
-@_like(logit)
+@_with_link("cauchit", logit)
 def cauchit() -> None:
     """Cauchit regression of the true answer, from reports of it.
 
@@ -320,56 +329,76 @@ def cauchit() -> None:
 def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     """Regression of categories, from reports or, with privatized covariates, ordinary answers."""
     request.check_mechanism()
-    latent = request.covariates is not None or bool(request.private.columns)
-    seen = _outcome(request, latent)
-    family = family_of(link, seen.k)
+    has_private = request.covariates is not None or bool(request.private.columns)
+    if has_private and not request.described:
+        column = _ordinary_outcome(request)
+    else:
+        column = _reported_outcome(request, has_private)
+    family = family_of(link, column.k)
     if request.event is not None:
-        check_two(seen.k, "event", "baseline")
-    check_size(seen.k - 1, f"{seen.k} categories of the outcome")
-    reports = outcome_of(seen, family, request.baseline, request.event)
-    absent = {"the outcome" if latent else "the reports": seen.missing()}
-    data = open_model(request, seen.rows, absent, seen)
-    reports = reports if data.keep is None else reports.take(data.keep)
-    each = reports.table if reports.cells is None else reports.cells
-    if not latent and (each == each[0]).all():
-        raise ArgumentValueError(f"reports must differ for a regression; all {len(each)} are equal")
-    name = "the answer" if seen.name is None else repr(seen.name)
-    title = f"{link.capitalize()} regression of {name} being {reports.categories[-1]!r}"
-    if seen.k > 2:
-        title = f"Multinomial logit of {name}, against {reports.categories[0]!r}"
-    told = data.private.listed if data.private.columns else "from reports"
-    return _fit(f"{title}, {told}", reports, data, request)
+        check_two(column.k, "event", "baseline")
+    check_size(column.k - 1, f"{column.k} categories of the outcome")
+    outcome = outcome_of(column, family, request.baseline, request.event)
+    absent = {"the outcome" if has_private else "the reports": column.missing()}
+    data = open_model(request, column.rows, absent, column)
+    if data.keep is not None:
+        outcome = outcome.take(data.keep)
+    reports = outcome.table if outcome.cells is None else outcome.cells
+    if not has_private and (reports == reports[0]).all():
+        raise ArgumentValueError(
+            f"reports must differ for a regression; all {len(reports)} are equal"
+        )
+    name = "the answer" if column.name is None else repr(column.name)
+    title = f"{link.capitalize()} regression of {name} being {outcome.categories[-1]!r}"
+    if column.k > 2:
+        title = f"Multinomial logit of {name}, against {outcome.categories[0]!r}"
+    source = data.private.listed if data.private.columns else "from reports"
+    return _fit(f"{title}, {source}", outcome, data, request)
 
 
-def _outcome(request: ModelRequest, latent: bool) -> ReportColumn:
-    """The outcome as a ReportColumn; ordinary answers only with privatized covariates."""
+def _ordinary_outcome(request: ModelRequest) -> ReportColumn:
+    """Ordinary answers as a column; raises where they look like a quantity."""
+    request.check_outcome()
     values = request.values
-    if latent and not request.described:
-        request.check_outcome()
-        is_categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
-        if is_categorical:
-            values = getattr(values, "cat", values).remove_unused_categories()
-        seen = ordinary(values)
-        if seen.k < 2:
-            raise ArgumentValueError(f"the outcome must have two categories, found {seen.k}")
-        is_number = not is_categorical and pd.Index(seen.categories).dtype.kind in "iuf"
-        if is_number and seen.k > _MOST_NUMBERS:
-            raise ArgumentValueError(
-                f"the outcome has {seen.k} distinct numbers, more than the {_MOST_NUMBERS} that "
-                "are fitted as categories; for a number use linear, for codes of categories make "
-                "them texts or a Categorical"
-            )
-        return seen
+    is_categorical = isinstance(getattr(values, "dtype", None), pd.CategoricalDtype)
+    if is_categorical:
+        values = getattr(values, "cat", values).remove_unused_categories()
+    column = ordinary(values)
+    if column.k < 2:
+        raise ArgumentValueError(f"the outcome must have two categories, found {column.k}")
+    is_number = not is_categorical and pd.Index(column.categories).dtype.kind in "iuf"
+    if is_number and column.k > _MAX_NUMBERS:
+        raise ArgumentValueError(
+            f"the outcome has {column.k} distinct numbers, more than the {_MAX_NUMBERS} that "
+            "are fitted as categories; for a number use linear, for codes of categories make "
+            "them texts or a Categorical"
+        )
+    return column
+
+
+def _reported_outcome(request: ModelRequest, has_private: bool) -> ReportColumn:
+    """Reports of the outcome as a column.
+
+    With privatized covariates the argument ``group`` may be theirs, so it is used only by an
+    outcome that has several samples, or that a plan asked of some rows.
+    """
+    values = request.values
     rows = len(values) if hasattr(values, "__len__") else 0
-    given = request.mechanism
-    known = getattr(request.record, "mechanism", None) if given is None else given
-    sampled = isinstance(known, dict) or getattr(known, "groups", None) is not None
-    named = request.group
+    mechanism = request.mechanism
+    if mechanism is None:
+        mechanism = getattr(request.record, "mechanism", None)
+    has_samples = isinstance(mechanism, dict) or getattr(mechanism, "groups", None) is not None
+    group = request.group
     if request.formula is not None:
-        named = ReportSource.of(values).group(named)
-    sampled = sampled or named != request.group  # of a plan
-    group = request.column("group", named, rows) if sampled or not latent else None
-    return report_column(values, given, request.prob, epsilon=request.epsilon, group=group)
+        group = ReportSource.of(values).group(group)
+    is_planned = group != request.group
+    if has_private and not has_samples and not is_planned:
+        samples = None
+    else:
+        samples = request.column("group", group, rows)
+    return report_column(
+        values, request.mechanism, request.prob, epsilon=request.epsilon, group=samples
+    )
 
 
 def linear(
@@ -479,8 +508,8 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
     if request.record is not None:
         raise ArgumentValueError(f"the outcome {request.values.name!r} is privatized; use logit")
     request.check_outcome()
-    values, frame = request.values, request.frame
-    rows = len(values if frame is None or not hasattr(frame, "__len__") else frame)
+    values = request.values
+    rows = len(values if request.frame is None else request.frame)
     y = numbers(values, "the outcome", rows)
     if method == "scores" and (
         request.covariate_model is not None or request.vcov not in (None, "robust", "clustered")
@@ -496,26 +525,28 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
     if method == "scores":
         return _warned(score_fit(y, data, f"{title} by scores, {data.private.listed}"))
     fit = _fit(f"{title}, {data.private.listed}", NormalOutcome(y), data, request)
-    if skewed := _skewed(fit, y, data):
-        warn(skewed, LowPrecisionWarning)
-        fit = replace(fit, skew_note=skewed)
+    note = _skew_note(fit, y, data)
+    if note is not None:
+        warn(note, LowPrecisionWarning)
+        fit = replace(fit, skew_note=note)
     return fit
 
 
-def _skewed(fit: LikelihoodResult, y: Floats, opened: ModelData) -> str | None:
+def _skew_note(fit: LikelihoodResult, y: Floats, data: ModelData) -> str | None:
     """A sentence if corrected scores, which do not need normal errors, give another result."""
-    if not opened.private.columns or not opened.private.has_scores:
+    if not data.private.columns or not data.private.has_scores:
         return None
-    other = score_fit(y, opened, "the outcome")
-    names = other.signal.index[other.signal >= _SEEN]
+    by_scores = score_fit(y, data, "the outcome")
+    names = by_scores.signal.index[by_scores.signal >= _MIN_SIGNAL]
     with np.errstate(invalid="ignore", divide="ignore"):
-        apart = ((fit.params[names] - other.params[names]) / other.bse[names]).abs()
-    if not (apart > _FAR).any():
+        differences = (fit.params[names] - by_scores.params[names]) / by_scores.bse[names]
+    differences = differences.abs()
+    if not (differences > _MAX_DIFFERENCE).any():
         return None
-    worst = str(apart.idxmax())
+    worst = str(differences.idxmax())
     return (
-        f"method='scores' gives {other.params[worst]:.4g} for {worst} instead of "
-        f"{fit.params[worst]:.4g}, {apart[worst]:.1f} standard errors apart: errors are not "
+        f"method='scores' gives {by_scores.params[worst]:.4g} for {worst} instead of "
+        f"{fit.params[worst]:.4g}, {differences[worst]:.1f} standard errors apart: errors are not "
         "normal; use method='scores'."
     )
 
@@ -524,6 +555,7 @@ Fitted = TypeVar("Fitted", ScoreResult, LikelihoodResult)
 
 
 def _warned(result: Fitted) -> Fitted:
+    """The result, after its warnings."""
     for text, category in result.warnings:
         warn(text, category)
     return result
@@ -533,30 +565,18 @@ def _fit(
     title: str, outcome: OutcomeModel, data: ModelData, request: ModelRequest
 ) -> LikelihoodResult:
     """A regression by likelihood."""
-    private, rows = data.private, len(data.same)
+    private = data.private
     kind = request.covariate_model or "logistic"
     check_one_of(kind, "covariate_model", ("logistic", "constant"))
-    shares, columns, given = None, np.empty((rows, 0)), np.broadcast_to(1.0, (rows, 1))
-    varying = data.varying.dense()
-    if private.columns:
-        shares = share_columns(data, kind)
-        columns = shares.of(data.same, data.varying)
-        given = private.likelihood(data.rows, data.keep)
-        varying = varying[private.class_of]
-        if never := int((~given.any(axis=1)).sum()):
-            raise ArgumentValueError(
-                f"{never} of {rows} rows hold reports that these mechanisms never make"
-            )
-    model = Likelihood(
-        outcome, given, data.same, varying, columns, data.weights, data.squares, data.offset
-    )
+    shares = share_columns(data, kind) if private.columns else None
+    share_names = () if shares is None else shares.names
+    model = _likelihood(outcome, data, shares)
     check_size(model.size, f"{len(data.names)} covariates, {private.listed}")
-    fit = fitted(model, data.ordered, data.order, () if shares is None else shares.names)
-    vcov = "robust" if data.weighted else "observed"
-    vcov = request.vcov or ("clustered" if data.clusters is not None else vcov)
+    fit = fitted(model, data.ordered, data.order, share_names)
+    vcov = request.vcov or _default_vcov(data)
     result = LikelihoodResult(
         title=title,
-        index=_parameter_names(outcome, data, () if shares is None else shares.names),
+        index=_parameter_names(outcome, data, share_names),
         estimates=fit.estimates,
         covariance=fit.bread,
         inner=fit.bread,
@@ -573,21 +593,62 @@ def _fit(
     return _warned(result.with_vcov(vcov))
 
 
+def _default_vcov(data: ModelData) -> str:
+    """The covariance that suits the design of the survey."""
+    if data.clusters is not None:
+        return "clustered"
+    return "robust" if data.weighted else "observed"
+
+
+def _likelihood(outcome: OutcomeModel, data: ModelData, shares: ShareColumns | None) -> Likelihood:
+    """The likelihood of an outcome; raises for reports that have probability 0 in each class.
+
+    shares : columns of the model of the classes; None without privatized covariates.
+    """
+    rows = len(data.same)
+    varying = data.varying.dense()
+    if shares is None:
+        columns = np.empty((rows, 0))
+        likelihoods = np.broadcast_to(1.0, (rows, 1))
+    else:
+        columns = shares.of(data.same, data.varying)
+        likelihoods = data.private.likelihood(data.rows, data.keep)
+        varying = varying[data.private.class_of]
+        if impossible := int((~likelihoods.any(axis=1)).sum()):
+            raise ArgumentValueError(
+                f"{impossible} of {rows} rows hold reports that these mechanisms never make"
+            )
+    return Likelihood(
+        outcome=outcome,
+        given=likelihoods,
+        same=data.same,
+        varying=varying,
+        shares=columns,
+        weights=data.weights,
+        squares=data.squares,
+        offset=data.offset,
+    )
+
+
 def _parameter_names(
     outcome: OutcomeModel, data: ModelData, share_names: tuple[str, ...]
 ) -> pd.Index[Any]:
     """Names of the parameters; with more than two categories pairs of category and covariate."""
-    classes = [(one, name) for one in data.private.class_names()[1:] for name in share_names]
-    if not isinstance(outcome, ReportedOutcome):
-        own = [("", "sigma")] * outcome.own
-    else:
-        own = [
+    class_names = data.private.class_names()[1:]
+    gammas = [(class_name, name) for class_name in class_names for name in share_names]
+    psis: list[tuple[Hashable, str]] = [("", "sigma")]
+    if isinstance(outcome, ReportedOutcome):
+        psis = [
             (outcome.categories[outcome.class_of[place]], f"share of {outcome.labels[place]!r}")
             for place in outcome.free
         ]
         if outcome.k > 2:
-            named = [(one, name) for one in outcome.categories[1:] for name in data.names]
-            pairs = [*named, *own, *classes]
+            betas = [(category, name) for category in outcome.categories[1:] for name in data.names]
+            pairs = [*betas, *psis, *gammas]
             return pd.MultiIndex.from_tuples(pairs, names=["category", "covariate"])
-    told = [*data.names, *(name for _, name in own), *(f"{one}: {name}" for one, name in classes)]
-    return pd.Index(told, dtype=object)
+    names = [
+        *data.names,
+        *(name for _, name in psis),
+        *(f"{class_name}: {name}" for class_name, name in gammas),
+    ]
+    return pd.Index(names, dtype=object)
