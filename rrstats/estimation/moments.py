@@ -38,7 +38,11 @@ from rrstats.mechanisms.channel import BinomialRates, Channel, fixed, recode_mat
 from rrstats.mechanisms.krr import no_common_channel
 
 ROUNDING = 1e-12
-"""What is smaller than this share of the terms of a sum is only rounding error."""
+"""What is below 0 by less than this share of the terms of a sum is 0 but for rounding."""
+
+
+LAST_DIGITS = 16 * np.finfo(np.float64).eps
+"""What is smaller than this share of the terms of a sum has no correct digit."""
 
 
 class Scored(NamedTuple):
@@ -640,8 +644,10 @@ def contrast_errors(moments: Moments, contrast: Floats) -> tuple[float, float]:
     """
     variances = [each.item() for each in moments.contrast_covariances(contrast[None])]
     # At least the size of what is summed, which rounding goes with (Cauchy-Schwarz).
-    scale = float(np.abs(contrast) @ np.sqrt(np.maximum(moments.variance, 0.0))) ** 2
-    variances = [0.0 if abs(each) <= ROUNDING * scale else each for each in variances]
+    sizes = np.sqrt(np.maximum(moments.variance, 0.0))
+    sizes += np.abs(moments.proportions) / np.sqrt(moments.n or np.nan)
+    scale = float(np.abs(contrast) @ sizes) ** 2
+    variances = [0.0 if abs(each) <= LAST_DIGITS * scale else each for each in variances]
     variance = variances[0] if moments.designed else max(variances[0], 0.0)
     return float(root(np.array(variance), scale)), float(np.sqrt(max(*variances, 0.0)))
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrstats._typing import Floats
-from rrstats.estimation.moments import Moments, contrast_errors
+from rrstats.estimation.moments import LAST_DIGITS, Moments, contrast_errors
 from rrstats.inference.contrasts import (
     Interval,
     fieller,
@@ -42,6 +42,8 @@ def ratio_of_sums(
     both = np.stack([part, whole])
     quantile = student_quantile(level, moments.df)
     top, bottom = (float(total) for total in both @ moments.proportions)
+    if abs(bottom) <= LAST_DIGITS * np.abs(whole).max() * np.abs(moments.proportions).sum():
+        bottom = 0.0  # nobody, but for rounding
     ratio = top / bottom if bottom else np.nan
     contrast = part - ratio * whole
     error, largest = (each / abs(bottom or np.nan) for each in contrast_errors(moments, contrast))

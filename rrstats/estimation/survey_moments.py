@@ -76,7 +76,7 @@ class SampleCells:
         channel, counts = tally.mechanism.channel, tally.counts
         m = len(channel.samples)
         self.units = counts.units
-        self.drawn = counts.drawn.astype(np.float64)
+        self.drawn = counts.drawn  # shared by all groups of the sample
         self.rows = counts.rows.astype(np.float64)
         self.set_places(counts.places)
         self.reported = counts.reported.astype(np.float64)
