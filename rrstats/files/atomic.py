@@ -30,7 +30,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, BinaryIO
 
 from rrstats.errors import FileError
@@ -52,7 +52,10 @@ DATA_SUFFIXES = frozenset(
 )
 """Endings of files in a directory of data.  A directory with other files is never removed."""
 
-LOCK, REPLACED, DATA, ATTEMPTS = "lock", "replaced", "data", "attempts-"
+LOCK = "lock"
+REPLACED = "replaced"
+DATA = "data"
+ATTEMPTS = "attempts-"
 """Names in a staging directory, which also holds the sidecars."""
 
 PUBLISHED = "was published before this error"
@@ -73,7 +76,8 @@ class Publication:
 
     def __init__(self, target: Path, *, overwrite: bool = False, directory: bool = False) -> None:
         self.target = Path(target)
-        self._overwrite, self._directory = overwrite, directory
+        self._overwrite = overwrite
+        self._directory = directory
         self._staging = self.target.parent / f".{self.target.name}.part"
         self._data = self._staging / DATA
         self._lock: int | None = None
@@ -97,7 +101,12 @@ class Publication:
             raise
         return self
 
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
         if self.published and error is not None and not is_published(error):
             error.add_note(f"{self.target} {PUBLISHED}")
         with suppress(Exception):  # an error of tidying up hides no other, and no publication
@@ -141,8 +150,9 @@ class Publication:
         path = self.target.with_name(self.target.name + suffix)
         check_overwrite(path, overwrite=True, directory=False)
         with _naming(path):
-            here = self._beside[path] = self._data.with_name(DATA + suffix)
-            with os.fdopen(make(here), "wb") as file:
+            staged = self._data.with_name(DATA + suffix)
+            self._beside[path] = staged
+            with os.fdopen(make(staged), "wb") as file:
                 file.write(data)
 
     def sync(self) -> None:
@@ -179,12 +189,13 @@ class Publication:
 
         Where undoing fails, it ends, so that no target is left without its sidecars.
         """
-        target, old = self.target, self._staging / REPLACED
+        target = self.target
+        old = self._staging / REPLACED
         steps: list[tuple[Path, Path]] = []
 
-        def move(here: Path, there: Path) -> None:
-            here.replace(there)
-            steps.append((here, there))
+        def move(path: Path, new_path: Path) -> None:
+            path.replace(new_path)
+            steps.append((path, new_path))
 
         replaced = os.path.lexists(target)
         if replaced and not self._overwrite:
@@ -201,15 +212,15 @@ class Publication:
                 except OSError:  # a directory, or no hard links here
                     move(target, old / target.name)
                 move(self._data, target)
-            for path, here in self._beside.items():
-                move(here, path)
+            for path, staged in self._beside.items():
+                move(staged, path)
             if not replaced:
                 move(self._data, target)
             _sync(target.parent.resolve())
         except BaseException as error:
             try:
-                for here, there in reversed(steps):
-                    there.replace(here)
+                for path, new_path in reversed(steps):
+                    new_path.replace(path)
             except Exception:
                 raise self._stuck(error, data_moved=(self._data, target) in steps) from error
             raise
@@ -292,12 +303,13 @@ def _put_back(replaced: Path, target: Path) -> None:
 
 def _check_ours(staging: Path) -> None:
     """Raise FileError unless the folder looks like one that a run of this user made."""
-    found, known = staging.lstat(), (LOCK, REPLACED, DATA, ATTEMPTS)
-    private = not POSIX or (found.st_uid == os.geteuid() and not found.st_mode & 0o077)
+    state = staging.lstat()
+    is_private = not POSIX or (state.st_uid == os.geteuid() and not state.st_mode & 0o077)
+    our_names = (LOCK, REPLACED, DATA, ATTEMPTS)
     if not (
-        stat.S_ISDIR(found.st_mode)
-        and private
-        and all(inside.name.startswith(known) for inside in staging.iterdir())
+        stat.S_ISDIR(state.st_mode)
+        and is_private
+        and all(inside.name.startswith(our_names) for inside in staging.iterdir())
     ):
         raise FileError(
             f"{staging} exists and does not come from an interrupted run of yours; move it away, "
@@ -455,8 +467,8 @@ def _holds_foreign_files(directory: Path) -> bool:
     """True if a directory holds a ledger or anything else that is not a data file."""
     for path in directory.rglob("*"):
         mode = path.lstat().st_mode
-        known = path.name.startswith("_") or path.suffix.lower() in DATA_SUFFIXES
-        ours = stat.S_ISREG(mode) and known and not is_ledger_file(path.name)
+        is_data_name = path.name.startswith("_") or path.suffix.lower() in DATA_SUFFIXES
+        ours = stat.S_ISREG(mode) and is_data_name and not is_ledger_file(path.name)
         if not (ours or stat.S_ISDIR(mode)):
             return True
     return False
@@ -509,7 +521,8 @@ def uninterrupted(*, when_done: bool = False) -> Iterator[None]:
     try:
         _blocks.append(not when_done)
         for number in () if when_done or _handlers else SIGNALS:
-            if callable(handler := signal.getsignal(number)):
+            handler = signal.getsignal(number)
+            if callable(handler):
                 _handlers[number] = handler
                 signal.signal(number, lambda number, _: _waiting.append(number))
         yield

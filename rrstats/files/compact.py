@@ -144,7 +144,8 @@ def restored(cells: pa.Array, type: pa.DataType) -> pa.Array:
 def _from_large_lists(cells: pa.Array, type: pa.DataType) -> pa.Array:
     """Lists whose values follow one another as lists or list views of another type."""
     offsets = cells.offsets.to_numpy()
-    first, last = int(offsets[0]), int(offsets[-1])
+    first = int(offsets[0])
+    last = int(offsets[-1])
     values = restored(cells.values.slice(first, last - first), type.value_type)
     bounds = offsets - first
     is_large = pa.types.is_large_list(type) or pa.types.is_large_list_view(type)

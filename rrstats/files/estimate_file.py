@@ -26,7 +26,7 @@ from rrstats.estimation.estimate import Estimate, estimate
 from rrstats.estimation.tally import Tally, tally
 from rrstats.files import file_metadata
 from rrstats.files.csv import SIDECAR
-from rrstats.files.data_file import Piece
+from rrstats.files.data_file import Piece, ReportSpace
 from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.attrs import released_records
@@ -69,7 +69,7 @@ def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
     ArgumentValueError
         There are reports outside the categories.
     """
-    return _tallies(open_source(path), [column], _given(mechanism))[column]
+    return _tallies(open_source(path), [column], _design(mechanism))[column]
 
 
 def estimate_file(
@@ -106,11 +106,12 @@ def estimate_file(
     NotIdentifiableError
         As for `rrstats.estimate`.
     """
-    source, given = open_source(path), _given(mechanism)
+    source = open_source(path)
+    design = _design(mechanism)
     if column is not None:
         names = [column] if isinstance(column, str) else list(column)
     else:
-        records = given if isinstance(given, list) else describe_file(path)
+        records = design if isinstance(design, list) else describe_file(path)
         names = [str(record.name) for record in records]
         if not names:
             raise ArgumentTypeError(
@@ -118,21 +119,21 @@ def estimate_file(
                 "and give its mechanism, or categories and prob; true answers must be privatized "
                 "first"
             )
-    if is_mechanism(given) and len(names) != 1:
+    if is_mechanism(design) and len(names) != 1:
         raise ArgumentTypeError(
             f"mechanism is for one column, found {len(names)} columns; name the column it made"
         )
-    counted = _tallies(source, names, given)
-    return {name: estimate(counted[name], target=target) for name in names}
+    tallies = _tallies(source, names, design)
+    return {name: estimate(tallies[name], target=target) for name in names}
 
 
-# -- what made the reports -----------------------------------------------------------------
+# -- the mechanism of the reports ----------------------------------------------------------
 
 
-_Given = Mechanism | list[ColumnRecord] | None
+_Design = Mechanism | list[ColumnRecord] | None
 
 
-def _given(mechanism: Any) -> _Given:
+def _design(mechanism: Any) -> _Design:
     """The argument as a mechanism, or as the records of a document."""
     if mechanism is None:
         return None
@@ -140,75 +141,84 @@ def _given(mechanism: Any) -> _Given:
 
 
 def _made_by(
-    source: FileSource, name: str, given: _Given
+    source: FileSource, name: str, design: _Design
 ) -> tuple[Mechanism, ColumnRecord | None, str]:
     """The mechanism that made the reports of a column, its record, and where the record is."""
-    own = source.record_of(name)
-    if isinstance(given, list):
-        told = _told(name, given)
-        if own is None:
-            return told.resolve(), told, "given"
-        if told.is_shortened:
-            told.resolve(own.resolve())  # raises where they disagree
-        given = None if told.is_shortened else told.resolve()
-    if own is not None:
+    file_record = source.record_of(name)
+    if isinstance(design, list):
+        record = _record_of(name, design)
+        if file_record is None:
+            return record.resolve(), record, "given"
+        if record.is_shortened:
+            record.resolve(file_record.resolve())  # raises where they disagree
+        design = None if record.is_shortened else record.resolve()
+    if file_record is not None:
         where = "in the file" if document_beside(source) is None else "beside the file"
-        return own.resolve(given), own, where
-    if given is None:
+        return file_record.resolve(design), file_record, where
+    if design is None:
         raise ArgumentTypeError(
             f"{source.path} does not say how column {name!r} was made{silence(source)}; give the "
             "mechanism, or categories and prob, that made it; true answers must be privatized first"
         )
-    return given, None, ""
+    return design, None, ""
 
 
-def _told(name: str, records: list[ColumnRecord]) -> ColumnRecord:
+def _record_of(name: str, records: list[ColumnRecord]) -> ColumnRecord:
     """The record of a column in a document."""
-    found = next((record for record in records if str(record.name) == name), None)
-    if found is None:
+    record = next((record for record in records if str(record.name) == name), None)
+    if record is None:
         raise MetadataError(
             f"the document given describes {[record.name for record in records]}, not column "
             f"{name!r}; check whether the column was renamed"
         )
-    return found
+    return record
 
 
-def _tallies(source: FileSource, names: Iterable[str], given: _Given) -> dict[str, Tally]:
+def _tallies(source: FileSource, names: Iterable[str], design: _Design) -> dict[str, Tally]:
     """Tallies of some columns, in one pass."""
-    made = {name: _made_by(source, source.check_column(name), given) for name in names}
-    spaces: dict[str, Any] = {name: one.report_space for name, (one, _, _) in made.items()}
-    for name, (mechanism, record, _) in made.items():
+    designs = {name: _made_by(source, source.check_column(name), design) for name in names}
+    spaces: dict[str, ReportSpace] = {}
+    for name, (mechanism, record, _) in designs.items():
+        spaces[name] = mechanism.report_space
         if record is None or record.plan is None:
             check_one_sample(name, mechanism)
         else:
             labels = list(map(part_label, record.plan["parts"]))
             spaces[source.check_column(record.plan["asked"])] = PublicCategories(labels)
-    none = {name: source.files[0].no_cells(name, space) for name, space in spaces.items()}
-    counts = {name: _count(none.__getitem__, name, *made[name][:2]) for name in made}
+    no_cells = {name: source.files[0].no_cells(name, space) for name, space in spaces.items()}
+    tallies: dict[str, Tally] = {}
+    contradictions: Counter[str] = Counter()
+    for name, (mechanism, record, _) in designs.items():
+        tallies[name], _ = _count(no_cells.__getitem__, name, mechanism, record)
     for file in source.files:
         for piece in file.pieces(spaces, only=True):
-            for name, (counted, odd) in counts.items():
-                more, odder = _count(piece.cells, name, *made[name][:2])
-                counts[name] = counted + more, odd + odder
-    for name, (_, record, where) in made.items():
-        counted, odd = counts[name]
-        if odd and record is not None:
-            found, rule = "missing", f"allows none (its missing is {record.missing!r}, not 'keep')"
+            for name, (mechanism, record, _) in designs.items():
+                piece_tally, piece_contradictions = _count(piece.cells, name, mechanism, record)
+                tallies[name] += piece_tally
+                contradictions[name] += piece_contradictions
+    for name, (_, record, where) in designs.items():
+        if contradictions[name] and record is not None:
+            state = "missing"
+            rule = f"allows none (its missing is {record.missing!r}, not 'keep')"
             if record.plan is not None:
-                found, rule = "missing or there", "says that other rows were asked"
+                state = "missing or there"
+                rule = "says that other rows were asked"
+            rows = tallies[name].n + tallies[name].n_missing
             raise MetadataError(
-                f"{odd:,} of {counted.n + counted.n_missing:,} reports in column {name!r} of "
-                f"{source.path} are {found}, but the document {where} {rule}: "
+                f"{contradictions[name]:,} of {rows:,} reports in column {name!r} of "
+                f"{source.path} are {state}, but the document {where} {rule}: "
                 f"the document {where} does not describe these reports; use the file as it was "
                 "released"
             )
-    return {name: counted for name, (counted, _) in counts.items()}
+    return tallies
 
 
 def _count(
     cells: Callable[[str], pa.Array], name: str, mechanism: Mechanism, record: ColumnRecord | None
 ) -> tuple[Tally, int]:
-    """The tally of some rows, and how many are missing, or there, against what the record says.
+    """The tally of some rows, and the number of rows that contradict the record.
+
+    A row contradicts it if its report is missing, or is there, although the record says otherwise.
 
     Of a plan only the rows that were asked count, with the public column as their sample.
     """
@@ -219,15 +229,16 @@ def _count(
         allowed = record is None or record.missing == "keep"
         return counted, 0 if allowed else counted.n_missing
     parts = cells(record.plan["asked"]).cast(pa.string())
-    asked = pc.is_in(parts, value_set=pa.array(asked_labels(record), pa.string()))
-    there = reports.is_valid()
+    was_asked = pc.is_in(parts, value_set=pa.array(asked_labels(record), pa.string()))
+    has_report = reports.is_valid()
     if mechanism.domain.missing_code is not None:
-        there = pc.or_(there, asked)
-    group = None if mechanism.groups is None else parts.filter(asked)
-    mine = reports.filter(asked)
-    counted = tally(mine, mechanism, group=group)
-    odd = pc.sum(pc.xor(asked, there), min_count=0).as_py()
-    return replace(counted, n_missing=len(reports) - len(mine), plan=record.plan), odd
+        has_report = pc.or_(has_report, was_asked)
+    group = None if mechanism.groups is None else parts.filter(was_asked)
+    asked_reports = reports.filter(was_asked)
+    counted = tally(asked_reports, mechanism, group=group)
+    contradictions = pc.sum(pc.xor(was_asked, has_report), min_count=0).as_py()
+    n_missing = len(reports) - len(asked_reports)
+    return replace(counted, n_missing=n_missing, plan=record.plan), contradictions
 
 
 # -- for the data curator ------------------------------------------------------------------
@@ -256,7 +267,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     source = open_source(path)
     name = source.check_column(column)
     if is_document(categories):
-        categories = _told(name, read_document(categories)).resolve()
+        categories = _record_of(name, read_document(categories)).resolve()
     domain = categories.domain if is_mechanism(categories) else Categories(categories)
     unknown: Counter[Hashable] = Counter()
     missing = left_out = 0
@@ -270,17 +281,21 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
                 else:
                     left_out += count
     rows: list[tuple[Any, str, int]] = [(v, "unknown", n) for v, n in unknown.items()]
-    rows += [(None, "missing", missing)] if missing else []
+    if missing:
+        rows.append((None, "missing", missing))
     rows.sort(key=lambda row: -row[2])
-    rows += [(None, "not listed", left_out)] if left_out else []
+    if left_out:
+        rows.append((None, "not listed", left_out))
     others = _first_codes(source, domain)
-    told = telling_columns(others, others.pop(name)) if name in others else []
-    return check_table([*rows, *told])
+    if name in others:
+        rows += telling_columns(others, others.pop(name))
+    return check_table(rows)
 
 
 def _first_codes(source: FileSource, domain: Categories) -> pd.DataFrame:
     """Codes of the cells of the first rows, equal for equal cells; without columns of lists."""
-    names, rows = list(dict.fromkeys(source.files[0].names)), 0
+    names = list(dict.fromkeys(source.files[0].names))
+    rows = 0
     parts: dict[str, list[pa.Array]] = {name: [] for name in names}
     spaces = dict.fromkeys(names, domain)
     for piece in (piece for file in source.files for piece in file.pieces(spaces, only=True)):
@@ -380,14 +395,29 @@ def statement_of(
         its record.
     """
     if isinstance(path, pd.DataFrame):
-        records, rows, file, beside = released_records(path), len(path), None, None
+        records = released_records(path)
+        rows = len(path)
+        file = None
+        document = None
     else:
-        records, source = describe_file(path), open_source(path)
+        records = describe_file(path)
+        source = open_source(path)
         if not records:
             raise FileError(f"{path} does not say that any column was privatized{silence(source)}")
-        rows, file, beside = count_rows(source), source.path.name, document_beside(source)
-    told: Any = {"title": title, "made": made, "questions": questions, "contact": contact}
-    return statement(records, rows=rows, file=file, beside=beside, format=format, **told)
+        rows = count_rows(source)
+        file = source.path.name
+        document = document_beside(source)
+    return statement(
+        records,
+        rows=rows,
+        file=file,
+        beside=document,
+        title=title,
+        made=made,
+        questions=questions,
+        contact=contact,
+        format=format,
+    )
 
 
 def count_rows(source: FileSource) -> int:
@@ -405,10 +435,10 @@ def document_beside(source: FileSource) -> str | None:
 
 def silence(source: FileSource) -> str:
     """The reason why a text file has no record, and the next step; empty for other files."""
-    beside = document_beside(source)
-    if beside is None or source.path.with_name(beside).exists():
+    document = document_beside(source)
+    if document is None or source.path.with_name(document).exists():
         return ""
     return (
-        f", because {beside} is not beside it; put it there, or give it (in a terminal: "
+        f", because {document} is not beside it; put it there, or give it (in a terminal: "
         "with --plan, in Python: as mechanism)"
     )

@@ -37,7 +37,9 @@ DOCUMENT = "_rrstats.json"
 
 Metadata = dict[bytes, bytes]
 
-RRSTATS, ATTRS, PANDAS = KEY.encode(), b"PANDAS_ATTRS", b"pandas"
+RRSTATS = KEY.encode()
+ATTRS = b"PANDAS_ATTRS"
+PANDAS = b"pandas"
 SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
@@ -61,8 +63,10 @@ Records = Sequence[ColumnRecord]
 
 def _objects(described: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     """The objects in a list of a description; none if it is not a list."""
-    found = described.get(key)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    items = described.get(key)
+    if not isinstance(items, list):
+        return []
+    return [item for item in items if isinstance(item, dict)]
 
 
 def read_records(metadata: Mapping[bytes, bytes]) -> list[ColumnRecord]:
@@ -70,26 +74,27 @@ def read_records(metadata: Mapping[bytes, bytes]) -> list[ColumnRecord]:
 
     Raises MetadataError for a document that cannot be read, and if two places disagree.
     """
-    found = [read(place) for place in arrow_places(metadata)]
+    places = [read(place) for place in arrow_places(metadata)]
     for field in _objects(parse_object(metadata, SPARK), "fields"):
-        said, name = field.get("metadata"), field.get("name")
-        if isinstance(said, dict) and isinstance(name, str):
+        name = field.get("name")
+        field_metadata = field.get("metadata")
+        if isinstance(field_metadata, dict) and isinstance(name, str):
             # The record stays with the column when the column is renamed.
-            found.append([replace(record, name=name) for record in read(said)])
-    return joined("the file says", *found)
+            places.append([replace(record, name=name) for record in read(field_metadata)])
+    return joined("the file says", *places)
 
 
 def joined(they_say: str, *places: Iterable[ColumnRecord]) -> list[ColumnRecord]:
     """Records of several places, each column once; MetadataError if two disagree."""
-    found: dict[str, ColumnRecord] = {}
+    records: dict[str, ColumnRecord] = {}
     for place in places:
         for record in place:
-            if found.setdefault(str(record.name), record) != record:
+            if records.setdefault(str(record.name), record) != record:
                 raise MetadataError(
                     f"{they_say} two different things about how column {record.name!r} was made; "
                     "remove the wrong one"
                 )
-    return list(found.values())
+    return list(records.values())
 
 
 def records_in(document: Path) -> list[ColumnRecord]:
@@ -109,8 +114,8 @@ def records_in(document: Path) -> list[ColumnRecord]:
 
 def merge(old: Iterable[ColumnRecord], new: Iterable[ColumnRecord]) -> list[ColumnRecord]:
     """Old records of columns without a new record, then the new records."""
-    made = {str(record.name): record for record in new}
-    return [*(record for record in old if str(record.name) not in made), *made.values()]
+    newer = {str(record.name): record for record in new}
+    return [*(record for record in old if str(record.name) not in newer), *newer.values()]
 
 
 def release_metadata(
@@ -126,9 +131,10 @@ def release_metadata(
     feather : readers of Feather files know only pyarrow's description, so it is created if there
         is none.
     """
-    listed, names = list(records), list(changed)
+    all_records = list(records)
+    names = list(changed)
     kept = without(metadata, names)
-    document = write(listed)
+    document = write(all_records)
     if PANDAS in kept or feather:
         described = parse_object(kept, PANDAS) or {"index_columns": [], "column_indexes": []}
         described.setdefault("columns", [])
@@ -140,24 +146,38 @@ def release_metadata(
     attributes = _silent(parse_object(kept, ATTRS), names)
     kept[RRSTATS] = json.dumps(document).encode()
     kept[ATTRS] = json.dumps({**attributes, KEY: document}).encode()
-    fields = _objects(described := parse_object(kept, SPARK), "fields")
-    for field in fields:
-        said = field.get("metadata")
-        said = said if isinstance(said, dict) else {}
-        told = KEY in said
-        if field.get("name") in names:
-            said = {}
-        if told:
-            # As text, which Spark requires here.
-            own = write(record for record in listed if str(record.name) == field.get("name"))
-            said[KEY] = json.dumps(own)
-        field["metadata"] = said
-    if fields:  # Spark reads no other columns
-        new = [name for name in names if name not in [field.get("name") for field in fields]]
-        more = {"type": "string", "nullable": True, "metadata": {}}
-        described["fields"] += [{"name": name, **more} for name in new]
-        kept[SPARK] = json.dumps(described).encode()
+    spark_schema = parse_object(kept, SPARK)
+    if _objects(spark_schema, "fields"):  # Spark reads no other columns
+        _describe_to_spark(spark_schema, names, all_records)
+        kept[SPARK] = json.dumps(spark_schema).encode()
     return kept
+
+
+def _describe_to_spark(
+    schema: dict[str, Any], names: Sequence[str], records: Sequence[ColumnRecord]
+) -> None:
+    """Write Spark's description of the private columns again, and add new columns.
+
+    names : of the columns to write.  records : of all columns that hold reports.
+    """
+    fields = _objects(schema, "fields")
+    for field in fields:
+        name = field.get("name")
+        metadata = field.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        has_record = KEY in metadata
+        if name in names:
+            metadata = {}
+        if has_record:
+            # As text, which Spark requires here.
+            document = write(record for record in records if str(record.name) == name)
+            metadata[KEY] = json.dumps(document)
+        field["metadata"] = metadata
+    described_names = [field.get("name") for field in fields]
+    for name in names:
+        if name not in described_names:
+            new_field = {"name": name, "type": "string", "nullable": True, "metadata": {}}
+            schema["fields"].append(new_field)
 
 
 def without(metadata: Mapping[bytes, bytes], names: Sequence[str]) -> Metadata:
@@ -219,11 +239,13 @@ def fitted(metadata: Mapping[bytes, bytes], schema: pa.Schema) -> Metadata:
     return {**metadata, PANDAS: json.dumps(described).encode()}
 
 
-def _silent(attributes: Any, names: Sequence[str]) -> dict[str, Any]:
+def _silent(attributes: object, names: Sequence[str]) -> dict[str, Any]:
     """Attributes of a frame that do not name some columns."""
+    if not isinstance(attributes, dict):
+        return {}
     return {
         key: value
-        for key, value in (attributes.items() if isinstance(attributes, dict) else ())
+        for key, value in attributes.items()
         if key == KEY or not _names(json.dumps({key: value}).encode(), names)
     }
 
@@ -233,16 +255,16 @@ def _names(text: bytes, names: Sequence[str]) -> bool:
     words = "|".join(re.escape(name.casefold()) for name in names)
     waiting: list[Any] = [text.decode(errors="replace")] if names else []
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, dict):
-            waiting += [*one, *one.values()]
-        elif isinstance(one, list):
-            waiting += one
-        elif isinstance(one, str):
-            if re.search(rf"(?<!\w)(?:{words})(?!\w)", one.casefold()):
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [*value, *value.values()]
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, str):
+            if re.search(rf"(?<!\w)(?:{words})(?!\w)", value.casefold()):
                 return True
             with suppress(ValueError, RecursionError):
-                waiting.append(json.loads(one))
+                waiting.append(json.loads(value))
     return False
 
 
@@ -267,28 +289,31 @@ def _describe_again(described: dict[str, Any], name: str, column: WrittenColumn)
     for entry in _objects(described, "columns"):
         if name == entry.get("field_name", entry.get("name")):
             names = {key: entry[key] for key in ("name", "field_name") if key in entry}
-            said = str(entry.get("numpy_type"))
+            old_type = str(entry.get("numpy_type"))
             entry.clear()
-            entry.update(names | _description(column, said))
+            entry.update(names | _description(column, old_type))
 
 
-def _description(column: WrittenColumn, said: str) -> dict[str, Any]:
+def _description(column: WrittenColumn, old_type: str) -> dict[str, Any]:
     """Pandas' description of a column, from its type and its categories.
 
-    said : pandas' old type.  Only its family is used, because pandas chooses within NumPy's types
-    by the answers: one missing answer turns booleans and integers into objects.
+    old_type : pandas' type of the answers.  Only its family is used, because pandas chooses within
+    NumPy's types by the answers: one missing answer turns booleans and integers into objects.
     """
-    types, type, facts = pa.types, column.type, None
+    types = pa.types
+    type = column.type
+    facts = None
     is_number = types.is_boolean(type) or types.is_integer(type) or types.is_floating(type)
-    plain = np.dtype(type.to_pandas_dtype()).name if is_number else "object"
-    kind = "unicode" if types.is_string(type) or types.is_large_string(type) else plain
+    dtype = np.dtype(type.to_pandas_dtype()).name if is_number else "object"
+    kind = "unicode" if types.is_string(type) or types.is_large_string(type) else dtype
     if types.is_dictionary(type):
         k = sum(label is not None for label in column.space.categories)
-        kind, facts = "categorical", {"num_categories": k, "ordered": bool(type.ordered)}
-    if said.endswith("[pyarrow]"):
+        kind = "categorical"
+        facts = {"num_categories": k, "ordered": bool(type.ordered)}
+    if old_type.endswith("[pyarrow]"):
         # pandas cannot read the name of the fixed-size type, and reads it as binary.
-        plain = f"{'binary' if types.is_fixed_size_binary(type) else type}[pyarrow]"
-    elif said[:1].isupper() or said in ("boolean", "string"):  # Int8, UInt8, Float64 and so on
-        nullable = plain.capitalize().replace("Ui", "UI")
-        plain = {"bool": "boolean", "object": "string"}.get(plain, nullable)
-    return {"pandas_type": kind, "numpy_type": plain, "metadata": facts}
+        dtype = f"{'binary' if types.is_fixed_size_binary(type) else type}[pyarrow]"
+    elif old_type[:1].isupper() or old_type in ("boolean", "string"):  # Int8, Float64 and so on
+        nullable = dtype.capitalize().replace("Ui", "UI")
+        dtype = {"bool": "boolean", "object": "string"}.get(dtype, nullable)
+    return {"pandas_type": kind, "numpy_type": dtype, "metadata": facts}

@@ -102,8 +102,8 @@ class Ledger:
         Symbolic links are followed, so that a source has one ledger under all its names.
         """
         real = Path(os.path.realpath(source))
-        beside = real.with_name(real.name + LEDGER)
-        return cls(real, beside if path is None else Path(path))
+        usual_path = real.with_name(real.name + LEDGER)
+        return cls(real, usual_path if path is None else Path(path))
 
     @property
     def releases(self) -> list[LedgerEntry]:
@@ -163,19 +163,19 @@ class Ledger:
         with self._locked():
             book = self._read().keyed()
             # Saving the same reports again spends no epsilon.
-            is_saved = release != "" and release in [each.release for each in book.releases]
+            is_saved = release != "" and release in [entry.release for entry in book.releases]
             sealed = book.sealed(digest)
             new = LedgerEntry.of(records, target=target, digest=sealed, rows=rows, release=release)
-            known = book.releases if is_saved else [*book.releases, new]
+            releases = book.releases if is_saved else [*book.releases, new]
             if not is_saved:
                 self._refuse(book, records, again, digest, present)
             try:
                 if not is_saved:
-                    self._write(replace(book, releases=known))
+                    self._write(replace(book, releases=releases))
                 # Check again: of two runs for a folder and a file in it, which have separate
                 # locks, at least one sees the entry of the other.
                 self._refuse(book, records, again or is_saved, digest, present)
-                yield [*known, *(other for _, other in self._related())]
+                yield [*releases, *(release for _, release in self._related())]
             except BaseException as error:
                 if not is_saved and not is_published(error):
                     self._take_back(book.text, error)
@@ -238,10 +238,11 @@ class Ledger:
         _need(len(text) <= MOST_BYTES, "it is too large")
         document = json.loads(text)
         version = document.get("v") if isinstance(document, dict) else None
-        if keyless := version == 1 and "key" not in document:
+        is_keyless = version == 1 and "key" not in document
+        if is_keyless:
             document["key"] = ""
         _need(
-            keyless or version == VERSION,
+            is_keyless or version == VERSION,
             f"its version is not {VERSION}; a newer rrstats may read it",
         )
         _need(
@@ -254,7 +255,7 @@ class Ledger:
             f'of {self.source.name!r}, change "source" in it)',
         )
         key = bytes.fromhex(document["key"])
-        _need(keyless or len(key) == KEY_BYTES, f"'key' must be {KEY_BYTES} bytes")
+        _need(is_keyless or len(key) == KEY_BYTES, f"'key' must be {KEY_BYTES} bytes")
         return _Book(text, key, [LedgerEntry.from_dict(item) for item in document["releases"]])
 
     def _write(self, book: _Book) -> None:
@@ -298,27 +299,30 @@ class Ledger:
         released = {name: None for _, release in earlier for name in release.epsilon}
         renamed = "" if present is None else _tell_renamed(records, released, {*present})
         earlier = [(path, release) for path, release in earlier if columns & set(release.epsilon)]
-        own = [release for path, release in earlier if path == self.path]
-        found = [
-            _tell(record, known)
-            for record in records
-            if (known := [release for _, release in earlier if record.name in release.epsilon])
-        ]
-        if others := {str(path): None for path, _ in earlier if path != self.path}:
-            found.append(
+        reasons = []
+        for record in records:
+            releases = [release for _, release in earlier if record.name in release.epsilon]
+            if releases:
+                reasons.append(_tell(record, releases))
+        others = {str(path): None for path, _ in earlier if path != self.path}
+        if others:
+            reasons.append(
                 "a folder and the files in it hold the same answers, so the releases in "
                 f"{', '.join(list(others)[:3])} count too"
             )
-        if own and book.sealed(digest or digest_of(self.source)) != own[-1].digest:
-            found.append(
-                "the source has changed since, but releases about the same people add up "
-                "nevertheless"
-            )
+        in_this_ledger = [release for path, release in earlier if path == self.path]
+        if in_this_ledger:
+            sealed = book.sealed(digest or digest_of(self.source))
+            if sealed != in_this_ledger[-1].digest:
+                reasons.append(
+                    "the source has changed since, but releases about the same people add up "
+                    "nevertheless"
+                )
         if renamed:
-            found.append(renamed)
-        if found:
+            reasons.append(renamed)
+        if reasons:
             raise SecondReleaseError(
-                f"{'; '.join(found)}; to release it nevertheless, give again=True (--again)"
+                f"{'; '.join(reasons)}; to release it nevertheless, give again=True (--again)"
             )
 
     def _related(self) -> Iterator[tuple[Path, LedgerEntry]]:
@@ -366,9 +370,11 @@ def _tell_renamed(
 
 def _tell(record: ColumnRecord, earlier: list[LedgerEntry]) -> str:
     """The earlier releases of a column in words, and the total epsilon with one more."""
-    each = spent(earlier, record.name)
-    times = "once" if len(each) == 1 else f"{len(each)} times"
-    shown = ", ".join(round_up(value) for value in each[:10]) + ", ..." * (len(each) > 10)
+    epsilons = spent(earlier, record.name)
+    times = "once" if len(epsilons) == 1 else f"{len(epsilons)} times"
+    shown = ", ".join(round_up(epsilon) for epsilon in epsilons[:10])
+    if len(epsilons) > 10:
+        shown += ", ..."
     when = max(release.when for release in earlier).astimezone(UTC)
     listed = [record, *(other for release in earlier for other in release.records)]
     is_void = any(other.simulated for other in listed if other.name == record.name)
@@ -376,7 +382,7 @@ def _tell(record: ColumnRecord, earlier: list[LedgerEntry]) -> str:
     return (
         f"column {record.name!r} was released {times} before, last on {when:%Y-%m-%d %H:%M} UTC "
         f"(epsilon {shown}); with this one ({round_up(record.epsilon)}) the total is epsilon "
-        f"{round_up(total_epsilon([*each, record.epsilon]))}, {why}"
+        f"{round_up(total_epsilon([*epsilons, record.epsilon]))}, {why}"
     )
 
 
@@ -436,29 +442,31 @@ class LedgerEntry:
         } | ({"release": self.release} if self.release else {})
 
     @classmethod
-    def from_dict(cls, document: Any) -> LedgerEntry:
+    def from_dict(cls, document: Mapping[str, Any]) -> LedgerEntry:
         """The release from the result of `to_dict`; raises various errors for anything else."""
-        said = dict(document)
-        when = datetime.fromisoformat(said.pop("when"))
-        records = tuple(ColumnRecord.from_dict(item) for item in said.pop("columns"))
-        spent = {key: _number(value) for key, value in dict(said.pop("epsilon")).items()}
+        facts = dict(document)
+        when = datetime.fromisoformat(facts.pop("when"))
+        records = tuple(ColumnRecord.from_dict(item) for item in facts.pop("columns"))
+        stored = {key: _number(value) for key, value in dict(facts.pop("epsilon")).items()}
         _need(
-            when.tzinfo is not None and isinstance(said["target"] + said["digest"], str),
+            when.tzinfo is not None and isinstance(facts["target"] + facts["digest"], str),
             "'when' must name its time zone, 'target' and 'digest' must be text",
         )
         names = sorted(_key(record.name) for record in records)
-        same = bool(records) and names == sorted(spent)
+        same = bool(records) and names == sorted(stored)
         _need(same, "'columns' and 'epsilon' must name the same columns, each once")
-        texts = all(isinstance(said.get(key, ""), str) for key in ("rrstats", "release"))
+        texts = all(isinstance(facts.get(key, ""), str) for key in ("rrstats", "release"))
         _need(
-            texts and type(said.get("rows")) is int and said["rows"] >= 0,
+            texts and type(facts.get("rows")) is int and facts["rows"] >= 0,
             "'rows' must be a whole number, 'rrstats' and 'release' must be text",
         )
-        known = {each.name for each in fields(cls)}
-        _need({*said} <= known, f"a release has unknown keys {cut(sorted({*said} - known))}")
+        unknown = {*facts} - {field.name for field in fields(cls)}
+        _need(not unknown, f"a release has unknown keys {cut(sorted(unknown))}")
         # The larger of the stored epsilon and the one computed now counts.
-        epsilon = {record.name: max(record.epsilon, spent[_key(record.name)]) for record in records}
-        return cls(when, records, epsilon, **said)
+        epsilon = {
+            record.name: max(record.epsilon, stored[_key(record.name)]) for record in records
+        }
+        return cls(when, records, epsilon, **facts)
 
 
 def _key(name: Hashable) -> str:
@@ -467,16 +475,17 @@ def _key(name: Hashable) -> str:
 
 
 def _number(value: Any) -> float:
+    """An epsilon of a ledger; raises ValueError if it is none."""
     if value == "inf":
         return math.inf
-    known = type(value) in (int, float) and 0 <= value < math.inf
-    _need(known, "an epsilon must be a number of at least 0")
+    is_epsilon = type(value) in (int, float) and 0 <= value < math.inf
+    _need(is_epsilon, "an epsilon must be a number of at least 0")
     return float(value)
 
 
-def _need(holds: bool, otherwise: str) -> None:
+def _need(condition: bool, otherwise: str) -> None:
     """Raise ValueError, which readers of a ledger take as damage, unless a rule holds."""
-    if not holds:
+    if not condition:
         raise ValueError(otherwise)
 
 
@@ -491,13 +500,13 @@ def digest_of(path: Path) -> str:
     with named(f"{path} cannot be read"):
         if not path.is_dir():
             return f"sha256:{_sha256(path)}"
-        whole = hashlib.sha256()
-        found = {file.relative_to(path).as_posix(): file for file in files_in(path)}
-        for name, file in sorted(found.items()):
+        digest = hashlib.sha256()
+        files = {file.relative_to(path).as_posix(): file for file in files_in(path)}
+        for name, file in sorted(files.items()):
             if not is_ledger_file(file.name):
                 # Names hold no zero byte, so two different directories never give the same text.
-                whole.update(os.fsencode(name) + b"\0" + _sha256(file).encode() + b"\n")
-        return f"sha256:{whole.hexdigest()}"
+                digest.update(os.fsencode(name) + b"\0" + _sha256(file).encode() + b"\n")
+        return f"sha256:{digest.hexdigest()}"
 
 
 def _sha256(path: Path) -> str:

@@ -144,7 +144,8 @@ class Shuffle:
         self._finished = True
         with self._naming():
             for place, dictionary in self._dictionaries.items():
-                if note := dictionary.close():
+                note = dictionary.close()
+                if note is not None:
                     self.notes.append(note)
                 if dictionary.order is not None:
                     self.orders.append(dictionary.order)
@@ -170,8 +171,10 @@ class Shuffle:
 
         Many rows are sent at once, so that each bucket gets enough rows for one write.
         """
-        rows, number = pa.Table.from_batches(self._waiting, self._plain), len(self._buckets)
-        self._waiting, self._weight = [], 0
+        rows = pa.Table.from_batches(self._waiting, self._plain)
+        number = len(self._buckets)
+        self._waiting = []
+        self._weight = 0
         if self._file is None:
             # It stays open across calls; __exit__ closes it.
             self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
