@@ -656,6 +656,20 @@ def test_groups_of_a_sample_share_the_counts_of_its_units():
     assert all(np.shares_memory(drawn[0], each) for each in drawn)
 
 
+def test_effective_sizes_do_not_depend_on_the_order_of_categories():
+    """A least variance of 0 but for rounding is 0 for each category: Kish's effect then holds."""
+    rng = np.random.default_rng(2)
+    mechanism = KRR(list("abcdef"), 0.5)
+    for weights in rng.gamma(2.0, size=(60, 4)):
+        strata = [0, 0, 1, 1]
+        sizes = [
+            survey_estimate(counted(mechanism, [a, a, b, b], weights, strata)).effective_n[[a, b]]
+            for a, b in ((0, 1), (4, 2), (3, 5))
+        ]
+        assert sizes[0] == pytest.approx(sizes[1])
+        assert sizes[0] == pytest.approx(sizes[2])
+
+
 def test_a_share_of_nobody_is_not_known():
     """The size of a whole that is 0 but for rounding: no ratio of 1e15, and any interval."""
     mechanism = KRR(list("abc"), 0.7)

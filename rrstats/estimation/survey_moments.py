@@ -33,6 +33,7 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
 from rrstats.estimation.moments import (
+    LAST_DIGITS,
     ROUNDING,
     EffectiveMoments,
     Moments,
@@ -404,19 +405,19 @@ class SurveyMoments(EffectiveMoments):
     @property
     def std_error(self) -> Floats:
         """(k,) standard errors; NaN where a variance is negative by more than rounding."""
-        return root(self.variance, self._size_of_terms(self.centred, self.size))
+        return root(self.variance, self._size_of_terms(self.form, self.centred, self.size))
 
     @property
     def total_std_error(self) -> Floats:
         """(k,) standard errors of the totals; NaN where a variance is negative, too."""
-        return root(self.total_variance, self._size_of_terms(self.cells.table, 1.0))
+        return root(self.total_variance, self._size_of_terms(self.form, self.cells.table, 1.0))
 
-    def _size_of_terms(self, values: Floats, divisor: float) -> float:
+    def _size_of_terms(self, form: VarianceForm, values: Floats, divisor: float) -> float:
         """The largest sum of the absolute terms of a variance, which rounding goes with.
 
         values : (m, k) as for `VarianceForm.variance`.  divisor : of the scores.
         """
-        form, values, table = self.form, np.abs(values), np.abs(self.cells.table)
+        values, table = np.abs(values), np.abs(self.cells.table)
         sums = np.abs(form.points) @ values
         drawn = form.mass @ values**2 + np.abs(form.coefficients) @ sums**2
         noise = np.abs(form.within) @ (table**2 + table)
@@ -541,7 +542,9 @@ class SurveyMoments(EffectiveMoments):
         effects = []
         for form in (self.form, self.least_form):
             with np.errstate(invalid="ignore", divide="ignore"):
-                found = self._variance(form) * (n - 1) / variation
+                variance = self._variance(form)
+                rounding = LAST_DIGITS * self._size_of_terms(form, self.centred, self.size)
+                found = np.where(variance > rounding, variance, 0.0) * (n - 1) / variation
             effects.append(np.where((variation > ROUNDING) & (found > 0), found, kish))
         return fixed(np.maximum(*effects))
 
@@ -592,7 +595,7 @@ class SurveyMoments(EffectiveMoments):
         """What standard errors of this sample cannot say."""
         notes = []
         sampling_variance = self.variance - self.randomization_variance
-        rounding = ROUNDING * self._size_of_terms(self.centred, self.size)
+        rounding = ROUNDING * self._size_of_terms(self.form, self.centred, self.size)
         if below := int((sampling_variance < -rounding).sum()):
             notes.append(
                 f"The estimated sampling variance is negative for {below} of {self.k} categories: "
