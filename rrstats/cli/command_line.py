@@ -248,7 +248,13 @@ class _Parser(argparse.ArgumentParser):
 class _Once(argparse.Action):
     """An option that may be given once: a second one would look like another column's design."""
 
-    def __call__(self, parser: Any, options: Any, value: Any, option: Any = None) -> None:
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        options: argparse.Namespace,
+        value: Any,
+        option: str | None = None,
+    ) -> None:
         if getattr(options, self.dest) is not None:
             parser.error(
                 f"{option} must be given once: one design holds for all columns; write others "
@@ -266,15 +272,20 @@ def _all_commands(arguments: Sequence[str]) -> _Parser:
         "estimate the true proportions with confidence intervals.",
         epilog=_COMMANDS + EXIT_CODES,
     )
-    told = f"rrstats {__version__}"
-    top.add_argument("--version", action="version", version=told, help="show the version and exit")
+    top.add_argument(
+        "--version",
+        action="version",
+        version=f"rrstats {__version__}",
+        help="show the version and exit",
+    )
     # argparse would print the commands twice; the epilog lists them once.
     commands = top.add_subparsers(dest="command", metavar="command", help=argparse.SUPPRESS)
     for add in (_privatize, _estimate, _check, _describe, _demo):
         name = add.__name__.lstrip("_")
         text, _, examples = (inspect.getdoc(add) or "").partition("\nExamples:\n")
-        texts: dict[str, Any] = {"description": text, "epilog": f"examples:\n{examples}"}
-        command = commands.add_parser(name, prog=f"rrstats {name}", **texts)
+        command = commands.add_parser(
+            name, prog=f"rrstats {name}", description=text, epilog=f"examples:\n{examples}"
+        )
         if name in arguments:
             add(command)
     return top
@@ -293,16 +304,16 @@ def _path(text: str) -> Path:
 def _words(text: str) -> tuple[str, ...]:
     """Category words from one argument, separated by commas and quoted as in CSV."""
     try:
-        (found,) = csv.reader([text], strict=True, skipinitialspace=True)
+        (words,) = csv.reader([text], strict=True, skipinitialspace=True)
     except csv.Error:
-        found = []
-    if not found or "" in found:
+        words = []
+    if not words or "" in words:
         raise argparse.ArgumentTypeError(
             "must be words separated by commas without spaces, such as yes,no, none of them empty, "
             "and quoted as in CSV if they hold a comma (for missing answers add --with-missing), "
             f"got {text!r}"
         )
-    return tuple(found)
+    return tuple(words)
 
 
 _OPTIONS = "again|unknown|missing|overwrite|ledger|level|prob|epsilon|method|target|title"
@@ -323,18 +334,20 @@ def as_option(text: str) -> str:
 # -- options -----------------------------------------------------------------------------------
 
 
-def _add(command: Any, options: dict[str, str], **kind: Any) -> None:
-    """Add options of one kind, given as "name METAVAR": help text."""
+def _add(command: argparse._ActionsContainer, options: dict[str, str], **kind: Any) -> None:
+    """Add options of one kind, from a mapping of "name METAVAR" to help text."""
     for option, text in options.items():
         name, _, metavar = option.partition(" ")
-        told = {"metavar": metavar} if metavar else {}
-        command.add_argument(name, help=text, **told, **kind)
+        if metavar:
+            command.add_argument(name, help=text, metavar=metavar, **kind)
+        else:
+            command.add_argument(name, help=text, **kind)
 
 
 def _add_design(command: argparse.ArgumentParser) -> None:
     """The options that name columns and their design."""
-    one = {"--column NAME": "a column of the file; may be repeated, with one design for all"}
-    _add(command, one, action="append")
+    column = "a column of the file; may be repeated, with one design for all"
+    _add(command, {"--column NAME": column}, action="append")
     words = 'all possible answers, separated by commas; "a,b" in quotes is one answer'
     _add(command, {"--categories A,B,C": words}, action=_Once, type=_words)
     amounts = {
@@ -352,8 +365,8 @@ def _add_design(command: argparse.ArgumentParser) -> None:
 
 
 def _add_format(command: argparse.ArgumentParser, *formats: str) -> None:
-    told = {"--format": "text (default) is for people, the others are for programs"}
-    _add(command, told, choices=formats, default="text")
+    text = "text (default) is for people, the others are for programs"
+    _add(command, {"--format": text}, choices=formats, default="text")
 
 
 _LEDGER = {"--ledger FILE": "the private record of releases, by default beside the source"}

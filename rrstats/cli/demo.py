@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable
-from typing import Any
 
 from rrstats import datasets
 from rrstats._display import chance, columns, label, percent, percent_range, wrap
@@ -39,12 +38,12 @@ def page(options: argparse.Namespace) -> str:
     ]
     inside: list[bool] = []
     for name, mechanism in plan.items():
-        told = (
+        heading = (
             f"{name}: {mechanism.k} categories; a report is true with probability "
             f"{chance(mechanism.prob)}, epsilon {round_up(mechanism.epsilon)}"
         )
         table = share_table(estimates[name], _LEVEL, truth=truths[name])
-        parts.append(f"{wrap(told)}\n{table}")
+        parts.append(f"{wrap(heading)}\n{table}")
         low, high = estimates[name].interval(_LEVEL)
         inside += list((low <= truths[name]) & (truths[name] <= high))
     note = (
@@ -70,21 +69,25 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
 
 
 def share_table(
-    estimate: Estimate, level: float, method: str | None = None, truth: Any = None
+    estimate: Estimate,
+    level: float,
+    method: str | None = None,
+    truth: Iterable[float] | None = None,
 ) -> str:
     """The table of an estimate; intervals are rounded outward, as in the sentence."""
     frame = estimate.to_frame(level, method=method)
     ends = zip(frame["low"], frame["high"], strict=True)
-    told = {
-        "category": map(label, estimate.categories),
-        **({} if truth is None else {"true": map(percent, truth)}),
+    cells: dict[str, Iterable[str]] = {"category": map(label, estimate.categories)}
+    if truth is not None:
+        cells["true"] = map(percent, truth)
+    cells |= {
         "reported": ["-" if n != n else f"{n:,}" for n in frame["reported"]],
         "naive": map(percent, frame["naive"]),
         "proportion": map(percent, frame["proportion"]),
         f"{level * 100:.10g}% interval": [percent_range(*pair) for pair in ends],
         "count": [f"{n:z,.0f}" if abs(n) < 1e9 else f"{n:.1e}" for n in frame["count"]],
     }
-    return columns([list(told), *zip(*told.values(), strict=True)])
+    return columns([list(cells), *zip(*cells.values(), strict=True)])
 
 
 def share_note(estimates: Iterable[Estimate]) -> str:

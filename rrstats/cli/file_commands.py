@@ -48,15 +48,32 @@ def privatize(options: argparse.Namespace) -> str:
     design = _design(options)
     if options.write_plan:
         return as_json(write(design))
-    given: Any = (options.source, options.target, design)
-    names = ("again", "overwrite", "ledger", "shuffle_rows", "keep_order")
-    settings: Any = {name: getattr(options, name) for name in names}
     if options.dry_run:
-        return _report(preview_file(*given, **settings), options.format)
+        preview = preview_file(
+            options.source,
+            options.target,
+            design,
+            again=options.again,
+            overwrite=options.overwrite,
+            shuffle_rows=options.shuffle_rows,
+            keep_order=options.keep_order,
+            ledger=options.ledger,
+        )
+        return _report(preview, options.format)
     with uninterrupted(when_done=True):
         with _progress_bar(options.quiet) as step:
             try:
-                receipt = privatize_file(*given, progress=step, **settings)
+                receipt = privatize_file(
+                    options.source,
+                    options.target,
+                    design,
+                    again=options.again,
+                    overwrite=options.overwrite,
+                    shuffle_rows=options.shuffle_rows,
+                    keep_order=options.keep_order,
+                    ledger=options.ledger,
+                    progress=step,
+                )
             except BaseException as error:
                 options.published = _published(options) if is_published(error) else ""
                 raise
@@ -74,13 +91,13 @@ def _published(options: argparse.Namespace) -> str:
 def _has_design(options: argparse.Namespace, *others: str) -> bool:
     """True if options give a design; raises if a plan is given too."""
     design = ["categories", "prob", "epsilon", "with_missing"]
-    given = [name for name in [*design, *others] if getattr(options, name) is not None]
-    if options.plan is not None and given:
+    present = [name for name in [*design, *others] if getattr(options, name) is not None]
+    if options.plan is not None and present:
         raise ArgumentValueError(
             "--plan holds the design of each column, so "
-            f"--{given[0].replace('_', '-')} cannot be given with it; write it into the plan"
+            f"--{present[0].replace('_', '-')} cannot be given with it; write it into the plan"
         )
-    return bool(given)
+    return bool(present)
 
 
 def _design(options: argparse.Namespace) -> list[ColumnRecord]:
@@ -90,8 +107,8 @@ def _design(options: argparse.Namespace) -> list[ColumnRecord]:
     if options.plan is not None:
         return read_plan(options.plan, usual)
     policies = {name: getattr(options, name) or policy for name, policy in usual.items()}
-    made = _mechanisms(options, options.source)
-    return [ColumnRecord.of(name, mechanism, **policies) for name, mechanism in made.items()]
+    mechanisms = _mechanisms(options, options.source)
+    return [ColumnRecord.of(name, mechanism, **policies) for name, mechanism in mechanisms.items()]
 
 
 def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]:
@@ -104,24 +121,27 @@ def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]
         )
     words = [*options.categories, *([None] if options.with_missing else [])]
     source = open_source(path)
-    part, found = source.files[0], {}
+    file = source.files[0]
+    categories = {}
     for name in map(source.check_column, options.column):
-        # Columns of a text file have no type.
-        beside = part.document_is_beside
-        found[name] = whole_words(words) if beside else cast_words(words, part.type_of(name), name)
-    return found
+        if file.document_is_beside:  # columns of a text file have no type
+            categories[name] = whole_words(words)
+        else:
+            categories[name] = cast_words(words, file.type_of(name), name)
+    return categories
 
 
 def _mechanisms(options: argparse.Namespace, path: Path) -> dict[str, KRR]:
     """The mechanism of each --column."""
-    prob, epsilon = options.prob, options.epsilon
-    if prob is None and epsilon is None:
+    if options.prob is None and options.epsilon is None:
         raise ArgumentValueError(
             "give --prob, the probability that a report is the true answer, or --epsilon, the "
             "privacy loss of a report"
         )
-    found = _categories(options, path)
-    return {name: KRR(words, prob, epsilon=epsilon) for name, words in found.items()}
+    return {
+        name: KRR(categories, options.prob, epsilon=options.epsilon)
+        for name, categories in _categories(options, path).items()
+    }
 
 
 def _report(report: Mapping[str, Any], format: str) -> str:
@@ -129,14 +149,16 @@ def _report(report: Mapping[str, Any], format: str) -> str:
     if format == "json":
         return as_json(report)
     rows = [["column", "categories", "prob", "epsilon", "unknown", "missing"]]
-    again, asked = [], dict[str, None]()
+    again = []
+    plan_notes: dict[str, None] = {}
     for column in report["columns"]:
         kept = [key for key in ("name", "mechanism", "plan") if key in column]
         record = ColumnRecord.from_dict({key: column[key] for key in kept})
         if record.plan is not None:
-            name = label(record.plan["asked"])
-            asked[f"Each row reports one part of the plan; column {name} says which."] = None
-        name, mechanism = label(record.name), record.unlabelled()
+            asked = label(record.plan["asked"])
+            plan_notes[f"Each row reports one part of the plan; column {asked} says which."] = None
+        name = label(record.name)
+        mechanism = record.unlabelled()
         prob = getattr(mechanism, "prob", None)
         cells = [name, f"{mechanism.k:,}", "" if prob is None else chance(prob)]
         void = f", {VOID}" if column.get("simulated") else ""
@@ -152,7 +174,8 @@ def _report(report: Mapping[str, Any], format: str) -> str:
     count = "" if report["rows"] is None else f", {report['rows']:,} rows"
     void = f", {VOID}" if "void" in report else ""
     epsilon = f"Epsilon of a row: {round_up(float(report['epsilon_per_row']))}{void}."
-    lines = [f"{label(report['target'])}: {verb}{count}", columns(rows), *asked, epsilon, *again]
+    heading = f"{label(report['target'])}: {verb}{count}"
+    lines = [heading, columns(rows), *plan_notes, epsilon, *again]
     lines += [f"{note[:1].upper()}{note[1:]}." for note in report.get("notes", ())]
     return "\n".join(lines) + "\n"
 
@@ -161,15 +184,16 @@ def _tell_the_curator(receipt: Receipt) -> None:
     """Print counts of unknown and missing answers on stderr."""
     planned = [str(record.name) for record in receipt.records if record.plan is not None]
     for name, counts in receipt.private.items():
-        unknown, missing = counts["unknown"], counts["missing"]
+        unknown = counts["unknown"]
+        missing = counts["missing"]
         among = "the answers asked for" if name in planned else f"{receipt.rows:,} answers"
-        found = [f"{unknown:,} unknown and {missing:,} missing of {among}"]
+        notes = [f"{unknown:,} unknown and {missing:,} missing of {among}"]
         if unknown and unknown + missing == receipt.rows:
-            found.append(
+            notes.append(
                 "no answer fits the categories, so the reports are pure noise; check that the "
                 "categories are spelled as in the file (rrstats check shows the answers)"
             )
-        for text in found:
+        for text in notes:
             line = f"rrstats: private, for the data curator only: column {label(name)}: {text}"
             with suppress(OSError):  # the release is published, and its summary comes next
                 print(line, file=sys.stderr)
@@ -201,17 +225,17 @@ def estimate(options: argparse.Namespace) -> str:
     """Estimate the columns of a file; return tables, CSV or JSON."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ImplausibleReportsWarning)  # an error below
-        found = _estimates(options)
+        estimates = _estimates(options)
     options.unfit = [
         f"column {label(name)}: {IMPLAUSIBLE}"
-        for name, estimate in found.items()
+        for name, estimate in estimates.items()
         if estimate.implausible.any()
     ]
     simulated = _simulated(options)
     if options.format == "text":
-        return _as_text(found, options, simulated)
+        return _as_text(estimates, options, simulated)
     tables = {}
-    for name, estimate in found.items():
+    for name, estimate in estimates.items():
         frame = estimate.to_frame(options.level, method=options.method).astype(object)
         frame["category"] = pd.Series(estimate.categories, dtype=object)
         frame.insert(0, "column", name)
@@ -228,8 +252,8 @@ def estimate(options: argparse.Namespace) -> str:
     facts = ["column", "level", "target", "method", "epsilon", "missing", "implausible", "n"]
     documents = []
     for frame in tables.values():
-        shares = frame.drop(columns=facts).to_dict(orient="records")
-        documents.append({**frame[facts].to_dict(orient="records")[0], "shares": shares})
+        proportions = frame.drop(columns=facts).to_dict(orient="records")
+        documents.append({**frame[facts].to_dict(orient="records")[0], "shares": proportions})
     return as_json({"columns": documents})
 
 
@@ -260,16 +284,20 @@ def _estimates(options: argparse.Namespace) -> dict[str, Estimate]:
 
 
 def _as_text(
-    found: Mapping[str, Estimate], options: argparse.Namespace, simulated: Collection[Hashable]
+    estimates: Mapping[str, Estimate],
+    options: argparse.Namespace,
+    simulated: Collection[Hashable],
 ) -> str:
     """The tables of estimates; ``simulated`` are the columns whose noise was simulated."""
     parts: list[str] = []
-    for name, estimate in found.items():
-        missing = f" and {estimate.n_missing:,} times {label(None)}" if estimate.n_missing else ""
+    for name, estimate in estimates.items():
         unit = "report"
+        missing = f" and {estimate.n_missing:,} times {label(None)}"
         if estimate.plan is not None:
-            missing = f"; {estimate.n_missing:,} rows were not asked" if estimate.n_missing else ""
             unit = "row"
+            missing = f"; {estimate.n_missing:,} rows were not asked"
+        if not estimate.n_missing:
+            missing = ""
         is_void = name in simulated
         epsilon = f"epsilon {round_up(_loss(estimate, is_void=is_void))} per {unit}"
         if is_void:
@@ -282,12 +310,12 @@ def _as_text(
         table = share_table(estimate, options.level, options.method)
         # The sentence has another name for a missing answer than the table.
         read = next(category for category in reversed(estimate.categories) if category is not None)
-        asked = options.method in (None, estimate.default_method)
-        by = "" if asked else f", by {estimate.default_method}"
+        is_default = options.method in (None, estimate.default_method)
+        by = "" if is_default else f", by {estimate.default_method}"
         sentence = estimate.interpret(read, options.level)
         parts += map(wrap, estimate.cautions)
         parts += [f"{wrap(heading)}\n{table}", wrap(f"In words{by}: {label(sentence)}.")]
-    return "\n\n".join([*parts, wrap(share_note(list(found.values())))]) + "\n"
+    return "\n\n".join([*parts, wrap(share_note(list(estimates.values())))]) + "\n"
 
 
 def as_json(document: Any) -> str:
@@ -320,16 +348,17 @@ def check(options: argparse.Namespace) -> str:
         "PRIVATE, for the data curator only: this output shows true answers. Never release, log "
         "or share it."
     ]
-    said = {str(record.name): record for record in describe_file(options.file)}
+    records = {str(record.name): record for record in describe_file(options.file)}
     for name, categories in designs.items():
-        if name in said:
+        if name in records:
             parts.append(
                 f"{label(name)}: according to {label(options.file)}, this column already holds "
-                f"randomized reports (epsilon {epsilon_text(said[name])}), not true answers."
+                f"randomized reports (epsilon {epsilon_text(records[name])}), not true answers."
             )
-        rows, telling = [["answer", "", "count"]], []
-        found = check_file(options.file, name, categories)[["value", "status", "count"]]
-        for value, status, count in found.itertuples(index=False):
+        rows = [["answer", "", "count"]]
+        telling = []
+        table = check_file(options.file, name, categories)[["value", "status", "count"]]
+        for value, status, count in table.itertuples(index=False):
             if status in ("determines", "nearly determines"):
                 telling.append(
                     f"{label(name)}: column {label(value)} {status} it ({count:,} rows), so noise "
@@ -339,17 +368,18 @@ def check(options: argparse.Namespace) -> str:
             else:
                 shown = "" if status == "not listed" else label(value)
                 rows.append([shown, status, f"{count:,}"])
-        outside = f"answers that fit no category\n{columns(rows, left=2)}"
-        outside = outside if len(rows) > 1 else "all answers fit the categories."
+        outside = "all answers fit the categories."
+        if len(rows) > 1:
+            outside = f"answers that fit no category\n{columns(rows, left=2)}"
         parts += [f"{label(name)}: {outside}", *telling, _releases(options, name)]
     return "\n\n".join(part if "\n" in part else wrap(part) for part in parts) + "\n"
 
 
 def _releases(options: argparse.Namespace, column: str) -> str:
     """The earlier releases of a column in the ledger."""
-    ledger, name = Ledger.of(options.file, options.ledger), label(column)
-    known = ledger.known
-    earlier = [release for release in known if column in release.epsilon]
+    ledger = Ledger.of(options.file, options.ledger)
+    name = label(column)
+    earlier = [release for release in ledger.known if column in release.epsilon]
     if not earlier:
         return f"{name}: the ledger records no earlier release of this column."
     when = ", ".join(f"{label(r.target)} on {r.when:%Y-%m-%d %H:%M %Z}" for r in earlier)
@@ -375,18 +405,24 @@ def describe(options: argparse.Namespace) -> str:
         raise ArgumentValueError(
             "--title, --contact, --question and --overwrite need --statement; give it too"
         )
-    records, source = describe_file(options.file), open_source(options.file)
+    records = describe_file(options.file)
+    source = open_source(options.file)
     if not records:
         raise FileError(
             f"{options.file} does not say that any column was privatized{silence(source)}; if you "
             "know that one was, give rrstats estimate its --categories and --prob"
         )
     if page is not None:
-        questions = dict(given.partition("=")[::2] for given in options.question)
+        questions = dict(question.partition("=")[::2] for question in options.question)
         if not all(questions.values()):
             raise ArgumentValueError(f"--question must be NAME=TEXT, got {options.question}")
-        told = {"title": options.title, "contact": options.contact, "questions": questions}
-        text = statement_of(options.file, format=PAGES[page.suffix.lower()], **told)
+        text = statement_of(
+            options.file,
+            title=options.title,
+            questions=questions,
+            contact=options.contact,
+            format=PAGES[page.suffix.lower()],
+        )
         with Publication(page, overwrite=options.overwrite) as publication:
             with publication.open() as file:
                 file.write(text.encode())
