@@ -2,6 +2,7 @@
 
 import itertools
 import tracemalloc
+from dataclasses import replace
 from fractions import Fraction
 
 import chance
@@ -45,7 +46,7 @@ def profile_deviance(matrix, counts, part, values):
     b, best = len(values), most_likely(matrix, counts)
     shows = np.tile(np.array(part, dtype=bool), (b, 1))
     given = np.tile(counts, (b, 1)), np.tile(best, (b, 1))
-    return likelihood._deviance(np.asarray(matrix), *given, shows=shows, part=values)[0]
+    return likelihood._deviance(np.asarray(matrix), *given, in_sum=shows, total=values)[0]
 
 
 def krr(k, prob):
@@ -325,7 +326,7 @@ def test_problems_in_parts_are_the_same(monkeypatch):
     counts, shows = [30, 40, 0, 10], [0, 1, 2]
     expected = profile_intervals(FOUR, counts, shows, 3)
     for entries in (1, 30, 48):
-        monkeypatch.setattr(likelihood, "_ENTRIES", entries)
+        monkeypatch.setattr(likelihood, "_BATCH_ENTRIES", entries)
         assert np.allclose(expected, profile_intervals(FOUR, counts, shows, 3), rtol=0, atol=1e-9)
 
 
@@ -383,7 +384,7 @@ def test_profile_intervals_cover(matrix, samples, part, worlds, n, covers):
 @pytest.mark.parametrize("steps", [1, 3])
 def test_a_climb_that_is_stopped_is_inside_the_simplex(steps, monkeypatch):
     """The interior-point method ends at its bound, and what it has is polished all the same."""
-    monkeypatch.setattr(likelihood, "_STEPS", steps)
+    monkeypatch.setattr(likelihood, "_INTERIOR", replace(likelihood._INTERIOR, steps=steps))
     found = most_likely(FOUR, [30, 40, 20, 10])
     assert found.sum() == pytest.approx(1)
     assert found.min() >= 0
@@ -394,7 +395,7 @@ def test_a_climb_that_is_stopped_is_inside_the_simplex(steps, monkeypatch):
 def test_a_table_that_is_not_reached_says_so(monkeypatch):
     """EM ends at its bound with a warning that bounds what the log-likelihood may miss."""
     monkeypatch.setattr(likelihood, "_EM_STEPS", 3)
-    monkeypatch.setattr(likelihood, "_MOST_ENTRIES", 1)
+    monkeypatch.setattr(likelihood, "_MAX_KRONECKER_ENTRIES", 1)
     with pytest.warns(ConvergenceWarning, match=r"not reached in 3 steps: .* may miss"):
         found = likelihood.most_likely_table(
             [krr(3, 0.6)] * 2, np.array([[9, 1, 0], [0, 5, 0], [2, 2, 8]])
@@ -412,7 +413,7 @@ def test_a_fit_that_is_stopped_keeps_every_rate_positive(monkeypatch):
 
     values = []
     for steps in (0, 1, 200):
-        monkeypatch.setattr(likelihood, "_FIT_STEPS", steps)
+        monkeypatch.setattr(likelihood, "_SCORING", replace(likelihood._SCORING, steps=steps))
         rates, _ = model(likelihood.fit_rates(model, counts, np.full(3, 100.0), np.full(2, 1 / 3)))
         assert (rates > 0).all()
         values.append(counts @ np.log(rates))

@@ -28,16 +28,16 @@ from rrstats.inference.optimize import first_accepted_each, last_accepted, root_
 EXACT_ROWS = 10_000_000_000
 """Up to this many rows the interval for the rows at hand inverts their exact distribution."""
 
-_HALVINGS = 64
+_BISECTIONS = 64
 """Bisection steps that exhaust the digits of a double in [0, 1]."""
 
 
 # -- the reported rate ---------------------------------------------------------------------
 
 
-def _arrays(*values: Any) -> list[Floats]:
+def _arrays(*values: ArrayLike) -> list[Floats]:
     """Numbers as arrays of doubles of one shape."""
-    return list(np.broadcast_arrays(*(np.asarray(one, dtype=np.float64) for one in values)))
+    return list(np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in values)))
 
 
 def _rate(x: Floats, size: Floats) -> Floats:
@@ -68,7 +68,7 @@ def clopper_pearson_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) 
     """
     x, size = _arrays(counts, n)
     tail = (1 - level) / 2
-    # Where a count is 0 its bound is known; the 1 below only keeps the function defined.
+    # Where a count is 0 its bound is 0; the 1 below only keeps the function defined.
     low = scipy.special.betaincinv(np.where(x > 0, x, 1), size - x + 1, tail)
     high = scipy.special.betainccinv(x + 1, np.where(size - x > 0, size - x, 1), tail)
     return Interval(np.where(x <= 0, 0.0, low), np.where(x >= size, 1.0, high))
@@ -87,8 +87,9 @@ def wilson_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interv
     z2 = normal_quantile(level) ** 2
     centre = (x + z2 / 2) / (size + z2)
     half = np.sqrt(z2 * (x * (1 - _rate(x, size)) + z2 / 4)) / (size + z2)
-    low, high = centre - half, centre + half
-    return Interval(np.where(x <= 0, 0.0, low), np.where(x >= size, 1.0, high))
+    low = np.where(x <= 0, 0.0, centre - half)
+    high = np.where(x >= size, 1.0, centre + half)
+    return Interval(low, high)
 
 
 def agresti_coull_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interval:
@@ -120,7 +121,8 @@ def wald_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interval
     x, size = _arrays(counts, n)
     rate = _rate(x, size)
     half = normal_quantile(level) * np.sqrt(rate * (1 - rate) / np.maximum(size, 1))
-    low, high = np.where(size > 0, rate - half, 0.0), np.where(size > 0, rate + half, 1.0)
+    low = np.where(size > 0, rate - half, 0.0)
+    high = np.where(size > 0, rate + half, 1.0)
     return Interval(low, high)
 
 
@@ -142,12 +144,16 @@ def likelihood_rates(
     (0.2717, 0.5383)
     """
     arrays = _arrays(counts, n, lowest, highest)
-    x, size, floor, ceiling = (one.ravel() for one in arrays)
-    best, limit = np.clip(_rate(x, size), floor, ceiling), normal_quantile(level) ** 2
+    x, size, floor, ceiling = (array.ravel() for array in arrays)
+    best = np.clip(_rate(x, size), floor, ceiling)
+    limit = normal_quantile(level) ** 2
 
     def excess(which: NDArray[np.intp], rate: Floats) -> tuple[Floats, Floats]:
-        yes, near = x[which % len(x)], best[which % len(x)]
-        no, away = size[which % len(x)] - yes, rate - near
+        places = which % len(x)
+        yes = x[places]
+        no = size[places] - yes
+        near = best[places]
+        away = rate - near
         with np.errstate(divide="ignore", invalid="ignore"):
             up = np.divide(away, near, out=np.zeros_like(away), where=yes > 0)
             down = np.divide(-away, 1 - near, out=np.zeros_like(away), where=no > 0)
@@ -155,8 +161,8 @@ def likelihood_rates(
             slope = 2 * (no / (1 - rate) - yes / rate)
         return root_excess(np.maximum(-2 * logs, 0.0), slope, limit)
 
-    found = last_accepted(excess, np.tile(best, 2), np.concatenate([floor, ceiling]))
-    low, high = found.reshape(2, *arrays[0].shape)
+    ends = last_accepted(excess, np.tile(best, 2), np.concatenate([floor, ceiling]))
+    low, high = ends.reshape(2, *arrays[0].shape)
     return Interval(low[()], high[()])
 
 
@@ -176,7 +182,7 @@ def blaker_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interv
     return Interval(_blaker_low(x, size, level), 1 - _blaker_low(size - x, size, level))
 
 
-def upper_tail(x: Any, size: Any, rate: ArrayLike) -> Floats:
+def upper_tail(x: float | Floats, size: float | Floats, rate: ArrayLike) -> Floats:
     """P(X >= x) for X ~ Bin(size, rate); of weighted surveys neither need be whole."""
     safe = np.maximum(x, 1.0)
     tail = scipy.special.betainc(safe, np.maximum(size - safe + 1, 0.5), rate)
@@ -190,33 +196,36 @@ def _lower_tail(x: Floats, size: Floats, rate: ArrayLike) -> Floats:
 
 def _bisect(accept: Callable[[Floats], Booleans], inside: Floats, outside: Floats) -> Floats:
     """The edge between points that are accepted (``inside``) and points that are not."""
-    for _ in range(_HALVINGS):
+    for _ in range(_BISECTIONS):
         middle = (inside + outside) / 2
         accepted = accept(middle)
-        inside, outside = np.where(accepted, middle, inside), np.where(accepted, outside, middle)
+        inside = np.where(accepted, middle, inside)
+        outside = np.where(accepted, outside, middle)
     return inside
 
 
 def _blaker_low(x: Floats, size: Floats, level: float) -> Floats:
+    """Lower ends of Blaker's intervals."""
     alpha = 1 - level
     start = np.asarray(clopper_pearson_rates(x, size, level).low)
     # y: the largest count whose lower tail at `start` is at most its upper tail alpha / 2.
-    bottom, top = np.full_like(x, -1.0), x.copy()
-    while np.any(top - bottom > 1):
-        middle = np.floor((bottom + top) / 2)
+    y = np.full_like(x, -1.0)
+    above = x.copy()
+    while np.any(above - y > 1):
+        middle = np.floor((y + above) / 2)
         fits = _lower_tail(middle, size, start) <= alpha / 2
-        bottom, top = np.where(fits, middle, bottom), np.where(fits, top, middle)
-    other = bottom
+        y = np.where(fits, middle, y)
+        above = np.where(fits, above, middle)
 
     # The piece ends where the next count's lower tail falls to the upper tail of x.
     def before_jump(rate: Floats) -> Booleans:
-        return np.asarray(_lower_tail(other + 1, size, rate) > upper_tail(x, size, rate))
+        return np.asarray(_lower_tail(y + 1, size, rate) > upper_tail(x, size, rate))
 
     jump = _bisect(before_jump, start, np.ones_like(x))
 
     def accept(rate: Floats) -> Booleans:
-        left = np.where(other >= 0, _lower_tail(np.maximum(other, 0.0), size, rate), 0.0)
-        return np.asarray(upper_tail(x, size, rate) + left > alpha)
+        lower = np.where(y >= 0, _lower_tail(np.maximum(y, 0.0), size, rate), 0.0)
+        return np.asarray(upper_tail(x, size, rate) + lower > alpha)
 
     edge = np.where(accept(jump), _bisect(accept, jump, start), jump)
     return np.where(x <= 0, 0.0, edge)
@@ -253,8 +262,10 @@ def carry(
     >>> round(float(low), 12), round(float(high), 12)
     (0.1, 0.3)
     """
-    q, p = (np.asarray(one, dtype=np.float64) for one in (false_positive_rate, true_positive_rate))
-    first, second = (rates.low - q) / (p - q), (rates.high - q) / (p - q)
+    q = np.asarray(false_positive_rate, dtype=np.float64)
+    p = np.asarray(true_positive_rate, dtype=np.float64)
+    first = (rates.low - q) / (p - q)
+    second = (rates.high - q) / (p - q)
     return Interval(np.minimum(first, second), np.maximum(first, second))
 
 
@@ -295,37 +306,46 @@ def population_interval(
     """
     arrays = _arrays(counts, n, false_positive_rate, true_positive_rate)
     # Equal cases are computed once: among many categories most counts are equal.
-    cases, place = np.unique([one.ravel() for one in arrays], axis=1, return_inverse=True)
+    cases, place = np.unique([array.ravel() for array in arrays], axis=1, return_inverse=True)
     x, size, q, p = cases
-    found = carry(METHODS[method](x, size, level), q, p)
+    interval = carry(METHODS[method](x, size, level), q, p)
     if method == "wald":
-        low, high = np.where(size > 0, found.low, 0.0), np.where(size > 0, found.high, 1.0)
+        low = np.where(size > 0, interval.low, 0.0)
+        high = np.where(size > 0, interval.high, 1.0)
     else:
-        low, high = cut_to_unit(found)
+        low, high = cut_to_unit(interval)
         proportion = (_rate(x, size) - q) / (p - q)
-        if (out := (proportion < 0) | (proportion > 1)).any():
-            span = {"lowest": np.minimum(q, p)[out], "highest": np.maximum(q, p)[out]}
-            bounded = likelihood_rates(x[out], size[out], level, **span)
+        out = (proportion < 0) | (proportion > 1)
+        if out.any():
+            bounded = likelihood_rates(
+                x[out],
+                size[out],
+                level,
+                lowest=np.minimum(q, p)[out],
+                highest=np.maximum(q, p)[out],
+            )
             added = cut_to_unit(carry(bounded, q[out], p[out]))
             low[out], high[out] = hull(Interval(low[out], high[out]), added)
     place = place.reshape(arrays[0].shape)
     return Interval(low[place], high[place])
 
 
-def score_interval(estimates: Interval, own: Any, others: Any, scale: Any) -> Interval:
+def score_interval(
+    estimates: Interval, v_members: Floats, v_others: Floats, scale: float | Floats
+) -> Interval:
     """Score intervals of proportions among the rows at hand, in closed form; not cut.
 
-    Roots in t of (estimate - t)^2 = scale (t own + (1 - t) others).
+    Roots in t of (estimate - t)^2 = scale (t v_members + (1 - t) v_others).
 
     estimates : the same twice without a correction for continuity.
-    own, others : variances of the scores of people of the category, and of all others.
+    v_members, v_others : variances of the scores of people of the category, and of all others.
     scale : the square of a normal quantile, over the number of rows.
     """
 
-    def root(estimate: Any, sign: int) -> Floats:
-        half_b = estimate + scale * (own - others) / 2
-        spread = np.maximum(half_b**2 - estimate**2 + scale * others, 0.0)
-        return np.asarray(half_b + sign * np.sqrt(spread))
+    def root(estimate: Floats, sign: int) -> Floats:
+        half_b = estimate + scale * (v_members - v_others) / 2
+        discriminant = np.maximum(half_b**2 - estimate**2 + scale * v_others, 0.0)
+        return np.asarray(half_b + sign * np.sqrt(discriminant))
 
     return Interval(root(estimates.low, -1), root(estimates.high, 1))
 
@@ -340,12 +360,12 @@ def rows_variance_interval(
     """
     if not n:
         return Interval(np.zeros_like(proportions), np.ones_like(proportions))
-    own = np.where(parts, variances, 0.0).max(axis=1)
-    others = np.where(parts, 0.0, variances).max(axis=1)
+    v_members = np.where(parts, variances, 0.0).max(axis=1)
+    v_others = np.where(parts, 0.0, variances).max(axis=1)
     scale = normal_quantile(level) ** 2 / n
     both = Interval(proportions, proportions)
     # Where the variance at a root would be negative there is none; the estimate stays inside.
-    return hull(score_interval(both, own, others, scale), both)
+    return hull(score_interval(both, v_members, v_others, scale), both)
 
 
 def rows_interval(
@@ -385,15 +405,17 @@ def rows_interval(
     """
     arrays = _arrays(counts, n, false_positive_rate, true_positive_rate)
     # Equal cases are computed once: among many categories many counts are equal.
-    cases, place = np.unique([one.ravel() for one in arrays], axis=1, return_inverse=True)
+    cases, place = np.unique([array.ravel() for array in arrays], axis=1, return_inverse=True)
     x, size, q, p = cases
     turned = p < q  # counted the other way round
     x = np.where(turned, size - x, x)
-    q, p = np.where(turned, 1 - q, q), np.where(turned, 1 - p, p)
-    low, high = np.zeros_like(x), np.ones_like(x)
-    some = np.flatnonzero(size)
-    rows = _Rows(size[some].astype(np.int64), q[some], p[some])
-    low[some], high[some] = rows.interval(x[some].astype(np.int64), level)
+    q = np.where(turned, 1 - q, q)
+    p = np.where(turned, 1 - p, p)
+    low = np.zeros_like(x)
+    high = np.ones_like(x)
+    reported = np.flatnonzero(size)
+    rows = _Rows(size[reported].astype(np.int64), q[reported], p[reported])
+    low[reported], high[reported] = rows.interval(x[reported].astype(np.int64), level)
     place = place.reshape(arrays[0].shape)
     return Interval(low[place], high[place])
 
@@ -420,18 +442,21 @@ class _Rows:
 
     def interval(self, x: NDArray[np.int64], level: float) -> Interval:
         """(b,) the proportions of ones, from the counts x."""
-        n, q, p = self.n, self.q, self.p
-        estimate = (x - n * q) / (p - q)
+        n = self.n
+        estimate = (x - n * self.q) / (self.p - self.q)
         low, high = self._score(x, level)
         exact = np.flatnonzero(n <= EXACT_ROWS)
         if exact.size:
             # Both tails at once exclude a number only outside 0 .. n: one step of N1 moves the
             # count by at most one, so there the two searches never cross; outside, they meet at
             # 0 or n.
-            here, count, size = self.take(exact), x[exact], n[exact]
-            low[exact] = here.fewest(count, level) / size
-            high[exact] = (size - here.turned.fewest(size - count, level)) / size
-        under, over = np.flatnonzero(x < n * q), np.flatnonzero(x > n * p)
+            rows = self.take(exact)
+            count = x[exact]
+            size = n[exact]
+            low[exact] = rows.fewest(count, level) / size
+            high[exact] = (size - rows.turned.fewest(size - count, level)) / size
+        under = np.flatnonzero(x < n * self.q)
+        over = np.flatnonzero(x > n * self.p)
         # Next to no noise: the whole number that is left lies beside the estimate.
         aside = ~((low * n - 1e-9 <= estimate) & (estimate <= high * n + 1e-9))
         aside[under] = aside[over] = False
@@ -440,18 +465,23 @@ class _Rows:
         if under.size:
             size = n[under]
             zeros = self.take(under).turned.likely(size - x[under], level)
-            low[under], high[under] = 0.0, np.maximum(high[under], (size - zeros) / size)
+            low[under] = 0.0
+            high[under] = np.maximum(high[under], (size - zeros) / size)
         if over.size:
             ones = self.take(over).likely(x[over], level)
-            low[over], high[over] = np.minimum(low[over], ones / n[over]), 1.0
+            low[over] = np.minimum(low[over], ones / n[over])
+            high[over] = 1.0
         return Interval(np.clip(low, 0, 1), np.clip(high, 0, 1))
 
     def _score(self, x: NDArray[np.int64], level: float) -> Interval:
         """Ends whose scores are as far as the level allows, with the count moved outward by 1/2."""
-        n, q, p = self.n, self.q, self.p
-        both = Interval(*(((x + move) / n - q) / (p - q) for move in (-0.5, 0.5)))
-        own, others = p * (1 - p) / (p - q) ** 2, q * (1 - q) / (p - q) ** 2
-        return score_interval(both, own, others, normal_quantile(level) ** 2 / n)
+        n = self.n
+        q = self.q
+        p = self.p
+        both = Interval(((x - 0.5) / n - q) / (p - q), ((x + 0.5) / n - q) / (p - q))
+        v_members = p * (1 - p) / (p - q) ** 2
+        v_others = q * (1 - q) / (p - q) ** 2
+        return score_interval(both, v_members, v_others, normal_quantile(level) ** 2 / n)
 
     def fewest(self, x: NDArray[np.int64], level: float) -> NDArray[np.int64]:
         """(b,) the fewest ones for which P(C >= x) exceeds half of 1 - level; else n."""
@@ -478,8 +508,8 @@ class _Rows:
             places = np.arange(weights.shape[1]) + (width - x[some] + first + start)[:, None]
             np.clip(places, 0, width, out=places)
             other = np.take_along_axis(beyond, places, axis=1)
-            whole = weights.sum(axis=1) * beyond[:, -1]
-            tails[some] = np.einsum("bi,bi->b", weights, other) / whole
+            total = weights.sum(axis=1) * beyond[:, -1]
+            tails[some] = np.einsum("bi,bi->b", weights, other) / total
         return tails
 
     def likely(self, x: NDArray[np.int64], level: float) -> NDArray[np.int64]:
@@ -495,18 +525,20 @@ class _Rows:
         return first_accepted_each(accept, np.full_like(self.n, -1), self.n, self.n)
 
     def _deviance(self, x: NDArray[np.int64], ones: NDArray[np.int64]) -> Floats:
-        """(b,) -2 log P(C = x); above `EXACT_ROWS` of the normal law, without a constant."""
-        n, p, q, zeros = self.n, self.p, self.q, self.n - ones
+        """(b,) -2 log P(C = x); above `EXACT_ROWS` of the normal distribution, no constant."""
+        p = self.p
+        q = self.q
+        zeros = self.n - ones
         deviances = np.empty(len(x))
-        large = n > EXACT_ROWS
+        large = self.n > EXACT_ROWS
         if large.any():
             variance = (ones * p * (1 - p) + zeros * q * (1 - q))[large]
             gap = (x - ones * p - zeros * q)[large]
             deviances[large] = gap**2 / variance + np.log(variance)
         exact = np.flatnonzero(~large)
         if exact.size:
-            here = self.take(exact)
-            deviances[exact] = here._exact_deviance(x[exact], ones[exact], zeros[exact])
+            rows = self.take(exact)
+            deviances[exact] = rows._exact_deviance(x[exact], ones[exact], zeros[exact])
         return deviances
 
     def _exact_deviance(
@@ -517,19 +549,23 @@ class _Rows:
         The terms "i of the ones count" around the largest, where the next is not larger, also
         where all are far below the smallest double.
         """
-        p, q = self.p, self.q
-        fewest, most = np.maximum(0, x - zeros), np.minimum(ones, x)
+        p = self.p
+        q = self.q
+        fewest = np.maximum(0, x - zeros)
+        most = np.minimum(ones, x)
         against = q * (1 - p)
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = p * (1 - q) / against
-            a, half_b = odds - 1, (odds * (ones + x) + zeros - x + 2) / 2
+            a = odds - 1
+            half_b = (odds * (ones + x) + zeros - x + 2) / 2
             c = odds * ones * x - (zeros - x + 1)
             root = np.sqrt(np.maximum(half_b**2 - a * c, 0.0))
             mode = np.clip(c / (half_b + root), fewest, most)
         peak = np.where(against > 0, mode, most).astype(np.int64)
         sizes = (peak, ones - peak, x - peak, zeros - x + peak)
         reach = 40 + (10 / np.sqrt(sum(1 / (size + 1) for size in sizes))).astype(np.int64)
-        start, last = np.maximum(fewest, peak - reach), np.minimum(most, peak + reach)
+        start = np.maximum(fewest, peak - reach)
+        last = np.minimum(most, peak + reach)
         deviances = np.empty(len(x))
         for some in _alike(last - start + 1):
             width = int((last - start)[some].max()) + 1
@@ -542,18 +578,21 @@ class _Rows:
         return deviances
 
 
-_TOGETHER = 1 << 14
+_BATCH_TERMS = 1 << 14
 """Terms of several problems that are computed at once, which stay in cache."""
 
 
 def _alike(widths: NDArray[np.int64]) -> Iterator[NDArray[np.intp]]:
-    """The places of problems in parts, of about as many terms each; a part has few in all."""
+    """The places of problems in batches of similar widths, each of at most `_BATCH_TERMS` terms."""
     order = np.argsort(widths, kind="stable")
     start = 0
     while start < len(order):
-        # The widest of a part decides; of the first so many none is wider than the last of them.
-        size = max(1, _TOGETHER // int(widths[order[start]]))
-        while size > 1 and size * int(widths[order[min(start + size, len(order)) - 1]]) > _TOGETHER:
+        # The last of a batch is its widest, and decides the number of its terms.
+        size = max(1, _BATCH_TERMS // int(widths[order[start]]))
+        while size > 1:
+            last = min(start + size, len(order)) - 1
+            if size * int(widths[order[last]]) <= _BATCH_TERMS:
+                break
             size //= 2
         yield order[start : start + size]
         start += size
@@ -599,7 +638,7 @@ def likely_counts(size: int, rate: float) -> tuple[int, Floats]:
     return int(first[0]), weights[0] / weights[0].sum()
 
 
-def _log_binomial(x: Floats, size: Any, rate: Any) -> Floats:
+def _log_binomial(x: Floats, size: NDArray[np.int64], rate: Floats) -> Floats:
     """The logarithm of P(X = x) for X ~ Bin(size, rate)."""
     choices = -np.log1p(size) - scipy.special.betaln(size - x + 1, x + 1)
     logs = scipy.special.xlogy(x, rate) + scipy.special.xlog1py(size - x, -rate)

@@ -29,10 +29,12 @@ _NO_VARIANCE = 1e-10
 """An eigenvalue of a covariance below so much of the largest is rounding error."""
 
 _ROUNDING = 1e-12
-
-Samples = NDArray[np.intp]
+"""Relative errors up to this size are rounding."""
 
 _INNER_STEPS = 12
+"""Newton steps for the shifts of several samples; they converge quadratically from below."""
+
+Samples = NDArray[np.intp]
 
 Moments = tuple[Any, Any, Any]
 """Variance of the numerator, covariance with the denominator, variance of the denominator."""
@@ -66,12 +68,13 @@ def cut_to_unit(ends: Interval) -> Interval:
     return Interval(np.clip(ends.low, 0, 1), np.clip(ends.high, 0, 1))
 
 
-def wald(estimates: Floats, std_error: Floats, quantile: Any) -> Interval:
-    """So many standard errors to both sides, not cut; [0, 1] where they are not known."""
+def wald(estimates: Floats, std_error: Floats, quantile: float | Floats) -> Interval:
+    """A quantile of standard errors to both sides, not cut; [0, 1] where there are none."""
     with np.errstate(invalid="ignore"):
-        reach = quantile * std_error
-    known = np.isfinite(reach)
-    low, high = np.where(known, estimates - reach, 0.0), np.where(known, estimates + reach, 1.0)
+        margin = quantile * std_error
+    has_error = np.isfinite(margin)
+    low = np.where(has_error, estimates - margin, 0.0)
+    high = np.where(has_error, estimates + margin, 1.0)
     return Interval(low, high)
 
 
@@ -120,9 +123,9 @@ def fieller(top: Any, bottom: Any, moments: Moments, limit: Any) -> Interval:
         square = np.square(bottom) - limit * moments[2]
         inside = slope**2 + square * limit * apart
         bounded = (square > 0) & (np.asarray(bottom) > 0) & (inside >= -_ROUNDING * slope**2)
-        reach = np.sqrt(np.maximum(inside, 0.0))
-        low = np.where(bounded, ratio + (slope - reach) / square, -np.inf)
-        high = np.where(bounded, ratio + (slope + reach) / square, np.inf)
+        root = np.sqrt(np.maximum(inside, 0.0))
+        low = np.where(bounded, ratio + (slope - root) / square, -np.inf)
+        high = np.where(bounded, ratio + (slope + root) / square, np.inf)
     return Interval(low[()], high[()])
 
 
@@ -150,7 +153,7 @@ def mover_difference(
     second: ArrayLike,
     second_interval: Interval,
     *,
-    correlation: Any = 0.0,
+    correlation: float | Floats = 0.0,
 ) -> Interval:
     """The difference first - second of two estimates, from their own intervals; not cut.
 
@@ -162,15 +165,18 @@ def mover_difference(
     (0.158579, 0.441421)
     """
 
-    def joined(one: Any, other: Any) -> Floats:
-        endless = np.isinf(one) | np.isinf(other)
-        one, other = np.where(endless, 0.0, one), np.where(endless, 0.0, other)
-        squared = one**2 + other**2 - 2 * correlation * one * other
+    def joined(first_margin: Floats, second_margin: Floats) -> Floats:
+        endless = np.isinf(first_margin) | np.isinf(second_margin)
+        d1 = np.where(endless, 0.0, first_margin)
+        d2 = np.where(endless, 0.0, second_margin)
+        squared = d1**2 + d2**2 - 2 * correlation * d1 * d2
         return np.where(endless, np.inf, np.sqrt(np.maximum(squared, 0.0)))
 
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    a = np.asarray(first, dtype=np.float64)
+    b = np.asarray(second, dtype=np.float64)
     low = a - b - joined(a - first_interval.low, second_interval.high - b)
-    return Interval(low, a - b + joined(first_interval.high - a, b - second_interval.low))
+    high = a - b + joined(first_interval.high - a, b - second_interval.low)
+    return Interval(low, high)
 
 
 # -- sums ----------------------------------------------------------------------------------
@@ -181,10 +187,12 @@ def known_sum_map(covariance: Floats) -> Floats:
 
     The identity where the sum does not vary.
     """
-    with_sum, kept = covariance.sum(axis=1), np.eye(len(covariance))
-    if (total := with_sum.sum()) > _NO_VARIANCE * np.trace(covariance):
-        kept -= np.outer(with_sum, np.ones(len(kept))) / total
-    return kept
+    with_sum = covariance.sum(axis=1)
+    sum_variance = with_sum.sum()
+    projection = np.eye(len(covariance))
+    if sum_variance > _NO_VARIANCE * np.trace(covariance):
+        projection -= np.outer(with_sum, np.ones(len(covariance))) / sum_variance
+    return projection
 
 
 def with_known_sum(values: Floats, covariance: Floats, total: float = 1.0) -> tuple[Floats, Floats]:
@@ -192,30 +200,32 @@ def with_known_sum(values: Floats, covariance: Floats, total: float = 1.0) -> tu
 
     As they are where their estimated sum does not vary.
     """
-    kept, centre = known_sum_map(covariance), total / len(values)
-    return kept @ (values - centre) + centre, kept @ covariance
+    projection = known_sum_map(covariance)
+    centre = total / len(values)
+    return projection @ (values - centre) + centre, projection @ covariance
 
 
 def wald_statistic(shift: Floats, covariance: Floats, scale: float = 0.0) -> tuple[float, int]:
     """The squared distance of a shift that is known to sum to 0, and its degrees of freedom.
 
     shift : (k,).  covariance : (k, k), of rank k - 1 where estimates sum to 1, and k where they
-    do not (reports that name several categories); then what the sum tells of the noise is
-    taken out first.  NaN where a part of the shift has no variance at all.
-    scale : the size of the terms that were summed to the covariance, where they are larger; what is
-        tiny beside them is rounding.
+    do not (reports that name several categories); then the part of the noise that their sum
+    reveals is removed first.  NaN where a part of the shift has no variance at all.
+    scale : the size of the terms that were summed to the covariance, where they are larger; values
+        tiny beside them are rounding.
     """
     if not np.isfinite(covariance).all() or not np.isfinite(shift).all():
         return float("nan"), len(shift) - 1
     shift, covariance = with_known_sum(shift, covariance, 0.0)
     values, vectors = np.linalg.eigh(covariance)
     kept = values > np.maximum(_NO_VARIANCE * max(values[-1], 0.0), _ROUNDING * scale)
-    turned = vectors.T @ shift
-    lost = np.abs(turned[~kept]).max(initial=0.0)
+    components = vectors.T @ shift
+    without_variance = np.abs(components[~kept]).max(initial=0.0)
     df = int(kept.sum())
-    if lost > 1e-7 * max(np.abs(shift).max(), 1e-300) and lost > _ROUNDING:
+    is_rounding = without_variance <= 1e-7 * max(np.abs(shift).max(), 1e-300)
+    if not is_rounding and without_variance > _ROUNDING:
         return float("nan"), df
-    return float((turned[kept] ** 2 / values[kept]).sum()), df
+    return float((components[kept] ** 2 / values[kept]).sum()), df
 
 
 def raise_covariance(covariance: Floats, least: Floats) -> Floats:
@@ -251,15 +261,15 @@ def bias_reduced_sandwich(sums: Floats, informations: Floats, bread: Floats) -> 
     """(b, b) covariance of estimates from few clusters, CR2: unbiased where the model holds.
 
     sums : (G, b) scores of the clusters.  informations : (G, b, b) their parts of the information,
-    of whose sum ``bread`` is the inverse.  The residuals of a cluster are shrunk by its own part
-    of the fit; its scores are raised by (I - information bread)^(-1/2).  A cluster that alone
-    decides a coefficient says nothing of its error.
+    of whose sum ``bread`` is the inverse.  The residuals of a cluster are shrunk by its part of
+    the fit; its scores are raised by (I - information bread)^(-1/2).  Where one cluster decides a
+    coefficient, it carries no information on its error.
     """
     values, vectors = np.linalg.eigh(bread)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    own, axes = np.linalg.eigh(root.T @ informations @ root)
-    left = 1 - own
-    raised = np.where(left > _NO_VARIANCE, np.maximum(left, _NO_VARIANCE) ** -0.5, 0.0)
+    leverages, axes = np.linalg.eigh(root.T @ informations @ root)
+    remaining = 1 - leverages
+    raised = np.where(remaining > _NO_VARIANCE, np.maximum(remaining, _NO_VARIANCE) ** -0.5, 0.0)
     each = (axes * raised[:, None]) @ (axes.swapaxes(1, 2) @ (sums @ root)[:, :, None])
     errors = each[:, :, 0] @ root.T
     return np.asarray(errors.T @ errors)
@@ -303,7 +313,8 @@ def mean_interval(
     (array([0.2717, 0.4617]), array([0.5383, 0.7283]))
     """
     used, member = _seen(counts, samples)
-    values, counts = values[:, used], counts[..., used]
+    values = values[:, used]
+    counts = counts[..., used]
     far = [sign * _least(sign * values, member).sum(axis=1) for sign in (1, -1)]
     pair = np.stack([values, np.full(values.shape, 1 / len(member))])
     return _interval(pair, counts, far, level, bounded=bounded, member=member)
@@ -324,7 +335,8 @@ def ratio_interval(
     """
     used, member = _seen(counts, samples)
     far = [np.zeros(pair.shape[1]), np.ones(pair.shape[1])]
-    pair, counts = pair[..., used], counts[..., used]
+    pair = pair[..., used]
+    counts = counts[..., used]
     return _interval(pair, counts, far, level, bounded=bounded, member=member)
 
 
@@ -345,8 +357,10 @@ def _least(values: Floats, member: Floats) -> Floats:
 def _best(top: Floats, bottom: Floats, counts: Floats, member: Floats) -> Floats:
     """(c,) the estimated ratio; 1/2 where the denominator is not above 0."""
     rates = counts / (counts @ member.T @ member)
-    above, below = (rates * top).sum(axis=1), (rates * bottom).sum(axis=1)
-    return np.asarray(np.divide(above, below, out=np.full(len(top), 0.5), where=below > 0))
+    numerator = (rates * top).sum(axis=1)
+    denominator = (rates * bottom).sum(axis=1)
+    half = np.full(len(top), 0.5)
+    return np.asarray(np.divide(numerator, denominator, out=half, where=denominator > 0))
 
 
 def _interval(
@@ -375,8 +389,8 @@ def _interval(
         value, multiplier, likely = _deviance(values, counts[which], member)
         return root_excess(value, -2 * multiplier * (likely * below).sum(axis=1), limits[which])
 
-    found = last_accepted(excess, np.tile(np.clip(best, *far), 2), np.concatenate(far))
-    return Interval(found[: len(top)], found[len(top) :])
+    ends = last_accepted(excess, np.tile(np.clip(best, *far), 2), np.concatenate(far))
+    return Interval(ends[: len(top)], ends[len(top) :])
 
 
 def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, Floats, Floats]:
@@ -408,13 +422,14 @@ def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, F
     multiplier = last_accepted(excess, np.zeros(len(values)), last, start, close=1e-11 * size)
     with np.errstate(divide="ignore", invalid="ignore"):
         tilt = (shift @ member + multiplier[:, None] * values) / sizes
-        found = 2 * np.where(counts > 0, counts * np.log1p(tilt), 0.0).sum(axis=1)
+        deviance = 2 * np.where(counts > 0, counts * np.log1p(tilt), 0.0).sum(axis=1)
         likely = np.where(counts > 0, counts / (1 + tilt) / sizes, 0.0)
     for part in member > 0:  # rates that nothing seen takes up are of the least possible value
         lowest = np.flatnonzero(part)[values[:, part].argmin(axis=1)]
         likely[np.arange(len(likely)), lowest] += np.maximum(1 - likely[:, part].sum(axis=1), 0.0)
-    found = np.where(sums == 0, 0.0, np.where(possible, np.maximum(found, 0.0), np.inf))
-    return found, multiplier * signs, likely
+    deviance = np.where(possible, np.maximum(deviance, 0.0), np.inf)
+    deviance = np.where(sums == 0, 0.0, deviance)
+    return deviance, multiplier * signs, likely
 
 
 def _slope(
@@ -425,26 +440,30 @@ def _slope(
     The rates are c / (n + shift + multiplier * value).  Of one sample the shift is 0 where the sum
     is; of several it is what makes the rates of each sum to 1, or leaves its least value none.
     """
-    sizes, seen = counts @ member.T, counts > 0
+    sizes = counts @ member.T
+    seen = counts > 0
     if len(member) == 1:
         with np.errstate(divide="ignore", invalid="ignore"):
-            whole = np.maximum(sizes + multiplier[:, None] * values, 0.0)
-            parts = np.where(seen, values / whole, 0.0)
-            slope, fall = (counts * parts).sum(axis=1), (counts * parts**2).sum(axis=1)
+            denominators = np.maximum(sizes + multiplier[:, None] * values, 0.0)
+            parts = np.where(seen, values / denominators, 0.0)
+            slope = (counts * parts).sum(axis=1)
+            fall = (counts * parts**2).sum(axis=1)
         return slope, fall, np.zeros_like(least)
     gaps = values - least @ member
     slack = multiplier[:, None] * gaps
     extra = np.stack([(counts - slack)[:, part > 0].max(axis=1) for part in member], axis=1)
     extra = np.maximum(extra, 0.0)
-    # Newton from below on the inverse of the sum of rates, which is concave.  Where one value alone
-    # has rate 1 the sum is at least 1; where nothing added leaves less than 1, nothing is.
+    # Newton from below on the inverse of the sum of rates, which is concave.  Where one value has
+    # rate 1 the sum is at least 1; where the sum is below 1 without an addition, none is made.
     for _ in range(_INNER_STEPS):
-        whole = np.where(seen, extra @ member + slack, 1.0)
-        bends, total = counts / whole**2, (counts / whole) @ member.T
+        denominators = np.where(seen, extra @ member + slack, 1.0)
+        curvatures = counts / denominators**2
+        total = (counts / denominators) @ member.T
         step = np.maximum(total - 1, 0.0) * total
-        extra += np.divide(step, bends @ member.T, out=np.zeros_like(step), where=step > 0)
-    within = bends @ member.T
-    turn = np.divide((bends * gaps) @ member.T, within, out=np.zeros_like(extra), where=extra > 0)
-    slope = least.sum(axis=1) + (counts / whole * gaps).sum(axis=1)
-    fall = (bends * gaps * (gaps - turn @ member)).sum(axis=1)
+        extra += np.divide(step, curvatures @ member.T, out=np.zeros_like(step), where=step > 0)
+    within = curvatures @ member.T
+    weighted_gaps = (curvatures * gaps) @ member.T
+    turn = np.divide(weighted_gaps, within, out=np.zeros_like(extra), where=extra > 0)
+    slope = least.sum(axis=1) + (counts / denominators * gaps).sum(axis=1)
+    fall = (curvatures * gaps * (gaps - turn @ member)).sum(axis=1)
     return slope, fall, extra - sizes - multiplier[:, None] * least

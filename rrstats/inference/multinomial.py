@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
 from math import comb, prod
@@ -32,7 +33,7 @@ from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rrstats._checks import check_whole_number
 from rrstats._typing import Booleans, Counts, Floats
@@ -41,39 +42,64 @@ from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.optimize import last_accepted, root_excess
 from rrstats.randomness.sources import seeded
 
-_GAP = 1e-14
-"""What a maximum may miss, in log-likelihood per report: what rounding leaves undecided."""
 
-_CENTRE = 1e-20
-"""How near the boundary of the simplex the inside is followed, where rounding hides the gap."""
+@dataclass(frozen=True)
+class _InteriorPoint:
+    """Constants of the interior-point method inside the simplex.
 
-_HELD = 1e-6
-"""So little holds proportions where they are in the last step."""
+    gap : log-likelihood per report that a maximum may miss; rounding leaves so much undecided.
+    complementarity : mean product of proportions and slacks at which the search ends, where
+        rounding hides the gap.
+    ridge : weight that keeps unidentified proportions where they are in the last step.
+    steps : Newton steps at most; random problems of 2 to 30 classes took 5 to 25.
+    """
 
-_STEPS = 100
-"""Newton steps at most; random problems of 2 to 30 classes took 5 to 25."""
+    gap: float = 1e-14
+    complementarity: float = 1e-20
+    ridge: float = 1e-6
+    steps: int = 100
 
-_ENTRIES = 2_000_000
+
+_INTERIOR = _InteriorPoint()
+
+_BATCH_ENTRIES = 2_000_000
 """Matrix entries of problems solved at once, which bound the memory of many categories."""
 
-_MOST_ENTRIES = 1 << 20
+_MAX_KRONECKER_ENTRIES = 1 << 20
 """Entries of a Kronecker product that is solved exactly; a table of 1,000 cells."""
 
-_EM_STEPS, _EM_GAP = 20_000, 1e-9
+_EM_STEPS = 20_000
+"""Steps of EM at most."""
 
-_FIT_STEPS, _FIT_GAIN, _HALVINGS = 200, 1e-11, 40
+_EM_GAP = 1e-9
+"""Log-likelihood per report, or change of all proportions, at which EM ends."""
 
-_EDGE = 0.02
-"""A step of a fit under a null leaves every rate at least so much of itself."""
 
-_NO_RATE = 1e-9
+@dataclass(frozen=True)
+class _FisherScoring:
+    """Constants of a fit under a null hypothesis.
+
+    steps : steps at most.  gain : promised gain in log-likelihood at which the fit ends.
+    halvings : times that one step is halved at most.
+    kept_rate : part of itself that a step leaves every rate at least.
+    """
+
+    steps: int = 200
+    gain: float = 1e-11
+    halvings: int = 40
+    kept_rate: float = 0.02
+
+
+_SCORING = _FisherScoring()
+
+_ZERO_RATE = 1e-9
 """A fitted rate below this is 0."""
 
 
 # -- inside the simplex --------------------------------------------------------------------
 
 
-def most_likely(matrix: Any, counts: Any) -> Floats:
+def most_likely(matrix: ArrayLike, counts: ArrayLike) -> Floats:
     """Proportions of the classes, inside the simplex, that make the counts likeliest.
 
     Parameters
@@ -103,23 +129,27 @@ def most_likely(matrix: Any, counts: Any) -> Floats:
     >>> most_likely([[0.75, 0.25], [0.25, 0.75]], [20, 80]).tolist()
     [0.0, 1.0]
     """
-    matrix, counts = np.asarray(matrix, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    matrix = np.asarray(matrix, dtype=np.float64)
+    counts = np.asarray(counts, dtype=np.float64)
     if not counts.any():
         return np.full(matrix.shape[1], 1 / matrix.shape[1])
-    seen, rates = counts > 0, counts / counts.sum()
+    seen = counts > 0
+    rates = counts / counts.sum()
     if not matrix[seen].any(axis=1).all():
         raise ArgumentValueError("counts hold reports that this design never makes")
-    if (solved := _solved(matrix, rates)) is not None:
+    solved = _solved(matrix, rates)
+    if solved is not None:
         return solved
-    matrix, rates = matrix[seen], rates[seen]
-    everyone = np.ones((1, matrix.shape[1]), dtype=bool)
-    near = _climb(matrix, rates[None], everyone, np.ones(1))[0]
+    matrix = matrix[seen]
+    rates = rates[seen]
+    all_classes = np.ones((1, matrix.shape[1]), dtype=bool)
+    near = _climb(matrix, rates[None], all_classes, np.ones(1))[0]
     settled = _settle(matrix, rates, near)
     exact = _gain(matrix, rates, settled) <= max(_gain(matrix, rates, near), 1e-10)
     return settled if exact else near
 
 
-def most_likely_krr(counts: Any, prob_truth: float, prob_other: float, gap: float) -> Floats:
+def most_likely_krr(counts: ArrayLike, prob_truth: float, prob_other: float, gap: float) -> Floats:
     """(k,) the same for k-ary randomized response in closed form, by one sort.
 
     The rate of a category is q + (p - q) f.  Where f > 0 it is c / t, with one t for all of them;
@@ -153,17 +183,21 @@ def smoothed(matrix: Floats, counts: Floats) -> Floats:
     """
     c = matrix.shape[1]
     kernel = 2 * np.eye(c) + np.eye(c, k=1) + np.eye(c, k=-1)
-    kernel, found, gap = kernel / kernel.sum(axis=0), np.full(c, 1 / c), 0.0
+    kernel = kernel / kernel.sum(axis=0)
+    proportions = np.full(c, 1 / c)
+    change = 0.0
     seen = counts > 0
-    matrix, rates = matrix[seen], counts[seen] / max(float(counts.sum()), 1.0)
+    matrix = matrix[seen]
+    rates = counts[seen] / max(float(counts.sum()), 1.0)
     for _ in range(_EM_STEPS if len(rates) else 0):
-        step = kernel @ (found * (rates / (matrix @ found) @ matrix))
-        gap, found = float(abs(step - found).sum()), step / step.sum()
-        if gap <= _EM_GAP:
+        step = kernel @ (proportions * (rates / (matrix @ proportions) @ matrix))
+        change = float(abs(step - proportions).sum())
+        proportions = step / step.sum()
+        if change <= _EM_GAP:
             break
-    if gap > _EM_GAP:
-        warn(f"smoothed proportions still changed by {gap:.3g} a step", ConvergenceWarning)
-    return np.asarray(found)
+    if change > _EM_GAP:
+        warn(f"smoothed proportions still changed by {change:.3g} a step", ConvergenceWarning)
+    return np.asarray(proportions)
 
 
 def _solved(matrix: Floats, rates: Floats) -> Floats | None:
@@ -176,10 +210,11 @@ def _solved(matrix: Floats, rates: Floats) -> Floats | None:
 
 
 def _gain(matrix: Floats, rates: Floats, proportions: Floats) -> float:
-    """A bound of the log-likelihood per report that is still to gain: concavity's."""
-    if not (matrix @ proportions > 0).all():
+    """Upper bound, by concavity, of the log-likelihood per report that is still to gain."""
+    fitted = matrix @ proportions
+    if not (fitted > 0).all():
         return np.inf
-    gradient = (rates / (matrix @ proportions)) @ matrix
+    gradient = (rates / fitted) @ matrix
     return float(gradient.max() - proportions @ gradient)
 
 
@@ -191,33 +226,35 @@ def _settle(matrix: Floats, rates: Floats, near: Floats) -> Floats:
     keep what is not identified where it is.
     """
     scaled = matrix * (np.sqrt(rates) / (matrix @ near))[:, None]
-    held = _HELD * np.eye(len(near))
-    rows = np.vstack([scaled, np.ones(len(near)), held])
-    known = np.concatenate([2 * np.sqrt(rates), [0.0], _HELD * near])
+    ridge = _INTERIOR.ridge * np.eye(len(near))
+    rows = np.vstack([scaled, np.ones(len(near)), ridge])
+    right_side = np.concatenate([2 * np.sqrt(rates), [0.0], _INTERIOR.ridge * near])
     with contextlib.suppress(RuntimeError):  # of SciPy before 1.15: too many steps
-        near = scipy.optimize.nnls(rows, known)[0]
+        near = scipy.optimize.nnls(rows, right_side)[0]
     return np.asarray(near / near.sum())
 
 
-def _climb(matrix: Floats, rates: Floats, shows: Booleans, part: Floats) -> Floats:
-    """(b, c) the most likely proportions of b problems, those of the shown classes summing to part.
+def _climb(matrix: Floats, rates: Floats, in_sum: Booleans, total: Floats) -> Floats:
+    """(b, c) the most likely proportions of b problems, in which some classes sum to a total.
 
-    matrix : (m, c).  rates : (b, m) or (1, m), summing to 1.  shows : (b, c).  part : (b,).
-    Each problem must be possible: some class with a positive share makes each report seen.
+    matrix : (m, c).  rates : (b, m) or (1, m), summing to 1.
+    in_sum : (b, c) the classes of each problem's sum.  total : (b,) the sum of their proportions.
+    Each problem must be possible: some class with a positive proportion makes each report seen.
     A primal-dual interior-point method in the proportions *within* the two groups of classes:
     proportions a, slacks z = (their group's top) - gradient, and a z driven to 0 from the centre.
-    Stops where the gradient proves that less than `_GAP` per report is to gain.
+    Stops where the gradient proves that less than `_INTERIOR.gap` per report is to gain.
     """
-    groups = np.stack([shows, ~shows], axis=1).astype(np.float64)
+    groups = np.stack([in_sum, ~in_sum], axis=1).astype(np.float64)
     sizes = groups.sum(axis=2)
-    weight = np.where(shows, part[:, None], 1 - part[:, None])
-    within = np.where(shows, *(1 / np.maximum(sizes, 1)).T[:, :, None])
+    weight = np.where(in_sum, total[:, None], 1 - total[:, None])
+    within = np.where(in_sum, *(1 / np.maximum(sizes, 1)).T[:, :, None])
     slack = np.empty_like(within)
-    rates = np.broadcast_to(rates, (len(shows), rates.shape[1]))
-    left = np.arange(len(shows))
-    for count in range(_STEPS):
+    rates = np.broadcast_to(rates, (len(in_sum), rates.shape[1]))
+    left = np.arange(len(in_sum))
+    for count in range(_INTERIOR.steps):
         design = matrix * weight[left, None, :]
-        a, fitted = within[left], (design @ within[left, :, None])[..., 0]
+        a = within[left]
+        fitted = (design @ a[..., None])[..., 0]
         seen = rates[left] > 0
         ratio = _over(rates[left], fitted, seen)
         gradient = (ratio[:, None, :] @ design)[:, 0]
@@ -226,19 +263,21 @@ def _climb(matrix: Floats, rates: Floats, shows: Booleans, part: Floats) -> Floa
         if not count:
             slack = (groups * tops[:, :, None]).sum(axis=1) - gradient + 1
         gap = tops.sum(axis=1) - (a * gradient).sum(axis=1)
-        going = (gap > _GAP) & ((a * slack[left]).mean(axis=1) > _CENTRE)
+        complementarity = (a * slack[left]).mean(axis=1)
+        going = (gap > _INTERIOR.gap) & (complementarity > _INTERIOR.complementarity)
         if not going.any():
             break
         scaled = (design * _over(np.sqrt(rates[left]), fitted, seen)[..., None])[going]
         hessian = np.swapaxes(scaled, 1, 2) @ scaled
-        left, a, gradient = left[going], a[going], gradient[going]
-        a, z = _newton(a, slack[left], gradient, hessian=hessian, groups=groups[left])
-        within[left], slack[left] = a, z
+        left = left[going]
+        within[left], slack[left] = _newton(
+            a[going], slack[left], gradient[going], hessian=hessian, groups=groups[left]
+        )
     return np.asarray(within * weight)
 
 
 def _over(top: Floats, bottom: Floats, where: Booleans) -> Floats:
-    """Quotients somewhere, elsewhere 0."""
+    """Quotients ``top / bottom`` where the mask is true, elsewhere 0."""
     return np.divide(top, bottom, out=np.zeros(bottom.shape), where=where)
 
 
@@ -254,8 +293,8 @@ def _newton(
     empty = np.eye(2) * (groups.sum(axis=2)[:, :, None] == 0)  # no classes bind nothing
     system = np.block([[hessian, np.swapaxes(groups, 1, 2)], [groups, empty]])
     missing = groups.any(axis=2) - (groups @ a[..., None])[..., 0]
-    known = np.concatenate([gradient + aim / a, missing], axis=1)
-    step = np.linalg.solve(system, known[..., None])[:, : a.shape[1], 0]
+    right_side = np.concatenate([gradient + aim / a, missing], axis=1)
+    step = np.linalg.solve(system, right_side[..., None])[:, : a.shape[1], 0]
     slack_step = (aim - z * (a + step)) / a
     nearly = np.clip(1 - mean, 0.995, 1 - 1e-9)
 
@@ -267,25 +306,30 @@ def _newton(
 
 
 def _deviance(
-    matrix: Floats, counts: Floats, best: Floats, *, shows: Booleans, part: Floats
+    matrix: Floats, counts: Floats, best: Floats, *, in_sum: Booleans, total: Floats
 ) -> tuple[Floats, Floats]:
-    """(b,) -2 log of the likelihood ratio of "the shown classes sum to this part", and its slope.
+    """(b,) -2 log of the likelihood ratio of "these classes sum to this total", and its slope.
 
-    counts, best : a row for each of the b problems.  Infinite where counts are impossible.
+    counts, best : a row for each of the b problems.  in_sum, total : as for `_climb`.
+    Infinite where counts are impossible.
     """
-    weight = np.where(shows, part[:, None], 1 - part[:, None])
+    weight = np.where(in_sum, total[:, None], 1 - total[:, None])
     possible = ((weight @ matrix.T > 0) | (counts == 0)).all(axis=1)
-    value, slope = np.full(len(part), np.inf), np.full(len(part), np.nan)
+    value = np.full(len(total), np.inf)
+    slope = np.full(len(total), np.nan)
     n = counts[possible].sum(axis=1, keepdims=True)
-    rates, shows, best = counts[possible] / n, shows[possible], best[possible]
-    found, seen = _climb(matrix, rates, shows, part[possible]), rates > 0
+    rates = counts[possible] / n
+    in_sum = in_sum[possible]
+    best = best[possible]
+    proportions = _climb(matrix, rates, in_sum, total[possible])
+    seen = rates > 0
     # The ratio of rates from their difference, so that no digits are lost where it is nearly 1.
-    change = _over((found - best) @ matrix.T, best @ matrix.T, seen)
+    change = _over((proportions - best) @ matrix.T, best @ matrix.T, seen)
     with np.errstate(divide="ignore"):
         logs = np.log1p(np.maximum(change, -1.0))
     value[possible] = np.maximum(-2 * (n * rates * logs).sum(axis=1), 0.0)
-    gradient = _over(rates, found @ matrix.T, seen) @ matrix
-    tops = [np.where(group, gradient, -np.inf).max(axis=1) for group in (shows, ~shows)]
+    gradient = _over(rates, proportions @ matrix.T, seen) @ matrix
+    tops = [np.where(group, gradient, -np.inf).max(axis=1) for group in (in_sum, ~in_sum)]
     slope[possible] = -2 * n[:, 0] * (tops[0] - tops[1])
     return value, slope
 
@@ -329,29 +373,34 @@ def profile_ends(matrix: Floats, counts: Floats, parts: Booleans, level: float) 
     >>> low.round(4), high.round(4)
     (array([0.    , 0.9541]), array([0.0459, 1.    ]))
     """
-    b, counts = len(parts), np.atleast_2d(np.asarray(counts, dtype=np.float64))
+    b = len(parts)
+    counts = np.atleast_2d(np.asarray(counts, dtype=np.float64))
     if not counts.any():
         return Interval(np.zeros(b), np.ones(b))
-    best = np.array([most_likely(matrix, one) for one in counts])
+    best = np.array([most_likely(matrix, row) for row in counts])
     limit = normal_quantile(level) ** 2
 
     def highest(which: NDArray[np.intp]) -> Floats:
         # The lowest sum of some classes leaves the others their highest.
-        shows = np.where(which[:, None] < b, parts[which % b], ~parts[which % b])
-        reported, likeliest = (one[which % len(one)] for one in (counts, best))
-        outside = np.asarray(shows.any(axis=1), dtype=np.float64)
-        inside = np.clip((shows * likeliest).sum(axis=1), shows.all(axis=1), outside)
+        in_sum = np.where(which[:, None] < b, parts[which % b], ~parts[which % b])
+        reported = counts[which % len(counts)]
+        likeliest = best[which % len(best)]
+        outside = np.asarray(in_sum.any(axis=1), dtype=np.float64)
+        inside = np.clip((in_sum * likeliest).sum(axis=1), in_sum.all(axis=1), outside)
 
-        def excess(rows: NDArray[np.intp], part: Floats) -> tuple[Floats, Floats]:
-            given = {"shows": shows[rows], "part": part}
-            return root_excess(*_deviance(matrix, reported[rows], likeliest[rows], **given), limit)
+        def excess(rows: NDArray[np.intp], total: Floats) -> tuple[Floats, Floats]:
+            value, slope = _deviance(
+                matrix, reported[rows], likeliest[rows], in_sum=in_sum[rows], total=total
+            )
+            return root_excess(value, slope, limit)
 
-        close = 1e-9 + np.minimum(_GAP * reported.sum(axis=1), 1e-3)
+        close = 1e-9 + np.minimum(_INTERIOR.gap * reported.sum(axis=1), 1e-3)
         return last_accepted(excess, inside, outside, close=close)
 
-    pieces = np.array_split(np.arange(2 * b), -(-2 * b * matrix.size // _ENTRIES))
-    found = np.concatenate([highest(piece) for piece in pieces])
-    return Interval(1 - found[b:], found[:b])
+    n_batches = -(-2 * b * matrix.size // _BATCH_ENTRIES)
+    batches = np.array_split(np.arange(2 * b), n_batches)
+    ends = np.concatenate([highest(batch) for batch in batches])
+    return Interval(1 - ends[b:], ends[:b])
 
 
 # -- tables of several columns -------------------------------------------------------------
@@ -362,10 +411,10 @@ def contract(counts: NDArray[Any], tables: Iterable[Floats]) -> Floats:
 
     counts : (f1, ..., fd).  tables : (fj, ...) each.  Returns the axes of the tables in order.
     """
-    found = np.asarray(counts, dtype=np.float64)
-    for table in tables:  # takes the first axis off, and puts its own last
-        found = np.tensordot(found, table, axes=(0, 0))
-    return found
+    contracted = np.asarray(counts, dtype=np.float64)
+    for table in tables:  # removes the first axis, and puts the table's other axis last
+        contracted = np.tensordot(contracted, table, axes=(0, 0))
+    return contracted
 
 
 def most_likely_table(matrices: Sequence[Floats], counts: NDArray[Any]) -> Floats:
@@ -374,9 +423,9 @@ def most_likely_table(matrices: Sequence[Floats], counts: NDArray[Any]) -> Float
     matrices : (mj, cj) of each column.  counts : (m1, ..., md).
     """
     classes = tuple(matrix.shape[1] for matrix in matrices)
-    if prod(matrix.size for matrix in matrices) <= _MOST_ENTRIES:
-        whole: Floats = reduce(lambda one, other: np.asarray(np.kron(one, other)), matrices)
-        return most_likely(whole, counts.ravel()).reshape(classes)
+    if prod(matrix.size for matrix in matrices) <= _MAX_KRONECKER_ENTRIES:
+        product: Floats = reduce(lambda left, right: np.asarray(np.kron(left, right)), matrices)
+        return most_likely(product, counts.ravel()).reshape(classes)
     return _climb_table(matrices, np.asarray(counts, dtype=np.float64))
 
 
@@ -385,9 +434,10 @@ def _climb_table(matrices: Sequence[Floats], counts: Floats) -> Floats:
 
     Squared extrapolation makes it several times as fast.
     """
-    n, seen = counts.sum(), counts > 0
-    found = np.full([matrix.shape[1] for matrix in matrices], 1.0)
-    found /= found.size
+    n = counts.sum()
+    seen = counts > 0
+    current = np.full([matrix.shape[1] for matrix in matrices], 1.0)
+    current /= current.size
 
     def gains(proportions: Floats) -> tuple[Floats, float]:
         """The gradient and the log-likelihood, per report."""
@@ -399,36 +449,41 @@ def _climb_table(matrices: Sequence[Floats], counts: Floats) -> Floats:
 
     gap = np.inf
     for _ in range(_EM_STEPS):
-        gain, _ = gains(found)
-        gap = float(gain.max() - (found * gain).sum())
+        gain, _ = gains(current)
+        gap = float(gain.max() - (current * gain).sum())
         if gap <= _EM_GAP:
-            return found
-        first = found * gain
-        again, before = gains(first)
-        second = first * again
-        step, bend = first - found, second - 2 * first + found
+            return current
+        first = current * gain
+        first_gain, first_value = gains(first)
+        second = first * first_gain
+        # Varadhan and Roland's r, v and steplength -alpha.
+        step = first - current
+        bend = second - 2 * first + current
         length = np.linalg.norm(step) / max(float(np.linalg.norm(bend)), 1e-300)
         # Extrapolated as far as it stays inside, and kept if it is no worse than plain EM.
-        leap = found + 2 * length * step + length**2 * bend
+        leap = current + 2 * length * step + length**2 * bend
         if length > 1 and (leap > 0).all():
             leap /= leap.sum()
-            pulled, value = gains(leap)
-            if value >= before:
-                second = leap * pulled
-        found = second / second.sum()
+            leap_gain, leap_value = gains(leap)
+            if leap_value >= first_value:
+                second = leap * leap_gain
+        current = second / second.sum()
     warn(
         f"the likeliest table was not reached in {_EM_STEPS:,} steps: its log-likelihood may miss "
         f"{n * gap:.3g}; merge categories, or use the unbiased proportions",
         ConvergenceWarning,
     )
-    return found
+    return current
 
 
 # -- the value, and whether proportions explain counts ---------------------------------------
 
 
 def log_likelihood(
-    matrix: Any, counts: Any, proportions: Any, samples: NDArray[np.intp] | None = None
+    matrix: ArrayLike,
+    counts: ArrayLike,
+    proportions: ArrayLike,
+    samples: NDArray[np.intp] | None = None,
 ) -> float:
     """The log-probability of the counts when the classes have these proportions.
 
@@ -459,10 +514,13 @@ def log_likelihood(
     >>> round(log_likelihood([[0.7, 0.3], [0.3, 0.7]], [60, 65], [0.45, 0.55]), 6)
     -2.641152
     """
-    return log_probability(np.asarray(matrix) @ proportions, counts, samples)
+    rates = np.asarray(matrix, dtype=np.float64) @ np.asarray(proportions, dtype=np.float64)
+    return log_probability(rates, counts, samples)
 
 
-def log_probability(rates: Floats, counts: Any, samples: NDArray[np.intp] | None = None) -> float:
+def log_probability(
+    rates: Floats, counts: ArrayLike, samples: NDArray[np.intp] | None = None
+) -> float:
     """The log-probability of the counts of cells with these rates; as for `log_likelihood`."""
     counts = np.asarray(counts, dtype=np.float64)
     if (rates < -1e-12).any() or (rates[counts > 0] <= 0).any():
@@ -496,12 +554,13 @@ def is_misfit(
 
 def start_inside(matrix: Floats, proportions: Floats) -> Floats:
     """(c,) proportions, moved towards equal ones until every possible report has a rate."""
-    even, possible = np.full(len(proportions), 1 / len(proportions)), matrix.any(axis=1)
+    even = np.full(len(proportions), 1 / len(proportions))
+    possible = matrix.any(axis=1)
     least = 1e-3 * (matrix @ even)[possible]
-    for part in (1.0, 0.99, 0.9, 0.75, 0.5, 0.25, 0.1):
-        found = part * proportions + (1 - part) * even
-        if ((matrix @ found)[possible] >= least).all():
-            return np.asarray(found)
+    for weight in (1.0, 0.99, 0.9, 0.75, 0.5, 0.25, 0.1):
+        mixed = weight * proportions + (1 - weight) * even
+        if ((matrix @ mixed)[possible] >= least).all():
+            return np.asarray(mixed)
     return even
 
 
@@ -524,30 +583,35 @@ def fit_rates(
     ndarray of shape (p,)
         The parameters, by Fisher scoring: weighted least squares, repeated.
     """
-    x, (rates, slopes) = np.array(start, dtype=np.float64), model(start)
-    possible, seen = rates > 0, counts > 0
-    shares = counts / np.maximum(sizes, 1e-300)  # an empty sample has no part in the fit
-    for _ in range(_FIT_STEPS):
+    x = np.array(start, dtype=np.float64)
+    rates, slopes = model(start)
+    possible = rates > 0
+    seen = counts > 0
+    reported = counts / np.maximum(sizes, 1e-300)  # an empty sample has no part in the fit
+    for _ in range(_SCORING.steps):
         with np.errstate(divide="ignore"):
             root = np.where(possible, np.sqrt(sizes / rates), 0.0)
-        scaled, residual = slopes * root[:, None], (shares - rates) * root
+        scaled = slopes * root[:, None]
+        residual = (reported - rates) * root
         step = np.linalg.lstsq(scaled, residual, rcond=1e-14)[0]
-        if not (scaled @ step) @ residual > _FIT_GAIN:
+        if not (scaled @ step) @ residual > _SCORING.gain:
             break
         value = counts[seen] @ np.log(rates[seen])
-        for _ in range(_HALVINGS):
+        for _ in range(_SCORING.halvings):
             trial, trial_slopes = model(x + step)
-            inside = (trial >= _EDGE * rates)[possible].all()
+            inside = (trial >= _SCORING.kept_rate * rates)[possible].all()
             if inside and counts[seen] @ np.log(trial[seen]) >= value:
                 break
             step /= 2
         else:
             break
-        x, rates, slopes = x + step, trial, trial_slopes
+        x = x + step
+        rates = trial
+        slopes = trial_slopes
     return x
 
 
-def distance(counts: Any, expected: Any, statistic: str = "pearson") -> Floats:
+def distance(counts: ArrayLike, expected: ArrayLike, statistic: str = "pearson") -> Floats:
     """(...) Pearson's X2 or the likelihood ratio's G2 of (..., m) counts.
 
     Infinite where a report came that was not to be expected.
@@ -555,15 +619,15 @@ def distance(counts: Any, expected: Any, statistic: str = "pearson") -> Floats:
     counts, expected = np.broadcast_arrays(
         np.asarray(counts, dtype=np.float64), np.asarray(expected, dtype=np.float64)
     )
-    there = expected > 0
-    ratio = np.divide(counts, expected, out=np.ones(counts.shape), where=there)
+    possible = expected > 0
+    ratio = np.divide(counts, expected, out=np.ones(counts.shape), where=possible)
     if statistic == "pearson":
-        found = (ratio - 1) * (counts - expected)
+        terms = (ratio - 1) * (counts - expected)
     else:
         logs = np.log(ratio, out=np.zeros(counts.shape), where=ratio > 0)
-        found = 2 * (counts * logs - (counts - expected))
-    found = np.where(there, found, np.where(counts > 0, np.inf, 0.0))
-    return np.asarray(found.sum(axis=-1))
+        terms = 2 * (counts * logs - (counts - expected))
+    terms = np.where(possible, terms, np.where(counts > 0, np.inf, 0.0))
+    return np.asarray(terms.sum(axis=-1))
 
 
 def score_statistic(
@@ -575,14 +639,15 @@ def score_statistic(
     Pearson's X2 where one sample has as many reports as categories, otherwise the part of it that
     proportions can explain.
     """
-    there = (rates > _NO_RATE) & (sizes > 0)
-    if counts[~there].sum() > 1e-6:
+    possible = (rates > _ZERO_RATE) & (sizes > 0)
+    if counts[~possible].sum() > 1e-6:
         return float("inf"), max(matrix.shape[1] - 1, 1)
-    counts, expected = counts[there], (sizes * rates)[there]
+    counts = counts[possible]
+    expected = (sizes * rates)[possible]
     if matrix.shape[0] == matrix.shape[1]:
         return float(distance(counts, expected)), len(counts) - 1
-    slopes = (matrix[:, 1:] - matrix[:, :1])[there]
-    scaled = np.sqrt(sizes[there] / rates[there])[:, None] * slopes
+    slopes = (matrix[:, 1:] - matrix[:, :1])[possible]
+    scaled = np.sqrt(sizes[possible] / rates[possible])[:, None] * slopes
     left, values, _ = np.linalg.svd(scaled, full_matrices=False)
     kept = values > 1e-9 * values[0]
     residual = (counts - expected) / np.sqrt(expected)
@@ -591,22 +656,23 @@ def score_statistic(
 
 # -- p-values of tables of counts ------------------------------------------------------------
 
-_MOST_COUNTS = 4_000_000
-"""Counts of listed or simulated tables that are held at once."""
+_MAX_TABLE_COUNTS = 4_000_000
+"""Counts of listed or simulated tables that are in memory at once."""
 
 
 def wald_tail(statistic: float, df: int, covariance_df: float = np.inf) -> float:
     """The p-value of a squared distance, by chi-squared; NaN where df is 0.
 
-    covariance_df : the degrees of freedom that its covariance rests on; where they are few, by
+    covariance_df : the degrees of freedom that its covariance rests on; where they are finite, by
         Hotelling's F distribution, and NaN where they are too few.
     """
-    left = covariance_df - df + 1
-    if df < 1 or not left > 0:
+    denominator_df = covariance_df - df + 1
+    if df < 1 or not denominator_df > 0:
         return float("nan")
-    if left == np.inf:
+    if denominator_df == np.inf:
         return float(scipy.special.chdtrc(df, statistic))
-    return float(scipy.special.fdtrc(df, left, statistic * left / (covariance_df * df)))
+    f = statistic * denominator_df / (covariance_df * df)
+    return float(scipy.special.fdtrc(df, denominator_df, f))
 
 
 def _least(observed: float) -> float:
@@ -618,7 +684,7 @@ def exact_p_value(rates: Floats, n: int, observed: float, statistic: str) -> flo
     """P(statistic >= observed) over all tables of n reports in m cells."""
     m = len(rates)
     tables = comb(n + m - 1, m - 1)
-    if tables * m > _MOST_COUNTS:
+    if tables * m > _MAX_TABLE_COUNTS:
         raise ArgumentValueError(
             f"{n} reports of {m} kinds can come out in {tables:,} ways, more than are listed; use "
             "simulations= with seed="
@@ -637,17 +703,19 @@ def simulated_p_value(
     observed: float,
     statistic: str,
     *,
-    simulations: Any,
-    seed: Any,
+    simulations: int,
+    seed: int,
 ) -> float:
-    """The part of simulated surveys at least as far from the null; counts the real one, too.
+    """The proportion of simulated surveys at least as far from the null; counts the real one, too.
 
     draw : (generator, number) to as many tables of counts, flat or not.  expected : their means.
     """
     number = check_whole_number(simulations, "simulations", 1)
-    generator, hits, left = seeded(seed), 0, number
+    generator = seeded(seed)
+    hits = 0
+    left = number
     while left:
-        batch = min(left, max(1, _MOST_COUNTS // max(expected.size, 1)))
+        batch = min(left, max(1, _MAX_TABLE_COUNTS // max(expected.size, 1)))
         drawn = draw(generator, batch).reshape(batch, -1)
         hits += int((distance(drawn, expected, statistic) >= _least(observed)).sum())
         left -= batch
@@ -659,16 +727,17 @@ def random_tables(generator: Any, size: int, rows: Floats, columns: Floats) -> C
 
     Cell by cell: the count of a row in a column is hypergeometric, given the rest of both.
     """
-    found = np.zeros((size, len(rows), len(columns)), dtype=np.int64)
-    left = np.tile(columns, (size, 1)).astype(np.int64)
+    tables = np.zeros((size, len(rows), len(columns)), dtype=np.int64)
+    column_rest = np.tile(columns, (size, 1)).astype(np.int64)
     for row, total in enumerate(rows):
-        wanted = np.full(size, int(total))
+        row_rest = np.full(size, int(total))
         for column in range(len(columns)):
-            beyond = left[:, column + 1 :].sum(axis=1)
-            found[:, row, column] = generator.hypergeometric(left[:, column], beyond, wanted)
-            wanted -= found[:, row, column]
-        left -= found[:, row]
-    return found
+            later = column_rest[:, column + 1 :].sum(axis=1)
+            drawn = generator.hypergeometric(column_rest[:, column], later, row_rest)
+            tables[:, row, column] = drawn
+            row_rest -= drawn
+        column_rest -= tables[:, row]
+    return tables
 
 
 def fit_margins(
@@ -683,19 +752,21 @@ def fit_margins(
     cube = matrix.reshape(len(matrix), r, c)
 
     def split(x: Floats) -> tuple[Floats, Floats]:
-        first, second = x[: r - 1], x[r - 1 :]
+        first = x[: r - 1]
+        second = x[r - 1 :]
         return np.append(first, 1 - first.sum()), np.append(second, 1 - second.sum())
 
     def model(x: Floats) -> tuple[Floats, Floats]:
         first, second = split(x)
-        by_first, by_second = cube @ second, np.einsum("mij,i->mj", cube, first)
+        by_first = cube @ second
+        by_second = np.einsum("mij,i->mj", cube, first)
         slopes = [by_first[:, :-1] - by_first[:, -1:], by_second[:, :-1] - by_second[:, -1:]]
         return by_first @ first, np.concatenate(slopes, axis=1)
 
-    rows, columns = start.sum(axis=1), start.sum(axis=0)
-    product = start_inside(matrix, np.outer(rows, columns).ravel()).reshape(r, c)
-    found = np.concatenate([product.sum(axis=1)[:-1], product.sum(axis=0)[:-1]])
-    if not (model(found)[0][matrix.any(axis=1)] > 0).all():
-        found = np.concatenate([np.full(r - 1, 1 / r), np.full(c - 1, 1 / c)])
-    found = fit_rates(model, counts, sizes, found)
-    return (*split(found), model(found)[1])
+    independent = np.outer(start.sum(axis=1), start.sum(axis=0))
+    product = start_inside(matrix, independent.ravel()).reshape(r, c)
+    margins = np.concatenate([product.sum(axis=1)[:-1], product.sum(axis=0)[:-1]])
+    if not (model(margins)[0][matrix.any(axis=1)] > 0).all():
+        margins = np.concatenate([np.full(r - 1, 1 / r), np.full(c - 1, 1 / c)])
+    margins = fit_rates(model, counts, sizes, margins)
+    return (*split(margins), model(margins)[1])

@@ -27,16 +27,38 @@ from rrstats._typing import Booleans, Floats
 Derivatives = tuple[float, Floats, Floats]
 """Value, gradient and Hessian of a function at some parameters."""
 
-_STALLS = 3
-"""So many long steps in a row that gain nothing are on the way to infinity."""
 
-_FADED = 1e-5
-"""A gain below this is nothing where rounding hides the curvature, as in Cauchy's long tails."""
+@dataclass(frozen=True)
+class _TrustRegion:
+    """Constants of the climb.
+
+    promise : gain of a whole Newton step at which the climb has converged.
+    step : longest step, in the model's measure, that counts as no movement.
+    accepted : part of the promised gain that a step must reach, as in Nocedal and Wright.
+    noise : error of the value, relative to its size.
+    flat_gain : gain below which a long step gains nothing.
+    flat_gain_bent : the same where rounding hides the curvature, as in Cauchy's long tails.
+    stalls : long steps in a row without a gain that are on the way to infinity.
+    radius : smallest radius, relative to the size of the parameters.
+    """
+
+    promise: float = 1e-14
+    step: float = 1e-4
+    accepted: float = 1e-4
+    noise: float = 1e-14
+    flat_gain: float = 1e-8
+    flat_gain_bent: float = 1e-5
+    stalls: int = 3
+    radius: float = 1e-15
+
+
+_TRUST = _TrustRegion()
 
 _ROUNDING = 1e-14
 """Curvature below this part of the largest is rounding."""
 
-_HALVINGS = 100
+_MAX_BISECTIONS = 100
+"""Steps of a search for a root; each at least halves the interval or the value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,67 +146,80 @@ def maximize(
     The log-odds of 30 in 100.
     """
     measure = _largest if length is None else length
-    theta, stalls = np.array(start, dtype=np.float64), 0
+    theta = np.array(start, dtype=np.float64)
+    stalls = 0
     inside = np.eye(len(theta)) if within is None else within
     value, gradient, hessian = function(theta)
     scale = float(np.abs(np.linalg.eigvalsh(hessian)).max(initial=0.0))
     for iteration in range(1, steps + 1):
-        bends, directions = np.linalg.eigh(-inside.T @ hessian @ inside)
+        curvatures, directions = np.linalg.eigh(-inside.T @ hessian @ inside)
         directions = inside @ directions
-        along = directions.T @ gradient
-        parts, newton = _step(bends, along, radius)
-        promise = float(parts @ (along - bends * parts / 2))
+        slopes = directions.T @ gradient
+        parts, newton = _step(curvatures, slopes, radius)
+        promise = float(parts @ (slopes - curvatures * parts / 2))
         step = directions @ parts
-        reached, moved, noise = function(theta + step), measure(step), 1e-14 * abs(value)
-        gained = reached[0] - value
-        good = gained >= 1e-4 * promise - noise and bool(np.isfinite(reached[2]).all())
-        if good:
-            theta, (value, gradient, hessian) = theta + step, reached
-        if newton and promise <= 1e-14 and moved <= 1e-4:
+        trial = function(theta + step)
+        moved = measure(step)
+        noise = _TRUST.noise * abs(value)
+        gained = trial[0] - value
+        accepted = gained >= _TRUST.accepted * promise - noise
+        accepted = accepted and bool(np.isfinite(trial[2]).all())
+        if accepted:
+            theta = theta + step
+            value, gradient, hessian = trial
+        if newton and promise <= _TRUST.promise and moved <= _TRUST.step:
             return Maximum(theta, value, gradient, hessian, True, iteration, None, scale)
-        least = _FADED if bends[:1] <= _ROUNDING * bends[-1:] else 1e-8
-        flat = good and gained < max(least, 10 * noise) and (moved > 1e-4 or not newton)
+        is_hidden = curvatures[:1] <= _ROUNDING * curvatures[-1:]
+        least = _TRUST.flat_gain_bent if is_hidden else _TRUST.flat_gain
+        is_long = moved > _TRUST.step or not newton
+        flat = accepted and gained < max(least, 10 * noise) and is_long
         stalls = stalls + 1 if flat else 0
-        if stalls == _STALLS:
+        if stalls == _TRUST.stalls:
             return Maximum(theta, value, gradient, hessian, True, iteration, step, scale)
         if not gained >= promise / 4 - noise:
             radius = float(np.linalg.norm(parts)) / 4
         elif not newton and gained >= 0.75 * promise:
             radius *= 2
-        if radius < 1e-15 * (1 + float(np.linalg.norm(theta))):
+        if radius < _TRUST.radius * (1 + float(np.linalg.norm(theta))):
             break
     return Maximum(theta, value, gradient, hessian, False, iteration, None, scale)
 
 
 def _largest(step: Floats) -> float:
+    """The largest change of a parameter."""
     return float(np.abs(step).max(initial=0.0))
 
 
-def _step(bends: Floats, along: Floats, radius: float) -> tuple[Floats, bool]:
+def _step(curvatures: Floats, slopes: Floats, radius: float) -> tuple[Floats, bool]:
     """The best step of a quadratic within the radius, and whether it is Newton's.
 
-    bends : downward curvatures, ascending.  along : slopes in the same directions.
+    curvatures : downward ones, ascending.  slopes : in the same directions.
     """
-    if not len(bends) or (not along.any() and bends[0] >= 0):
-        return np.zeros(len(along)), True
-    least = max(0.0, -float(bends[0]))
-    rounding = _ROUNDING * float(np.abs(bends).max())
+    if not len(curvatures) or (not slopes.any() and curvatures[0] >= 0):
+        return np.zeros(len(slopes)), True
+    least = max(0.0, -float(curvatures[0]))
+    rounding = _ROUNDING * float(np.abs(curvatures).max())
 
     def shifted(shift: float) -> Floats:
-        return np.asarray(along / (bends + shift))
+        return np.asarray(slopes / (curvatures + shift))
 
-    if bends[0] > rounding and np.linalg.norm(shifted(0.0)) <= radius:
+    if curvatures[0] > rounding and np.linalg.norm(shifted(0.0)) <= radius:
         return shifted(0.0), True
-    most = float(np.linalg.norm(along)) / radius
-    low, high = least + max(rounding, 1e-9 * most), least + most + rounding
-    if np.linalg.norm(parts := shifted(low)) < radius:
+    most = float(np.linalg.norm(slopes)) / radius
+    low = least + max(rounding, 1e-9 * most)
+    high = least + most + rounding
+    parts = shifted(low)
+    if np.linalg.norm(parts) < radius:
         if least <= rounding:  # flat without a slope: not moved that way
             return parts, True
         parts[0] += np.copysign(np.sqrt(radius**2 - parts @ parts), parts[0])
         return parts, False  # bent upward without a slope
-    for _ in range(_HALVINGS):
+    for _ in range(_MAX_BISECTIONS):
         middle = np.sqrt(low * high)
-        low, high = (middle, high) if np.linalg.norm(shifted(middle)) > radius else (low, middle)
+        if np.linalg.norm(shifted(middle)) > radius:
+            low = middle
+        else:
+            high = middle
         if high <= low * (1 + 1e-3):
             break
     return shifted(high), False
@@ -193,14 +228,14 @@ def _step(bends: Floats, along: Floats, radius: float) -> tuple[Floats, bool]:
 def distinct(maxima: Iterable[Maximum], apart: float) -> list[Maximum]:
     """Maxima whose values differ by more than ``apart``, the highest first."""
     kept: list[Maximum] = []
-    for one in sorted(maxima, key=lambda one: -one.value):
-        if not kept or kept[-1].value - one.value > apart:
-            kept.append(one)
+    for maximum in sorted(maxima, key=lambda maximum: -maximum.value):
+        if not kept or kept[-1].value - maximum.value > apart:
+            kept.append(maximum)
     return kept
 
 
 def split_information(information: Floats, least: float = 0.0) -> tuple[Floats, Floats]:
-    """The inverse of an information matrix, and the directions it knows nothing of.
+    """The inverse of an information matrix, and the directions without information.
 
     Parameters
     ----------
@@ -228,23 +263,26 @@ def split_information(information: Floats, least: float = 0.0) -> tuple[Floats, 
     return np.asarray((kept / sizes[informed]) @ kept.T), directions[:, ~informed]
 
 
-_LONGEST_STEP = 1 << 60
+_MAX_INTEGER_STEP = 1 << 60
 """Steps of integers stay in 64 bits."""
 
 
 def first_accepted(accept: Callable[[int], bool], below: int, at_most: int, guess: int) -> int:
     """The smallest integer above ``below`` that is accepted, by a rule that stays true; or at_most.
 
-    Strides from the guess, twice as far each time, and halves what is left once that is less: at
+    Strides from the guess, twice as far each time, and halves the interval once that is less: at
     most twice as many steps as the distance has binary digits.
     """
-    step, place = 1, guess
+    step = 1
+    place = guess
     while at_most - below > 1:
         place = min(max(place, below + 1), at_most - 1)
-        accepted = accept(place)
-        below, at_most = (below, place) if accepted else (place, at_most)
-        half = (below + at_most) // 2
-        place = max(place - step, half) if accepted else min(place + step, half)
+        if accept(place):
+            at_most = place
+            place = max(place - step, (below + at_most) // 2)
+        else:
+            below = place
+            place = min(place + step, (below + at_most) // 2)
         step *= 2
     return at_most
 
@@ -259,9 +297,14 @@ def first_accepted_each(
 
     accept : which of the rules, and an integer for each, to whether it is accepted.
     """
-    low, high, places = below.copy(), at_most.copy(), guess.copy()
+    low = below.copy()
+    high = at_most.copy()
+    places = guess.copy()
     step = 1
-    while (left := np.flatnonzero(high - low > 1)).size:
+    while True:
+        left = np.flatnonzero(high - low > 1)
+        if not left.size:
+            return high
         tried = np.minimum(np.maximum(places[left], low[left] + 1), high[left] - 1)
         accepted = accept(left, tried)
         low[left] = np.where(accepted, low[left], tried)
@@ -270,8 +313,7 @@ def first_accepted_each(
         places[left] = np.where(
             accepted, np.maximum(tried - step, half), np.minimum(tried + step, half)
         )
-        step = min(2 * step, _LONGEST_STEP)
-    return high
+        step = min(2 * step, _MAX_INTEGER_STEP)
 
 
 def last_accepted(
@@ -308,16 +350,20 @@ def last_accepted(
     Newton's method between a point that is accepted and one that is not; where it leaves them or
     does not halve the value, the middle.
     """
-    low, high = inside.astype(np.float64), outside.astype(np.float64)
-    r, close = (high if start is None else start).copy(), np.broadcast_to(close, low.shape)
-    missed, newton = np.full(len(low), np.inf), np.zeros(len(low), dtype=np.bool_)
+    low = inside.astype(np.float64)
+    high = outside.astype(np.float64)
+    r = (high if start is None else start).copy()
+    close = np.broadcast_to(close, low.shape)
+    missed = np.full(len(low), np.inf)
+    newton = np.zeros(len(low), dtype=np.bool_)
     left = np.flatnonzero(low != high)
-    for _ in range(_HALVINGS):
+    for _ in range(_MAX_BISECTIONS):
         if not left.size:
             break
         here = r[left]
         value, slope = excess(left, here)
-        fits, gap = value <= 0, np.abs(np.nan_to_num(value, nan=np.inf))
+        fits = value <= 0
+        gap = np.abs(np.nan_to_num(value, nan=np.inf))
         a = low[left] = np.where(fits, here, low[left])
         b = high[left] = np.where(fits, high[left], here)
         gained = ~newton[left] | (gap < missed[left] / 2)
@@ -325,7 +371,8 @@ def last_accepted(
             new = here - value / slope
             middle = np.where(np.isinf(b), 2 * here, (a + b) / 2)
             newton[left] = (np.minimum(a, b) < new) & (new < np.maximum(a, b)) & gained
-        missed[left], done = gap, gap <= close[left]
+        missed[left] = gap
+        done = gap <= close[left]
         r[left] = np.where(done, here, np.where(newton[left], new, middle))
         left = left[~done & ~(np.abs(a - b) <= 4 * np.spacing(np.abs(a) + np.abs(b)))]
     return np.where(missed <= close, r, low)
