@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_FEW = 5
+_SMALL_GROUP = 5
 """A note names groups with fewer reports."""
 
 
@@ -215,7 +215,7 @@ class GroupEstimates(_Several):
     def small(self) -> list[Any]:
         """The labels of the groups that have fewer than 5 reports."""
         labels = list(self)
-        return [labels[place] for place in np.flatnonzero(self.sizes < _FEW).tolist()]
+        return [labels[place] for place in np.flatnonzero(self.sizes < _SMALL_GROUP).tolist()]
 
     @property
     def _not_identified(self) -> list[Any]:
@@ -236,14 +236,14 @@ class GroupEstimates(_Several):
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism that made the reports of the groups."""
-        found: Mechanism = next(iter(self.values())).mechanism
-        return found
+        mechanism: Mechanism = next(iter(self.values())).mechanism
+        return mechanism
 
     @property
     def plan(self) -> Mapping[str, Any] | None:
         """The plan of the frame by which a public coin chose the rows, as in its record."""
-        found: Mapping[str, Any] | None = next(iter(self.values())).plan
-        return found
+        plan: Mapping[str, Any] | None = next(iter(self.values())).plan
+        return plan
 
     @property
     def n_labels(self) -> int:
@@ -289,13 +289,15 @@ class GroupEstimates(_Several):
         first = next(iter(self.values()))
         shape = moments.proportions.shape
         if moments.binomial_rates is None:
-            options: Any = {"method": method, "simultaneous": simultaneous}
-            ends = [estimate.interval(level, **options) for estimate in self.values()]
+            ends = [
+                estimate.interval(level, method=method, simultaneous=simultaneous)
+                for estimate in self.values()
+            ]
             low, high = (np.array(end) for end in zip(*ends, strict=True))
         else:
             statements = 1 if moments.binomial_rates.complementary else moments.k
-            each = level_of_each(level, simultaneous, statements)
-            low, high = moments.interval(each, method, first.target)
+            statement_level = level_of_each(level, simultaneous, statements)
+            low, high = moments.interval(statement_level, method, first.target)
         reported, naive = moments.support
         numbers = {
             "n": self.sizes[:, None],
@@ -307,16 +309,16 @@ class GroupEstimates(_Several):
             "high": high,
             "count": moments.totals,
         }
-        columns = {name: np.broadcast_to(held, shape).ravel() for name, held in numbers.items()}
+        columns = {name: np.broadcast_to(array, shape).ravel() for name, array in numbers.items()}
         return {"category": label_column(first.categories * len(self)), **columns}
 
     def _labelled(self, table: pd.DataFrame) -> pd.DataFrame:
         """A table with equally many rows for each group, after adding the groups' columns."""
         k = len(table) // len(self)
         for place, name in enumerate(self.names):
-            held = label_column(tuple(labels[place] for labels in self._labels for _ in range(k)))
+            column = label_column(tuple(labels[place] for labels in self._labels for _ in range(k)))
             free = f"{name}_group" if name in table.columns else name
-            table.insert(place, free, held, True)
+            table.insert(place, free, column, True)
         return table
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
@@ -332,7 +334,7 @@ class GroupEstimates(_Several):
         DataFrame
             The groups' columns, then those of `Estimate.among`.
         """
-        tables = [one.among(among, level) for one in self.values()]
+        tables = [estimate.among(among, level) for estimate in self.values()]
         return self._labelled(pd.concat(tables, ignore_index=True))
 
     @cached_property
@@ -352,8 +354,7 @@ class GroupEstimates(_Several):
         proportions, the sum of their counts is plausible.
         """
         if self.implausible:
-            names = "; ".join(map(label_text, self.implausible[:5]))
-            names += "; ..." if len(self.implausible) > 5 else ""
+            names = _first_labels(self.implausible)
             where = f"in {len(self.implausible)} of {len(self)} groups ({names})"
         elif self._are_implausible_together:
             where = "in all groups together"
@@ -393,17 +394,20 @@ class GroupEstimates(_Several):
         first = next(iter(self.values()), None)
         notes = [] if first is None else list(first.moments.shared_notes)
         if self.left_out:
-            lost = f"{self.left_out:,} report{' is' if self.left_out == 1 else 's are'}"
-            notes.append(f"{lost} in no group: the label is missing.")
-        few = f"fewer than {_FEW} reports, too few for a useful estimate"
-        for found, one, many, what in (
-            (self.small, "has", "have", few),
-            (self._not_identified, "lacks", "lack", "a sample that the design needs"),
-        ):
-            if found:
-                verb = f"group {one}" if len(found) == 1 else f"groups {many}"
-                named = "; ".join(map(label_text, found[:5])) + ("; ..." if len(found) > 5 else "")
-                notes.append(f"{len(found)} {verb} {what}: {named}.")
+            reports = "1 report is" if self.left_out == 1 else f"{self.left_out:,} reports are"
+            notes.append(f"{reports} in no group: the label is missing.")
+        if self.small:
+            groups = "1 group has" if len(self.small) == 1 else f"{len(self.small)} groups have"
+            notes.append(
+                f"{groups} fewer than {_SMALL_GROUP} reports, too few for a useful estimate: "
+                f"{_first_labels(self.small)}."
+            )
+        unidentified = self._not_identified
+        if unidentified:
+            groups = (
+                "1 group lacks" if len(unidentified) == 1 else f"{len(unidentified)} groups lack"
+            )
+            notes.append(f"{groups} a sample that the design needs: {_first_labels(unidentified)}.")
         return notes
 
 
@@ -434,32 +438,33 @@ class Estimates(_Several):
     kind = "column"
 
     def _each(self) -> dict[Any, Any]:
-        found: dict[Any, Any] = {}
-        for name, one in self.items():
-            if isinstance(one, GroupEstimates):
-                labelled = zip(one._labels, one.values(), strict=True)
-                found |= {(name, *labels): estimate for labels, estimate in labelled}
+        """The estimates by column, or by column and labels of the group."""
+        estimates: dict[Any, Any] = {}
+        for name, of_column in self.items():
+            if isinstance(of_column, GroupEstimates):
+                for labels, estimate in zip(of_column._labels, of_column.values(), strict=True):
+                    estimates[(name, *labels)] = estimate
             else:
-                found[name] = one
-        return found
+                estimates[name] = of_column
+        return estimates
 
     @property
     def by(self) -> str:
         """The column, and the names of the columns that make its groups."""
-        groups = [one.by for one in self.values() if isinstance(one, GroupEstimates)]
-        return ", ".join([self.kind, *groups[:1]])
+        by_groups = [groups.by for groups in self.values() if isinstance(groups, GroupEstimates)]
+        return ", ".join([self.kind, *by_groups[:1]])
 
     @property
     def n_labels(self) -> int:
         """The column, those of groups, and the category."""
-        return 1 + max((one.n_labels for one in self.values()), default=1)
+        return 1 + max((estimate.n_labels for estimate in self.values()), default=1)
 
     @property
     def epsilon(self) -> float:
         """The privacy loss of one row over these columns, rounded up; those of a plan share one."""
         return total_epsilon(
-            max(max(one.mechanism.epsilon, (one.plan or {}).get("epsilon", 0)) for one in held)
-            for held in together(self.values())
+            max(max(part.mechanism.epsilon, (part.plan or {}).get("epsilon", 0)) for part in parts)
+            for parts in together(self.values())
         )
 
     @property
@@ -470,12 +475,18 @@ class Estimates(_Several):
     @property
     def cautions(self) -> Sequence[str]:
         """Cautions of each column."""
-        return [f"{label(name)}: {text}" for name, one in self.items() for text in one.cautions]
+        return [
+            f"{label(name)}: {caution}"
+            for name, estimate in self.items()
+            for caution in estimate.cautions
+        ]
 
     @property
     def notes(self) -> Sequence[str]:
         """Notes of each column."""
-        return [f"{label(name)}: {note}" for name, one in self.items() for note in one.notes]
+        return [
+            f"{label(name)}: {note}" for name, estimate in self.items() for note in estimate.notes
+        ]
 
     def to_frame(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
@@ -492,13 +503,19 @@ class Estimates(_Several):
         DataFrame
         """
         tables: list[pd.DataFrame] = []
-        for name, one in self.items():
-            table = one.to_frame(level, method=method, simultaneous=simultaneous)
+        for name, estimate in self.items():
+            table = estimate.to_frame(level, method=method, simultaneous=simultaneous)
             table.insert(0, "column", label_column((name,) * len(table)), True)
             tables.append(table)
         return pd.concat(tables, ignore_index=True)
 
 
-def label_text(name: object) -> str:
+def label_text(name: Hashable) -> str:
     """A label, or the labels of several columns, as text."""
     return ", ".join(map(label, name)) if isinstance(name, tuple) else label(name)
+
+
+def _first_labels(groups: Sequence[Hashable]) -> str:
+    """The labels of up to five groups, as text."""
+    labels = "; ".join(map(label_text, groups[:5]))
+    return f"{labels}; ..." if len(groups) > 5 else labels

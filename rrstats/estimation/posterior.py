@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn, report_column
 from rrstats.estimation.result import Result, label_column
+from rrstats.mechanisms.base import Mechanism
 from rrstats.plots import plot_cells
 
 if TYPE_CHECKING:
@@ -62,9 +63,11 @@ class PosteriorProbabilities(Result):
     @property
     def header(self) -> Sequence[tuple[str, str]]:
         """The number of reports and the prior."""
-        before = zip(self.categories, self.prior, strict=True)
-        told = ", ".join(f"{label(one)} {chance(held)}" for one, held in before)
-        return [("n", f"{self.n:,}"), ("prior", f"({told})")]
+        prior = ", ".join(
+            f"{label(category)} {chance(proportion)}"
+            for category, proportion in zip(self.categories, self.prior, strict=True)
+        )
+        return [("n", f"{self.n:,}"), ("prior", f"({prior})")]
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """One row for each report, one column for each true answer.
@@ -164,39 +167,42 @@ def posterior(
       yes                 0.9706  0.0294
     """
     column = report_column(reports, mechanism, group=group)
-    made: Any = column.mechanism
-    shares = proportions_of(prior, made.domain, "prior")
-    weights = column.likelihood() * shares
-    absent = np.isnan(weights).any(axis=1)
-    totals = weights.sum(axis=1, keepdims=True)
-    if impossible := int((totals == 0).sum()):
+    domain = cast(Mechanism, column.mechanism).domain
+    proportions = proportions_of(prior, domain, "prior")
+    joint = column.likelihood() * proportions
+    absent = np.isnan(joint).any(axis=1)
+    totals = joint.sum(axis=1, keepdims=True)
+    impossible = int((totals == 0).sum())
+    if impossible:
         raise ArgumentValueError(
-            f"{impossible} of {len(weights)} reports are impossible under this design and prior"
+            f"{impossible} of {len(joint)} reports are impossible under this design and prior"
         )
-    weights /= totals
-    weights[absent] = shares
-    return PosteriorProbabilities(weights, made.domain.labels, shares, _labels(column))
+    probabilities = joint / totals
+    probabilities[absent] = proportions
+    return PosteriorProbabilities(probabilities, domain.labels, proportions, _labels(column))
 
 
 def _labels(column: ReportColumn) -> pd.Index:
     """The reports if the probabilities depend on their labels alone, else row numbers."""
-    made: Any = column.mechanism
-    codec = codec_of(made.report_space)
+    codec = codec_of(cast(Mechanism, column.mechanism).report_space)
     if not codec.is_label or column.samples is not None:
         return pd.RangeIndex(column.rows, name="report")
     labels = np.empty(codec.domain.k + 1, dtype=object)
     labels[:] = [*codec.domain.labels, "(missing)"]
-    found: pd.Index = pd.Index(labels[column.codes()], dtype=object, tupleize_cols=False)
-    return found.rename("report")
+    reports: pd.Index = pd.Index(labels[column.codes()], dtype=object, tupleize_cols=False)
+    return reports.rename("report")
 
 
-def proportions_of(given: Any, space: Categories, name: str) -> Floats:
-    """(k,) proportions that sum to 1, in the categories' order; 0 if not in the mapping."""
-    if isinstance(given, Mapping | pd.Series):
-        by_code = {space.code(label): share for label, share in given.items()}
+def proportions_of(proportions: Any, space: Categories, name: str) -> Floats:
+    """(k,) proportions that sum to 1, in the categories' order; 0 if not in the mapping.
+
+    name : of the argument.
+    """
+    if isinstance(proportions, Mapping | pd.Series):
+        by_code = {space.code(label): proportion for label, proportion in proportions.items()}
         if space.k in by_code:
             raise ArgumentValueError(
                 f"labels in {name} are not among the categories {space.describe()}"
             )
-        given = [by_code.get(code, 0.0) for code in range(space.k)]
-    return check_proportions(given, name, space.k)
+        proportions = [by_code.get(code, 0.0) for code in range(space.k)]
+    return check_proportions(proportions, name, space.k)

@@ -33,38 +33,41 @@ class Ratio(NamedTuple):
 
 
 def ratio_of_sums(
-    moments: Moments, part: Floats, whole: Floats, level: float, *, target: str
+    moments: Moments, part: Floats, total: Floats, level: float, *, target: str
 ) -> Ratio:
     """The ratio of two sums of proportions, of which the first is part of the second.
 
-    part, whole : (k,) the weights of the proportions in each sum.
+    part, total : (k,) the weights of the proportions in each sum.
     """
-    both = np.stack([part, whole])
+    sums = np.stack([part, total])
     quantile = student_quantile(level, moments.df)
-    top, bottom = (float(total) for total in both @ moments.proportions)
-    if abs(bottom) <= LAST_DIGITS * np.abs(whole).max() * np.abs(moments.proportions).sum():
-        bottom = 0.0  # nobody, but for rounding
-    ratio = top / bottom if bottom else np.nan
-    contrast = part - ratio * whole
-    error, largest = (each / abs(bottom or np.nan) for each in contrast_errors(moments, contrast))
+    numerator, denominator = (float(value) for value in sums @ moments.proportions)
+    terms = np.abs(total).max() * np.abs(moments.proportions).sum()
+    if abs(denominator) <= LAST_DIGITS * terms:
+        denominator = 0.0  # nobody, but for rounding
+    ratio = numerator / denominator if denominator else np.nan
+    contrast = part - ratio * total
+    size = abs(denominator or np.nan)
+    std_error, largest_error = (error / size for error in contrast_errors(moments, contrast))
     if not np.isfinite(ratio) or moments.has_no_variance:
-        return Ratio(ratio, error, 0.0, 1.0)
-    ends = []
-    for covariance in moments.contrast_covariances(np.vstack([both, contrast])):
+        return Ratio(ratio, std_error, 0.0, 1.0)
+    intervals = []
+    for covariance in moments.contrast_covariances(np.vstack([sums, contrast])):
         if covariance[2, 2] >= 0 or not moments.designed:
             products = covariance[[0, 0, 1], [0, 1, 1]]
-            ends.append(fieller(top, bottom, tuple(products), quantile**2))
+            intervals.append(fieller(numerator, denominator, tuple(products), quantile**2))
     if target == "population" and moments.is_multinomial:
         # The ratio is at most 1, so the variance is taken at a ratio inside [0, 1].
-        near = part - float(np.clip(ratio, 0, 1)) * whole
-        scores, counts, samples = moments.scored_sums(near, both, level)
+        clipped = part - float(np.clip(ratio, 0, 1)) * total
+        scores, counts, samples = moments.scored_sums(clipped, sums, level)
         accepted = ratio_interval(scores[:, None], counts, samples, level)
-        ends.append(Interval(*(end.item() for end in accepted)))
-    low = min((end[0] for end in ends), default=0.0)
-    high = max((end[1] for end in ends), default=1.0)
-    return Ratio(
-        ratio, error, *widen_outside(ratio, float(quantile * largest), Interval(low, high))
+        intervals.append(Interval(*(end.item() for end in accepted)))
+    hull = Interval(
+        min((interval[0] for interval in intervals), default=0.0),
+        max((interval[1] for interval in intervals), default=1.0),
     )
+    low, high = widen_outside(ratio, float(quantile * largest_error), hull)
+    return Ratio(ratio, std_error, low, high)
 
 
 def scaled_mean(moments: Moments, scale: Floats, level: float, *, target: str) -> Interval:
@@ -73,12 +76,13 @@ def scaled_mean(moments: Moments, scale: Floats, level: float, *, target: str) -
     scale : (k,) the number of each category.
     """
     mean = float(scale @ moments.proportions)
-    error = contrast_errors(moments, scale)[1]
-    if moments.has_no_variance or not np.isfinite(mean + error):
+    _, largest_error = contrast_errors(moments, scale)
+    if moments.has_no_variance or not np.isfinite(mean + largest_error):
         return Interval(0.0, 1.0)
-    margin = float(student_quantile(level, moments.df) * error)
-    ends = Interval(mean - margin, mean + margin)
+    margin = float(student_quantile(level, moments.df) * largest_error)
     if target == "population" and moments.is_multinomial:
-        both = mean_interval(*moments.scored_sums(scale, scale[None], level), level)
-        ends = Interval(float(both.low[0]), float(both.high[0]))
-    return widen_outside(mean, margin, ends)
+        accepted = mean_interval(*moments.scored_sums(scale, scale[None], level), level)
+        interval = Interval(float(accepted.low[0]), float(accepted.high[0]))
+    else:
+        interval = Interval(mean - margin, mean + margin)
+    return widen_outside(mean, margin, interval)

@@ -38,6 +38,9 @@ from rrstats.inference.contrasts import Interval
 _LONGEST = 30
 """The maximum number of characters of a label in a terminal."""
 
+_COUNT_ROUNDING = 1e-9
+"""Rounding error of a computed count that is a whole number."""
+
 
 IMPLAUSIBLE = (
     "some reports are rarer or commoner than any true proportions explain, so the estimates and "
@@ -142,15 +145,17 @@ class Result(ABC):
 
     def _writer(self, column: pd.Series[Any]) -> Callable[[Any], str]:
         """The formatter of a column's cells."""
-        found = self.formats.get(str(column.name), str)
-        near = (column - column.round()).abs() < 1e-9  # rounding error of a computed count
-        whole = found is write_count and (column.isna() | near).all()
-        return "{:,.0f}".format if whole else found
+        writer = self.formats.get(str(column.name), str)
+        if writer is not write_count:
+            return writer
+        is_integer = (column - column.round()).abs() < _COUNT_ROUNDING
+        return "{:,.0f}".format if (column.isna() | is_integer).all() else writer
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """Column heads and rows as text; a long table is cut as pandas cuts it."""
-        table, most = self._table(), pd.get_option("display.max_rows")
-        half = most // 2 if most and len(table) > most else 0
+        table = self._table()
+        max_rows = pd.get_option("display.max_rows")
+        half = max_rows // 2 if max_rows and len(table) > max_rows else 0
         if half:
             table = pd.concat([table.head(half), table.tail(half)])
         labels = [list(table.iloc[:, place]) for place in range(self.n_labels)]
@@ -169,21 +174,22 @@ class Result(ABC):
         kept = max(int((np.cumsum(widths) <= WIDTH).sum()), self._leading + 3)
         body = columns([line[:kept] for line in (heads, *rows)], left=self._leading)
         more = [f"to_frame() has also {', '.join(heads[kept:])}"] if heads[kept:] else []
-        said = ", ".join(f"{name}={value}" for name, value in self.header)
+        header = ", ".join(f"{name}={value}" for name, value in self.header)
         cautions = map(wrap, self.cautions)
         return "\n".join(
-            [*cautions, f"{self.title}: {said}", body, *map(wrap, [*more, *self.notes])]
+            [*cautions, f"{self.title}: {header}", body, *map(wrap, [*more, *self.notes])]
         )
 
     def _repr_html_(self) -> str:
-        said = ", ".join(f"{name} {value}" for name, value in self.header)
-        lines = [f"{self.title}: {said}", *self.interpret().splitlines(), *self.notes]
+        header = ", ".join(f"{name} {value}" for name, value in self.header)
+        lines = [f"{self.title}: {header}", *self.interpret().splitlines(), *self.notes]
         cautions = [("warning", caution) for caution in self.cautions]
         texts = [("text", line) for line in lines if line]
         return as_fragment([*cautions, ("table", self._cells()), *texts])
 
 
 def _shortened(text: str) -> str:
+    """A label, cut where it is too long for a terminal."""
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
@@ -202,9 +208,9 @@ class LabelledInterval(Interval):
 
     def __new__(cls, low: Any, high: Any, labels: Sequence[Hashable] = ()) -> LabelledInterval:
         """Ends with their labels."""
-        found = super().__new__(cls, low, high)
-        found.labels = labels
-        return found
+        interval = super().__new__(cls, low, high)
+        interval.labels = labels
+        return interval
 
     def to_frame(self) -> pd.DataFrame:
         """Columns category, low and high."""
@@ -212,8 +218,10 @@ class LabelledInterval(Interval):
         return pd.DataFrame({"category": labels, "low": self.low, "high": self.high})
 
     def __repr__(self) -> str:
-        ends = zip(self.labels, self.low, self.high, strict=True)
-        rows = [[_shortened(label(one)), f"{low:.6g}", f"{high:.6g}"] for one, low, high in ends]
+        rows = [
+            [_shortened(label(category)), f"{low:.6g}", f"{high:.6g}"]
+            for category, low, high in zip(self.labels, self.low, self.high, strict=True)
+        ]
         return columns([["category", "low", "high"], *rows])
 
 
@@ -237,25 +245,37 @@ class GroupResult(Result):
     @property
     def header(self) -> list[tuple[str, str]]:
         """The target, and the rows."""
-        found = [("target", self.target), ("n", f"{self.n:,}")]
-        return found + [("missing", f"{self.n_missing:,}")] * bool(self.n_missing)
+        rows = [("target", self.target), ("n", f"{self.n:,}")]
+        if self.n_missing:
+            rows.append(("missing", f"{self.n_missing:,}"))
+        return rows
 
     @property
     def _whom(self) -> str:
+        """The population or the rows that the estimates are about, in words."""
         return "the population behind these rows" if self.target == "population" else "these rows"
 
     def _place(self, category: Hashable) -> int:
         """The place of a group, by default the last."""
-        asked = self.categories[-1] if category is ... else category
-        return place_of(asked, self.categories, f"these {self._what}")
+        if category is ...:
+            return len(self.categories) - 1
+        return place_of(category, self.categories, f"these {self._what}")
 
     def _framed(
-        self, axes: Mapping[str, Any], of_groups: Mapping[str, Any], own: Mapping[str, Any]
+        self,
+        axes: Mapping[str, Any],
+        of_groups: Mapping[str, Floats],
+        estimates: Mapping[str, Floats],
     ) -> pd.DataFrame:
         """A tidy frame of numbers of groups, and of arrays of the shape of ``naive``."""
-        groups, shape = {"n": self.n, **of_groups}, self.naive.shape[::-1]
-        held = {name: np.broadcast_to(one, shape).T for name, one in groups.items()}
-        return long_frame(tuple(axes), tuple(axes.values()), held | {"naive": self.naive, **own})
+        shape = self.naive.shape[::-1]
+        columns: dict[str, NDArray[Any]] = {
+            name: np.broadcast_to(numbers, shape).T
+            for name, numbers in {"n": np.asarray(self.n), **of_groups}.items()
+        }
+        columns["naive"] = self.naive
+        columns.update(estimates)
+        return long_frame(tuple(axes), tuple(axes.values()), columns)
 
     def _size_notes(self, groups: NDArray[np.intp], effective_n: Floats) -> list[str]:
         """A sentence about groups whose size may be 0, if there are any.
@@ -345,7 +365,9 @@ class ConstrainedProportions(Result):
     @property
     def _axes(self) -> tuple[tuple[Hashable, ...], tuple[tuple[Hashable, ...], ...]]:
         """Names and categories of each axis."""
-        return (self.names, self.categories) if self.names else (("category",), (self.categories,))
+        if self.names:
+            return self.names, self.categories
+        return ("category",), (self.categories,)
 
     @property
     def n_labels(self) -> int:
@@ -384,7 +406,8 @@ class ConstrainedProportions(Result):
     def interpret(self) -> str:
         """The largest proportion in a sentence."""
         place = np.unravel_index(int(np.argmax(self.proportions)), self.proportions.shape)
-        largest = [label(one[at]) for one, at in zip(self._axes[1], place, strict=True)]
+        _, categories = self._axes
+        largest = [label(labels[code]) for labels, code in zip(categories, place, strict=True)]
         return (
             f"the largest of {self.proportions.size} proportions by {self.method} is "
             f"{self.proportions[place]:.1%} {', '.join(largest)}; it has no interval"
@@ -405,29 +428,30 @@ class ConstrainedProportions(Result):
 def long_frame(
     names: Sequence[Hashable],
     categories: Sequence[tuple[Hashable, ...]],
-    held: Mapping[str, NDArray[Any]],
+    numbers: Mapping[str, NDArray[Any]],
 ) -> pd.DataFrame:
     """One row for each cell: the categories of each axis, then the numbers of the cells.
 
     If an axis has the name of a number, "_group" is appended to its name.
     """
     shape = tuple(map(len, categories))
-    places = np.indices(shape).reshape(len(shape), -1)
+    codes = np.indices(shape).reshape(len(shape), -1)
     columns: list[Any] = [
-        label_column(labels).take(at).reset_index(drop=True)
-        for labels, at in zip(categories, places, strict=True)
+        label_column(labels).take(axis_codes).reset_index(drop=True)
+        for labels, axis_codes in zip(categories, codes, strict=True)
     ]
-    columns += [pd.Series(np.asarray(values).ravel()) for values in held.values()]
-    taken = {*names, *held}
-    free = [_free_name(name, taken) if name in held else name for name in names]
+    columns += [pd.Series(np.asarray(values).ravel()) for values in numbers.values()]
+    taken = {*names, *numbers}
+    axes = [_free_name(name, taken) if name in numbers else name for name in names]
     frame: pd.DataFrame = pd.concat(columns, axis=1)
-    frame.columns = pd.Index([*free, *held], dtype=object, tupleize_cols=False)
+    frame.columns = pd.Index([*axes, *numbers], dtype=object, tupleize_cols=False)
     return frame
 
 
 def _free_name(name: Hashable, taken: Collection[Hashable]) -> str:
-    found = f"{name}_group"
-    return _free_name(found, taken) if found in taken else found
+    """A name of a column of groups that no other column has."""
+    free = f"{name}_group"
+    return _free_name(free, taken) if free in taken else free
 
 
 def wide_frame(
@@ -442,15 +466,15 @@ def wide_frame(
     text : whether categories are converted to text.
     """
     labels = [
-        pd.Index(list(map(label, own)) if text else label_column(own), name=name)
-        for name, own in zip(names, categories, strict=True)
+        pd.Index(list(map(label, axis)) if text else label_column(axis), name=name)
+        for name, axis in zip(names, categories, strict=True)
     ]
     if len(labels) == 1:
         return pd.DataFrame({"proportion": np.asarray(values)}, index=labels[0])
     rows = labels[0] if len(labels) == 2 else pd.MultiIndex.from_product(labels[:-1])
-    held = np.asarray(values).reshape(len(rows), len(labels[-1]))
+    cells = np.asarray(values).reshape(len(rows), len(labels[-1]))
     # A copy, so that changes to the frame do not change the table.
-    return pd.DataFrame(held, index=rows, columns=labels[-1], copy=True)
+    return pd.DataFrame(cells, index=rows, columns=labels[-1], copy=True)
 
 
 # -- labels ----------------------------------------------------------------------------------
