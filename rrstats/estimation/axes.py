@@ -41,6 +41,9 @@ _MOST_CELLS = 1 << 22
 _MOST_COMBINED = 400
 """Maximum cells of a table with weights or a design."""
 
+_MIN_BLOCK_ROWS = 256
+"""Minimum rows that are counted together, however many features they have."""
+
 _AT_ONCE = 1 << 21
 """Maximum products of features of several categories that are in memory together."""
 
@@ -93,7 +96,7 @@ class Axis(ReportModel):
 
     def _named_powers(self, power: int) -> Floats:
         """(features, k) powers of the scores, from whether a category is named."""
-        low, high = (one**power for one in self.named_scores)
+        low, high = (scores**power for scores in self.named_scores)
         return np.vstack([np.diag(high - low), low])
 
     @cached_property
@@ -142,14 +145,17 @@ class Axis(ReportModel):
             low, high = self.named_scores
             counted = np.zeros((self.features, self.k, 2))
             each = np.arange(self.k)
-            counted[each, each, 1], counted[each, each, 0], counted[-1, :, 0] = 1, -1, 1
+            counted[each, each, 1] = 1
+            counted[each, each, 0] = -1
+            counted[-1, :, 0] = 1
             return fixed(np.stack([low, high], axis=1)), fixed(counted)
         rounded = np.round(self.scores, 12) + 0.0  # rounding errors would split one value into two
-        found = [np.unique(column, return_inverse=True) for column in rounded.T]
-        values = np.zeros((self.k, max((len(own) for own, _ in found), default=1)))
+        distinct = [np.unique(scores, return_inverse=True) for scores in rounded.T]
+        values = np.zeros((self.k, max((len(levels) for levels, _ in distinct), default=1)))
         counted = np.zeros((self.features, *values.shape))
-        for code, (own, place) in enumerate(found):
-            values[code], values[code, : len(own)] = own[0], own
+        for code, (levels, place) in enumerate(distinct):
+            values[code] = levels[0]
+            values[code, : len(levels)] = levels
             counted[np.arange(self.m), code, place] = 1.0
         return fixed(values), fixed(counted)
 
@@ -167,9 +173,9 @@ class Axis(ReportModel):
         scores : (n, k) from `ReportColumn.scores`.  Rows without a report get zeros.
         """
         low, high = self.named_scores
-        there = np.isfinite(scores).all(axis=1, keepdims=True)
-        named = np.abs(scores - high) < np.abs(scores - low)
-        return np.hstack([named & there, there]).astype(np.float64)
+        has_report = np.isfinite(scores).all(axis=1, keepdims=True)
+        is_named = np.abs(scores - high) < np.abs(scores - low)
+        return np.hstack([is_named & has_report, has_report]).astype(np.float64)
 
 
 def declared_axis(name: Hashable, described: Any) -> Axis:
@@ -199,11 +205,12 @@ def check_size(axes: Sequence[Axis]) -> None:
 
 def refuse_named(axes: Sequence[Axis], remedy: str) -> None:
     """Raise for a column whose reports name several categories."""
-    if wide := [axis.name for axis in axes if not axis.is_multinomial]:
-        raise ArgumentValueError(
-            f"reports of column {wide[0]!r} name several categories, and counts do not say which "
-            f"were named together; {remedy}"
-        )
+    for axis in axes:
+        if not axis.is_multinomial:
+            raise ArgumentValueError(
+                f"reports of column {axis.name!r} name several categories, and counts do not say "
+                f"which were named together; {remedy}"
+            )
 
 
 def check_columns(names: Sequence[Hashable], mechanisms: Any) -> None:
@@ -224,7 +231,9 @@ def count_rows(
         missing values are left out.
     times : (rows,) the number of rows of the data that each row stands for; None for 1.
     """
-    axes = [Axis(one.name, one.categories, one.mechanism, one.pair) for one in columns]
+    axes = [
+        Axis(column.name, column.categories, column.mechanism, column.pair) for column in columns
+    ]
     check_size(axes)
     full = _features(columns, axes, times)
     for j, (axis, column) in enumerate(zip(axes, columns, strict=True)):
@@ -256,19 +265,21 @@ def _features(
     """
     several = [j for j, axis in enumerate(axes) if not axis.is_multinomial]
     plain = [j for j in range(len(axes)) if j not in several]
-    shape, wide = [columns[j].m + 1 for j in plain], [axes[j].features for j in several]
-    total = np.zeros((prod(wide), prod(shape)))
-    rows = max(256, min(BLOCK_ROWS, _AT_ONCE // prod(wide)))
+    plain_columns = [columns[j] for j in plain]
+    cell_shape = [column.m + 1 for column in plain_columns]
+    feature_shape = [axes[j].features for j in several]
+    total = np.zeros((prod(feature_shape), prod(cell_shape)))
+    rows = max(_MIN_BLOCK_ROWS, min(BLOCK_ROWS, _AT_ONCE // prod(feature_shape)))
     for part in blocks(columns[0].rows, rows):
-        product = np.ones((1, 1)) if times is None else times[part, None]
+        products = np.ones((1, 1)) if times is None else times[part, None]
         for j in several:
-            more = axes[j].supports(columns[j].scores(part))
-            product = (product[:, :, None] * more[:, None, :]).reshape(len(more), -1)
-        beside = [columns[j] for j in plain]
-        place = _places(beside, part) if plain else np.zeros(len(product), dtype=np.intp)
-        for at, each in enumerate(product.T if several or times is not None else [None]):
-            total[at] += np.bincount(place, each, minlength=total.shape[1])
-    full = np.rint(total).astype(np.int64).reshape(*wide, *shape)
+            features = axes[j].supports(columns[j].scores(part))
+            products = (products[:, :, None] * features[:, None, :]).reshape(len(features), -1)
+        cells = _places(plain_columns, part) if plain else np.zeros(len(products), dtype=np.intp)
+        weights = products.T if several or times is not None else [None]
+        for feature, weight in enumerate(weights):
+            total[feature] += np.bincount(cells, weight, minlength=total.shape[1])
+    full = np.rint(total).astype(np.int64).reshape(*feature_shape, *cell_shape)
     return np.moveaxis(full, range(full.ndim), [*several, *plain])
 
 
@@ -277,14 +288,16 @@ def _features(
 
 def kron_all(tables: Sequence[Floats]) -> Floats:
     """The Kronecker product of matrices."""
-    return reduce(lambda one, other: np.asarray(np.kron(one, other), dtype=np.float64), tables)
+    return reduce(lambda left, right: np.asarray(np.kron(left, right), dtype=np.float64), tables)
 
 
 def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
     """The mechanism of one column whose categories are the cells of a table."""
     cells = list(product(*(axis.categories for axis in axes)))
-    if (pair := axes[0].pair) and all(axis.pair == pair for axis in axes):
-        prob = pair[1].prob if len(axes) > 1 else cast(KRR, axes[0].mechanism).prob
+    pair = axes[0].pair
+    if pair and all(axis.pair == pair for axis in axes):
+        _, joint = pair
+        prob = joint.prob if len(axes) > 1 else cast(KRR, axes[0].mechanism).prob
         return KRR(cells, prob)
     for axis in axes:
         single = axis.is_multinomial and axis.likelihood_table.shape[1] == axis.k
@@ -308,33 +321,48 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
 
 def _joint_likelihood(axes: Sequence[Axis]) -> Floats:
     """P(cell | categories): products over the columns, and over the pairs that a plan asked."""
-    tables, order = [], list[int]()
+    tables: list[Floats] = []
+    order: list[int] = []
     for place, axis in enumerate(axes):
         if place in order:
             continue
-        both = [at for at, one in enumerate(axes) if axis.pair and one.pair == axis.pair] or [place]
-        whole = axis.pair[1].channel if axis.pair and len(both) == 2 else None
-        tables.append(axis.likelihood_table if whole is None else transition_matrix(whole))
-        order += both
-    shape = [[axes[at].m for at in order], [axes[at].k for at in order]]
-    found = kron_all(tables).reshape(*shape[0], *shape[1])
+        pair_places = [j for j, other in enumerate(axes) if axis.pair and other.pair == axis.pair]
+        if axis.pair and len(pair_places) == 2:
+            _, joint = axis.pair
+            tables.append(transition_matrix(joint.channel))
+            order += pair_places
+        else:
+            tables.append(axis.likelihood_table)
+            order.append(place)
+    cells = [axes[place].m for place in order]
+    categories = [axes[place].k for place in order]
+    table = kron_all(tables).reshape(*cells, *categories)
     back = np.argsort(order)
-    return found.transpose([*back, *(back + len(order))]).reshape(prod(shape[0]), prod(shape[1]))
+    in_order = table.transpose([*back, *(back + len(order))])
+    return in_order.reshape(prod(cells), prod(categories))
 
 
 def joint_tally(
     columns: Sequence[ReportColumn], axes: Sequence[Axis], rows: Rows, times: Counts | None
 ) -> Tally:
     """Rows by stratum, cluster and combined report cell, with sums of their weights."""
-    mechanism, shape = joint_mechanism(axes), [axis.m for axis in axes]
+    mechanism = joint_mechanism(axes)
+    shape = [axis.m for axis in axes]
     size = prod(shape)
     cells = np.full([column.m + 1 for column in columns], size + 1)  # size + 1 is missing
     cells[tuple(map(slice, shape))] = np.arange(size).reshape(shape)
     codes = cells.ravel()[_places(columns, slice(None))]
-    reader = partial(Encoded.of, k=size)
-    held = None, mechanism.categories, len(codes), codes, reader, mechanism
-    plan = next((column.plan for column in columns if column.plan is not None), None)
-    return cast(Tally, count_units(ReportColumn(*held, times=times, plan=plan), rows))
+    combined = ReportColumn(
+        name=None,
+        categories=mechanism.categories,
+        rows=len(codes),
+        cells=codes,
+        reader=partial(Encoded.of, k=size),
+        mechanism=mechanism,
+        times=times,
+        plan=next((column.plan for column in columns if column.plan is not None), None),
+    )
+    return cast(Tally, count_units(combined, rows))
 
 
 def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> Tally:

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
 NUMBERS = ("proportion", "std_error", "low", "high", "count", "reported", "naive", "effective_n")
 
-_FEW = 5
+_MIN_CELL_SIZE = 5
 """Minimum effective sample size for each cell, below which `crosstab` warns."""
 
 
@@ -117,18 +117,24 @@ class CellProportions(Result):
         >>> table.interpret("yes", "north")
         'smoker yes and region north: about 15.0%, 95% interval 10.7% to 19.5%'
         """
-        found = cell or tuple(labels[-1] for labels in self.categories)
-        pairs = zip(found, self.categories, self.names, strict=True)
-        place = tuple(place_of(one, own, f"column {name!r}") for one, own, name in pairs)
+        cell = cell or tuple(labels[-1] for labels in self.categories)
+        place = tuple(
+            place_of(category, categories, f"column {name!r}")
+            for category, categories, name in zip(cell, self.categories, self.names, strict=True)
+        )
         low, high = (float(end[place]) for end in self.interval(level))
-        parts: list[list[str]] = [[], []]
-        for name, one in zip(self.names, found, strict=True):
-            parts[name in self.given].append(f"{label(name)} {label(one)}")
-        said = " among ".join(" and ".join(part) for part in parts if part)
+        of_texts: list[str] = []
+        given_texts: list[str] = []
+        for name, category in zip(self.names, cell, strict=True):
+            texts = given_texts if name in self.given else of_texts
+            texts.append(f"{label(name)} {label(category)}")
+        cell_text = " among ".join(
+            " and ".join(texts) for texts in (of_texts, given_texts) if texts
+        )
         if not np.isfinite(self.proportions[place]):
-            return f"{said}: cannot be estimated, there are too few reports"
+            return f"{cell_text}: cannot be estimated, there are too few reports"
         ends = f"{level * 100:.10g}% interval {percent_range(low, high)}"
-        return f"{said}: about {self.proportions[place]:.1%}, {ends}"
+        return f"{cell_text}: about {self.proportions[place]:.1%}, {ends}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -208,15 +214,17 @@ class Crosstab(CellProportions):
         axes = tuple(declared_axis(name, described) for name, described in columns.items())
         check_size(axes)
         refuse_named(axes, "count from the rows with rr.crosstab")
-        listed, shape = np.asarray(counts, dtype=object), tuple(axis.m for axis in axes)
-        if listed.shape != shape:
+        numbers = np.asarray(counts, dtype=object)
+        shape = tuple(axis.m for axis in axes)
+        if numbers.shape != shape:
             raise ArgumentValueError(
                 f"counts must have the shape {shape}, the report cells of the columns "
-                f"{[axis.name for axis in axes]}, found {listed.shape}"
+                f"{[axis.name for axis in axes]}, found {numbers.shape}"
             )
-        whole = np.array([check_count(one, "counts") for one in listed.ravel()], dtype=np.int64)
+        checked = [check_count(number, "counts") for number in numbers.ravel()]
+        counted = np.array(checked, dtype=np.int64).reshape(shape)
         absent = check_count(n_missing, "n_missing")
-        return cls(axes, whole.reshape(shape), absent, check_target(target))._checked()
+        return cls(axes, counted, absent, check_target(target))._checked()
 
     def _checked(self) -> Self:
         """The table; raises for impossible reports, or reports without information."""
@@ -337,8 +345,8 @@ class Crosstab(CellProportions):
         inside = np.clip(self.proportions, 0, 1)
         row_variance = self.moments.row_variance
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.n * inside * (1 - inside) / row_variance
-        return np.where(row_variance > 0, found, float(self.n))
+            sizes = self.n * inside * (1 - inside) / row_variance
+        return np.where(row_variance > 0, sizes, float(self.n))
 
     @cached_property
     def effective_size(self) -> float:
@@ -419,8 +427,7 @@ class Crosstab(CellProportions):
             The table of the same rows.
         """
         moments = self.moments.margin(self._places(names))
-        counted, combined = moments.counted, moments.combined
-        return replace(self, axes=moments.axes, counted=counted, combined=combined)
+        return replace(self, axes=moments.axes, counted=moments.counted, combined=moments.combined)
 
     def with_target(self, target: str) -> Self:
         """The table of the same rows for another target.
@@ -441,19 +448,22 @@ class Crosstab(CellProportions):
     def __add__(self, other: object) -> Self:
         if not isinstance(other, Crosstab):
             return NotImplemented
-        parts = [one for one in (self.combined, other.combined) if one is not None]
-        designs, combined = [vars(one.design) for one in parts], self.combined
-        alike = self.axes == other.axes and self.target == other.target
-        if not alike or (parts and designs[:1] != designs[1:]):
+        same_axes = self.axes == other.axes and self.target == other.target
+        if not same_axes or not _same_design(self.combined, other.combined):
             raise ArgumentValueError(
                 "tables can be added if they have the same columns, levels, mechanisms and target, "
                 "and with a design the same population, and both have weights or both have "
                 "probabilities; declare the levels of an ordinary column as a Categorical"
             )
-        if combined is not None:
-            combined = replace(combined, tally=combined.tally + parts[1].tally)
-        counted, missing = self.counted + other.counted, self.n_missing + other.n_missing
-        return replace(self, counted=counted, n_missing=missing, combined=combined)
+        combined = self.combined
+        if combined is not None and other.combined is not None:
+            combined = replace(combined, tally=combined.tally + other.combined.tally)
+        return replace(
+            self,
+            counted=self.counted + other.counted,
+            n_missing=self.n_missing + other.n_missing,
+            combined=combined,
+        )
 
     def __radd__(self, other: object) -> Self:
         # sum() starts from the number 0
@@ -483,12 +493,14 @@ class Crosstab(CellProportions):
 
         30% of the people in the north smoke, and 10% of those in the south.
         """
-        of_names, given_names = self._listed(of), self._listed(given)
-        asked = sorted(self._places((*of_names, *given_names)))
-        table = self.margin(*(self.names[place] for place in asked))
+        of_names = self._listed(of)
+        given_names = self._listed(given)
+        places = sorted(self._places((*of_names, *given_names)))
+        table = self.margin(*(self.names[place] for place in places))
         return ConditionalProportions(table.names, table.categories, table.n, table, given_names)
 
     def _listed(self, names: Any) -> tuple[Hashable, ...]:
+        """One name or a list of them; a tuple may be the name of a column."""
         if isinstance(names, list) or (isinstance(names, tuple) and names not in self.names):
             return tuple(names)
         return (names,)
@@ -506,17 +518,17 @@ class Crosstab(CellProportions):
         Estimate
             The same as `rrstats.estimate` of these rows.
         """
-        alone = self.margin(name)
-        (axis,) = alone.axes
+        margin = self.margin(name)
+        (axis,) = margin.axes
         if axis.mechanism is None:
             raise ArgumentValueError(
                 f"name must be a private column, found the ordinary column {name!r}; "
                 f"table.margin({name!r}) has its proportions"
             )
-        if alone.combined is not None:
-            tally = replace(alone.combined.tally, mechanism=axis.mechanism)
-            return replace(alone.combined, tally=tally)
-        counts = UnitCounts.of_sample(self.n, alone.counted[: axis.m])
+        if margin.combined is not None:
+            tally = replace(margin.combined.tally, mechanism=axis.mechanism)
+            return replace(margin.combined, tally=tally)
+        counts = UnitCounts.of_sample(self.n, margin.counted[: axis.m])
         return Estimate(Tally(axis.mechanism, counts, self.n_missing), self.target)
 
     def mle(self) -> ConstrainedProportions:
@@ -540,23 +552,26 @@ class Crosstab(CellProportions):
         ConstrainedProportions
             Proportions without an interval.
         """
-        found = self.proportions
+        proportions = self.proportions
         if self.n:
-            found = fixed(project_to_simplex(found.ravel()).reshape(self.shape))
-        return self._constrained(found, "Euclidean projection")
+            proportions = fixed(project_to_simplex(proportions.ravel()).reshape(self.shape))
+        return self._constrained(proportions, "Euclidean projection")
 
-    def _constrained(self, found: Floats, method: str) -> ConstrainedProportions:
-        return ConstrainedProportions(self.categories, found, self.n, method, self.names)
+    def _constrained(self, proportions: Floats, method: str) -> ConstrainedProportions:
+        """Proportions inside the simplex, with the labels of this table."""
+        return ConstrainedProportions(self.categories, proportions, self.n, method, self.names)
 
     # -- for people ------------------------------------------------------------------------
 
     def _normalized(self, normalize: str) -> ConditionalProportions | None:
+        """The proportions within the rows or the columns of the table; None for all."""
         check_one_of(normalize, "normalize", ("all", "index", "columns"))
         if normalize == "all":
             return None
         *others, last = self.names
-        pair = (last, others) if normalize == "index" else (others, last)
-        return self.conditional(pair[0], given=pair[1])
+        if normalize == "index":
+            return self.conditional(last, given=others)
+        return self.conditional(others, given=last)
 
     def to_frame(
         self,
@@ -583,19 +598,23 @@ class Crosstab(CellProportions):
             proportion, std_error, low, high, count.  Normalized: the categories, proportion,
             std_error, low, high.
         """
-        if (within := self._normalized(normalize)) is not None:
-            return within.to_frame(level)
-        ends = self.interval(level, method=method, simultaneous=simultaneous)
-        known = not np.isnan(self.reported).any()
-        held: dict[str, NDArray[Any]] = {
-            "reported": np.rint(self.reported).astype(np.int64) if known else self.reported,
+        conditional = self._normalized(normalize)
+        if conditional is not None:
+            return conditional.to_frame(level)
+        low, high = self.interval(level, method=method, simultaneous=simultaneous)
+        reported: NDArray[Any] = self.reported
+        if not np.isnan(reported).any():
+            reported = np.rint(reported).astype(np.int64)
+        numbers: dict[str, NDArray[Any]] = {
+            "reported": reported,
             "naive": self.naive,
             "proportion": self.proportions,
             "std_error": self.std_error,
-            **ends._asdict(),
+            "low": low,
+            "high": high,
             "count": self.counts,
         }
-        return long_frame(self.names, self.categories, held)
+        return long_frame(self.names, self.categories, numbers)
 
     def table(self, values: str = "proportion", *, normalize: str = "all") -> pd.DataFrame:
         """One number for each cell, with the last column's categories as columns.
@@ -615,9 +634,9 @@ class Crosstab(CellProportions):
         """
         source: Any = self._normalized(normalize) or self
         check_one_of(values, "values", NUMBERS if source is self else NUMBERS[:4])
-        name = {"proportion": "proportions", "count": "counts"}.get(values, values)
-        found = getattr(source.interval() if values in ("low", "high") else source, name)
-        return wide_frame(self.names, self.categories, found)
+        attribute = {"proportion": "proportions", "count": "counts"}.get(values, values)
+        numbers = getattr(source.interval() if values in ("low", "high") else source, attribute)
+        return wide_frame(self.names, self.categories, numbers)
 
     def plot(
         self,
@@ -653,30 +672,34 @@ class Crosstab(CellProportions):
             wide_frame(self.names, self.categories, values, text=True)
             for values in (source.proportions, *source.interval(level))
         )
-        of = {"all": "all", "index": "each row", "columns": "each column"}[normalize]
-        left = f", effective sample size {self.effective_size:,.0f}" if self.private else ""
-        named = title or f"proportions of {of}: {self.n:,} rows{left}"
-        ends = {"low": low, "high": high}
-        return plot_cells(values, ax, **ends, level=level, title=named, figsize=figsize)
+        if not title:
+            of = {"all": "all", "index": "each row", "columns": "each column"}[normalize]
+            title = f"proportions of {of}: {self.n:,} rows"
+            if self.private:
+                title += f", effective sample size {self.effective_size:,.0f}"
+        return plot_cells(values, ax, low=low, high=high, level=level, title=title, figsize=figsize)
 
     @property
     def _leading(self) -> int:
+        """The number of columns of the printed table that label a row."""
         return max(len(self.axes) - 1, 1)
 
     @property
     def header(self) -> list[tuple[str, str]]:
         """The rows, the privatized and ordinary columns, and the effective sample size."""
-        told = {"target": self.target, "n": f"{self.n:,}"}
-        told["missing"] = f"{self.n_missing:,} left out" * bool(self.n_missing)
+        rows = [("target", self.target), ("n", f"{self.n:,}")]
+        if self.n_missing:
+            rows.append(("missing", f"{self.n_missing:,} left out"))
         if self.combined is not None and self.combined.designed:
-            told["weights sum to"] = f"{self.combined.weight:,.1f}"
+            rows.append(("weights sum to", f"{self.combined.weight:,.1f}"))
+        if self.private:
+            rows.append(("privatized", " and ".join(map(label, self.private))))
         ordinary = [name for name in self.names if name not in self.private]
-        told["privatized"], told["ordinary"] = (
-            " and ".join(map(label, names)) for names in (self.private, ordinary)
-        )
+        if ordinary:
+            rows.append(("ordinary", " and ".join(map(label, ordinary))))
         if self.private and self.n:
-            told["effective sample size"] = f"{self.effective_size:,.0f} of {self.n:,}"
-        return [(name, value) for name, value in told.items() if value]
+            rows.append(("effective sample size", f"{self.effective_size:,.0f} of {self.n:,}"))
+        return rows
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         """The table for printing, with the last column's categories side by side."""
@@ -720,8 +743,8 @@ class ConditionalProportions(CellProportions):
     @cached_property
     def _places(self) -> tuple[list[int], list[int]]:
         """The axes of the given columns, and those of the others."""
-        given = [place for place, name in enumerate(self.names) if name in self.given]
-        return given, [place for place in range(len(self.names)) if place not in given]
+        is_given = [name in self.given for name in self.names]
+        return np.flatnonzero(is_given).tolist(), np.flatnonzero(np.invert(is_given)).tolist()
 
     @cached_property
     def people(self) -> Floats:
@@ -769,9 +792,9 @@ class ConditionalProportions(CellProportions):
         DataFrame
             The columns' categories, proportion, std_error, low and high.
         """
-        held = {"proportion": self.proportions, "std_error": self.std_error}
-        ends = self.interval(level)._asdict()
-        return long_frame(self.names, self.categories, {**held, **ends})
+        low, high = self.interval(level)
+        estimates = {"proportion": self.proportions, "std_error": self.std_error}
+        return long_frame(self.names, self.categories, {**estimates, "low": low, "high": high})
 
     def wide(self) -> pd.DataFrame:
         """The proportions with the last column's categories side by side.
@@ -805,7 +828,7 @@ class ConditionalProportions(CellProportions):
         frame = self.to_frame(level)
         cells = [tuple(row) for row in frame.itertuples(index=False)]
         series, labels = (
-            [tuple(row[at] for at in places) for row in cells] for places in self._places
+            [tuple(row[place] for place in places) for row in cells] for places in self._places
         )
         ends = (frame["low"].to_numpy(), frame["high"].to_numpy())
         rows = proportion_rows(labels, frame["proportion"].to_numpy(), ends)
@@ -825,14 +848,21 @@ class ConditionalProportions(CellProportions):
         return [("n", f"{self.n:,}")]
 
 
-def check_two_way(table: Any) -> Crosstab:
+def _same_design(first: Estimate | None, second: Estimate | None) -> bool:
+    """True where neither table has a design, or both have the same one."""
+    if first is None or second is None:
+        return first is None and second is None
+    return vars(first.design) == vars(second.design)
+
+
+def check_two_way(table: Crosstab) -> Crosstab:
     """The table; raises unless it is a Crosstab of two columns."""
-    found: Crosstab = check_instance(table, "table", Crosstab, "a Crosstab")
-    if len(found.axes) != 2:
+    check_instance(table, "table", Crosstab, "a Crosstab")
+    if len(table.axes) != 2:
         raise ArgumentValueError(
-            f"table must have two columns, found {list(found.names)}; use table.margin(...)"
+            f"table must have two columns, found {list(table.names)}; use table.margin(...)"
         )
-    return found
+    return table
 
 
 # -- from rows -------------------------------------------------------------------------------
@@ -917,35 +947,36 @@ def crosstab(
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
     frame.check_names(design.columns)
-    beside = list(design.columns.values())
-    read = as_pairs(frame.joint(columns, mechanisms, group=group, others=beside, pairs=True))
-    frame = cast(ReportFrame, read[0].frame)  # of an engine with its rows counted
-    rows, times = read[0].size, read[0].times
-    axes, counted = count_rows(read, keep=missing == "keep", times=times)
-    found = Crosstab(tuple(axes), counted, 0, check_target(target))
-    other = not_asked(read, len(frame.table))
-    free = int(other.sum() if times is None else times[other].sum())
-    found = replace(found, n_missing=rows - found.n - free)._checked()
+    others = list(design.columns.values())
+    opened = as_pairs(frame.joint(columns, mechanisms, group=group, others=others, pairs=True))
+    frame = cast(ReportFrame, opened[0].frame)  # of an engine with its rows counted
+    rows = opened[0].size
+    times = opened[0].times
+    axes, counted = count_rows(opened, keep=missing == "keep", times=times)
+    table = Crosstab(tuple(axes), counted, 0, check_target(target))
+    outside_plan = not_asked(opened, len(frame.table))
+    n_not_asked = int(outside_plan.sum() if times is None else times[outside_plan].sum())
+    table = replace(table, n_missing=rows - table.n - n_not_asked)._checked()
     if design is not SIMPLE or any(axis.pair for axis in axes):
-        drawn = frame_design(frame, design)
-        placed = rows_of(None, len(frame.table), design=drawn, times=times)
-        tally = joint_tally(read, axes, placed, times)
-        found = replace(found, combined=Estimate(tally, target, 1, design.without_rows()))
-    lack = f"have something missing in the columns {list(columns)}"
-    refuse_missing(missing, found.n_missing, rows, lack)
-    _warn_of_noise(found)
-    return found
+        row_design = frame_design(frame, design)
+        sample_rows = rows_of(None, len(frame.table), design=row_design, times=times)
+        tally = joint_tally(opened, axes, sample_rows, times)
+        table = replace(table, combined=Estimate(tally, target, 1, design.without_rows()))
+    reason = f"have something missing in the columns {list(columns)}"
+    refuse_missing(missing, table.n_missing, rows, reason)
+    _warn_of_noise(table)
+    return table
 
 
 def _warn_of_noise(table: Crosstab) -> None:
     """Warn of implausible reports, and of a small effective sample size."""
     if table.implausible:
         warn(f"in the columns {table.implausible} {IMPLAUSIBLE}", ImplausibleReportsWarning)
-    left, few = table.effective_size, _FEW * table.size
-    if left < few <= table.n:
+    effective_size = table.effective_size
+    if effective_size < _MIN_CELL_SIZE * table.size <= table.n:
         warn(
             f"the noise of the columns {list(table.private)} leaves an effective sample size of "
-            f"{left:,.0f} of {table.n:,} rows for {table.size:,} cells; use fewer columns, merge "
-            "categories, or use only the margins",
+            f"{effective_size:,.0f} of {table.n:,} rows for {table.size:,} cells; use fewer "
+            "columns, merge categories, or use only the margins",
             LowPrecisionWarning,
         )
