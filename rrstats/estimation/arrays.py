@@ -101,16 +101,18 @@ def _size(counts: Floats, n: Any, k: int | None) -> Any:
                 "counts of some of the categories need n, the number of reports"
             )
         return totals
-    n, most = check_count(n, "n"), counts.max(initial=0.0)
-    if most > n or (k is None and not np.allclose(totals, n, rtol=1e-9, atol=1e-6)):
+    n = check_count(n, "n")
+    largest = counts.max(initial=0.0)
+    if largest > n or (k is None and not np.allclose(totals, n, rtol=1e-9, atol=1e-6)):
         raise ArgumentValueError(
-            f"reported must be counts of n = {n} reports, found counts up to {most:.6g} and sums "
-            f"up to {np.max(totals, initial=0.0):.6g}; for some of the categories give k"
+            f"reported must be counts of n = {n} reports, found counts up to {largest:.6g} and "
+            f"sums up to {np.max(totals, initial=0.0):.6g}; for some of the categories give k"
         )
     return n
 
 
 def _like(result: Floats) -> Any:
+    """An array, or a number for an array without axes."""
     return result if result.ndim else float(result)
 
 
@@ -283,15 +285,15 @@ def proportion_variance(
     >>> round(proportion_variance(0.3, 1000, 0.7, k=4, target="rows"), 8)
     0.00035
     """
-    given = check_numbers(proportions, "proportions", axes=None)
-    channel = _channel(given.shape, prob, epsilon, k)
-    taken = check_count(ddof, "ddof") if check_target(target) == "population" else 0
-    size = check_count(n, "n") - taken
+    pi = check_numbers(proportions, "proportions", axes=None)
+    channel = _channel(pi.shape, prob, epsilon, k)
+    subtracted = check_count(ddof, "ddof") if check_target(target) == "population" else 0
+    size = check_count(n, "n") - subtracted
     if size < 1:
         raise ArgumentValueError(f"n must be at least 1 more than ddof, got n={n}, ddof={ddof}")
-    rates = float(channel.prob_other) + given * channel.gap  # estimates may lie outside [0, 1]
+    rates = float(channel.prob_other) + pi * channel.gap  # estimates may lie outside [0, 1]
     check_numbers(rates, "rates of proportions", axes=None, low=-1e-9, high=1 + 1e-9)
-    return _like(channel.variance(given, target) / size)
+    return _like(channel.variance(pi, target) / size)
 
 
 def count_variance(
@@ -366,11 +368,22 @@ def confidence_interval(
         )
     size = _size(counts, n, k)
     _ = channel.gap  # may raise NotIdentifiableError
-    low, high = (np.asarray(float(p)) for p in (channel.prob_other, channel.prob_truth))
-    one = BinomialRates(low, high, channel.k == 2)
-    options: Any = {"level": level, "method": method, "simultaneous": simultaneous}
-    found = interval_of_counts(counts, size, one, **options, target=target, k=channel.k)
-    return Interval(_like(found.low), _like(found.high))
+    rates = BinomialRates(
+        np.asarray(float(channel.prob_other)),
+        np.asarray(float(channel.prob_truth)),
+        channel.k == 2,
+    )
+    low, high = interval_of_counts(
+        counts,
+        size,
+        rates,
+        level=level,
+        method=method,
+        simultaneous=simultaneous,
+        target=target,
+        k=channel.k,
+    )
+    return Interval(_like(low), _like(high))
 
 
 def count_interval(reported: ArrayLike, prob: float | None = None, **options: Any) -> Interval:
@@ -416,7 +429,8 @@ def interval_of_counts(
     default = METHOD_OF_ROWS if rows else DEFAULT_METHOD
     method = check_one_of(method or default, "method", [METHOD_OF_ROWS] if rows else METHODS)
     level = level_of_each(level, simultaneous, 1 if rates.complementary else k)
-    low, high = rates.false_positive_rate, rates.true_positive_rate
+    low = rates.false_positive_rate
+    high = rates.true_positive_rate
     if rows:
         return rows_interval(counts, n, low, high, level=level)
     return population_interval(counts, n, low, high, level=level, method=method)
@@ -616,9 +630,12 @@ def score_variances(channel: Channel, counts: NDArray[Any]) -> Floats | None:
         split = _split(channel, counts)
         n = max(sum(size for *_, size in split), 1)
         parts = [(score_variances(part, block), size / n) for part, block, size in split]
-        return np.asarray(sum(own * share for own, share in parts if own is not None))
+        return np.asarray(
+            sum(variances * weight for variances, weight in parts if variances is not None)
+        )
     if isinstance(channel, SupportChannel):
-        p, q = float(channel.prob_truth), float(channel.prob_other)
+        p = float(channel.prob_truth)
+        q = float(channel.prob_other)
         full = np.full((channel.k, channel.k), q * (1 - q))
         np.fill_diagonal(full, p * (1 - p))
         return full / channel.gap**2
@@ -654,7 +671,8 @@ def implausible(
     """
     rates = channel.binomial_rates
     if rates is not None:
-        low, high = rates.false_positive_rate, rates.true_positive_rate
+        low = rates.false_positive_rate
+        high = rates.true_positive_rate
         return implausible_counts(np.asarray(counts), n, low, high, false_alarm=false_alarm)
     if isinstance(channel, StackedChannel) and channel.is_separable:
         of_part = false_alarm / len(channel.parts)
@@ -669,12 +687,21 @@ def implausible(
 
 def _rates_of_parts(channel: Channel) -> BinomialRates | None:
     """(parts, k) rates, if counts are binomial and each sample identifies the proportions."""
-    parts = channel.parts if isinstance(channel, StackedChannel) and channel.is_separable else ()
-    found = [rates for part in parts if (rates := part.binomial_rates) is not None]
-    if not found or len(found) < len(parts):
+    if not isinstance(channel, StackedChannel) or not channel.is_separable:
         return None
-    low = np.array([rates.false_positive_rate for rates in found])
-    return BinomialRates(low, np.array([rates.true_positive_rate for rates in found]), False)
+    rates = [part.binomial_rates for part in channel.parts]
+    low = [part.false_positive_rate for part in rates if part is not None]
+    high = [part.true_positive_rate for part in rates if part is not None]
+    if not low or len(low) < len(rates):
+        return None
+    return BinomialRates(np.array(low), np.array(high), False)
+
+
+_MOST_PROFILED = 50
+"""Maximum latent classes for profile likelihood, which takes minutes for more."""
+
+_MOST_SCORES = 1 << 20
+"""Maximum classes times cells for empirical likelihood, which takes minutes for more."""
 
 
 def default_method(channel: Channel) -> str:
@@ -687,37 +714,41 @@ def default_method(channel: Channel) -> str:
         return DEFAULT_METHOD
     parts = _rates_of_parts(channel)
     cells = len(channel.samples) if parts is None else 2 * len(parts.true_positive_rate)
-    alone, classes = isinstance(channel, StackedChannel) and channel.is_separable, channel.class_of
-    if len(classes) <= 50 and not alone:  # the others take minutes for more
+    is_separable = isinstance(channel, StackedChannel) and channel.is_separable
+    classes = len(channel.class_of)
+    if classes <= _MOST_PROFILED and not is_separable:
         return "profile-likelihood"
-    return "empirical-likelihood" if len(classes) * cells <= 1 << 20 else "wald"
+    return "empirical-likelihood" if classes * cells <= _MOST_SCORES else "wald"
 
 
-def profile_interval(found: Any, level: float) -> Interval:
+def profile_interval(moments: Any, level: float) -> Interval:
     """(k,) intervals of an estimate by profile likelihood, with the empirical likelihood's."""
-    channel, counts = found.channel, found.scored(level)[1]
+    channel = moments.channel
+    _, counts, _ = moments.scored(level)
     parts = recode_matrix(channel) > 0
     profiled = likelihood.profile_ends(transition_matrix(channel), counts, parts, level)
-    return hull(empirical_interval(found, level), profiled)
+    return hull(empirical_interval(moments, level), profiled)
 
 
-def empirical_interval(found: Any, level: float) -> Interval:
+def empirical_interval(moments: Any, level: float) -> Interval:
     """(k,) intervals by empirical likelihood: unbiased scores are the only assumption.
 
     For samples that each identify the proportions, the interval is that of the mean of all scores.
     """
-    channel, counts = found.channel, found.reported
-    rates = None if found.designed else _rates_of_parts(channel)
+    channel = moments.channel
+    rates = None if moments.designed else _rates_of_parts(channel)
     if isinstance(channel, StackedChannel) and rates is not None:
-        _, blocks, sizes = (np.array(one) for one in zip(*_split(channel, counts), strict=True))
+        split = _split(channel, moments.reported)
+        blocks = np.array([block for _, block, _ in split])
+        sizes = np.array([size for *_, size in split])
         return _mixed(blocks, sizes, rates, level)
-    scores, counts, samples = found.scored(level)
+    scores, counts, samples = moments.scored(level)
     return cut_to_unit(mean_interval(scores, counts, samples, level))
 
 
-def wald_interval(found: Any, level: float) -> Interval:
+def wald_interval(moments: Any, level: float) -> Interval:
     """(k,) plus and minus a t quantile of standard errors; [0, 1] where these are NaN."""
-    return wald(found.proportions, found.std_error, student_quantile(level, found.df))
+    return wald(moments.proportions, moments.std_error, student_quantile(level, moments.df))
 
 
 GENERAL_METHODS: dict[str, Callable[[Any, float], Interval]] = {
@@ -730,16 +761,23 @@ GENERAL_METHODS: dict[str, Callable[[Any, float], Interval]] = {
 
 def _mixed(counts: Floats, sizes: NDArray[Any], rates: BinomialRates, level: float) -> Interval:
     """(k,) intervals of the mean of all scores, from binomial counts of several samples."""
-    some = sizes > 0
-    base, top = rates.false_positive_rate[some], rates.true_positive_rate[some]
-    counts, size, gap = counts[some], sizes[some, None].astype(float), top - base
-    values = np.concatenate([(1 - base) / gap, -base / gap]).T
-    both = np.concatenate([counts, size - counts]).T
-    found = mean_interval(values, both, np.zeros(values.shape[1], dtype=np.intp), level)
-    each = carry(clopper_pearson_rates(counts, size, level), base, top)
-    own, part = (counts / size - base) / gap, size[:, 0] / size.sum()
-    low, high = (np.sqrt(part**2 @ (own - end) ** 2) for end in each)
-    return hull(cut_to_unit(found), cut_to_unit(Interval(part @ own - low, part @ own + high)))
+    has_reports = sizes > 0
+    false_positive = rates.false_positive_rate[has_reports]
+    true_positive = rates.true_positive_rate[has_reports]
+    gap = true_positive - false_positive
+    counts = counts[has_reports]
+    size = sizes[has_reports, None].astype(float)
+    values = np.concatenate([(1 - false_positive) / gap, -false_positive / gap]).T
+    cell_counts = np.concatenate([counts, size - counts]).T
+    one_sample = np.zeros(values.shape[1], dtype=np.intp)
+    empirical = mean_interval(values, cell_counts, one_sample, level)
+    # Margins of the samples' exact intervals, added as independent errors.
+    ends = carry(clopper_pearson_rates(counts, size, level), false_positive, true_positive)
+    proportions = (counts / size - false_positive) / gap
+    weight = size[:, 0] / size.sum()
+    low, high = (np.sqrt(weight**2 @ (proportions - end) ** 2) for end in ends)
+    mean = weight @ proportions
+    return hull(cut_to_unit(empirical), cut_to_unit(Interval(mean - low, mean + high)))
 
 
 def most_likely(channel: Channel, counts: NDArray[Any], *, smoothing: bool = False) -> Floats:

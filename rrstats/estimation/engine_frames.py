@@ -78,13 +78,14 @@ def _placed(engine: str, frame: Any) -> tuple[Any, tuple[Hashable, ...]]:
 
 def _understood(data: Any) -> Any:
     """The frame of narwhals; None for data that it does not know."""
-    kind, package = type(data), _package(data)
+    kind = type(data)
+    package = _package(data)
     if not hasattr(kind, "columns") or isinstance(data, pd.DataFrame | pd.MultiIndex):
         return None
     if package not in _ENGINES and find_spec("narwhals") is None:
         return None
-    what = f"counting in a {kind.__name__} of {package}"
-    with needing(f"{what} needs narwhals; install it with: pip install narwhals"):
+    purpose = f"counting in a {kind.__name__} of {package}"
+    with needing(f"{purpose} needs narwhals; install it with: pip install narwhals"):
         import narwhals as nw
     if kind.__name__ == "RecordBatch":  # one chunk of a table, as Arrow's readers give them
         import pyarrow as pa
@@ -92,16 +93,17 @@ def _understood(data: Any) -> Any:
         data = pa.table(data)
     if package in ("pyarrow", "dask"):
         names = list(getattr(data, "column_names", data.columns))
-        if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        repeated = [name for place, name in enumerate(names) if name in names[:place]]
+        if repeated:
             raise ArgumentValueError(
                 f"the columns of a {kind.__name__} of {package} must have a name each, and "
-                f"{twice[0]!r} is there twice; rename one, or leave it out"
+                f"{repeated[0]!r} is there twice; rename one, or leave it out"
             )
     with warnings.catch_warnings():
         # narwhals 2.29 tells of a package for Dask that is still to come
         warnings.filterwarnings("ignore", ".* support is moving out of Narwhals", FutureWarning)
-        found = nw.from_native(data, pass_through=True)
-    return found if isinstance(found, nw.DataFrame | nw.LazyFrame) else None
+        frame = nw.from_native(data, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
 
 
 def ask_engine(engine: str, ask: Callable[[], Any]) -> Any:
@@ -115,7 +117,8 @@ def ask_engine(engine: str, ask: Callable[[], Any]) -> Any:
             "install it with: pip install narwhals pyarrow"
         )
     except Exception as error:
-        kind, step = type(error).__name__, "let the engine itself count a column to read it"
+        kind = type(error).__name__
+        step = "let the engine itself count a column to read it"
         if kind == "InvalidOperationError" and "different file extensions" in str(error):
             step = (
                 "the directory of this frame holds files beside the data, such as the document "
@@ -142,7 +145,8 @@ class EngineFrame:
     """
 
     def __init__(self, frame: Any) -> None:
-        self.native, self.engine = frame.to_native(), str(frame.implementation.value)
+        self.native = frame.to_native()
+        self.engine = str(frame.implementation.value)
         self.frame, self.names = ask_engine(self.engine, lambda: _placed(self.engine, frame))
         self.types = ask_engine(self.engine, lambda: tuple(self.frame.collect_schema().values()))
 
@@ -154,21 +158,23 @@ class EngineFrame:
     @property
     def records(self) -> list[ColumnRecord]:
         """Records of how columns were made, as far as the frame says it."""
-        if self.engine.startswith("pyspark"):  # said of each column, under whatever name
-            fields = self.native.schema.fields
-            once = [field for field in fields if self.names.count(field.name) == 1]
-            said = [(field.name, record) for field in once for record in read(field.metadata or {})]
-            return [replace(record, name=name) for name, record in said]
+        if self.engine.startswith("pyspark"):  # of each column, whatever its name was
+            return [
+                replace(record, name=field.name)
+                for field in self.native.schema.fields
+                if self.names.count(field.name) == 1
+                for record in read(field.metadata or {})
+            ]
         places: list[Mapping[Any, Any]] = []
         if self.engine == "pyarrow":
             places = arrow_places(self.native.schema.metadata or {})
         elif self.engine == "dask":
             places = [getattr(self.native._meta, "attrs", {})]
-        found: dict[Hashable, ColumnRecord] = {}
+        by_name: dict[Hashable, ColumnRecord] = {}
         for place in places:
             for record in read(place):
-                found.setdefault(record.name, record)
-        return list(found.values())
+                by_name.setdefault(record.name, record)
+        return list(by_name.values())
 
     def levels(self, name: Hashable) -> list[Any] | None:
         """The declared levels of a column in their order; None where it has none or no order."""
@@ -176,8 +182,8 @@ class EngineFrame:
         if hasattr(dtype, "categories"):
             return list(dtype.categories)
         if str(dtype) == "Categorical" and self.engine == "dask":
-            known = getattr(self.native[name].cat, "known", False)
-            return list(self.native._meta[name].cat.categories) if known else None
+            is_declared = getattr(self.native[name].cat, "known", False)
+            return list(self.native._meta[name].cat.categories) if is_declared else None
         if str(dtype) == "Categorical" and self.engine == "pyarrow":
             chunks = self.native.column(name).unify_dictionaries().chunks
             return chunks[0].dictionary.to_pylist() if chunks else None
@@ -195,16 +201,18 @@ def group_counts(
     The frame has one row each, and the columns under their names.
     most : so many are fetched, and ArgumentValueError is raised where there are more.
     """
-    asked = {name: place_of(frame.header, name) for name in names}
-    found = ask_engine(frame.engine, lambda: _query(frame, list(asked.values()), most))
-    times = np.array(found["times"], dtype=np.int64)
+    places = {name: place_of(frame.header, name) for name in names}
+    counted = ask_engine(frame.engine, lambda: _query(frame, list(places.values()), most))
+    times = np.array(counted["times"], dtype=np.int64)
     if len(times) > most:
         raise ArgumentValueError(
-            f"the columns {list(asked)} hold more than {most:,} combinations of values, and only "
+            f"the columns {list(places)} hold more than {most:,} combinations of values, and only "
             "counts are fetched: are these reports, and labels of groups? (free text and numbers "
             "not cut into ranges are neither); otherwise add the tallies of parts of the data"
         )
-    columns = {name: _column(frame, name, found[f"key{at}"]) for at, name in enumerate(asked)}
+    columns = {
+        name: _column(frame, name, counted[f"key{number}"]) for number, name in enumerate(places)
+    }
     return pd.DataFrame(columns, index=pd.RangeIndex(len(times))), times
 
 
@@ -230,10 +238,10 @@ def _query(frame: EngineFrame, places: list[int], most: int) -> dict[str, list[A
 def _column(frame: EngineFrame, name: Hashable, values: list[Any]) -> Any:
     """Values as a column, with the declared levels where the engine's type has them."""
     levels = frame.levels(name)
-    held = pd.Series(values, dtype=object)
-    if levels is None or not set(held.dropna()) <= set(levels):
-        return held
-    return pd.Series(pd.Categorical(held, categories=levels))
+    column = pd.Series(values, dtype=object)
+    if levels is None or not set(column.dropna()) <= set(levels):
+        return column
+    return pd.Series(pd.Categorical(column, categories=levels))
 
 
 def most_of(mechanism: Mechanism) -> int:

@@ -102,14 +102,19 @@ class SampleDesign:
     def __post_init__(self) -> None:
         check_one_of(self.lonely_psu, "lonely_psu", LONELY_PSU)
         if self.probabilities is not None:
-            why = "probabilities stand for both weights and population"
-            check_left_out(why, weights=self.weights, population=self.population)
+            reason = "probabilities stand for both weights and population"
+            check_left_out(reason, weights=self.weights, population=self.population)
 
     @property
     def columns(self) -> dict[str, Any]:
         """The given columns, by argument."""
-        names = ("weights", "strata", "clusters", "probabilities")
-        return {name: column for name in names if (column := getattr(self, name)) is not None}
+        columns = {
+            "weights": self.weights,
+            "strata": self.strata,
+            "clusters": self.clusters,
+            "probabilities": self.probabilities,
+        }
+        return {name: column for name, column in columns.items() if column is not None}
 
     @property
     def finite(self) -> bool:
@@ -130,9 +135,9 @@ def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
     """The design from two arguments; weights alone make a design."""
     if design is None:
         return SIMPLE if weights is None else SampleDesign(weights=weights)
-    found: SampleDesign = check_instance(design, "design", SampleDesign, "a rr.SampleDesign")
+    check_instance(design, "design", SampleDesign, "a rr.SampleDesign")
     check_left_out("give weights in the design", weights=weights)
-    return found
+    return design
 
 
 def frame_design(frame: ReportFrame, design: SampleDesign) -> SampleDesign:
@@ -241,13 +246,13 @@ def rows_of(
         return Rows()
     labels = [] if by is None else columns_of(by)
     # A Series has an index, which other columns must match.
-    given = [reports, *labels, *design.columns.values()]
-    reports = next((one for one in given if isinstance(one, pd.Series)), reports)
+    columns = [reports, *labels, *design.columns.values()]
+    reports = next((column for column in columns if isinstance(column, pd.Series)), reports)
     groups = unit_codes = weights = None
     units = ONE_UNIT
     if labels:
-        read = [_aligned(reports, rows, column, "by") for column in labels]
-        groups = numbered(read, observed=observed)
+        opened = [_aligned(reports, rows, column, "by") for column in labels]
+        groups = numbered(opened, observed=observed)
     if design.strata is not None or design.clusters is not None:
         units, unit_codes = _units(reports, rows, design, times)
     for name in LIMITS:
@@ -263,7 +268,7 @@ def columns_of(by: Any) -> list[Any]:
     kinds = (list, ReportColumn, np.ndarray, pd.Series, pd.Index, pd.api.extensions.ExtensionArray)
     if isinstance(by, pd.DataFrame):
         return [by.iloc[:, place] for place in range(by.shape[1])]
-    if isinstance(by, list | tuple) and by and all(isinstance(one, kinds) for one in by):
+    if isinstance(by, list | tuple) and by and all(isinstance(column, kinds) for column in by):
         return list(by)
     return [by]
 
@@ -271,18 +276,22 @@ def columns_of(by: Any) -> list[Any]:
 def group_names(by: Any) -> tuple[Hashable, ...]:
     """Names of the columns of groups; columns without a name get a number."""
     columns = columns_of(by)
-    named = [getattr(column, "name", None) for column in columns]
-    free = [f"group_{place}" if len(columns) > 1 else "group" for place in range(len(columns))]
-    return tuple(one if name is None else name for name, one in zip(named, free, strict=True))
+    names: list[Hashable] = []
+    for place, column in enumerate(columns):
+        name = getattr(column, "name", None)
+        if name is None:
+            name = f"group_{place}" if len(columns) > 1 else "group"
+        names.append(name)
+    return tuple(names)
 
 
 def _aligned(reports: Any, rows: int, column: Any, name: str) -> ReportColumn:
     """A column of labels, checked against the reports."""
     check_aligned(reports, column, name)
     refuse_reports(column, name, "crosstab both columns, and use conditional proportions")
-    read = ordinary(column)
-    check_rows(read.rows, rows, name, each="reports")
-    return read
+    labels = ordinary(column)
+    check_rows(labels.rows, rows, name, each="reports")
+    return labels
 
 
 def numbered(columns: Sequence[ReportColumn], *, observed: bool = True) -> Numbered:
@@ -296,7 +305,10 @@ def numbered(columns: Sequence[ReportColumn], *, observed: bool = True) -> Numbe
     if len(levels) == 1:
         return Numbered(codes, [levels[0][level] for level in combinations[0].tolist()])
     tuples = zip(*(numbers.tolist() for numbers in combinations), strict=True)
-    labels = [tuple(level[at] for level, at in zip(levels, row, strict=True)) for row in tuples]
+    labels = [
+        tuple(categories[level] for categories, level in zip(levels, row, strict=True))
+        for row in tuples
+    ]
     return Numbered(codes, labels)
 
 
@@ -359,11 +371,12 @@ def _units(
         for name in ("strata", "clusters")
         if name in design.columns
     }
-    often = np.ones(rows, dtype=np.int64) if times is None else times
+    row_times = np.ones(rows, dtype=np.int64) if times is None else times
     for name, column in columns.items():
-        if absent := int(often[column.missing()].sum()):
+        absent = int(row_times[column.missing()].sum())
+        if absent:
             raise ArgumentValueError(
-                f"{name} must be known for every row, found {absent} of {often.sum()} missing"
+                f"{name} must be known for every row, found {absent} of {row_times.sum()} missing"
             )
     codes, combinations = _combined(list(columns.values()), observed=True)
     numbers = dict(zip(columns, combinations, strict=True))
@@ -379,7 +392,7 @@ def _units(
 
 
 def check_weights(
-    given: Any,
+    column: Any,
     rows: int,
     reports: Any = None,
     times: Counts | None = None,
@@ -391,19 +404,26 @@ def check_weights(
     >>> check_weights([0.5, 1.0, 0.25], 3, name="probabilities")
     array([2., 1., 4.])
     """
-    check_aligned(reports, given, name)
-    refuse_reports(given, name, "use weights from ordinary columns")
-    found, (least, most) = numbers(given, name, rows, finite=False), LIMITS[name]
-    good = (found >= least) & (found <= most) | (found == 0) & (name == "weights")
-    often = np.ones(rows, dtype=np.int64) if times is None else times
-    refuse_weights(name, int(often.sum()), int(often[~good].sum()), float(found.sum()))
-    return found if name == "weights" else np.asarray(1 / found)
+    check_aligned(reports, column, name)
+    refuse_reports(column, name, "use weights from ordinary columns")
+    values = numbers(column, name, rows, finite=False)
+    low, high = LIMITS[name]
+    is_valid = (values >= low) & (values <= high) | (values == 0) & (name == "weights")
+    row_times = np.ones(rows, dtype=np.int64) if times is None else times
+    refused = int(row_times[~is_valid].sum())
+    refuse_weights(name, int(row_times.sum()), refused, float(values.sum()))
+    return values if name == "weights" else np.asarray(1 / values)
 
 
-def refuse_missing(missing: str, absent: int, rows: int, lack: str) -> None:
-    """Raise for rows with missing values if missing is "raise"."""
+def refuse_missing(missing: str, absent: int, rows: int, reason: str) -> None:
+    """Raise for rows with missing values if missing is "raise".
+
+    reason : "lack ..." or "have ...", after the number of rows.
+    """
     if missing == "raise" and absent:
-        raise ArgumentValueError(f"{absent} of {rows} rows {lack}; missing='drop' leaves them out")
+        raise ArgumentValueError(
+            f"{absent} of {rows} rows {reason}; missing='drop' leaves them out"
+        )
 
 
 def refuse_weights(name: str, rows: int, refused: int, total: float) -> None:
@@ -411,12 +431,11 @@ def refuse_weights(name: str, rows: int, refused: int, total: float) -> None:
 
     refused : the number of rows with such values.  total : the sum of the weights.
     """
-    text = "not all be 0"
     if refused:
-        rule, found = _RULES[name]
-        text = f"be {rule}, found {refused} of {rows} {found}"
-    if refused or (rows and not total > 0):
-        raise ArgumentValueError(f"{name} must {text}")
+        rule, violation = _RULES[name]
+        raise ArgumentValueError(f"{name} must be {rule}, found {refused} of {rows} {violation}")
+    if rows and not total > 0:
+        raise ArgumentValueError(f"{name} must not all be 0")
 
 
 def powers_of(weights: Floats) -> Floats:
