@@ -16,7 +16,7 @@ Sources: Nakamura (1990); for privatized data, van den Hout and Kooiman (2006) o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -38,8 +38,11 @@ from rrstats.regression.likelihood import check_columns, clustered_covariance
 from rrstats.regression.private_covariates import ModelData
 from rrstats.regression.results import LikelihoodResult, RegressionResult, clusters_df, confidence
 
-_FAINT = 2.0
+_MIN_SIGNAL = 2.0
 """A signal below this is not significantly different from 0."""
+
+_MAX_LISTED = 5
+"""Coefficients that a warning names."""
 
 _SINGULAR = 1 / np.finfo(np.float64).eps
 """From this condition number on the solution of the equations is only rounding error."""
@@ -70,13 +73,13 @@ class ScoreResult(RegressionResult):
 
         def __getattr__(self, name: str) -> Any:
             """Raise with the alternative for attributes that only likelihood fits have."""
-            told = f"ScoreResult has no {name}"
+            message = f"ScoreResult has no {name}"
             if hasattr(LikelihoodResult, name):
-                told += (
+                message += (
                     ": scores have no likelihood and no model of the privatized covariates; use "
                     "wald_test, params or predict, or fit with method='likelihood'"
                 )
-            raise AttributeError(told, name=name, obj=self)
+            raise AttributeError(message, name=name, obj=self)
 
     @property
     def _header(self) -> list[tuple[str, str]]:
@@ -86,22 +89,25 @@ class ScoreResult(RegressionResult):
     @property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
         """Texts and classes of the warnings of this fit."""
-        thin = self.signal[~(self.signal >= _FAINT)]
-        if not len(thin):
+        weak = self.signal[~(self.signal >= _MIN_SIGNAL)]
+        if not len(weak):
             return super().warnings
+        names = ", ".join(weak.index[:_MAX_LISTED])
+        if len(weak) > _MAX_LISTED:
+            names += ", ..."
         text = (
-            f"{len(thin)} coefficients of privatized covariates ({', '.join(thin.index[:5])}"
-            f"{', ...' * (len(thin) > 5)}) are not reliable: the variation of their columns is "
-            f"only {thin.min():.1f} standard errors from 0; leave covariates out, or ask more "
-            "people."
+            f"{len(weak)} coefficients of privatized covariates ({names}) are not reliable: the "
+            f"variation of their columns is only {weak.min():.1f} standard errors "
+            "from 0; leave covariates out, or ask more people."
         )
         return ((text, LowPrecisionWarning), *super().warnings)
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences below the table."""
-        note = [self._effective_n_note(self.effective_n)] * bool(len(self.effective_n))
-        return (*super().notes, *note)
+        if not len(self.effective_n):
+            return super().notes
+        return (*super().notes, self._effective_n_note(self.effective_n))
 
     def predict(self, data: Any = None, level: float = 0.95) -> pd.DataFrame:
         """The expected outcome for profiles.
@@ -124,19 +130,27 @@ class ScoreResult(RegressionResult):
                 "predict needs data: profiles with true categories of the privatized covariates "
                 f"{list(self.private.names)}, which are not known for the people of the fit"
             )
-        frame, half = table_of(data), student_quantile(confidence(level), self.df)
-        known, matrices = self.private.codes(frame), np.stack(self.data.matrices(frame))
-        matrix = matrices[known, np.arange(len(frame))]
-        value = matrix @ self.estimates
-        error = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", matrix, self.covariance, matrix), 0))
-        columns = {"prediction": value, "std_error": error}
-        columns |= {"low": value - half * error, "high": value + half * error}
+        frame = table_of(data)
+        quantile = student_quantile(confidence(level), self.df)
+        profiles = self.private.codes(frame)
+        matrices = np.stack(self.data.matrices(frame))
+        matrix = matrices[profiles, np.arange(len(frame))]
+        prediction = matrix @ self.estimates
+        variance = np.einsum("rp,pq,rq->r", matrix, self.covariance, matrix)
+        error = np.sqrt(np.maximum(variance, 0))
+        columns = {
+            "prediction": prediction,
+            "std_error": error,
+            "low": prediction - quantile * error,
+            "high": prediction + quantile * error,
+        }
         return self.data.beside(frame, pd.DataFrame(columns, index=frame.index))
 
 
 def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
-    """Solve the equations."""
-    s, n = data.same.shape[1], len(y)
+    """Fit a linear regression by solving the corrected normal equations."""
+    s = data.same.shape[1]
+    n = len(y)
     check_columns(data.same, data.varying, data.ordered, 0)
     sizes = np.sqrt(np.append((data.same**2).mean(axis=0), data.varying.mean_squares()))
     people = ScoredRows.of(y, data, sizes)
@@ -154,12 +168,9 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
     covariance = factor * bread @ sums.squares @ bread
     if data.clusters is not None:
         covariance = clustered_covariance(sums.rows, data, bread, people.information)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        noise = sums.squares - sums.known
-        parts = 1 - factor * np.diag(bread @ noise @ bread) / np.diag(covariance)
-    # above 1 it is noise, or rounding; up to 0 it is not known
-    effective_n = np.where(parts > 0, n * np.minimum(parts, 1.0), np.nan)
-    place, tail = np.argsort(data.order), pd.Index(data.ordered[s:], dtype=object)
+    effective_n = _effective_n(n, sums, bread, np.diag(covariance))
+    place = np.argsort(data.order)
+    varying_names = pd.Index(data.ordered[s:], dtype=object)
     scale = 1 / sizes[place]
     return ScoreResult(
         title=title,
@@ -169,24 +180,33 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
         vcov="robust" if data.clusters is None else "clustered",
         nobs=n,
         sigma2=sums.residual / (n - len(beta)),
-        effective_n=pd.Series(effective_n[s:], tail, name="effective_n"),
-        signal=pd.Series(people.signal(bread), tail, name="signal"),
+        effective_n=pd.Series(effective_n[s:], varying_names, name="effective_n"),
+        signal=pd.Series(people.signal(bread), varying_names, name="signal"),
         data=data,
         df=clusters_df(data.clusters, len(beta)),
     )
 
 
-class _Sums(NamedTuple):
-    """Sums over rows of what the equations are made of.
+def _effective_n(n: int, sums: _Sums, bread: Floats, variance: Floats) -> Floats:
+    """(b,) effective sample sizes of the coefficients; NaN if noise makes them negative."""
+    factor = n / (n - len(bread))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        noise = factor * np.diag(bread @ (sums.squares - sums.noiseless) @ bread)
+        efficiency = 1 - noise / variance
+    # above 1 it is noise, or rounding; up to 0 there is no estimate
+    return np.where(efficiency > 0, n * np.minimum(efficiency, 1.0), np.nan)
 
-    squares : (b, b) sum of products of the equations of the rows.  known : (b, b) what that were
-    if all categories were known: of a row by its scores, which are unbiased for that, too;
-    products of two rows have the same mean in both.
+
+class _Sums(NamedTuple):
+    """Sums over the equations of the rows.
+
+    squares : (b, b) sum of products of the equations of the rows.
+    noiseless : (b, b) unbiased estimate of that sum with true categories, by the scores of a row.
     residual : sum of squared residuals.  rows : (rows, b) the equations; none if not kept.
     """
 
     squares: Floats
-    known: Floats
+    noiseless: Floats
     residual: float
     rows: Floats
 
@@ -243,20 +263,20 @@ class ScoredRows:
     def of(cls, y: Floats, data: ModelData, sizes: Floats) -> ScoredRows:
         """The people of a regression."""
         table, cells = data.private.scores(data.rows, data.keep)
-        s, v = data.same.shape[1], data.varying.columns
+        s = data.same.shape[1]
         profiles = []
         for profile in range(data.varying.profiles):
             used, matrix = data.varying.bases(profile)
-            mix = np.zeros((s + len(used), s + v))
+            mix = np.zeros((s + len(used), s + data.varying.columns))
             mix[:s, :s] = np.diag(1 / sizes[:s])
             mix[s:, s:] = matrix / sizes[s:]
             profiles.append(_Profile(used, mix))
         return cls(y, data, table, cells, sizes, tuple(profiles))
 
-    def blocks(self, rows: Any = None) -> Iterator[_Block]:
+    def blocks(self, rows: NDArray[np.intp] | None = None) -> Iterator[_Block]:
         """The rows, or those at some places."""
         data = self.data
-        parts = blocks(len(self.y), BLOCK) if rows is None else [rows]
+        parts: Iterable[Any] = blocks(len(self.y), BLOCK) if rows is None else [rows]
         for part in parts:
             yield _Block(
                 self.y[part],
@@ -266,7 +286,7 @@ class ScoredRows:
                 data.varying.base[:, part],
             )
 
-    def information(self, rows: Any = None) -> Floats:
+    def information(self, rows: NDArray[np.intp] | None = None) -> Floats:
         """(b, b) minus the slopes of the equations, of all rows or of those at some places."""
         grams = [np.zeros((len(profile.mix),) * 2) for profile in self.profiles]
         for block in self.blocks(rows):
@@ -300,21 +320,25 @@ class ScoredRows:
 
         keep : whether to give those of the rows, too.
         """
-        s, b = self.data.same.shape[1], len(beta)
-        squares, residual, kept = np.zeros((b, b)), 0.0, [np.empty((0, b))]
+        s = self.data.same.shape[1]
+        b = len(beta)
+        squares = np.zeros((b, b))
+        residual = 0.0
+        kept = [np.empty((0, b))]
         grams = [np.zeros((len(profile.mix),) * 2) for profile in self.profiles]
         mixes = np.vstack([profile.mix[s:, s:] for profile in self.profiles])
         for block in self.blocks():
-            weighted, varying = np.zeros(len(block.y)), []
+            weighted = np.zeros(len(block.y))
+            varying = []
             for gram, profile, scores in zip(grams, self.profiles, block.scores, strict=True):
                 columns = block.used(profile)
                 errors = block.y - (profile.mix @ beta) @ columns
-                left = block.weights * errors
-                equation = scores * left
+                weighted_errors = block.weights * errors
+                equation = scores * weighted_errors
                 weighted += equation
                 varying.append(columns[s:] * equation)
                 residual += float(equation @ errors)
-                equation *= left  # from here on the part of the squares
+                equation *= weighted_errors  # from here on the part of the squares
                 gram += (columns * equation) @ columns.T
             each = np.vstack([block.same * weighted, mixes.T @ np.vstack(varying)])
             each[:s] /= self.sizes[:s, None]
@@ -324,13 +348,14 @@ class ScoredRows:
         return _Sums(squares, self._mixed(grams), residual, np.vstack(kept))
 
     def signal(self, bread: Floats) -> Floats:
-        """(v,) the sum of squares of each varying column beside all others, by its standard error.
+        """(v,) residual sum of squares of each varying column, by its standard error.
 
-        Column j of the bread residualizes column j.
+        It is the rest of the column given all others; column j of the bread residualizes column j.
         """
         s = self.data.same.shape[1]
         residualizers = (bread / np.diag(bread))[:, s:]
-        total, squares = np.zeros((2, residualizers.shape[1]))
+        total = np.zeros(residualizers.shape[1])
+        squares = np.zeros(residualizers.shape[1])
         mixes = [(profile.mix @ residualizers).T for profile in self.profiles]
         for block in self.blocks():
             each = np.zeros((len(total), len(block.y)))

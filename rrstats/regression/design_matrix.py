@@ -1,8 +1,9 @@
 """Covariates as a named matrix of numbers, from a formula or from columns as they stand.
 
-`covariates` opens the data and says which rows are whole; `DesignMatrix.made` makes the matrix of
-the rows that are used, and `DesignMatrix.again` the same columns of another frame: with the levels,
-means and knots of the fit, so that predictions mean what the coefficients do.
+`covariates` opens the data, and `complete_rows` says which rows miss nothing.
+`DesignMatrix.evaluated` makes the matrix of the rows that are used, and `DesignMatrix.again` the
+same columns of another frame: with the levels, means and knots of the fit, so that predictions mean
+what the coefficients do.
 A formula adds an intercept as formulas do; arrays are taken as they stand, as in statsmodels,
 unless ``intercept=True``.  A formula is a program: formulaic evaluates it, and so does this module,
 with all that Python can do; never take a formula from somebody else.
@@ -38,17 +39,23 @@ BLOCK = 16_384
 _COLLINEAR = 1e-9
 """Columns of length 1 have a combination this short: the covariates say the same twice."""
 
-_MOST_NAMED = 12
+_INVOLVED = 1e-6
+"""Coefficient of a column in such a combination from which on an error names it."""
+
+_MAX_LISTED = 12
 """Covariates that an error names."""
 
 _FACTOR_ROWS = 50
 """Of more rows a factor must have at most half as many levels."""
 
+_TRANSPOSED_ROWS = 4096
+"""Rows that are transposed at once, so that they stay in cache."""
+
 
 def orthonormal(matrix: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
-    """Orthogonal columns of mean square 1 that span the covariates, and what makes them of these.
+    """Orthogonal columns of mean square 1 that span the covariates, and their transformation.
 
-    That is (p, p), the coefficients of the covariates from those of the columns.
+    The transformation (p, p) makes coefficients of the covariates from those of the columns.
     Raises ArgumentValueError where covariates are collinear.
     """
     parts = [matrix[start : start + BLOCK] for start in range(0, len(matrix), BLOCK)]
@@ -70,11 +77,11 @@ def principal_axes(
     _, sizes, directions = np.linalg.svd(triangle / np.where(lengths > 0, lengths, 1.0))
     short = directions[np.arange(len(names)) >= (sizes > _COLLINEAR).sum()]
     if count := len(short):
-        involved = np.abs(short).max(axis=0) > 1e-6
-        told = [name for name, one in zip(names, involved, strict=True) if one]
+        is_involved = np.abs(short).max(axis=0) > _INVOLVED
+        involved = [name for name, is_in in zip(names, is_involved, strict=True) if is_in]
         raise ArgumentValueError(
-            f"the covariates {by_source(told)} are collinear, or 0, over the {rows} rows, so their "
-            f"coefficients cannot be told apart; leave {count} out"
+            f"the covariates {by_source(involved)} are collinear, or 0, over the {rows} rows, so "
+            f"their coefficients cannot be told apart; leave {count} out"
         )
     return lengths, sizes[::-1], directions[::-1]
 
@@ -88,13 +95,15 @@ def by_source(names: Iterable[str]) -> list[str]:
     """Columns of a design for an error: of factors their name and how many, and not too many."""
     names = list(names)
     counts = Counter(map(source_of, names))
-    levels = {source_of(name) for name in names} - set(names)
-    told = [
-        f"{source} ({count} column{'s' * (count > 1)})" if source in levels else source
-        for source, count in counts.items()
-    ]
-    more = len(told) - _MOST_NAMED
-    return [*told[:_MOST_NAMED], f"{more} more"] if more > 1 else told
+    factors = {source_of(name) for name in names} - set(names)
+    sources = []
+    for source, count in counts.items():
+        if source not in factors:
+            sources.append(source)
+        else:
+            sources.append(f"{source} ({count} {'columns' if count > 1 else 'column'})")
+    more = len(sources) - _MAX_LISTED
+    return [*sources[:_MAX_LISTED], f"{more} more"] if more > 1 else sources
 
 
 INTERCEPT = "Intercept"
@@ -119,8 +128,8 @@ class DesignMatrix:
 
     frame : the columns that it is made of, of the rows of the matrix.
     intercept : a column of ones stands before columns as they stand.
-    whole : columns of categories that all count; others lose those that no row has.
-    terms : of a formula, or what formulaic made of it; None for columns as they stand.
+    keep_levels : columns that keep all their categories; others lose those that no row has.
+    terms : of a formula, or its model specification; None for columns as they stand.
     text, columns : the formula and the columns of its data, for errors.
     plain : columns that the formula uses as they stand.  factors : those used as ``C(column)``
     alone.  jumps : columns in a transform that has no slope, and that transform.
@@ -130,7 +139,7 @@ class DesignMatrix:
 
     frame: pd.DataFrame
     intercept: bool = False
-    whole: frozenset[str] = frozenset()
+    keep_levels: frozenset[str] = frozenset()
     terms: Any = None
     text: str = ""
     columns: tuple[str, ...] = ()
@@ -149,17 +158,18 @@ class DesignMatrix:
     def missing(self) -> dict[str, Booleans]:
         """For each column with missing values, where they are."""
         columns = {str(name): np.asarray(self.frame[name].isna()) for name in self.frame.columns}
-        return {f"covariate {name!r}": where for name, where in columns.items() if where.any()}
+        return {f"covariate {name!r}": rows for name, rows in columns.items() if rows.any()}
 
-    def made(self, keep: Booleans | None = None) -> DesignMatrix:
-        """The matrix of all rows, or of those to keep."""
-        here = self if keep is None else replace(self, frame=self.frame[keep])
-        matrix, names, terms = here._made(here.frame)
+    def evaluated(self, keep: Booleans | None = None) -> DesignMatrix:
+        """The design with its matrix of all rows, or of those to keep."""
+        design = self if keep is None else replace(self, frame=self.frame[keep])
+        matrix, names, terms = design._matrix_of(design.frame)
         if not names:
             raise ArgumentValueError("there is nothing to fit: no covariates and no intercept")
-        if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        twice = [name for place, name in enumerate(names) if name in names[:place]]
+        if twice:
             raise ArgumentValueError(f"covariates have names twice, found {by_source(twice)}")
-        return replace(here, terms=terms, names=names, matrix=finite(matrix, names))
+        return replace(design, terms=terms, names=names, matrix=finite(matrix, names))
 
     def again(self, data: Any) -> Floats:
         """(rows, p) the same columns of other rows; NaN in rows where a value is missing.
@@ -168,12 +178,12 @@ class DesignMatrix:
         Raises ArgumentValueError for columns that are not there and levels that the fit never saw.
         """
         frame = self.framed(data)
-        found = np.full((len(frame), len(self.names)), np.nan)
-        whole = np.asarray(frame.notna().all(axis=1), dtype=np.bool_)
-        if whole.any():
-            self._check_seen(frame[whole])
-            found[whole] = finite(self._made(frame[whole])[0], self.names)
-        return found
+        matrix = np.full((len(frame), len(self.names)), np.nan)
+        complete = np.asarray(frame.notna().all(axis=1), dtype=np.bool_)
+        if complete.any():
+            self._check_levels(frame[complete])
+            matrix[complete] = finite(self._matrix_of(frame[complete])[0], self.names)
+        return matrix
 
     def ordinary(self, private: Set[str]) -> Booleans:
         """(p,) True for columns of the matrix that no privatized covariate enters."""
@@ -183,28 +193,31 @@ class DesignMatrix:
         return columns
 
     def of_categories(self, profiles: pd.DataFrame) -> dict[int, Floats]:
-        """Columns that privatized covariates alone decide, by place in the matrix.
+        """Columns that depend on privatized covariates alone, by place in the matrix.
 
         profiles : true categories of all privatized covariates.  Columns have a value for each of
         its rows.  A transform other than C() may use all rows of a column, so it has no place here.
         """
         private = set(profiles.columns)
-        alone = [term for term in self._uses() if term.by_row and term.sources <= private]
-        alone = [term for term in alone if term.sources]
-        if not alone:
+        categorical = [
+            term
+            for term in self._uses()
+            if term.by_row and term.sources and term.sources <= private
+        ]
+        if not categorical:
             return {}
         if self.terms is None:
             used = profiles[[name for name in self.sources if name in private]]
-            matrix, names, _ = replace(self, intercept=False)._made(used)
+            matrix, names, _ = replace(self, intercept=False)._matrix_of(used)
         else:
-            subset = self.terms.subset([term.term for term in alone])
-            matrix, names, _ = replace(self, terms=subset)._evaluated(profiles)
+            subset = self.terms.subset([term.term for term in categorical])
+            matrix, names, _ = replace(self, terms=subset)._by_formula(profiles)
         matrix = finite(matrix, names)
-        places = [place for term in alone for place in term.places]
+        places = [place for term in categorical for place in term.places]
         return {place: matrix[:, names.index(self.names[place])] for place in places}
 
     def _uses(self) -> Iterator[_Term]:
-        """The terms of a matrix that is made, with the columns that each uses."""
+        """The terms of an evaluated matrix, with the columns that each uses."""
         if self.terms is not None:
             for term, places in self.terms.term_indices.items():
                 used = {name for factor in term.factors for name in _looked_up(factor)}
@@ -216,12 +229,12 @@ class DesignMatrix:
             first = 1
             yield _Term(None, [0], frozenset(), True)
         for name in self.sources:
-            width = len(self.frame[name].cat.categories) - 1 if name in self.whole else 1
+            width = len(self.frame[name].cat.categories) - 1 if name in self.keep_levels else 1
             yield _Term(None, list(range(first, first + width)), frozenset({name}), True)
             first += width
 
     def framed(self, data: Any) -> pd.DataFrame:
-        """The columns that the matrix is made of."""
+        """The columns of the data that the matrix uses."""
         if isinstance(data, pd.Series) and len(self.sources) == 1:
             return data.to_frame(self.sources[0])
         frame = table_of(data, self.sources)
@@ -230,16 +243,18 @@ class DesignMatrix:
     @cached_property
     def _levels(self) -> dict[str, list[Any]]:
         """The factors of a formula, and their levels in the rows of the fit."""
-        found = {}
-        for name in self.sources if self.terms is not None else ():
-            numeric = pd.api.types.is_numeric_dtype(self.frame[name].dtype)
-            if name in self.factors or not (numeric or name in self.whole):
+        levels: dict[str, list[Any]] = {}
+        if self.terms is None:
+            return levels
+        for name in self.sources:
+            is_numeric = pd.api.types.is_numeric_dtype(self.frame[name].dtype)
+            if name in self.factors or not (is_numeric or name in self.keep_levels):
                 with contextlib.suppress(TypeError):  # cells without a hash: formulaic says so
-                    found[name] = self.frame[name].unique().tolist()
-        return found
+                    levels[name] = self.frame[name].unique().tolist()
+        return levels
 
-    def _check_seen(self, frame: pd.DataFrame) -> None:
-        """Raise for levels that the fit has not seen, which formulaic would make no level."""
+    def _check_levels(self, frame: pd.DataFrame) -> None:
+        """Raise for levels that are not in the fit; formulaic would make them no level."""
         for name, levels in self._levels.items():
             with contextlib.suppress(TypeError):
                 if not frame[name].isin(levels).all():
@@ -260,18 +275,21 @@ class DesignMatrix:
                     "coefficient each; merge levels, or leave it out"
                 )
 
-    def _made(self, frame: pd.DataFrame) -> tuple[Floats, tuple[str, ...], Any]:
+    def _matrix_of(self, frame: pd.DataFrame) -> tuple[Floats, tuple[str, ...], Any]:
         """The matrix of a frame, its names, and the terms that make it again."""
         if self.terms is not None:
-            return self._evaluated(frame)
-        columns: list[tuple[str, Any]] = [(INTERCEPT, np.ones(len(frame)))] * self.intercept
+            return self._by_formula(frame)
+        columns: list[tuple[str, Any]] = []
+        if self.intercept:
+            columns.append((INTERCEPT, np.ones(len(frame))))
         for place, name in enumerate(frame.columns):
             column = frame.iloc[:, place]
             kind = column.dtype
-            if name in self.whole:
-                levels, codes = column.cat.categories, column.cat.codes
-                columns += [(f"{name}[T.{levels[code]}]", codes == code)
-                            for code in range(1, len(levels))]  # fmt: skip
+            if name in self.keep_levels:
+                codes = column.cat.codes
+                for code, level in enumerate(column.cat.categories):
+                    if code > 0:
+                        columns.append((f"{name}[T.{level}]", codes == code))
             elif not pd.api.types.is_numeric_dtype(kind) or pd.api.types.is_complex_dtype(kind):
                 raise ArgumentTypeError(
                     f"covariate {name!r} must hold numbers, found a column of type {kind}; a "
@@ -283,47 +301,54 @@ class DesignMatrix:
         names = tuple(name for name, _ in columns)
         return matrix.reshape(len(names), len(frame)).T, names, None  # column by column
 
-    def _evaluated(self, data: pd.DataFrame) -> tuple[Floats, tuple[str, ...], Any]:
+    def _by_formula(self, data: pd.DataFrame) -> tuple[Floats, tuple[str, ...], Any]:
         """The same by formulaic."""
         from formulaic.materializers import PandasMaterializer
 
-        frame = pd.DataFrame({name: self._known(data[name]) for name in data}, index=data.index)
+        columns = {name: self._for_formulaic(data[name]) for name in data}
+        frame = pd.DataFrame(columns, index=data.index)
         if not frame.shape[1]:  # only an intercept: formulaic takes the length from a column
             frame[INTERCEPT] = np.zeros(len(frame))
         if not self.names:
             self._check_factors()
         try:
             with np.errstate(all="ignore"):  # log(0): `finite` says so
-                made = PandasMaterializer(frame).get_model_matrix(
+                model_matrix = PandasMaterializer(frame).get_model_matrix(
                     self.terms, na_action="ignore", output="numpy"
                 )
-                matrix = np.asarray(made, dtype=np.float64)
+                matrix = np.asarray(model_matrix, dtype=np.float64)
         except Exception as error:  # a formula is code, and may raise anything
             raise self._refused(error, frame) from None
-        names = tuple(map(str, made.model_spec.column_names))
-        return matrix.reshape(len(frame), len(names)), names, made.model_spec
+        spec = model_matrix.model_spec
+        names = tuple(map(str, spec.column_names))
+        return matrix.reshape(len(frame), len(names)), names, spec
 
     def _refused(self, error: Exception, frame: pd.DataFrame) -> ArgumentValueError:
         """An error that names the factor and formulaic's reason, with the next step."""
-        told = re.match(r"Unable to evaluate factor `(.*?)`\. \[", str(error))
-        factor = told[1] if told else ""
-        cause = (error.__cause__ or error) if told else error
+        match = re.match(r"Unable to evaluate factor `(.*?)`\. \[", str(error))
+        factor = ""
+        cause: BaseException = error
+        if match:
+            factor = match[1]
+            cause = error.__cause__ or error
         where = f" at the factor '{factor}'" if factor else ""
         kinds = ", ".join(f"{name!r} of type {kind}" for name, kind in frame.dtypes.items())
         hint = f"its columns are {kinds[:400]}"
         if isinstance(cause, NameError):
-            wanted = "".join((re.findall(r"'(\w+)'|`(.+?)`", str(cause)) or [""])[0])
+            quoted = re.search(r"'(\w+)'|`(.+?)`", str(cause))
+            name = (quoted[1] or quoted[2]) if quoted else ""
             hint = f"the columns are {list(self.columns[:20])}"
-            if near := difflib.get_close_matches(wanted, self.columns, n=1):
+            near = difflib.get_close_matches(name, self.columns, n=1)
+            if near:
                 hint = f"did you mean {near[0]!r}? {hint}"
         reason = f"{type(cause).__name__}: {next(iter(str(cause).splitlines()), '')}"
         return ArgumentValueError(
             f"the formula '{self.text}' cannot be made of these columns{where} ({reason}); "
-            f"{_habit(factor) or hint}"
+            f"{_r_hint(factor) or hint}"
         )
 
-    def _known(self, column: pd.Series[Any]) -> pd.Series[Any]:
-        """A column of a type that formulaic knows; nothing is missing in it."""
+    def _for_formulaic(self, column: pd.Series[Any]) -> pd.Series[Any]:
+        """A column of a type that formulaic reads; it has no missing values."""
         kind = pd.api.types.infer_dtype(column, skipna=False)
         if column.name in self.plain and kind.startswith(("date", "time", "period", "complex")):
             raise ArgumentTypeError(
@@ -331,17 +356,21 @@ class DesignMatrix:
                 f"{column.dtype}; make a number of it first, such as days or years"
             )
         if isinstance(column.dtype, pd.CategoricalDtype):
-            return column if column.name in self.whole else column.cat.remove_unused_categories()
+            if column.name in self.keep_levels:
+                return column
+            return column.cat.remove_unused_categories()
         if kind == "decimal":
             return column.astype(np.float64)
         if column.dtype.kind in "iu":  # in int8 60**2 is 16
-            wide = column.name in self.powers or column.max() >= 1 << 63
-            return column.astype(np.float64 if wide else np.int64)
+            is_wide = column.name in self.powers or column.max() >= 1 << 63
+            return column.astype(np.float64 if is_wide else np.int64)
         if isinstance(column.dtype, np.dtype | pd.PeriodDtype | pd.DatetimeTZDtype):
             return column
         values = column.to_numpy(dtype=object, na_value=np.nan)
-        held = pd.Series(values, column.index, dtype=object)
-        return held if pd.api.types.infer_dtype(held) == "string" else held.infer_objects()
+        objects = pd.Series(values, column.index, dtype=object)
+        if pd.api.types.infer_dtype(objects) == "string":
+            return objects
+        return objects.infer_objects()
 
 
 def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
@@ -354,15 +383,8 @@ def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
     if isinstance(data, pd.Series):
         data = {"x1" if data.name is None else data.name: data}
     if isinstance(data, Mapping):
-        frame = pd.DataFrame(dict(data))
-        if records := [
-            replace(record, name=name)
-            for name, column in data.items()
-            if isinstance(column, pd.Series) and (record := find(column.attrs, column.name))
-        ]:
-            frame.attrs[KEY] = write(records)  # metadata of Series go with them
-        return frame
-    if np.ma.isMaskedArray(data):  # as plain arrays they show what stands behind the mask
+        return _frame_of_columns(data)
+    if np.ma.isMaskedArray(data):  # a plain array would have the values behind the mask
         data = np.ma.filled(data.astype(np.float64), np.nan)
     table = np.asarray(data)
     table = table[:, None] if table.ndim == 1 else table
@@ -372,10 +394,23 @@ def table_of(data: Any, names: Sequence[str] = ()) -> pd.DataFrame:
             f"{type(data).__name__} of {table.dtype} with {table.ndim} axes"
         )
     columns = list(names) or [f"x{place + 1}" for place in range(table.shape[1])]
-    held = np.empty(table.shape[::-1], dtype=table.dtype)
-    for part in blocks(len(table), 4096):  # turned in cache, which pandas does not
-        held[:, part] = table[part].T
-    return pd.DataFrame(held.T, columns=columns, copy=False)
+    transposed = np.empty(table.shape[::-1], dtype=table.dtype)
+    for part in blocks(len(table), _TRANSPOSED_ROWS):  # in cache, which pandas does not
+        transposed[:, part] = table[part].T
+    return pd.DataFrame(transposed.T, columns=columns, copy=False)
+
+
+def _frame_of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
+    """Columns as a frame, with the metadata of those that are Series."""
+    frame = pd.DataFrame(dict(columns))
+    records = []
+    for name, column in columns.items():
+        record = find(column.attrs, column.name) if isinstance(column, pd.Series) else None
+        if record:
+            records.append(replace(record, name=name))
+    if records:
+        frame.attrs[KEY] = write(records)
+    return frame
 
 
 def labelled(data: Any) -> pd.Series[Any] | None:
@@ -386,7 +421,7 @@ def labelled(data: Any) -> pd.Series[Any] | None:
 
 
 def called(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
-    """The column of that name, or the one whose label reads like it (2020, a pair)."""
+    """The column of that name, or the one whose label has that text (2020, a pair)."""
     if name in frame.columns:
         return column_of(frame, name)
     alike = [place for place, label in enumerate(frame.columns) if str(label) == name]
@@ -416,10 +451,12 @@ _JUMPS = re.compile(r"[<>%]|[=!]=|//")
 _EXAMPLE = "'smoker ~ age + C(region)'"
 
 
-def _formula_covariates(formula: str, data: pd.DataFrame, whole: frozenset[str]) -> DesignMatrix:
+def _formula_covariates(
+    formula: str, data: pd.DataFrame, keep_levels: frozenset[str]
+) -> DesignMatrix:
     """The right side of a formula over a frame.
 
-    whole : columns whose categories all count; others lose those that no row has.
+    keep_levels : columns that keep all their categories; others lose those that no row has.
     """
     outcome, terms = sides(formula)
     uses = [
@@ -434,7 +471,7 @@ def _formula_covariates(formula: str, data: pd.DataFrame, whole: frozenset[str])
     other = {name for name, _, text in uses if not _is_factor(text, name)}
     return DesignMatrix(
         pd.DataFrame({name: column_of(data, name) for name in used}, index=data.index),
-        whole=whole,
+        keep_levels=keep_levels,
         terms=terms,
         text=formula.partition("~")[2].strip(),
         columns=tuple(map(str, data.columns)),
@@ -455,17 +492,17 @@ def from_r(formula: str, columns: Iterable[Any]) -> str:
     return _WORDS.sub(lambda word: spelled.get(word[0], word[0]), formula)
 
 
-_HABITS = (
+_R_SPELLINGS = (
     (r"\bfactor\(", "a factor is C(column), and not factor() or as.factor()"),
     (r"\b(ns|s)\(", "a natural spline is cr(column, df=4), and a B-spline bs(column, df=4)"),
     (r"offset\(", "an offset is the argument offset="),
 )
-"""Signs of what R writes otherwise, and the next step."""
+"""Signs of terms that are spelled otherwise in R, and the next step."""
 
 
-def _habit(text: str) -> str:
-    """The next step for what R writes otherwise; empty for other texts."""
-    return next((step for sign, step in _HABITS if re.search(sign, text)), "")
+def _r_hint(text: str) -> str:
+    """The next step for a term that is spelled as in R; empty for other texts."""
+    return next((step for sign, step in _R_SPELLINGS if re.search(sign, text)), "")
 
 
 _UNREADABLE = (
@@ -490,18 +527,20 @@ def sides(formula: str) -> tuple[str, Any]:
     with needing(_NO_FORMULAS):
         from formulaic import Formula
         from formulaic.errors import FormulaicError
-    if why := [why for sign, why in _UNREADABLE if re.search(sign, formula)]:
-        raise ArgumentValueError(f"'{formula}' {why[0]}")
+    for sign, problem in _UNREADABLE:
+        if re.search(sign, formula):
+            raise ArgumentValueError(f"'{formula}' {problem}")
     try:
         parsed = Formula(formula)
     except (FormulaicError, SyntaxError) as error:
         reason = str(error).splitlines()[0].rstrip(".")
-        hint = _habit(formula) or f"write one as {_EXAMPLE}"
+        hint = _r_hint(formula) or f"write one as {_EXAMPLE}"
         raise ArgumentValueError(f"'{formula}' is no formula ({reason}); {hint}") from None
-    left, right = (getattr(parsed, side, None) for side in ("lhs", "rhs"))
+    left = getattr(parsed, "lhs", None)
+    right = getattr(parsed, "rhs", None)
     factors = [factor for term in left or () for factor in term.factors]
-    named = len(factors) == 1 and factors[0].eval_method.value == "lookup"
-    if not named or right is None or isinstance(right, tuple):
+    is_column = len(factors) == 1 and factors[0].eval_method.value == "lookup"
+    if not is_column or right is None or isinstance(right, tuple):
         raise ArgumentValueError(
             f"'{formula}' must have the name of the column of the outcome on its left, and "
             f"covariates on its right, as in {_EXAMPLE}; names with spaces stand in backticks"
@@ -510,17 +549,23 @@ def sides(formula: str) -> tuple[str, Any]:
 
 
 def _looked_up(factor: Any) -> set[str]:
-    """The names that a factor of a formula looks up, apart from those that it calls."""
+    """Names of the values in a factor of a formula, without the functions that it calls."""
     from formulaic.utils.code import sanitize_variable_names
     from formulaic.utils.variables import get_expression_variables
 
-    if factor.eval_method.value != "python":
-        return {str(factor.expr)} if factor.eval_method.value == "lookup" else set()
+    method = factor.eval_method.value
+    if method == "lookup":
+        return {str(factor.expr)}
+    if method != "python":
+        return set()
     aliases: dict[str, str] = {}
     text = sanitize_variable_names(str(factor.expr), {}, aliases)
-    found = get_expression_variables(text, {}, aliases)
-    values = [one for one in found if "." in one or "value" in one.roles]
-    return {name for one in values for name in (str(one), one.partition(".")[0])}
+    names = set()
+    for variable in get_expression_variables(text, {}, aliases):
+        if "." in variable or "value" in variable.roles:
+            names.add(str(variable))
+            names.add(variable.partition(".")[0])
+    return names
 
 
 def _is_factor(text: str, name: str) -> bool:
@@ -537,75 +582,79 @@ def _is_by_row(factor: Any) -> bool:
 
 
 def _is_smooth(expression: str) -> bool:
-    """A transform has a slope nearly everywhere, as far as its functions are known."""
+    """A transform has a slope nearly everywhere, as far as its functions are in `_SMOOTH`."""
     text = re.sub("`[^`]*`", "x", expression)
-    return not _JUMPS.search(text) and all(map(_SMOOTH.fullmatch, re.findall(r"([\w.]+)\(", text)))
+    functions = re.findall(r"([\w.]+)\(", text)
+    return not _JUMPS.search(text) and all(map(_SMOOTH.fullmatch, functions))
 
 
 # -- columns as they stand -----------------------------------------------------------------------
 
 
 def covariates(
-    data: Any,
+    data: pd.DataFrame | None,
     formula: str | None = None,
     *,
     rows: int,
     intercept: bool = False,
-    whole: Iterable[Any] = (),
+    keep_levels: Iterable[Hashable] = (),
 ) -> DesignMatrix:
     """Open covariates.
 
-    data : a frame; without a formula it may be None, for an intercept alone.
+    data : a frame; without a formula it may be None, for an intercept only.
     formula : of which the right side is used; it says itself whether there is an intercept.
     rows : how many there must be.  intercept : whether to add one to columns as they stand.
-    whole : columns of categories that all count.
+    keep_levels : columns that keep all their categories.
     """
-    whole = frozenset(map(str, whole))
-    if formula is not None:
-        check_left_out("a formula says itself whether there is one", intercept=intercept or None)
-        return _formula_covariates(formula, data, whole)
+    names = frozenset(map(str, keep_levels))
     if data is None:
         return DesignMatrix(pd.DataFrame(index=range(rows)), intercept=True)
+    if formula is not None:
+        check_left_out("a formula says itself whether there is one", intercept=intercept or None)
+        return _formula_covariates(formula, data, names)
     check_rows(len(data), rows, "data", "row", "reports")
     frame = data.set_axis([str(name) for name in data.columns], axis=1)
-    return DesignMatrix(frame, intercept, whole)
+    return DesignMatrix(frame, intercept, names)
 
 
 # -- rows and values of people -------------------------------------------------------------------
 
 
-def whole_rows(missing: str, absent: Mapping[str, Booleans], rows: int) -> Booleans:
-    """(rows,) those that are used.
+def complete_rows(missing: str, missing_rows: Mapping[str, Booleans], rows: int) -> Booleans:
+    """(rows,) True for rows without missing values.
 
-    missing : "raise" or "drop", what to do where something is missing.
-    absent : for each thing that rows need, where it is missing.
+    missing : "raise" or "drop", the treatment of the others.
+    missing_rows : for each column (rows,) True where it is missing.
     """
     check_one_of(missing, "missing", ("raise", "drop"))
-    gaps = {name: where for name, where in absent.items() if where.any()}
+    gaps = {name: gap for name, gap in missing_rows.items() if gap.any()}
     if gaps and missing == "raise":
-        told = ", ".join(f"{where.sum()} in {name}" for name, where in gaps.items())
+        counts = ", ".join(f"{gap.sum()} in {name}" for name, gap in gaps.items())
         raise ArgumentValueError(
-            f"some of the {rows} rows have missing values: {told}; missing='drop' leaves these "
+            f"some of the {rows} rows have missing values: {counts}; missing='drop' leaves these "
             "rows out (then the fit speaks of the others only)"
         )
     return np.asarray(~np.logical_or.reduce([np.zeros(rows, dtype=np.bool_), *gaps.values()]))
 
 
-def column_or_values(given: Any, data: Any, rows: int, name: str, *beside: Any) -> Any:
+def column_or_values(
+    values: Any, data: pd.DataFrame | None, rows: int, argument: str, *labelled_rows: Any
+) -> Any:
     """A column of data by its name, or values as they are; checked for length and index.
 
-    beside : data and outcome, where these have labels of rows.
+    labelled_rows : data and outcome, where these have labels of rows.
     Raises ArgumentValueError for reports, which are not what people are.
     """
-    if given is None:
+    if values is None:
         return None
-    given = column_of(data, given) if isinstance(given, str) else given
-    for other in beside:
-        check_aligned(other, given, name)
-    refuse_reports(given, name, "give a column that was not privatized")
-    found = len(given) if hasattr(given, "__len__") else "something else"
-    check_rows(found, rows, name)
-    return given
+    if isinstance(values, str):
+        values = column_of(data, values)
+    for other in labelled_rows:
+        check_aligned(other, values, argument)
+    refuse_reports(values, argument, "give a column that was not privatized")
+    length = len(values) if hasattr(values, "__len__") else "something else"
+    check_rows(length, rows, argument)
+    return values
 
 
 def check_ordinary(frame: ReportFrame, names: Iterable[Hashable]) -> None:
@@ -619,8 +668,8 @@ def offset_of(offset: Any, data: Any, rows: int) -> Any:
     """The (rows,) offset of profiles: a number, values or a column of data; None stays None."""
     if offset is None:
         return None
-    scalar = not isinstance(offset, str) and np.ndim(offset) == 0
-    given = [offset] * rows if scalar else offset
+    is_number = not isinstance(offset, str) and np.ndim(offset) == 0
+    values = [offset] * rows if is_number else offset
     labels = labelled(data)
     frame = None if labels is None else table_of(data)
-    return numbers(column_or_values(given, frame, rows, "offset", labels), "offset", rows)
+    return numbers(column_or_values(values, frame, rows, "offset", labels), "offset", rows)

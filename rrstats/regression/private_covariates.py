@@ -41,13 +41,13 @@ from rrstats.regression.design_matrix import (
     DesignMatrix,
     check_ordinary,
     column_or_values,
+    complete_rows,
     covariates,
     from_r,
     labelled,
     sides,
     source_of,
     table_of,
-    whole_rows,
 )
 from rrstats.regression.varying_columns import ColumnCollector, VaryingColumns
 
@@ -483,6 +483,11 @@ class ModelRequest:
         if self.formula is not None:
             check_ordinary(ReportFrame.of(self.frame), [sides(self.formula)[0]])
 
+    def check_labels(self) -> None:
+        """Raise for an outcome whose rows have other labels than the data."""
+        if self.formula is None:
+            check_aligned(labelled(self.data), self.values, "outcome")
+
     def column(self, argument: str, values: Any, rows: int) -> Any:
         """Values of an argument, which may be the name of a column of the data."""
         return column_or_values(
@@ -572,8 +577,7 @@ def open_model(
     private = request.private
     if not rows:
         raise ArgumentValueError("there must be at least one row, found none")
-    if request.formula is None:
-        check_aligned(labelled(request.data), request.values, "outcome")
+    request.check_labels()
     numeric, clusters = _columns_of_people(request, rows)
     opened = _open_design(request, rows)
     missing_rows = {**absent, **opened.missing(), **private.missing()}
@@ -584,10 +588,10 @@ def open_model(
     check_together(reports, () if request.frame is None else request.frame.columns)
     in_plan = ~not_asked(reports, rows)
     missing_rows = {name: missing & in_plan for name, missing in missing_rows.items()}
-    complete = whole_rows(request.missing, missing_rows, rows) & in_plan
+    complete = complete_rows(request.missing, missing_rows, rows) & in_plan
     kept, weight, frequency = _people(numeric, complete, rows)
     keep = None if kept.all() else kept
-    design = opened.made(keep)
+    design = opened.evaluated(keep)
     order, same, varying = _by_profile(design, private)
     return ModelData(
         private=private,
@@ -625,7 +629,9 @@ def _open_design(request: ModelRequest, rows: int) -> DesignMatrix:
         intercept = True
     if data is not None and private.columns:
         data = private.framed(data, None)
-    return covariates(data, request.formula, rows=rows, intercept=intercept, whole=private.names)
+    return covariates(
+        data, request.formula, rows=rows, intercept=intercept, keep_levels=private.names
+    )
 
 
 def _numbers(column: Any, name: str, rows: int) -> Floats:

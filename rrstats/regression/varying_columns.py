@@ -2,14 +2,13 @@
 
 A profile is a combination of these categories.  In a profile such a column is mostly 0, 1, or an
 ordinary column: of ``C(a) + C(a):x`` the columns are 0, 1 and x.  So the different ordinary columns
-are held once, and for each profile and column the place of its ordinary column and a factor.
+are stored once, and for each profile and column the place of its ordinary column and a factor.
 Sums of products over n rows then need (rows, few) arrays, and never (profiles, rows, columns).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +61,7 @@ class VaryingColumns:
         """(rows,) one column of a profile."""
         return np.asarray(self.factors[profile, place] * self.base[self.places[profile, place]])
 
-    def dense(self, rows: Any = slice(None)) -> Floats:
+    def dense(self, rows: slice = slice(None)) -> Floats:
         """(profiles, rows, v) the columns of some rows, written out."""
         columns = self.base[:, rows][self.places] * self.factors[:, :, None]
         return np.ascontiguousarray(columns.swapaxes(1, 2))
@@ -77,11 +76,12 @@ class VaryingColumns:
         return replace(self, factors=self.factors * scale)
 
     def bases(self, profile: int) -> tuple[NDArray[np.intp], Floats]:
-        """Places of the ordinary columns that a profile uses, and what makes its columns of them.
+        """Places of the ordinary columns that a profile uses, and their factors in its columns.
 
         That is (used,) places and a matrix (used, v): columns are ``base[used].T @ matrix``.
         """
-        places, factors = self.places[profile], self.factors[profile]
+        places = self.places[profile]
+        factors = self.factors[profile]
         used = np.unique(places[factors != 0])
         return used, np.where(places == used[:, None], factors, 0.0)
 
@@ -91,21 +91,21 @@ class VaryingColumns:
         same : (rows, s) columns that are alike for all profiles, which stand first.
         """
         s = same.shape[1]
-        known: dict[tuple[int, ...], Floats] = {}
+        by_bases: dict[tuple[int, ...], Floats] = {}
         triangles = []
         for profile in range(self.profiles):
             used, matrix = self.bases(profile)
             key = tuple(used.tolist())
-            if key not in known:
+            if key not in by_bases:
                 columns = np.hstack([same, self.base[used].T])
-                known[key] = np.asarray(np.linalg.qr(columns, mode="r"))
-            triangle = known[key]
+                by_bases[key] = np.asarray(np.linalg.qr(columns, mode="r"))
+            triangle = by_bases[key]
             triangles.append(np.hstack([triangle[:, :s], triangle[:, s:] @ matrix]))
         return triangles
 
 
 class ColumnCollector:
-    """Finds the ordinary columns of profiles: each is held once, however often it occurs."""
+    """Collector of the ordinary columns of profiles, each once, however often it occurs."""
 
     def __init__(self, rows: int) -> None:
         """Start with a column of ones."""
@@ -117,8 +117,8 @@ class ColumnCollector:
 
     def add(self, column: Floats) -> tuple[int, float]:
         """Place and factor of a column, which is added if it is no multiple of any before."""
-        low, high = float(column.min()), float(column.max())
-        if low == high:
+        low = float(column.min())
+        if low == float(column.max()):
             return 0, low
         pivots = np.array(self.pivots)
         with np.errstate(all="ignore"):
