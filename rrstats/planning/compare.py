@@ -65,7 +65,7 @@ from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
-from rrstats.planning.designs import QUESTIONS, design, least_variance
+from rrstats.planning.designs import LEAST_EPSILON, QUESTIONS, design, least_variance
 from rrstats.planning.precision import (
     MOST_PEOPLE,
     CategoryOptions,
@@ -79,6 +79,12 @@ from rrstats.privatization.frame_plan import FramePlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+_NEAR_LIMIT = 0.99
+"""Part of the largest sample size from which on a design is left out, before it is computed."""
+
+_EQUAL_RATIO = 1e-9
+"""Excess of a ratio over 1 that is rounding."""
 
 Family = tuple[Callable[[float], Any], float, float]
 """A design by its parameter, and the parameters with no information and with no noise."""
@@ -130,8 +136,8 @@ def design_effect(
     """
     question = ask(mechanism, prob, epsilon, **options)
     expected = check_probability(proportion, "proportion")
-    variance, direct = question.variance(expected), expected * (1 - expected)
-    return variance / direct if direct else math.inf
+    direct_variance = expected * (1 - expected)
+    return question.variance(expected) / direct_variance if direct_variance else math.inf
 
 
 def break_even(
@@ -184,11 +190,12 @@ def break_even(
     more than 31% of carriers would deny it, with 10,000 people if more than 10% would, and never
     with 50 people.
     """
-    size, question = check_people(n), ask(mechanism, prob, epsilon, **options)
+    size = check_people(n)
+    question = ask(mechanism, prob, epsilon, **options)
     f = check_number(proportion, "proportion", 0, 1, ends="(]")
     u = check_probability(accusing, "accusing")
-    seen = f * (1 - check_probability(still_denying, "still_denying"))
-    error = question.variance(seen) / size + (f - seen) ** 2
+    reporting = f * (1 - check_probability(still_denying, "still_denying"))
+    error = question.variance(reporting) / size + (f - reporting) ** 2
 
     def direct(t: float) -> float:
         g = f * (1 - t) + (1 - f) * u
@@ -197,13 +204,15 @@ def break_even(
     if direct(1.0) <= error:
         return math.inf
     # a g^2 + 2 b g + c = 0; the smaller g is the larger t.
-    a, b, c = 1 - 1 / size, 1 / (2 * size) - f, f * f - error
-    inside = b * b - a * c
+    a = 1 - 1 / size
+    b = 1 / (2 * size) - f
+    c = f * f - error
+    discriminant = b * b - a * c
     # False accusations alone are worse for any t; or one person is asked, and for a proportion of
     # up to 1/2 every yes is an error.
-    if inside < 0 or b >= 0:
+    if discriminant < 0 or b >= 0:
         return 0.0
-    g = c / (-b + math.sqrt(inside))
+    g = c / (-b + math.sqrt(discriminant))
     t = 1 - (g - (1 - f) * u) / f
     return t if 0 <= t <= 1 else 0.0  # above 1: denials would cancel false accusations
 
@@ -267,10 +276,12 @@ class DesignTable:
                 return value
             return f"{value:,}" if isinstance(value, int | np.integer) else f"{value:.4g}"
 
-        found = self._by_name.astype(object)  # so that whole numbers stay whole across
-        found = found.T if self._across else found
-        heads, notes = list(map(str, found)), list(map(wrap, self.notes))
-        return SummaryTable(self.title, (), found, heads, dict.fromkeys(heads, cell), notes)
+        table = self._by_name.astype(object)  # so that integers stay integers when transposed
+        if self._across:
+            table = table.T
+        heads = list(map(str, table))
+        notes = list(map(wrap, self.notes))
+        return SummaryTable(self.title, (), table, heads, dict.fromkeys(heads, cell), notes)
 
     @property
     def _by_name(self) -> pd.DataFrame:
@@ -348,35 +359,44 @@ def at_epsilon(
     interval of 10% +- 3 points.
     """
     hint = "below it every design needs more than 2**40 people"
-    asked = check_number(check_epsilon(epsilon), "epsilon", 1e-5, hint=hint)
+    epsilon = check_number(check_epsilon(epsilon), "epsilon", LEAST_EPSILON, hint=hint)
     expected = check_probability(proportion, "proportion")
     width = check_number(half_width, "half_width", 0, 0.5, ends="()")
-    listed = list(Categories(numbered(categories)).categories)
-    if yes is None and listed:
-        yes = True if any(one is True for one in listed) else listed[-1]
-    options: Any = {"target": check_target(target), "level": check_level(level)}
+    answers = list(Categories(numbered(categories)).categories)
+    if yes is None and answers:
+        yes = _default_yes(answers)
+    target = check_target(target)
+    level = check_level(level)
     mechanisms: dict[str, Mechanism] = {}
-    rows, left_out = [], []
-    for name, family in _families(listed, yes).items():
-        made, number = _solve(*family, asked)
-        variance = ask(made, category=yes).variance(expected, options["target"])
-        if normal_quantile(level) ** 2 * variance / width**2 >= 0.99 * MOST_PEOPLE:
+    rows = []
+    left_out = []
+    for name, family in _families(answers, yes).items():
+        mechanism, number = _solve(*family, epsilon)
+        variance = ask(mechanism, category=yes).variance(expected, target)
+        if normal_quantile(level) ** 2 * variance / width**2 >= _NEAR_LIMIT * MOST_PEOPLE:
             left_out.append(name)
             continue
-        needed = people(width, expected, made, category=yes, **options)
-        rows.append((name, number, made.epsilon, variance, needed))
-        mechanisms[name] = made
+        size = people(width, expected, mechanism, category=yes, target=target, level=level)
+        rows.append((name, number, mechanism.epsilon, variance, size))
+        mechanisms[name] = mechanism
     table = pd.DataFrame(rows, columns=["design", "number", "epsilon", "variance", "people"])
     table = table.sort_values("people", kind="stable", ignore_index=True)
     title = (
-        f"designs at epsilon {round_up(asked)}: people for a proportion of "
+        f"designs at epsilon {round_up(epsilon)}: people for a proportion of "
         f"{100 * expected:g}% +- {100 * width:g} points"
     )
-    note = f"left out, because they need more than 2**40 people: {', '.join(left_out)}"
-    return DesignTable(title, table, mechanisms, (note,) * bool(left_out), tuple(left_out))
+    notes: tuple[str, ...] = ()
+    if left_out:
+        notes = (f"left out, because they need more than 2**40 people: {', '.join(left_out)}",)
+    return DesignTable(title, table, mechanisms, notes, tuple(left_out))
 
 
-def _families(categories: Any, yes: Hashable) -> dict[str, Family]:
+def _default_yes(answers: Sequence[Hashable]) -> Hashable:
+    """The sensitive answer: True, or the last one."""
+    return True if any(answer is True for answer in answers) else answers[-1]
+
+
+def _families(categories: Sequence[Hashable], yes: Hashable) -> dict[str, Family]:
     """The survey designs of two answers with a finite epsilon, by their free parameter."""
 
     def forced(p: float) -> Any:
@@ -408,16 +428,21 @@ def _families(categories: Any, yes: Hashable) -> dict[str, Family]:
 
 
 def _solve(
-    make: Callable[[float], Mechanism], good: float, bad: float, epsilon: float
+    make: Callable[[float], Mechanism], private: float, exact: float, epsilon: float
 ) -> tuple[Any, float]:
-    """The mechanism with the least noise at an epsilon of at most this, and its parameter."""
-    found = None
-    while (middle := (good + bad) / 2) not in (good, bad):  # at most one step for a binary digit
-        if (made := make(middle)).epsilon <= epsilon:
-            good, found = middle, made
+    """The mechanism with the least noise at an epsilon of at most this, and its parameter.
+
+    private, exact : parameters with no information and with no noise, between which it lies.
+    """
+    best = None
+    while (middle := (private + exact) / 2) not in (private, exact):  # a step for a binary digit
+        mechanism = make(middle)
+        if mechanism.epsilon <= epsilon:
+            private = middle
+            best = mechanism
         else:
-            bad = middle
-    return found, good
+            exact = middle
+    return best, private
 
 
 # -- which design for k categories -----------------------------------------------------------------
@@ -434,7 +459,7 @@ class Recommendation(DesignTable):
     categories : sequence of hashables
         The categories, or numbers if only their number was given.
     makers : mapping from str to callable
-        What makes each design from categories and epsilon.
+        A function of categories and epsilon for each design.
     """
 
     epsilon: float
@@ -467,14 +492,16 @@ class Recommendation(DesignTable):
         ArgumentValueError
             The number of categories is not k.
         """
-        k, given = len(self.categories), self.categories if categories is None else categories
-        made: Mechanism = self.makers[self.best](given, epsilon=self.epsilon)
-        if made.k != k:
+        k = len(self.categories)
+        if categories is None:
+            categories = self.categories
+        mechanism: Mechanism = self.makers[self.best](categories, epsilon=self.epsilon)
+        if mechanism.k != k:
             raise ArgumentValueError(
-                f"categories must be {k}, as in this recommendation, found {made.k}; use "
-                f"recommend({made.k}, {self.epsilon!r})"
+                f"categories must be {k}, as in this recommendation, found {mechanism.k}; use "
+                f"recommend({mechanism.k}, {self.epsilon!r})"
             )
-        return made
+        return mechanism
 
 
 def recommend(
@@ -549,7 +576,8 @@ def recommend(
     hint = "at 0 no report of any design carries information"
     epsilon = check_number(check_epsilon(epsilon), "epsilon", 0, ends="(]", hint=hint)
     k = check_k(categories if listed is None else len(listed))
-    size, target = None if n is None else check_people(n), check_target(target)
+    size = None if n is None else check_people(n)
+    target = check_target(target)
     theta = np.array([1 / k])
     if isinstance(proportions, Mapping | pd.Series):
         domain = Categories(range(k) if listed is None else categories)
@@ -558,9 +586,26 @@ def recommend(
         theta = check_proportions(proportions, "proportions", k)
     if check_one_of(question, "question", QUESTIONS) != "proportions" or scores is not None:
         domain = Categories(range(k) if listed is None else categories)
-        return _for_question(question, domain, epsilon, size, (theta, target, scores))
-    made = {name: make(range(k), epsilon=epsilon) for name, make in _DESIGNS.items()}
-    table = pd.DataFrame([_costs(name, one, theta) for name, one in made.items()])
+        weights = np.broadcast_to(theta, domain.k)
+        if question == "mean":
+            number = category_numbers(scores, domain.labels, "scores")
+            comparison = _Comparison(question, domain, weights, target, number, number)
+        else:
+            comparison = _Comparison(question, domain, weights, target, scores)
+        return _for_question(comparison, epsilon, size)
+    return _for_proportions(range(k) if listed is None else listed, epsilon, size, theta, target)
+
+
+def _for_proportions(
+    categories: Sequence[Hashable], epsilon: float, size: int | None, theta: Floats, target: str
+) -> Recommendation:
+    """All designs compared by the mean variance of the proportions.
+
+    theta : (k,) proportions, or (1,) if they are equal.
+    """
+    k = len(categories)
+    mechanisms = {name: make(range(k), epsilon=epsilon) for name, make in _DESIGNS.items()}
+    table = pd.DataFrame([_costs(name, each, theta) for name, each in mechanisms.items()])
     variance = table[f"variance_{target}"]
     ratio = (variance / variance[table["variance_rows"].argmin()]).clip(1)
     table.insert(8, "ratio", ratio)
@@ -572,75 +617,137 @@ def recommend(
         f"{table.iloc[0, 0]!s} for {k} categories at epsilon {epsilon:g}"
         f"{'' if size is None else f', n={size:,}'}, target {target!r}"
     )
-    notes, known = (_reason(table, k, epsilon, size),), range(k) if listed is None else listed
     return Recommendation(
-        title, table, made, notes, epsilon=epsilon, categories=known, makers=_DESIGNS
+        title,
+        table,
+        mechanisms,
+        (_reason(table, k, epsilon, size),),
+        epsilon=epsilon,
+        categories=categories,
+        makers=_DESIGNS,
     )
 
 
-_AS_GOOD, _MOST_EPSILON = 1.15, 12
-"""k-RR is as good if it needs at most this ratio of people; the largest epsilon that is tried."""
+_MAX_RATIO = 1.15
+"""k-RR is as good as another design if it needs at most this ratio of people."""
+
+_MAX_EPSILON = 12
+"""The largest epsilon at which k-RR is compared with another design."""
+
+_WHOLE_PEOPLE = 1e-6
+"""Excess of a sample size over a whole number that is rounding."""
 
 
-def _for_question(
-    question: str, domain: Categories, epsilon: float, size: int | None, known: Any
-) -> Recommendation:
-    """k-RR compared with the matrix for a mean or a distribution.
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """k-RR and the matrix for the mean of scores, or for a distribution over brackets.
 
-    known : the proportions, the target and the scores.
+    theta : (k,) proportions at which they are compared.  scores : the argument of the matrix.
+    number : (k,) scores as numbers, for the mean; else None.
     """
-    (theta, target, scores), number = known, None
-    options: dict[str, Any] = {"question": question, "scores": scores}
-    theta = np.broadcast_to(theta, domain.k)
-    if question == "mean":
-        number = category_numbers(scores, domain.labels, "scores")
-        options |= {"scores": number, "prior": theta}
-    makers: dict[str, Any] = {"KRR": KRR, "MatrixDesign": partial(design, **options)}
 
-    def cost(name: str, at: float) -> dict[str, Any]:
-        made = makers[name](domain.declared, epsilon=at)
-        return {"mechanism": name, "made": made} | _question_costs(made, number, theta, target)
+    question: str
+    domain: Categories
+    theta: Floats
+    target: str
+    scores: Any
+    number: Floats | None = None
 
-    def as_good(at: float) -> bool:
-        krr = cost("KRR", at)["variance"]
-        if number is None:
-            return bool(krr <= _AS_GOOD * cost("MatrixDesign", at)["variance"])
-        sampling = (target == "population") * (theta @ number**2 - (theta @ number) ** 2)
-        return bool(krr <= _AS_GOOD * (least_variance(number, at, theta) + sampling))
+    @property
+    def makers(self) -> dict[str, Callable[..., Any]]:
+        """A function of categories and epsilon for each of the two."""
+        options: dict[str, Any] = {"question": self.question, "scores": self.scores}
+        if self.number is not None:
+            options["prior"] = self.theta
+        return {"KRR": KRR, "MatrixDesign": partial(design, **options)}
 
-    rows = [cost(name, epsilon) for name in makers]
-    low, high = 0, _MOST_EPSILON
-    while high - low > 1:
-        low, high = (low, middle) if as_good(middle := (low + high) // 2) else (middle, high)
-    if rows[0]["variance"] > _AS_GOOD * rows[1]["variance"]:
-        rows.reverse()
-    best = rows[0]["mechanism"]
-    least = min(high, epsilon) if best == "KRR" else high
-    what = "mean of scores" if question == "mean" else "distribution over ordered brackets"
-    note = f"For the {what} of one column of {domain.k:,} categories at epsilon {epsilon:g} use "
-    note += f"{best}. {_question_reason({row['mechanism']: row for row in rows}, least)}"
-    title = f"{best} for the {what}, {domain.k:,} categories, epsilon {epsilon:g}"
-    made = {row["mechanism"]: row.pop("made") for row in rows}
-    table = pd.DataFrame(rows)
+    def mechanism(self, name: str, epsilon: float) -> Mechanism:
+        """One of the two at an epsilon."""
+        mechanism: Mechanism = self.makers[name](self.domain.declared, epsilon=epsilon)
+        return mechanism
+
+    def costs(self, mechanism: Mechanism) -> dict[str, Any]:
+        """Columns of the table about a mechanism."""
+        return _question_costs(mechanism, self.number, self.theta, self.target)
+
+    def krr_is_as_good(self, epsilon: float) -> bool:
+        """k-RR needs at most 15% more people than the best matrix at an epsilon."""
+        krr_variance = self.costs(self.mechanism("KRR", epsilon))["variance"]
+        if self.number is None:
+            variance = self.costs(self.mechanism("MatrixDesign", epsilon))["variance"]
+            return bool(krr_variance <= _MAX_RATIO * variance)
+        variance = least_variance(self.number, epsilon, self.theta)
+        if self.target == "population":
+            variance += self.theta @ self.number**2 - (self.theta @ self.number) ** 2
+        return bool(krr_variance <= _MAX_RATIO * variance)
+
+    def least_good_epsilon(self) -> int:
+        """The smallest whole epsilon from which on k-RR is as good, by bisection."""
+        low = 0
+        high = _MAX_EPSILON
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self.krr_is_as_good(middle):
+                high = middle
+            else:
+                low = middle
+        return high
+
+
+def _for_question(comparison: _Comparison, epsilon: float, size: int | None) -> Recommendation:
+    """k-RR compared with the matrix for a mean or a distribution."""
+    domain = comparison.domain
+    mechanisms = {name: comparison.mechanism(name, epsilon) for name in comparison.makers}
+    costs = {name: comparison.costs(mechanism) for name, mechanism in mechanisms.items()}
+    good_epsilon: float = comparison.least_good_epsilon()
+    best = "KRR"
+    order = ["KRR", "MatrixDesign"]
+    if costs["KRR"]["variance"] > _MAX_RATIO * costs["MatrixDesign"]["variance"]:
+        best = "MatrixDesign"
+        order.reverse()
+    else:
+        good_epsilon = min(good_epsilon, epsilon)
+    is_mean = comparison.question == "mean"
+    purpose = "mean of scores" if is_mean else "distribution over ordered brackets"
+    note = (
+        f"For the {purpose} of one column of {domain.k:,} categories at epsilon {epsilon:g} use "
+        f"{best}. {_question_reason(costs, good_epsilon)}"
+    )
+    table = pd.DataFrame([{"mechanism": name, **costs[name]} for name in order])
     table.insert(4, "ratio", table["variance"] / table["variance"].min())
     if size is not None:
         people = size * table["variance"] / table["variance"][0]
-        table.insert(5, "people", np.ceil(people - 1e-6).astype(np.int64))
+        table.insert(5, "people", np.ceil(people - _WHOLE_PEOPLE).astype(np.int64))
         table.insert(4, "std_error", np.sqrt(table["variance"] / size))
-    given: dict[str, Any] = {"epsilon": epsilon, "categories": domain.categories, "makers": makers}
-    return Recommendation(title, table, made, (note,), **given)
+    return Recommendation(
+        f"{best} for the {purpose}, {domain.k:,} categories, epsilon {epsilon:g}",
+        table,
+        {name: mechanisms[name] for name in order},
+        (note,),
+        epsilon=epsilon,
+        categories=domain.categories,
+        makers=comparison.makers,
+    )
 
 
-def _question_reason(rows: Mapping[str, Mapping[str, Any]], least: float) -> str:
-    """The reason for k-RR or for the matrix in sentences; least : where k-RR is as good."""
-    krr, matrix = rows["KRR"], rows["MatrixDesign"]
+def _question_reason(costs: Mapping[str, Mapping[str, Any]], good_epsilon: float) -> str:
+    """The reason for k-RR or for the matrix in sentences.
+
+    good_epsilon : the epsilon from which on k-RR is as good.
+    """
+    krr = costs["KRR"]
+    matrix = costs["MatrixDesign"]
     ratio = krr["variance"] / matrix["variance"]
-    needs = f"{_more(ratio)} people, compared with" if ratio > 1 + 1e-9 else "no more people than"
+    needs = (
+        f"{_more(ratio)} people, compared with"
+        if ratio > 1 + _EQUAL_RATIO
+        else "no more people than"
+    )
     times = _number(matrix["variance_of_proportions"] / krr["variance_of_proportions"])
     return (
-        f"KRR needs {needs} MatrixDesign. From epsilon {least:g} on KRR is as good: it needs at "
-        f"most 15% more people. The proportions of single categories have {times} times the "
-        "variance with MatrixDesign, and a report of KRR looks like an answer."
+        f"KRR needs {needs} MatrixDesign. From epsilon {good_epsilon:g} on KRR is as good: it "
+        f"needs at most 15% more people. The proportions of single categories have {times} times "
+        "the variance with MatrixDesign, and a report of KRR looks like an answer."
     )
 
 
@@ -665,17 +772,18 @@ def _question_costs(
 
 def _costs(name: str, mechanism: Mechanism, theta: Floats) -> dict[str, Any]:
     """One row of the table of `recommend`."""
-    channel, k = mechanism.channel, mechanism.k
+    channel = mechanism.channel
+    k = mechanism.k
     population, rows = (float(np.mean(report_variance(channel, theta, t))) for t in TARGETS)
     direct = float(np.mean(theta * (1 - theta)))
     document = mechanism.to_dict().items()
-    own = [f"{key}={x:.4g}" for key, x in document if key not in ("type", "categories")]
+    parameters = [f"{key}={x:.4g}" for key, x in document if key not in ("type", "categories")]
     # One report is the number of its cell, or one bit for each cell.
     cells = len(channel.samples)
     bits = (cells - 1).bit_length() if channel.is_multinomial else cells
     return {
         "mechanism": name,
-        "parameters": ", ".join(own),
+        "parameters": ", ".join(parameters),
         "epsilon": mechanism.epsilon,
         "bytes": -(-bits // 8),
         "names": float(expected_rates(channel, np.full(k, 1 / k)).sum()),
@@ -691,40 +799,44 @@ def _reason(table: pd.DataFrame, k: int, epsilon: float, n: int | None) -> str:
     """The reason of a recommendation in sentences."""
     rows: dict[Any, Any] = {row["mechanism"]: row for row in table.to_dict("records")}
     best, *others = rows.values()
-    name, more = best["mechanism"], [row for row in others if row["ratio"] > 1]
-    takes = ", ".join(f"{_more(row['ratio'])} with {row['mechanism']}" for row in more)
-    said = [
+    name = best["mechanism"]
+    takes = ", ".join(
+        f"{_more(row['ratio'])} with {row['mechanism']}" for row in others if row["ratio"] > 1
+    )
+    sentences = [
         f"For the proportions of one nominal column of {k:,} categories at epsilon {epsilon:g} "
         f"use {name}, which has the smallest variance.",
         f"For the same precision other designs need more people: {takes}.",
     ]
-    alike = [row["mechanism"] for row in others if row["ratio"] == 1]
-    said += [f"{other} of size 1 is the same design." for other in alike]
+    equal = [row["mechanism"] for row in others if row["ratio"] == 1]
+    sentences += [f"{other} of size 1 is the same design." for other in equal]
     if n is not None:
-        said += [f"The standard error is about {best['std_error']:.2g} with n = {n:,}."]
-    said += [
-        f"A {row['bytes']:,}-byte report of {one}, honest or not, names "
+        sentences.append(f"The standard error is about {best['std_error']:.2g} with n = {n:,}.")
+    sentences += [
+        f"A {row['bytes']:,}-byte report of {mechanism}, honest or not, names "
         f"{_number(row['names'])} of the categories and can raise an estimated count by "
         f"{_number(row['influence'])} people."
-        for one, row in rows.items()
-        if one in (name, "KRR")
+        for mechanism, row in rows.items()
+        if mechanism in (name, "KRR")
     ]
-    said += ["A report of KRR looks like an answer."]
+    sentences.append("A report of KRR looks like an answer.")
     rare = min(rows.values(), key=lambda row: row["variance_at_0"])
-    if (ratio := best["variance_at_0"] / rare["variance_at_0"]) >= 1 + 1e-9:
-        said += [
+    ratio = best["variance_at_0"] / rare["variance_at_0"]
+    if ratio >= 1 + _EQUAL_RATIO:
+        sentences.append(
             f"For a single, very rare category {rare['mechanism']} is better: {name} needs "
             f"{_more(ratio)} people."
-        ]
-    return " ".join(said)
+        )
+    return " ".join(sentences)
 
 
 def _score_range(channel: Channel, targets: int = 1) -> tuple[float, float]:
     """The smallest and largest sums of the scores of some categories in one report."""
     if not isinstance(channel, SupportChannel):
         scores = np.sort(channel.scores(np.arange(len(channel.samples))), axis=1)
-        low, high = scores[:, :targets].sum(axis=1), scores[:, -targets:].sum(axis=1)
-        return float(low.min()), float(high.max())
+        lowest = scores[:, :targets].sum(axis=1)
+        highest = scores[:, -targets:].sum(axis=1)
+        return float(lowest.min()), float(highest.max())
     fewest, most = channel.support_sizes
     without, supported = channel.solve([0.0, 1.0]).tolist()
     # The smallest and largest numbers of targets that one report supports.
@@ -739,6 +851,7 @@ def _number(value: float) -> str:
 
 
 def _more(ratio: float) -> str:
+    """A ratio above 1 in words: times from 2 on, else per cent."""
     return f"{_number(ratio)} times as many" if ratio >= 2 else f"{100 * (ratio - 1):.2g}% more"
 
 
@@ -877,6 +990,7 @@ def worst_case_bias(
 
 
 def _one_sample(mechanism: Mechanism) -> Mechanism:
+    """The mechanism; raises for several samples."""
     check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
     if getattr(mechanism, "groups", None) is not None:
         raise ArgumentValueError(

@@ -49,7 +49,7 @@ QUESTIONS = ("proportions", "mean", "distribution")
 
 WORST = "worst-case"
 
-_LEAST_EPSILON = 1e-5
+LEAST_EPSILON = 1e-5
 """Below this every design needs more than 2**40 people."""
 
 _NO_GAIN, _NO_LOSS = 0.05, 12.0
@@ -148,7 +148,7 @@ def design(
     domain = Categories(numbered(categories))
     check_one_of(question, "question", QUESTIONS)
     hint = "below it every design needs more than 2**40 people"
-    asked = check_number(check_epsilon(epsilon), "epsilon", _LEAST_EPSILON, hint=hint)
+    asked = check_number(check_epsilon(epsilon), "epsilon", LEAST_EPSILON, hint=hint)
     prob = Fraction(krr_prob(asked, domain.k))
     ratio = prob * (domain.k - 1) / (1 - prob)
     if question == "mean":
