@@ -155,8 +155,9 @@ def _report(report: Mapping[str, Any], format: str) -> str:
         kept = [key for key in ("name", "mechanism", "plan") if key in column]
         record = ColumnRecord.from_dict({key: column[key] for key in kept})
         if record.plan is not None:
-            asked = label(record.plan["asked"])
-            plan_notes[f"Each row reports one part of the plan; column {asked} says which."] = None
+            part_column = label(record.plan["asked"])
+            note = f"Each row reports one part of the plan; column {part_column} says which."
+            plan_notes[note] = None
         name = label(record.name)
         mechanism = record.unlabelled()
         prob = getattr(mechanism, "prob", None)

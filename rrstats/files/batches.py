@@ -241,7 +241,21 @@ class ReleasedColumns:
         self.columns: Mapping[str, ColumnAnswers]
         self._frame: FrameRelease | None = None
         plan = requests[0].plan
-        if plan is not None:
+        if plan is None:
+            self.columns = {
+                str(request.name): request.open(
+                    likes[str(request.name)],
+                    earlier.get(str(request.name)),
+                    column=place,
+                    again=again,
+                    key=key,
+                    question=key and str(request.name),
+                    rng=rng,
+                    threads=threads,
+                )
+                for place, request in enumerate(requests)
+            }
+        else:
             check_left_out("the coin of a plan needs fresh words", key=key)
             self._frame = FrameRelease(
                 likes,
@@ -254,21 +268,6 @@ class ReleasedColumns:
                 records=earlier.values(),
             )
             self.columns = self._frame.columns
-        else:
-            columns = {}
-            for place, request in enumerate(requests):
-                name = str(request.name)
-                columns[name] = request.open(
-                    likes[name],
-                    earlier.get(name),
-                    column=place,
-                    again=again,
-                    key=key,
-                    question=key and name,
-                    rng=rng,
-                    threads=threads,
-                )
-            self.columns = columns
         self.written = {name: _written(column) for name, column in self.columns.items()}
         if plan is not None:
             space = PublicCategories(plan.labels)

@@ -55,11 +55,11 @@ class DataFile(Protocol):
     """
 
     records: list[ColumnRecord]
-    """How columns of the file were made, as the file or the document beside it says."""
+    """Records of the reports in its columns, from the file or the document beside it."""
 
     @property
     def path(self) -> Path:
-        """Where the file is."""
+        """Path of the file."""
 
     @property
     def relative(self) -> str:

@@ -168,13 +168,13 @@ class Ledger:
             new = LedgerEntry.of(records, target=target, digest=sealed, rows=rows, release=release)
             releases = book.releases if is_saved else [*book.releases, new]
             if not is_saved:
-                self._refuse(book, records, again, digest, present)
+                self._refuse(book, records, again, digest=digest, present=present)
             try:
                 if not is_saved:
                     self._write(replace(book, releases=releases))
                 # Check again: of two runs for a folder and a file in it, which have separate
                 # locks, at least one sees the entry of the other.
-                self._refuse(book, records, again or is_saved, digest, present)
+                self._refuse(book, records, again or is_saved, digest=digest, present=present)
                 yield [*releases, *(release for _, release in self._related())]
             except BaseException as error:
                 if not is_saved and not is_published(error):
@@ -288,16 +288,39 @@ class Ledger:
         book: _Book,
         records: Sequence[ColumnRecord],
         again: bool,
+        *,
         digest: str | None = None,
         present: Iterable[Hashable] | None = None,
     ) -> None:
+        """Raise SecondReleaseError with all reasons against the release, unless ``again``."""
         related = list(self._related())  # raises for damaged ledgers, also with again
         if again:
             return
-        columns = {record.name for record in records}
         earlier = [*((self.path, release) for release in book.releases), *related]
-        released = {name: None for _, release in earlier for name in release.epsilon}
-        renamed = "" if present is None else _tell_renamed(records, released, {*present})
+        reasons = self._reasons(book, records, earlier, digest=digest)
+        if present is not None:
+            released = {name: None for _, release in earlier for name in release.epsilon}
+            renamed = _tell_renamed(records, released, {*present})
+            if renamed:
+                reasons.append(renamed)
+        if reasons:
+            raise SecondReleaseError(
+                f"{'; '.join(reasons)}; to release it nevertheless, give again=True (--again)"
+            )
+
+    def _reasons(
+        self,
+        book: _Book,
+        records: Sequence[ColumnRecord],
+        earlier: Iterable[tuple[Path, LedgerEntry]],
+        *,
+        digest: str | None,
+    ) -> list[str]:
+        """Earlier releases of these columns in words, and what they say about the source.
+
+        earlier : all known releases, each with its ledger.  digest : of the source, if known.
+        """
+        columns = {record.name for record in records}
         earlier = [(path, release) for path, release in earlier if columns & set(release.epsilon)]
         reasons = []
         for record in records:
@@ -318,12 +341,7 @@ class Ledger:
                     "the source has changed since, but releases about the same people add up "
                     "nevertheless"
                 )
-        if renamed:
-            reasons.append(renamed)
-        if reasons:
-            raise SecondReleaseError(
-                f"{'; '.join(reasons)}; to release it nevertheless, give again=True (--again)"
-            )
+        return reasons
 
     def _related(self) -> Iterator[tuple[Path, LedgerEntry]]:
         """Releases of folders around the source and of files in it, each with its ledger."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 
@@ -21,7 +20,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 
 @dataclass(frozen=True)
 class RowOrder:
-    """How a release orders its rows.
+    """The order of the rows of a release.
 
     shuffled : whether rows come in random order.  kept : the public columns of ordered categories
     whose words keep their order.
@@ -31,7 +30,7 @@ class RowOrder:
     kept: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, shuffle_rows: bool, keep_order: Any) -> RowOrder:
+    def of(cls, shuffle_rows: bool, keep_order: Collection[str]) -> RowOrder:
         """From the arguments; raises if ``keep_order`` has no effect or is no list of names."""
         is_list = isinstance(keep_order, list | tuple | set | frozenset)
         if not is_list or not all(isinstance(name, str) for name in keep_order):

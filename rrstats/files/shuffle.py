@@ -79,6 +79,8 @@ class Shuffle:
     ) -> None:
         self._kept_places = [n for n, name in enumerate(schema.names) if name not in left_out]
         schema = pa.schema([schema.field(n) for n in self._kept_places], schema.metadata)
+        for field in schema:
+            _check_movable(field)
         self.schema = schema
         self.notes = [f"column {name!r} was left out: it numbers the rows" for name in left_out]
         self.numbering: list[str] = []
@@ -88,25 +90,19 @@ class Shuffle:
         self._folder = folder
         self._source = open_source(rng)
         self._finished = False
-        self._dictionaries: dict[int, _Dictionary] = {}
-        plain = []
-        for place, field in enumerate(schema):
-            _check_movable(field)
-            if pa.types.is_dictionary(field.type):
-                is_declared = field.name in declared
-                kept = field.name in keep_order
-                dictionary = _Dictionary(field, declared=is_declared, kept=kept, part=part)
-                self._dictionaries[place] = dictionary
-                plain.append(field.with_type(pa.int32()))
-            else:
-                plain.append(field.with_type(compact_type(field.type)))
-        self._plain = pa.schema(plain)
-        grown = (row_bytes(self._plain) + ORDER_BYTES) / max(row_bytes(schema), 1)
-        wished = math.ceil(bytes_expected * grown / BUCKET_BYTES)
+        self._dictionaries = {
+            place: _Dictionary(
+                field, declared=field.name in declared, kept=field.name in keep_order, part=part
+            )
+            for place, field in enumerate(schema)
+            if pa.types.is_dictionary(field.type)
+        }
+        self._plain = _plain_schema(schema)
+        growth = (row_bytes(self._plain) + ORDER_BYTES) / max(row_bytes(schema), 1)
+        n_buckets = math.ceil(bytes_expected * growth / BUCKET_BYTES)
+        n_buckets = min(MOST_BUCKETS, max(1, n_buckets))
         # For each bucket, the places and sizes of its Arrow messages in the file.
-        self._buckets: list[list[tuple[int, int]]] = [
-            [] for _ in range(min(MOST_BUCKETS, max(1, wished)))
-        ]
+        self._buckets: list[list[tuple[int, int]]] = [[] for _ in range(n_buckets)]
         self._waiting: list[pa.RecordBatch] = []
         self._weight = 0
         self._blocks = itertools.count()  # each draw of words has its own block
@@ -225,6 +221,15 @@ class Shuffle:
                 f"these rows cannot be shuffled: pyarrow {pa.__version__} cannot move rows of "
                 f"one of their types ({types})"
             ) from None
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The types in which rows are spilled: codes of dictionaries, and compact types."""
+    fields = []
+    for field in schema:
+        type = pa.int32() if pa.types.is_dictionary(field.type) else compact_type(field.type)
+        fields.append(field.with_type(type))
+    return pa.schema(fields)
 
 
 def _check_movable(field: pa.Field) -> None:
@@ -380,7 +385,7 @@ def _sorted_places(values: pa.Array) -> pa.Array:
 
 
 class _Numbering:
-    """Whether a column rises, or falls, with each row."""
+    """A column that may rise, or fall, with each row, and so number the rows."""
 
     def __init__(self, name: str) -> None:
         self.name = name
