@@ -72,7 +72,7 @@ def test_confused_categories_are_not_quoted():
 @pytest.mark.parametrize(
     ("categories", "expected"),
     [
-        ({"b", "a"}, ("a", "b")),
+        pytest.param({"b", "a"}, ("a", "b"), id="set"),
         (frozenset({3, 1, 2}), (1, 2, 3)),
         (np.array(["b", "a"]), ("b", "a")),
         (np.array([2, 1], dtype=np.int8), (2, 1)),

@@ -101,7 +101,7 @@ def test_readme_has_the_two_commands_in_one_line_each():
     }
     assert {
         "Run it": "pip install . && rrstats demo\n",
-        "Test it": 'pip install ".[test]" && python -m pytest\n',
+        "Test it": 'pip install ".[test]" && python -m pytest -n auto\n',
     } == commands
 
 
