@@ -705,10 +705,11 @@ _MOST_SCORES = 1 << 20
 
 
 def default_method(channel: Channel) -> str:
-    """The method of intervals: exact where counts are binomial, else one that is fast enough.
+    """The name of the default method: exact if counts are binomial, else one that is fast enough.
 
-    For samples that each identify the proportions, unbiased scores are the only assumption: the
-    profile likelihood would assume one population for all samples.
+    The former is one of `METHODS`, the latter one of `GENERAL_METHODS`.  For samples that each
+    identify the proportions, unbiased scores are the only assumption: the profile likelihood would
+    assume one population for all samples.
     """
     if channel.binomial_rates is not None:
         return DEFAULT_METHOD

@@ -217,7 +217,10 @@ class Moments(ABC):
 
     @abstractmethod
     def interval(self, level: float, method: str | None, target: str) -> Interval:
-        """(k,) intervals of the proportions, for any target."""
+        """(k,) intervals of the proportions, for any target.
+
+        Where `binomial_rates` are not None, those of a binomial count; else `general_interval`.
+        """
 
     def scored(self, level: float, df: Any = None) -> Scored:
         """The scores of the report cells, and counts that intervals of each category use.
@@ -370,7 +373,7 @@ class ChannelMoments(Moments):
         return arrays.implausible(self.channel, self.reported, sizes, false_alarm)
 
     def interval(self, level: float, method: str | None, target: str) -> Interval:
-        """(k,) intervals of the proportions, for any target."""
+        """(k,) intervals of the proportions: `arrays.interval_of_counts` if counts are binomial."""
         rates = self.binomial_rates
         if rates is None:
             return self.general_interval(level, method, target)

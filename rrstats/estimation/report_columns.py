@@ -7,7 +7,8 @@ both kinds alike and hold only codes.
 A column is private if a mechanism is given for it or its data have a record of one; all other
 columns are ordinary.  Values by themselves are opened by `report_column`, columns of a frame by
 `report_columns` (each for itself) and `ReportFrame.joint` (columns of the same rows).  Records are
-parsed once a call.
+parsed once a call (`records_of`), and `ReportSource.mechanism` makes the mechanism of a column from
+its record, from the arguments, or from both.
 """
 
 from __future__ import annotations

@@ -140,9 +140,10 @@ class SampleCells:
 class VarianceForm:
     """The variance of the sum of w g over a sample, for any values g of the m report cells.
 
-    mass : (m,).  points, coefficients : (p, m) and (p,).  The variance is the sum of mass g^2 and
-        of coefficients (points g)^2, and the randomization's variance of ``within``.
-    within : (m,) sums of squared weights of which the form has the randomization left out.
+    mass : (m,).  points, coefficients : (p, m) and (p,).  The variance between clusters is the sum
+        of mass g^2 and of coefficients (points g)^2; a point is a cluster's or a stratum's sums.
+    within : (m,) sums of the squared weights whose randomization these two leave out, where a part
+        of the population is in the sample; `SurveyMoments` adds its variance.
     """
 
     mass: Floats
@@ -468,6 +469,7 @@ class SurveyMoments(EffectiveMoments):
         return super().general_interval(level, method, target)
 
     def _variance(self, form: VarianceForm) -> Floats:
+        """(k,) variance of the proportions: that of a form, and of the randomization it lacks."""
         return form.variance(self.centred) + self._noise(form.within) / self.size**2
 
     @cached_property

@@ -89,7 +89,10 @@ class TableMoments(ABC):
     @property
     @abstractmethod
     def row_variance(self) -> Floats:
-        """Variance of one row's score in the population; with a design n - 1 times `variance`."""
+        """Variance of a respondent's score for each cell, in the population.
+
+        With a design it is n - 1 times `variance`.
+        """
 
     @property
     @abstractmethod
@@ -180,7 +183,7 @@ class AxisMoments(TableMoments):
 
     @cached_property
     def row_variance(self) -> Floats:
-        """Variance of one row's score in the population."""
+        """Variance of a respondent's score for each cell, in the population."""
         return fixed(np.maximum(self._squared - self.proportions**2, 0.0))
 
     @cached_property
@@ -374,7 +377,7 @@ class CombinedMoments(TableMoments):
         return CombinedMoments(axes, self._marginal_counts(places), self.target, combined)
 
     def conditional_errors(self, given: Sequence[int]) -> Floats:
-        """Standard errors of the ratios of two sums of cells."""
+        """Standard errors of the ratios of two sums of cells, from `Estimate.among`."""
         return np.asarray(self._ratios(given, 0.95)[0])
 
     def conditional_interval(self, given: Sequence[int], level: float) -> Interval:

@@ -517,7 +517,8 @@ def tally(
 class CountedReports(NamedTuple):
     """Tallies of the columns of reports of one call.
 
-    tallies : from column to Tally, or to a dict of tallies of groups.
+    tallies : from column to Tally or, with groups, GroupTallies; where prob differs by row to
+        RowSums or, with groups, a dict of them.
     groups : the names of the columns of groups, or None.
     several : whether a list of columns was asked for.  rows : the number of rows of the data.
     """
@@ -567,7 +568,7 @@ def count_reports(
 
 
 def _counted_rows(column: ReportColumn, rows: Rows, weighting: str | None) -> Any:
-    """A tally of one column, or a dict of tallies of groups; sums where prob differs by row."""
+    """A Tally, or the GroupTallies of groups; where prob differs by row RowSums, or a dict."""
     if column.rates is not None and weighting is not None:
         return _row_sums(column, column.rates, rows, weighting)
     return count_units(column, rows)
@@ -711,7 +712,10 @@ class GroupTallies:
 
 
 def count_units(column: ReportColumn, rows: Rows) -> Tally | GroupTallies:
-    """A tally, or the tallies of groups."""
+    """Count the reports of each group and unit that occur together, in one pass over the rows.
+
+    Returns GroupTallies if the rows have groups, else a Tally.
+    """
     mechanism = cast(Mechanism, column.mechanism)
     labels = [None] if rows.groups is None else rows.groups.labels
     unit_codes = rows.unit_codes

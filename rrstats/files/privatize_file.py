@@ -2,7 +2,7 @@
 
 Everything is checked first: columns, types, policies, the source's own records, and the earlier
 releases in the ledger.  Then pieces of the file are read, privatized and written beside the
-target, which appears when it is complete and entered in the ledger.
+target.  The release is entered in the ledger, and then the target appears, complete.
 """
 
 from __future__ import annotations
@@ -308,11 +308,11 @@ def preview_file(
     requests = wanted_columns(columns, "warn", "unknown")
     release = _prepare(origin, requests, order, again=again)
     records = release.new_records
-    book = Ledger.of(origin.path, ledger)
-    book.refuse(records, again, present=origin.files[0].names)
+    source_ledger = Ledger.of(origin.path, ledger)
+    source_ledger.refuse(records, again, present=origin.files[0].names)
     _refuse(_Files(origin, release))
     planned = LedgerEntry.of(records, target=place, digest="", rows=0)
-    total = RowTotal.of(_documents(origin, release), [*book.known, planned])
+    total = RowTotal.of(_documents(origin, release), [*source_ledger.known, planned])
     return {
         "dry_run": True,
         "target": str(place),
@@ -493,8 +493,8 @@ def _release(
     """Write and publish a source that is in files, and enter the release in its ledger."""
     began = time.monotonic()
     names = origin.files[0].names
-    book = Ledger.of(origin.path, None if ledger is None else Path(ledger))
-    book.refuse(work.columns.new_records, again, present=names)
+    source_ledger = Ledger.of(origin.path, None if ledger is None else Path(ledger))
+    source_ledger.refuse(work.columns.new_records, again, present=names)
     directory = not place.name.lower().endswith(ENDINGS)
     with Publication(place, overwrite=overwrite, directory=directory) as publication:
         _refuse(work)
@@ -512,16 +512,16 @@ def _release(
             began=began,
             account={},
             total=RowTotal(0.0),
-            ledger=book.path,
+            ledger=source_ledger.path,
         )
         return _published(
-            publication, book, draft, documents, digest=digest, again=again, present=names
+            publication, source_ledger, draft, documents, digest=digest, again=again, present=names
         )
 
 
 def _published(
     publication: Publication,
-    book: Ledger,
+    source_ledger: Ledger,
     draft: Receipt,
     documents: Iterable[Sequence[ColumnRecord]],
     *,
@@ -537,7 +537,7 @@ def _published(
     published.
     """
     records = draft.records
-    with book.entry(
+    with source_ledger.entry(
         records,
         target=publication.target,
         digest=digest,
@@ -918,7 +918,7 @@ def save_frame(
         warn(SIMULATED_TEXT, SimulationWarning)
     total = RowTotal.of([records])
     account = {str(record.name): (0, record.epsilon) for record in records}
-    book = _ledger(source, ledger)
+    source_ledger = _ledger(source, ledger)
     with _needing_unicode():
         release = _release_of(frame, records)
     with Publication(place, overwrite=overwrite) as publication:
@@ -933,17 +933,17 @@ def save_frame(
             epsilon_per_row=total.epsilon,
             account=account,
             private={},
-            ledger=None if book is None else book.path,
+            ledger=None if source_ledger is None else source_ledger.path,
             void=total.void,
         )
-        if book is None:
+        if source_ledger is None:
             publication.publish()
             return receipt
         digest = "frame" if source is None else digest_of(Path(source))
         present = _source_columns(source, frame)
         return _published(
             publication,
-            book,
+            source_ledger,
             receipt,
             [records],
             digest=digest,

@@ -1,4 +1,4 @@
-"""The order of rows and of the words of categories in a release.
+"""Whether a release shuffles its rows (in `shuffle`), and which words of categories keep an order.
 
 The words of a dictionary may stand in the order in which they first appeared in the rows, and then
 they show the order of the rows.  So words are sorted where rows are shuffled, unless the caller

@@ -12,7 +12,8 @@ Dictionary columns stay dictionary columns, with one dictionary for all rows.  I
 sorted, because their order of appearance would reveal the order of the rows.  An ordered dictionary
 whose values are not sorted becomes an unordered one: Polars exports every Enum as ordered, whether
 its order was declared or is that of appearance.  Only the dictionaries of reports keep their order,
-and ordered ones that the caller names.
+and ordered ones that the caller names, which `row_order` checks.  Columns that number the rows are
+left out or reported, and writers give all rows of a text file the same line ends.
 """
 
 from __future__ import annotations
