@@ -40,18 +40,19 @@ Data = TypeVar("Data", pd.DataFrame, "pd.Series[Any]")
 
 
 def record_columns(
-    attrs: dict[Any, Any], made: Mapping[Hashable, tuple[Mechanism, Mapping[str, Any]]]
+    attrs: dict[Any, Any], columns: Mapping[Hashable, tuple[Mechanism, Mapping[str, Any]]]
 ) -> None:
     """Write the records of columns into ``attrs``, in place of their earlier records.
 
-    made : for each column its mechanism and the other facts of its `ColumnRecord`.
+    columns : for each column its mechanism and the other facts of its `ColumnRecord`.
     Warns UnrecordedWarning if a name or category has no JSON form.  Then ``attrs`` keep no records
     at all, because a document without one of the columns would understate epsilon.
     """
     try:
-        others = [record for record in read(attrs) if record.name not in made]
+        others = [record for record in read(attrs) if record.name not in columns]
         new = [
-            ColumnRecord.of(name, mechanism, **facts) for name, (mechanism, facts) in made.items()
+            ColumnRecord.of(name, mechanism, **facts)
+            for name, (mechanism, facts) in columns.items()
         ]
         attrs[KEY] = write([*others, *new])
     except ArgumentValueError as error:
@@ -121,15 +122,15 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
         return self._described == other._described
 
     def __repr__(self) -> str:
-        shown: dict[Hashable, Any] = {}
+        descriptions: dict[Hashable, Any] = {}
         for name, record in self._records.items():
             if record.is_shortened:
-                shown[name] = "only a fingerprint of its categories is kept"
+                descriptions[name] = "only a fingerprint of its categories is kept"
             elif record.by_row:
-                shown[name] = "prob differs by row"
+                descriptions[name] = "prob differs by row"
             else:
-                shown[name] = self[name]
-        return repr(shown)
+                descriptions[name] = self[name]
+        return repr(descriptions)
 
 
 def carry(
@@ -191,52 +192,72 @@ def _carried(
     dropped: Iterable[Hashable],
 ) -> list[ColumnRecord]:
     """The records for the columns of target."""
-    before = [_read_source(source) for source in sources]
-    own = read(target.attrs)
-    made = {record.name: record for record in own if record.name in target.columns}
+    parsed = [_read_source(source) for source in sources]
+    recorded = read(target.attrs)
+    carried = {record.name: record for record in recorded if record.name in target.columns}
     # Records of other columns, and whether the source itself has such a column.
-    said = [(record, False) for record in own if record.name not in made]
-    said += [(one, one.name in columns) for records, columns in before for one in records]
-    if not made and not said:
+    candidates = [(record, False) for record in recorded if record.name not in carried]
+    candidates += [
+        (record, record.name in columns) for records, columns in parsed for record in records
+    ]
+    if not carried and not candidates:
         raise MetadataError(
             "there is nothing to carry: neither target nor the sources record a privatized column"
         )
-    spoken = {record.name for record, _ in said}
-    gone = {dropped} if isinstance(dropped, str) else set(dropped)
-    if strange := [name for name in [*moved, *gone] if name not in spoken]:
-        raise ArgumentValueError(
-            f"names and dropped must be of {sorted(map(repr, spoken))}, the columns that the "
-            f"sources record, found {strange[0]!r}"
-        )
+    omitted = {dropped} if isinstance(dropped, str) else set(dropped)
+    _check_names([*moved, *omitted], {record.name for record, _ in candidates})
     for name in moved.values():
         column_of(target, name)  # raises if it is absent or occurs twice
-    stay = {one.name for one, stands in said if stands and one.name in target.columns}
-    for records, columns in before:
-        plain = set(columns) - {record.name for record in records}
-        for name in plain & stay - set(moved):
-            raise MetadataError(
-                f"one source records that column {name!r} holds reports, and another has a column "
-                "of that name that may hold true answers; leave that source out, or give "
-                f"names={{{name!r}: ...}} if the reports have another name in target"
-            )
-    known = {*made, *moved.values(), *(name for source in before for name in _known(*source))}
-    new = [column for column in target.columns if column not in known]
-    for record, stands in said:
-        if record.name in moved or (stands and record.name in stay - gone):
-            found = replace(record, name=moved.get(record.name, record.name))
-            made[found.name] = _joined(made.get(found.name, found), found)
-        elif new and record.name not in gone:
+    staying = {
+        record.name
+        for record, in_source in candidates
+        if in_source and record.name in target.columns
+    }
+    _check_no_answers(parsed, staying - set(moved))
+    explained = {*carried, *moved.values()}
+    for records, columns in parsed:
+        explained |= _explained(records, columns)
+    new = [column for column in target.columns if column not in explained]
+    for record, in_source in candidates:
+        if record.name in moved or (in_source and record.name in staying - omitted):
+            renamed = replace(record, name=moved.get(record.name, record.name))
+            carried[renamed.name] = _joined(carried.get(renamed.name, renamed), renamed)
+        elif new and record.name not in omitted:
             raise MetadataError(
                 f"a source records a privatized column {cut(record.name)} that target does not "
                 f"have from it, and one of {quote_list(new)} may be this column: give names={{name:"
                 " ...} if it was renamed, dropped=[name] if it was left out, or give "
                 "as sources all frames, with all their columns, from which target was made"
             )
-    for record in made.values():
+    for record in carried.values():
         check_fits(column_of(target, record.name), record)
         check_plan(record, target)
         check_rates(record, target)
-    return list(made.values())
+    return list(carried.values())
+
+
+def _check_names(names: Iterable[Hashable], recorded: set[Hashable]) -> None:
+    """Raise unless the sources record all renamed and dropped columns."""
+    strange = [name for name in names if name not in recorded]
+    if strange:
+        raise ArgumentValueError(
+            f"names and dropped must be of {sorted(map(repr, recorded))}, the columns that the "
+            f"sources record, found {strange[0]!r}"
+        )
+
+
+def _check_no_answers(
+    sources: Iterable[tuple[list[ColumnRecord], list[Hashable]]], names: set[Hashable]
+) -> None:
+    """Raise if a source has one of these columns without a record: its rows may be answers."""
+    for records, columns in sources:
+        unrecorded = set(columns) - {record.name for record in records}
+        for name in unrecorded & names:
+            raise MetadataError(
+                f"one source records that column {name!r} holds reports, and another has a column "
+                "of that name that may hold true answers; leave that source out, or give "
+                f"names={{{name!r}: ...}} if the reports have another name in target"
+            )
 
 
 def _read_source(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
@@ -245,12 +266,15 @@ def _read_source(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
         return read(source.attrs), list(source.columns)
     if isinstance(source, pd.Series):
         # Records of its frame's other columns do not apply.
-        mine = [record for record in read(source.attrs) if record.name == source.name]
-        return mine, [source.name]
+        of_series = [record for record in read(source.attrs) if record.name == source.name]
+        return of_series, [source.name]
     records = [source] if isinstance(source, ColumnRecord) else source
     if isinstance(records, Mapping):
         records = read({KEY: records})
-    if not isinstance(records, list) or not all(isinstance(one, ColumnRecord) for one in records):
+    are_records = isinstance(records, list) and all(
+        isinstance(record, ColumnRecord) for record in records
+    )
+    if not are_records:
         raise ArgumentTypeError(
             "each source must be a frame, a Series, a document or a list of ColumnRecords (as from "
             f"rr.files.describe_file), found {type(source).__name__}"
@@ -258,10 +282,10 @@ def _read_source(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
     return records, [record.name for record in records]
 
 
-def _known(records: list[ColumnRecord], columns: list[Hashable]) -> set[Hashable]:
+def _explained(records: list[ColumnRecord], columns: list[Hashable]) -> set[Hashable]:
     """Columns of a source that cannot be renamed reports: all, unless a recorded one is absent."""
-    stand = {record.name for record in records} & set(columns)
-    return set(columns) if len(stand) == len(records) else stand
+    recorded = {record.name for record in records} & set(columns)
+    return set(columns) if len(recorded) == len(records) else recorded
 
 
 def _joined(first: ColumnRecord, second: ColumnRecord) -> ColumnRecord:

@@ -34,9 +34,14 @@ from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
 from rrstats.mechanisms.matrix_channel import chained
 from rrstats.randomness.sources import Source, Substream
 
-_AT_ONCE = 1 << 16
-_FEW = 8
-_LARGE = 1 << 10
+_PART_ROWS = 1 << 16
+"""The number of codes counted together: bincount copies them as 64-bit integers."""
+
+_MAX_COMPARED = 8
+"""The largest number of cells counted by comparisons: one reads 30 codes while bincount reads 1."""
+
+_MAX_CHECKED_ENTRIES = 1 << 10
+"""The largest transition matrix whose rank is checked when its mechanism is made."""
 
 _POSITIONAL = ("design", "categories", "matrix", "first", "second")
 _LABELS = ("groups", "shows")
@@ -151,8 +156,8 @@ class Mechanism(ABC):
         >>> rr.KRR([True, False], 0.75).to_dict()
         {'type': 'KRR', 'categories': [{'bool': True}, {'bool': False}], 'prob': 0.75}
         """
-        given = {name: _to_json(name, value) for name, value in self._arguments.items()}
-        return {"type": type(self).__name__} | given
+        arguments = {name: _to_json(name, value) for name, value in self._arguments.items()}
+        return {"type": type(self).__name__} | arguments
 
     def then(self, second: Mechanism) -> Chain:
         """Chain this mechanism with a second one that randomizes its reports.
@@ -182,11 +187,13 @@ class Mechanism(ABC):
 
     def _call(self, name: str = "") -> str:
         """The Python call that creates the mechanism."""
-        given = self._arguments
-        given |= given.pop("parameters", {})
-        texts = {key: _to_text(value) for key, value in given.items()}
-        listed = (text if key in _POSITIONAL else f"{key}={text}" for key, text in texts.items())
-        return f"{name or type(self).__name__}({', '.join(listed)})"
+        arguments = self._arguments
+        arguments |= arguments.pop("parameters", {})
+        texts = []
+        for argument, value in arguments.items():
+            text = _to_text(value)
+            texts.append(text if argument in _POSITIONAL else f"{argument}={text}")
+        return f"{name or type(self).__name__}({', '.join(texts)})"
 
 
 def _to_text(value: Any) -> str:
@@ -230,7 +237,7 @@ def warn_if_uninformative(channel: Channel) -> None:
     For large matrices the check is slow, so the first estimate makes it.
     """
     cells = len(channel.samples)
-    if cells * len(channel.class_of) > _LARGE:
+    if cells * len(channel.class_of) > _MAX_CHECKED_ENTRIES:
         return
     try:
         channel.solve(np.zeros(cells))
@@ -241,12 +248,11 @@ def warn_if_uninformative(channel: Channel) -> None:
 def _count_codes(codes: NDArray[Any], k: int) -> NDArray[np.int64]:
     """Counts of each of 0 .. k-1; shape (k,).  Works in parts to avoid a 64-bit copy."""
     counts = np.zeros(k, dtype=np.int64)
-    for start in range(0, len(codes), _AT_ONCE):
-        part = codes[start : start + _AT_ONCE]
-        if k > _FEW:
+    for start in range(0, len(codes), _PART_ROWS):
+        part = codes[start : start + _PART_ROWS]
+        if k > _MAX_COMPARED:
             counts += np.bincount(part, minlength=k)
             continue
-        # A comparison reads 30 codes in the time in which bincount counts one.
         for code in range(k):
             counts[code] += np.count_nonzero(part == code)
     return counts
@@ -320,8 +326,9 @@ class Chain(Mechanism):
     @cached_property
     def channel(self) -> MultinomialChannel:
         """The product of both channels."""
-        both = (cast(MultinomialChannel, one.channel) for one in (self.first, self.second))
-        return chained(*both)
+        first = cast(MultinomialChannel, self.first.channel)
+        second = cast(MultinomialChannel, self.second.channel)
+        return chained(first, second)
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Randomize one block of true codes; each round has its own words.

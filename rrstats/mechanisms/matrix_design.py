@@ -33,7 +33,11 @@ from rrstats.randomness.samplers import TableSampler
 from rrstats.randomness.sources import Source
 
 _NAME = "matrix[report, truth]"
-_WRITTEN = re.compile(r"-?[0-9]{1,4000}/(?!0+$)[0-9]{1,4000}")
+
+_INVERSE_TOLERANCE = 1e-9
+"""How far inverse @ matrix may be from the exact product: that of columns' sums."""
+
+_FRACTION = re.compile(r"-?[0-9]{1,4000}/(?!0+$)[0-9]{1,4000}")
 
 Rows = tuple[tuple[Number, ...], ...]
 
@@ -134,11 +138,14 @@ class MatrixDesign(Mechanism):
     @cached_property
     def channel(self) -> MatrixChannel:
         """The matrix, with columns that sum to 1 exactly."""
-        what = f"{_NAME} has rows for reports; the column of category"
-        named = zip(self.domain.categories, zip(*self.matrix, strict=True), strict=True)
-        columns = [normalized(column, f"{what} {truth!r}") for truth, column in named]
-        own = None if self.inverse is None else _exact(self.inverse)
-        return MatrixChannel(tuple(zip(*columns, strict=True)), own, self.codes_shown)
+        columns = [
+            normalized(column, f"{_NAME} has rows for reports; the column of category {truth!r}")
+            for truth, column in zip(
+                self.domain.categories, zip(*self.matrix, strict=True), strict=True
+            )
+        ]
+        inverse = None if self.inverse is None else _exact(self.inverse)
+        return MatrixChannel(tuple(zip(*columns, strict=True)), inverse, self.codes_shown)
 
     @cached_property
     def _sampler(self) -> TableSampler:
@@ -185,25 +192,25 @@ class MatrixDesign(Mechanism):
     @property
     def _arguments(self) -> dict[str, Any]:
         """The arguments that differ from their defaults."""
-        given: dict[str, Any] = {"categories": self.domain, "matrix": self.matrix}
+        arguments: dict[str, Any] = {"categories": self.domain, "matrix": self.matrix}
         if self.reports != _report_space(self.domain, len(self.matrix), None):
-            given["reports"] = self.reports
+            arguments["reports"] = self.reports
         if self.shown != self.domain:
-            given["shows"] = [self.shown.categories[code] for code in self.codes_shown]
+            arguments["shows"] = [self.shown.categories[code] for code in self.codes_shown]
         if self.inverse is not None:
-            given["inverse"] = self.inverse
-        return given
+            arguments["inverse"] = self.inverse
+        return arguments
 
 
 def _exact(rows: Rows) -> Entries:
-    return tuple(tuple(Fraction(x) for x in row) for row in rows)
+    return tuple(tuple(Fraction(number) for number in row) for row in rows)
 
 
 def _check_inverse(channel: MatrixChannel) -> None:
     """Raise unless the design's own inverse is a left inverse up to rounding."""
     fits = [len(row) for row in channel.inverse or ()] == [channel.m] * channel.k
-    found = channel.left_inverse @ channel.matrix if fits else 0.0
-    if not np.allclose(found, recode_matrix(channel), rtol=0, atol=1e-9):
+    product = channel.left_inverse @ channel.matrix if fits else 0.0
+    if not np.allclose(product, recode_matrix(channel), rtol=0, atol=_INVERSE_TOLERANCE):
         raise ArgumentValueError(
             f"inverse must have {channel.k} rows (categories) of {channel.m} numbers (reports); "
             "inverse @ matrix must be 1 where a class belongs to a category and 0 elsewhere"
@@ -211,8 +218,8 @@ def _check_inverse(channel: MatrixChannel) -> None:
 
 
 def _rows(matrix: Any, name: str) -> Rows:
-    given = check_instance(matrix, name, Iterable, "rows of numbers or a DataFrame")
-    return tuple(numbers(row, name) for row in given)
+    rows = check_instance(matrix, name, Iterable, "rows of numbers or a DataFrame")
+    return tuple(numbers(row, name) for row in rows)
 
 
 def _check_matrix(rows: Rows, domain: Categories) -> None:
@@ -254,17 +261,17 @@ def _report_space(domain: Categories, m: int, reports: Any) -> Categories:
     return space
 
 
-def _places(found: Any, wanted: Categories, name: str, rule: str) -> list[int]:
-    """The place of each wanted label among those found; raises unless the sets are equal."""
-    named = labels_of(found, name)
-    extra = [label for label in named.categories if wanted.code(label) >= wanted.k]
-    absent = [label for label in wanted.categories if named.code(label) >= named.k]
+def _places(labels: Any, expected: Categories, name: str, rule: str) -> list[int]:
+    """The place of each expected label among ``labels``; raises unless the sets are equal."""
+    space = labels_of(labels, name)
+    extra = [label for label in space.categories if expected.code(label) >= expected.k]
+    absent = [label for label in expected.categories if space.code(label) >= space.k]
     if extra or absent:
         raise ArgumentValueError(
             f"{name} must be {rule}: missing {quote_list(absent)}, not expected "
             f"{quote_list(extra)} (1 and '1' differ; rows are reports, columns true answers)"
         )
-    return [named.code(label) for label in wanted.categories]
+    return [space.code(label) for label in expected.categories]
 
 
 def _aligned(frame: pd.DataFrame, domain: Categories, reports: Any) -> tuple[Any, Any]:
@@ -292,7 +299,7 @@ def from_json(value: Any) -> Any:
         return {name: from_json(part) for name, part in value.items()}
     if not isinstance(value, str):
         return value
-    if _WRITTEN.fullmatch(value):
+    if _FRACTION.fullmatch(value):
         return Fraction(value)
     raise MetadataError(
         f'a number in a document must be a number or a text such as "1/6", found {quote(value)}'

@@ -8,7 +8,7 @@ Epsilon is the largest epsilon of the samples.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, cast
@@ -29,7 +29,7 @@ from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.matrix_channel import StackedChannel
 from rrstats.randomness.sources import Source, Substream
 
-_MOST_STAGES = 4000
+_MAX_STAGES = 4000
 """The number of separate streams of one column; each round of each sample needs one."""
 
 
@@ -42,17 +42,17 @@ def shown_codes(classes: Categories, shows: Any) -> tuple[Categories, tuple[int,
     if shows is None:
         return classes, tuple(range(classes.k))
     check_instance(shows, "shows", (Mapping, list), "a mapping from class to category")
-    given = dict(enumerate(shows))
+    category_of = dict(enumerate(shows))
     if isinstance(shows, Mapping):
-        given = {classes.code(name): shown for name, shown in shows.items()}
-    if sorted(given) != list(range(classes.k)) or len(shows) != classes.k:
+        category_of = {classes.code(name): category for name, category in shows.items()}
+    if sorted(category_of) != list(range(classes.k)) or len(shows) != classes.k:
         raise ArgumentValueError(
             f"shows must give each of the classes {classes.describe()} one category, found "
             f"{len(shows)} entries"
         )
-    shown = [given[code] for code in range(classes.k)]
-    categories = Categories(list(dict.fromkeys(shown)))
-    return categories, tuple(categories.code(one) for one in shown)
+    in_order = [category_of[code] for code in range(classes.k)]
+    categories = Categories(list(dict.fromkeys(in_order)))
+    return categories, tuple(categories.code(category) for category in in_order)
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -98,22 +98,19 @@ class Samples(Mechanism):
         mechanisms = tuple(parts.values())
         for part in mechanisms:
             check_instance(part, "each of parts", Mechanism, A_MECHANISM)
-        alone = [p.groups is None and codec_of(p.report_space).is_label for p in mechanisms]
-        if len(parts) < 2 or not all(alone):
+        are_single = all(
+            part.groups is None and codec_of(part.report_space).is_label for part in mechanisms
+        )
+        if len(parts) < 2 or not are_single:
             raise ArgumentValueError(
                 "parts must be mechanisms for at least two samples, of one sample each and with "
                 f"single labels as reports, found {len(parts)}"
             )
-        for what, named in (("domain", "true answers"), ("report_space", "reports")):
-            first, *others = (getattr(part, what) for part in mechanisms)
-            if other := next((space for space in others if space != first), None):
-                raise ArgumentValueError(
-                    f"all samples must have the same {named}, in the same order: "
-                    f"{first.describe()}, found {other.describe()}"
-                )
-        if sum(len(part.rounds) for part in mechanisms) > _MOST_STAGES:
+        _check_equal([part.domain for part in mechanisms], "true answers")
+        _check_equal([part.report_space for part in mechanisms], "reports")
+        if sum(len(part.rounds) for part in mechanisms) > _MAX_STAGES:
             raise ArgumentValueError(
-                f"parts must be at most {_MOST_STAGES} samples; where only the prob of k-RR "
+                f"parts must be at most {_MAX_STAGES} samples; where only the prob of k-RR "
                 "differs by row, give categories and prob= (or epsilon=), a number for each row"
             )
         shown, codes = shown_codes(mechanisms[0].domain, shows)
@@ -145,7 +142,7 @@ class Samples(Mechanism):
     @property
     def rounds(self) -> tuple[Mechanism, ...]:
         """All rounds of all samples; each has its own words."""
-        return tuple(one for part in self.parts for one in part.rounds)
+        return tuple(mechanism for part in self.parts for mechanism in part.rounds)
 
     def showing(self, shows: Mapping[Any, Hashable] | None) -> Samples:
         """Return the same samples with other categories for their classes.
@@ -208,11 +205,12 @@ class Samples(Mechanism):
         The sample of each person is public, so the words may depend on it.
         """
         reports = np.empty(len(codes), dtype=self.report_space.dtype)
-        sample, stage = codes // self.domain.k, 0
-        for place, part in enumerate(self.parts):
-            mine = np.flatnonzero(sample == place)
-            own = (codes[mine] - place * self.domain.k).astype(self.domain.dtype)
-            reports[mine] = part.randomize(own, Substream(source, stage, mine), block)
+        samples = codes // self.domain.k
+        stage = 0
+        for sample, part in enumerate(self.parts):
+            rows = np.flatnonzero(samples == sample)
+            answers = (codes[rows] - sample * self.domain.k).astype(self.domain.dtype)
+            reports[rows] = part.randomize(answers, Substream(source, stage, rows), block)
             stage += len(part.rounds)
         return reports
 
@@ -233,6 +231,17 @@ class Samples(Mechanism):
         listed = ",\n         ".join(f"{group!r}: {part._call()}" for group, part in pairs)
         shows = f",\n        shows={self._arguments['shows']!r}" if self.shows else ""
         return f"{name}({{{listed}}}{shows})"
+
+
+def _check_equal(spaces: Sequence[Categories | Subsets], name: str) -> None:
+    """Raise unless the true answers, or the reports, of all samples are the same."""
+    first = spaces[0]
+    for space in spaces:
+        if space != first:
+            raise ArgumentValueError(
+                f"all samples must have the same {name}, in the same order: "
+                f"{first.describe()}, found {space.describe()}"
+            )
 
 
 def check_aligned(values: Any, other: Any, name: str) -> None:
@@ -267,8 +276,10 @@ def sample_codes(
     space = Categories(mechanism.groups)
     rule = f"group= must give the sample of each of {rows} rows, one of {space.describe()}"
     if group is None:
-        step = " (for a column of a plan give the frame, which says what was asked)"
-        raise ArgumentTypeError(f"{rule}, found None{step if absent else ''}")
+        step = ""
+        if absent is not None:
+            step = " (for a column of a plan give the frame, which says what was asked)"
+        raise ArgumentTypeError(f"{rule}, found None{step}")
     check_aligned(values, group, "group")
     container = open_column(group)
     if container.shape == () or container.rows != rows:
@@ -277,10 +288,13 @@ def sample_codes(
         codes = reader(space, container.cells)(container.cells).codes
     except ArgumentTypeError:
         raise ArgumentTypeError(f"{rule}, found a column of {container.dtype}") from None
-    codes, known = codes.astype(np.intp), codes < space.k
-    if absent is not None and not known.all():
-        codes[~known], known = 0, known | absent()
-    if strange := int(np.count_nonzero(~known)):
+    is_unknown = codes >= space.k
+    codes = codes.astype(np.intp)
+    if absent is not None and is_unknown.any():
+        codes[is_unknown] = 0
+        is_unknown &= ~absent()
+    if is_unknown.any():
+        strange = np.count_nonzero(is_unknown)
         raise ArgumentValueError(f"{rule}, found {strange} missing or unknown labels")
     return codes
 
@@ -290,11 +304,14 @@ def by_row(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, list[int] | None
 
     Rows with equal mechanisms are one sample; if all are equal there are no samples.
     """
-    listed, places = list(mechanisms), dict[Mechanism, int]()
+    listed = list(mechanisms)
     # Rows share objects, and equal objects may be distinct: each object is compared once.
     objects = {id(mechanism): mechanism for mechanism in listed}
-    place = {one: places.setdefault(held, len(places)) for one, held in objects.items()}
-    groups = [place[id(mechanism)] for mechanism in listed]
-    if len(places) == 1:
-        return next(iter(places)), None
-    return Samples({place: mechanism for mechanism, place in places.items()}), groups
+    samples: dict[Mechanism, int] = {}
+    sample_of_object = {
+        key: samples.setdefault(mechanism, len(samples)) for key, mechanism in objects.items()
+    }
+    if len(samples) == 1:
+        return next(iter(samples)), None
+    groups = [sample_of_object[id(mechanism)] for mechanism in listed]
+    return Samples({sample: mechanism for mechanism, sample in samples.items()}), groups

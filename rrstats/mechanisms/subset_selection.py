@@ -34,9 +34,11 @@ from rrstats.randomness.sources import SMALL_CALL_ROWS, Source
 
 Codes = NDArray[Any]
 
-COIN_STREAM, SUBSET_STREAM = 0, 1
+COIN_STREAM = 0
+SUBSET_STREAM = 1
 
 _COLUMNS_PER_STREAM = 1 << 12
+"""The number of categories whose coins are rounds of one stream; it is part of the vectors."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -93,11 +95,11 @@ class SubsetSelection(BitReports):
         prob_own: float | None = None,
     ) -> None:
         domain = bit_domain(categories)
-        named = check_exactly_one(epsilon=epsilon, prob_own=prob_own)
+        parameter = check_exactly_one(epsilon=epsilon, prob_own=prob_own)
         if size is not None:
             hint = f"there are {domain.k} categories"
             size = check_whole_number(size, "size", 1, domain.k - 1, hint=hint)
-        elif named == "prob_own":
+        elif parameter == "prob_own":
             raise ArgumentTypeError("prob_own needs size, the number of categories in a report")
         else:
             size = best_size(domain.k, check_epsilon(epsilon))
@@ -117,20 +119,22 @@ class SubsetSelection(BitReports):
     @cached_property
     def channel(self) -> SupportChannel:
         """The transition probabilities; a report supports the categories that it names."""
-        k, size, own = self.k, self.size, Fraction(self.prob_own)
+        k = self.k
+        size = self.size
+        prob = Fraction(self.prob_own)
         if size == 1:
-            return KRRChannel.of(k, own)
+            return KRRChannel.of(k, prob)
 
-        def pair(named: int) -> Fraction:
-            """P(two given categories are in) if ``named`` of k - 1 are named."""
-            return Fraction(named * (named - 1), (k - 1) * (k - 2))
+        def pair(drawn: int) -> Fraction:
+            """P(two given categories are in) if ``drawn`` of k - 1 are drawn."""
+            return Fraction(drawn * (drawn - 1), (k - 1) * (k - 2))
 
         return SupportChannel(
             k=k,
-            prob_truth=own,
-            prob_other=(own * (size - 1) + (1 - own) * size) / (k - 1),
-            pair_truth=own * Fraction(size - 1, k - 1),
-            pair_other=own * pair(size - 1) + (1 - own) * pair(size),
+            prob_truth=prob,
+            prob_other=(prob * (size - 1) + (1 - prob) * size) / (k - 1),
+            pair_truth=prob * Fraction(size - 1, k - 1),
+            pair_other=prob * pair(size - 1) + (1 - prob) * pair(size),
             likelihood_ratio=_ratio(k, size, self.prob_own),
         )
 
@@ -155,18 +159,22 @@ class SubsetSelection(BitReports):
         """
         check_codes(codes, self.domain)
         rows = len(codes)
-        own = coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob_own)).view(np.uint8)
-        others = _subsets(source, block, own, size=self.size, others=self.k - 1)
-        return _with_own(others, codes, own, self.k)
+        includes_truth = coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob_own))
+        truth_bits = includes_truth.view(np.uint8)
+        others = _subsets(source, block, truth_bits, size=self.size, others=self.k - 1)
+        return _insert_truth(others, codes, truth_bits, self.k)
 
 
 # -- parameters ----------------------------------------------------------------------------
 
+_LARGEST_EXPONENT = 700.0
+"""The exponential of a larger number may overflow; the best size is 1 long before."""
+
 
 def _ratio(k: int, size: int, prob_own: float) -> Fraction:
     """P(a report | its truth is in it) / P(the report | its truth is not)."""
-    own = Fraction(prob_own)
-    return own * (k - size) / ((1 - own) * size)
+    prob = Fraction(prob_own)
+    return prob * (k - size) / ((1 - prob) * size)
 
 
 def best_size(k: int, epsilon: float) -> int:
@@ -179,14 +187,14 @@ def best_size(k: int, epsilon: float) -> int:
     >>> best_size(100, 1.0), best_size(5, 1.0)
     (27, 1)
     """
-    near = k / (math.exp(min(epsilon, 700.0)) + 1)
+    near = k / (math.exp(min(epsilon, _LARGEST_EXPONENT)) + 1)
     sizes = range(max(1, int(near) - 1), min(k - 1, int(near) + 2) + 1)
 
     def variance(size: int) -> float:
-        own = size / (size + (k - size) * math.exp(-epsilon))
-        other = (own * (size - 1) + (1 - own) * size) / (k - 1)
-        gap = (size / k - own) * k / (k - 1)  # own - other, up to its sign, without cancelling
-        total = own * (1 - own) + (k - 1) * other * (1 - other)
+        p = size / (size + (k - size) * math.exp(-epsilon))
+        q = (p * (size - 1) + (1 - p) * size) / (k - 1)
+        gap = (size / k - p) * k / (k - 1)  # p - q, up to its sign, without cancelling
+        total = p * (1 - p) + (k - 1) * q * (1 - q)
         return total / gap**2 if gap else math.inf
 
     return min(sizes, key=variance, default=1)
@@ -196,24 +204,24 @@ def best_size(k: int, epsilon: float) -> int:
 
 
 def _subsets(
-    source: Source, block: int, own: NDArray[np.uint8], *, size: int, others: int
+    source: Source, block: int, truth_bits: NDArray[np.uint8], *, size: int, others: int
 ) -> list[NDArray[np.uint8]]:
     """Uniformly random subsets of ``others`` categories, packed; a (rows,) byte for 8 of them.
 
-    Each subset has ``size`` elements, or one fewer if the true category is named too.
+    truth_bits : (rows,) 1 where the true category is named too: the subset then has one element
+        fewer than ``size``.
     Each category in turn is taken with probability (number still to take) / (categories still to
     come); then every subset is equally likely.
     Source: Fan, Muller and Rezucha (1962), method 1; Knuth, vol. 2, algorithm 3.4.2 S.
     """
-    left = size - own.astype(np.min_scalar_type(size))
+    left = size - truth_bits.astype(np.min_scalar_type(size))
     planes = []
     column = 0
     while column < others:
-        plane = np.zeros(len(own), dtype=np.uint8)
+        plane = np.zeros(len(truth_bits), dtype=np.uint8)
         # The first category drawn ends in the highest bit, so each bit costs one addition.
         for _ in range(min(8, others - column)):
-            come = others - column
-            if come > 1:
+            if others - column > 1:
                 taken = _taken(source, block, left, column=column, others=others, size=size)
             else:
                 taken = left.astype(np.uint8)
@@ -229,51 +237,58 @@ def _taken(
     source: Source, block: int, left: Codes, *, column: int, others: int, size: int
 ) -> NDArray[np.uint8]:
     """Coins that are 1 with probability exactly ``left`` / (categories still to come)."""
-    rows, come = len(left), others - column
+    rows = len(left)
+    to_come = others - column
     stream = SUBSET_STREAM + column // _COLUMNS_PER_STREAM
-    within, width = column % _COLUMNS_PER_STREAM, min(others, _COLUMNS_PER_STREAM)
+    within = column % _COLUMNS_PER_STREAM
+    width = min(others, _COLUMNS_PER_STREAM)
     # Few rows: a tie could be timed, so the first digit has 64 bits.
     bits = source.bits or (64 if rows < SMALL_CALL_ROWS else 8)
     drawn = source.words(stream, block, rows, round=within, bits=bits)
-    digit = _next_digits(left, come, bits, size, only_digits=True)[0].astype(drawn.dtype)
+    digit = _next_digits(left, to_come, bits, size, only_digits=True)[0].astype(drawn.dtype)
     heads: NDArray[np.bool_] = drawn < digit
-    if come <= size:  # all remaining categories are taken; no digit expresses probability 1
-        heads |= left == come
+    if to_come <= size:  # all remaining categories are taken; no digit expresses probability 1
+        heads |= left == to_come
     tied = np.flatnonzero(drawn == digit)
-    _, rest = _next_digits(left[tied], come, bits, size)
+    _, remainders = _next_digits(left[tied], to_come, bits, size)
     turn = 0
-    while (goes_on := rest != 0).any():
-        tied, rest = tied[goes_on], rest[goes_on]
+    while remainders.any():
+        undecided = remainders != 0
+        tied = tied[undecided]
+        remainders = remainders[undecided]
         turn += 1
         bits = source.bits or 32
-        digit, rest = _next_digits(rest, come, bits, come)
+        digit, remainders = _next_digits(remainders, to_come, bits, to_come)
         drawn = source.words(stream, block, tied, round=turn * width + within, bits=bits)
         heads[tied[drawn < digit]] = True
         equal = drawn == digit
-        tied, rest = tied[equal], rest[equal]
+        tied = tied[equal]
+        remainders = remainders[equal]
     return heads.view(np.uint8)
 
 
 def _next_digits(
-    rests: Codes, whole: int, bits: int, most: int, *, only_digits: bool = False
+    numerators: Codes, denominator: int, bits: int, largest: int, *, only_digits: bool = False
 ) -> tuple[Codes, Codes]:
-    """The next digits in base 2**bits of rests / whole, and the remainders.
+    """The next digits in base 2**bits of numerators / denominator, and the remainders.
 
-    rests : at most ``most``.  A digit of 64 bits is computed in two halves.
+    numerators : at most ``largest``.  A digit of 64 bits is computed in two halves.
     """
     if bits > 32:
-        high, rests = _next_digits(rests, whole, bits - 32, most)
-        low, rests = _next_digits(rests, whole, 32, whole)
-        return (high.astype(np.uint64) << np.uint64(32)) | low, rests
+        high, remainders = _next_digits(numerators, denominator, bits - 32, largest)
+        low, remainders = _next_digits(remainders, denominator, 32, denominator)
+        return (high.astype(np.uint64) << np.uint64(32)) | low, remainders
     # The narrowest type that holds them; NumPy divides by a scalar as fast as it multiplies.
-    wide = np.min_scalar_type(max(most << bits, whole)).type
-    scaled = rests.astype(wide) * wide(1 << bits)
-    digits = scaled // wide(whole)
-    return digits, rests if only_digits else scaled - digits * wide(whole)
+    wide = np.min_scalar_type(max(largest << bits, denominator)).type
+    scaled = numerators.astype(wide) * wide(1 << bits)
+    digits = scaled // wide(denominator)
+    if only_digits:
+        return digits, numerators
+    return digits, scaled - digits * wide(denominator)
 
 
-def _with_own(
-    others: list[NDArray[np.uint8]], codes: Codes, own: NDArray[np.uint8], k: int
+def _insert_truth(
+    others: list[NDArray[np.uint8]], codes: Codes, truth_bits: NDArray[np.uint8], k: int
 ) -> NDArray[np.uint8]:
     """(rows, width) reports: the bits of the others with the true category's bit inserted.
 
@@ -283,19 +298,20 @@ def _with_own(
     of_codes = codes.dtype.type
     byte = codes >> of_codes(3)
     bit = np.left_shift(np.uint8(1), (codes & of_codes(7)).astype(np.uint8))
-    none, carried = np.uint8(0), np.zeros(len(codes), dtype=np.uint8)
+    zero = np.uint8(0)
+    carried = np.zeros(len(codes), dtype=np.uint8)
     for place in range(reports.shape[1]):
         bits = others[place] if place < len(others) else np.zeros_like(carried)
-        here = none - (byte == place).view(np.uint8)  # all bits or none
-        below = none - (byte > place).view(np.uint8)
-        below |= here & (bit - np.uint8(1))
-        here &= bit
+        truth_mask = zero - (byte == place).view(np.uint8)  # all bits or none
+        below_mask = zero - (byte > place).view(np.uint8)
+        below_mask |= truth_mask & (bit - np.uint8(1))
+        truth_mask &= bit
         moved = bits + bits
         moved |= carried
         carried = bits >> np.uint8(7)
-        moved ^= (moved ^ bits) & below
-        moved &= ~here
-        here &= none - own
-        moved |= here
+        moved ^= (moved ^ bits) & below_mask
+        moved &= ~truth_mask
+        truth_mask &= zero - truth_bits
+        moved |= truth_mask
         reports[:, place] = moved
     return reports

@@ -11,6 +11,7 @@ sect. 4.2 and 4.3.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -143,15 +144,15 @@ class UnaryEncoding(BitReports):
 
     def __init__(self, categories: object, prob_own: float, prob_other: float) -> None:
         hint = "the true category's bit is reported as 1 with prob_own, another's with prob_other"
-        other = check_number(prob_other, "prob_other", 0.0, 1.0, ends="()", hint=hint)
-        own = check_number(prob_own, "prob_own", other, 1.0, ends="[)", hint=hint)
-        self._set(categories, own, other)
+        prob_other = check_number(prob_other, "prob_other", 0.0, 1.0, ends="()", hint=hint)
+        prob_own = check_number(prob_own, "prob_own", prob_other, 1.0, ends="[)", hint=hint)
+        self._set(categories, prob_own, prob_other)
 
     def _set(
-        self, categories: object, own: float, other: float, kind: str = "UnaryEncoding"
+        self, categories: object, prob_own: float, prob_other: float, kind: str = "UnaryEncoding"
     ) -> UnaryEncoding:
         domain = bit_domain(categories)
-        vars(self).update(domain=domain, prob_own=own, prob_other=other, kind=kind)
+        vars(self).update(domain=domain, prob_own=prob_own, prob_other=prob_other, kind=kind)
         return self
 
     @staticmethod
@@ -187,13 +188,13 @@ class UnaryEncoding(BitReports):
         """
         if check_exactly_one(prob=prob, epsilon=epsilon) == "prob":
             hint = "it is the probability that each bit is reported unchanged; 1 is no privacy"
-            own = check_number(prob, "prob", 0.5, 1.0, ends="[)", hint=hint)
+            prob = check_number(prob, "prob", 0.5, 1.0, ends="[)", hint=hint)
         else:
-            own = nearest_to_epsilon(
+            prob = nearest_to_epsilon(
                 epsilon, lambda p: _ratio(Fraction(p), 1 - Fraction(p)), 0.5, LARGEST_PROB
             )
-        # 1 - own is exact: own is at least 1/2.
-        return object.__new__(UnaryEncoding)._set(categories, own, 1 - own, "SymmetricUnary")
+        # 1 - prob is exact: prob is at least 1/2.
+        return object.__new__(UnaryEncoding)._set(categories, prob, 1 - prob, "SymmetricUnary")
 
     @staticmethod
     def optimized(
@@ -227,15 +228,17 @@ class UnaryEncoding(BitReports):
         """
         if check_exactly_one(prob_other=prob_other, epsilon=epsilon) == "prob_other":
             hint = "it is for the bits of other categories; the true category's bit has 1/2"
-            other = check_number(prob_other, "prob_other", 0.0, 0.5, ends="(]", hint=hint)
+            prob_other = check_number(prob_other, "prob_other", 0.0, 0.5, ends="(]", hint=hint)
         else:
-            other = nearest_to_epsilon(epsilon, lambda q: 1 / Fraction(q) - 1, 0.5, 5e-324)
-        return object.__new__(UnaryEncoding)._set(categories, 0.5, other, "OptimizedUnary")
+            smallest = math.ulp(0.0)
+            prob_other = nearest_to_epsilon(epsilon, lambda q: 1 / Fraction(q) - 1, 0.5, smallest)
+        return object.__new__(UnaryEncoding)._set(categories, 0.5, prob_other, "OptimizedUnary")
 
     @cached_property
     def channel(self) -> SupportChannel:
         """The transition probabilities; a bit supports its category, bits are independent."""
-        p, q = Fraction(self.prob_own), Fraction(self.prob_other)
+        p = Fraction(self.prob_own)
+        q = Fraction(self.prob_other)
         return SupportChannel(self.k, p, q, p * q, q * q, _ratio(p, q))
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[np.uint8]:
@@ -258,34 +261,37 @@ class UnaryEncoding(BitReports):
         category's bit is replaced by a separate coin with prob_own.
         """
         check_codes(codes, self.domain)
-        rows, space = len(codes), self.report_space
-        own = coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob_own))
+        rows = len(codes)
+        width = self.report_space.width
+        truth_bits = coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob_own))
         reports = independent_bits(source, block, rows, k=self.k, prob=Fraction(self.prob_other))
         flat = reports.reshape(-1)
-        places = np.arange(0, rows * space.width, space.width)
+        places = np.arange(0, rows * width, width)
         places += codes >> codes.dtype.type(3)
         shifts = (codes & codes.dtype.type(7)).astype(np.uint8)
-        found = flat[places]
-        found &= ~(np.uint8(1) << shifts)
-        found |= own.view(np.uint8) << shifts
-        flat[places] = found
+        packed = flat[places]
+        packed &= ~(np.uint8(1) << shifts)
+        packed |= truth_bits.view(np.uint8) << shifts
+        flat[places] = packed
         return reports
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        given = {"categories": self.domain}
         if self.kind == "SymmetricUnary":
-            return given | {"prob": self.prob_own}
-        own = {"prob_own": self.prob_own} if self.kind == "UnaryEncoding" else {}
-        return given | own | {"prob_other": self.prob_other}
+            return {"categories": self.domain, "prob": self.prob_own}
+        if self.kind == "OptimizedUnary":
+            return {"categories": self.domain, "prob_other": self.prob_other}
+        probs = {"prob_own": self.prob_own, "prob_other": self.prob_other}
+        return {"categories": self.domain} | probs
 
     def to_dict(self) -> dict[str, Any]:
         """Return the mechanism as plain JSON, with the stored word for its kind."""
         return super().to_dict() | {"type": self.kind}
 
     def _call(self, name: str = "") -> str:
-        made = {"SymmetricUnary": ".symmetric", "OptimizedUnary": ".optimized"}.get(self.kind, "")
-        return super()._call(f"{name or type(self).__name__}{made}")
+        constructors = {"SymmetricUnary": ".symmetric", "OptimizedUnary": ".optimized"}
+        constructor = constructors.get(self.kind, "")
+        return super()._call(f"{name or type(self).__name__}{constructor}")
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -338,19 +344,22 @@ class Rappor(UnaryEncoding):
     permanent: UnaryEncoding
 
     def __init__(self, categories: object, f: float, p: float, q: float) -> None:
-        coin = "it is the probability that a fair coin replaces a kept bit"
-        f = check_number(f, "f", 0.0, 1.0, ends="()", hint=coin)
+        hint = "it is the probability that a fair coin replaces a kept bit"
+        f = check_number(f, "f", 0.0, 1.0, ends="()", hint=hint)
         p = check_number(p, "p", 0.0, 1.0, ends="()", hint="it is P(a kept 0 is reported as 1)")
         q = check_number(q, "q", p, 1.0, ends="()", hint="it is P(a kept 1 is reported as 1)")
-        kept = UnaryEncoding.symmetric(categories, float(1 - Fraction(f) / 2))
-        mixed = (
-            Fraction(bit) * Fraction(q) + (1 - Fraction(bit)) * Fraction(p)
-            for bit in (kept.prob_own, kept.prob_other)
-        )
-        # Fractions, because the product of both rounds need not be a double.
-        own, other = (cast("float", prob) for prob in mixed)
-        self._set(kept.domain.declared, own, other, "Rappor")
-        vars(self).update(f=f, p=p, q=q, permanent=kept)
+        permanent = UnaryEncoding.symmetric(categories, float(1 - Fraction(f) / 2))
+
+        def after_both(prob_kept: float) -> float:
+            """P(1 in the report), from P(1 in the kept report)."""
+            kept = Fraction(prob_kept)
+            # A Fraction, because the product of both rounds need not be a double.
+            return cast("float", kept * Fraction(q) + (1 - kept) * Fraction(p))
+
+        prob_own = after_both(permanent.prob_own)
+        prob_other = after_both(permanent.prob_other)
+        self._set(permanent.domain.declared, prob_own, prob_other, "Rappor")
+        vars(self).update(f=f, p=p, q=q, permanent=permanent)
 
     @property
     def epsilon_lifetime(self) -> float:
@@ -377,18 +386,21 @@ class Rappor(UnaryEncoding):
         -----
         Stages begin at 1 because the first round uses stage 0.
         """
-        p, q = Fraction(self.p), Fraction(self.q)
-        low, more = (
-            independent_bits(Substream(source, stage), block, len(codes), k=self.k, prob=prob)
-            for stage, prob in enumerate([p, (q - p) / (1 - p)], start=1)
+        p = Fraction(self.p)
+        q = Fraction(self.q)
+        rows = len(codes)
+        first = independent_bits(Substream(source, 1), block, rows, k=self.k, prob=p)
+        second = independent_bits(
+            Substream(source, 2), block, rows, k=self.k, prob=(q - p) / (1 - p)
         )
         # A kept 0 is 1 with p; a kept 1 with p, and else with (q - p) / (1 - p): together q.
-        return low | (more & codes)
+        return first | (second & codes)
 
     @property
     def _arguments(self) -> dict[str, Any]:
         return {"categories": self.domain, "f": self.f, "p": self.p, "q": self.q}
 
 
-def _ratio(own: Fraction, other: Fraction) -> Fraction:
-    return own * (1 - other) / ((1 - own) * other)
+def _ratio(p: Fraction, q: Fraction) -> Fraction:
+    """The largest likelihood ratio of bits that are 1 with p (the true one) and q (others)."""
+    return p * (1 - q) / ((1 - p) * q)
