@@ -35,10 +35,15 @@ Number = float | Fraction
 
 Entries = tuple[tuple[Fraction, ...], ...]
 
-_NO_INFORMATION = Fraction(1, 2**51)
-_CLOSE = Fraction(1, 10**9)
-_MOST_DIGITS = 6000
-_MOST_BITS = 20_000
+_MIN_RELATIVE_GAP = Fraction(1, 2**51)
+"""The least relative difference of the probabilities of support that their doubles tell apart."""
+
+_SUM_TOLERANCE = Fraction(1, 10**9)
+"""How far the sum of probabilities may be from 1: rounded decimals pass, typing errors do not."""
+
+_MAX_DENOMINATOR_DIGITS = 6000
+_MAX_DENOMINATOR_BITS = 20_000
+"""The largest common denominator of a column; sums of larger fractions would be slow."""
 
 TARGETS = ("population", "rows")
 """The target of inference: the population these people come from, or only these rows."""
@@ -166,8 +171,11 @@ class SupportChannel:
     @property
     def binomial_rates(self) -> BinomialRates:
         """The rates of support, binomial for each category: q at a proportion of 0, p at 1."""
-        low, high = np.full(self.k, float(self.prob_other)), np.full(self.k, float(self.prob_truth))
-        return BinomialRates(low, high, self.k == 2 and self.is_multinomial)
+        return BinomialRates(
+            np.full(self.k, float(self.prob_other)),
+            np.full(self.k, float(self.prob_truth)),
+            self.k == 2 and self.is_multinomial,
+        )
 
     @property
     def support_sizes(self) -> tuple[int, int]:
@@ -186,7 +194,7 @@ class SupportChannel:
     def gap(self) -> float:
         """P(supported | truth) - P(supported | other), the divisor of every estimate."""
         gap = self.prob_truth - self.prob_other
-        if abs(gap) <= max(self.prob_truth, Fraction(1, 2)) * _NO_INFORMATION:
+        if abs(gap) <= max(self.prob_truth, Fraction(1, 2)) * _MIN_RELATIVE_GAP:
             raise NotIdentifiableError(
                 f"reports carry no information: for {self.k} categories the true answer is "
                 "reported as often as any other; choose a larger prob or epsilon"
@@ -211,12 +219,13 @@ class SupportChannel:
             rates = expected_rates(self, theta)
             moments = both - rates[..., :, None] * rates[..., None, :]
         else:
-            p, q = float(self.prob_truth), float(self.prob_other)
+            p = float(self.prob_truth)
+            q = float(self.prob_other)
             moments = both - p * q * either - q * q * rest
-        found = np.asarray(moments / self.gap**2, dtype=np.float64)
+        covariance = np.asarray(moments / self.gap**2, dtype=np.float64)
         diagonal = np.arange(self.k)
-        found[..., diagonal, diagonal] = self.variance(theta, target)
-        return found
+        covariance[..., diagonal, diagonal] = self.variance(theta, target)
+        return covariance
 
     def contrast_covariance(self, proportions: Floats, target: str, contrasts: Floats) -> Floats:
         """(j, j) covariance of sums of one debiased report's values, in O(j k).
@@ -224,28 +233,34 @@ class SupportChannel:
         proportions : (k,) true ones.  contrasts : (j, k) the weights of the sums.
         Off its diagonal `covariance` is a sum of products of vectors, so no (k, k) array is needed.
         """
-        p, q = float(self.prob_truth), float(self.prob_other)
-        both, neither = float(self.pair_truth), float(self.pair_other)
+        p = float(self.prob_truth)
+        q = float(self.prob_other)
+        both = float(self.pair_truth)
+        neither = float(self.pair_other)
         if check_target(target) == "population":
-            by_either, constant = both - neither, neither
+            by_either = both - neither
+            constant = neither
             rates = expected_rates(self, proportions)
         else:
-            by_either, constant = both - neither - p * q + q * q, neither - q * q
+            by_either = both - neither - p * q + q * q
+            constant = neither - q * q
             rates = np.zeros_like(proportions)
         # Off the diagonal the entry of v and w is
         # by_either (theta_v + theta_w) + constant - rate_v rate_w, over gap^2.
         products = 2 * by_either * proportions + constant - rates**2
-        own = self.variance(proportions, target) - products / self.gap**2
-        sums, weighted = contrasts.sum(axis=1), contrasts @ proportions
+        diagonal = self.variance(proportions, target) - products / self.gap**2
+        sums = contrasts.sum(axis=1)
         means = contrasts @ rates
-        crossed = np.multiply.outer(sums, weighted)
+        crossed = np.multiply.outer(sums, contrasts @ proportions)
         moments = by_either * (crossed + crossed.T) + constant * np.multiply.outer(sums, sums)
         moments -= np.multiply.outer(means, means)
-        return np.asarray((contrasts * own) @ contrasts.T + moments / self.gap**2)
+        return np.asarray((contrasts * diagonal) @ contrasts.T + moments / self.gap**2)
 
     def variance(self, proportions: ArrayLike, target: str) -> Floats:
         """The variance of one debiased report, for each of some true proportions."""
-        theta, p, q = np.asarray(proportions), float(self.prob_truth), float(self.prob_other)
+        theta = np.asarray(proportions)
+        p = float(self.prob_truth)
+        q = float(self.prob_other)
         if check_target(target) == "rows":
             return np.asarray((theta * p * (1 - p) + (1 - theta) * q * (1 - q)) / self.gap**2)
         # Rounding must not make a rate leave [0, 1], nor its variance negative.
@@ -260,9 +275,9 @@ class SupportChannel:
         """(n, k) P(report | truth), up to a factor for each report."""
         supported = self._supported(reports)
         likelier = supported if self.likelihood_ratio > 1 else ~supported
-        found = np.where(likelier, 1.0, float(1 / self.max_likelihood_ratio))
-        found[~likelier.any(axis=1)] = 1.0  # all are equal; avoids a tiny common factor
-        return found
+        likelihood = np.where(likelier, 1.0, float(1 / self.max_likelihood_ratio))
+        likelihood[~likelier.any(axis=1)] = 1.0  # all are equal; avoids a tiny common factor
+        return likelihood
 
     def _supported(self, reports: NDArray[Any]) -> NDArray[np.bool_]:
         if reports.ndim == 2:
@@ -299,8 +314,10 @@ class KRRChannel(SupportChannel):
     @property
     def entries(self) -> Entries:
         """The exact matrix as rows of fractions."""
-        p, q, every = self.prob_truth, self.prob_other, range(self.k)
-        return tuple(tuple(p if report == truth else q for truth in every) for report in every)
+        p = self.prob_truth
+        q = self.prob_other
+        codes = range(self.k)
+        return tuple(tuple(p if report == truth else q for truth in codes) for report in codes)
 
     def then(self, second: KRRChannel) -> KRRChannel:
         """The product of two channels of as many categories, which is a k-RR too."""
@@ -334,11 +351,12 @@ def transition_matrix(channel: Channel) -> Floats:
 
 def expected_rates(channel: Channel, proportions: ArrayLike) -> Floats:
     """(..., classes) true proportions, which sum to 1, to (..., m) expected rates of the cells."""
-    found, rates = np.asarray(proportions, dtype=np.float64), channel.binomial_rates
+    theta = np.asarray(proportions, dtype=np.float64)
+    rates = channel.binomial_rates
     if rates is None:
-        return found @ transition_matrix(channel).T
-    low, high = rates.false_positive_rate, rates.true_positive_rate
-    return np.asarray(low + found * (high - low))
+        return theta @ transition_matrix(channel).T
+    gaps = rates.true_positive_rate - rates.false_positive_rate
+    return np.asarray(rates.false_positive_rate + theta * gaps)
 
 
 def report_variance(channel: Channel, proportions: ArrayLike, target: str) -> Floats:
@@ -376,14 +394,16 @@ def number(value: Any, name: str) -> Number:
     if isinstance(value, float) and math.isfinite(value):
         return float(value) + 0.0  # no negative zero
     try:
-        given: Any = value.item() if isinstance(value, np.generic) else value
-        # A truth value or a text is no number, although a Fraction takes it, and None is refused.
-        exact = Fraction(cast(Any, None) if isinstance(given, bool | str) else given)
+        plain: Any = value.item() if isinstance(value, np.generic) else value
+        # A truth value or a text is no number, although a Fraction takes it.
+        if isinstance(plain, bool | str):
+            raise TypeError
+        exact = Fraction(plain)
         double = float(exact)
     except (TypeError, ValueError, OverflowError):
         # A value that is not a number may be an answer: only infinity and NaN are quoted.
-        found = repr(value) if isinstance(value, float) else type(value).__name__
-        raise ArgumentTypeError(f"{name} must be finite numbers, found {found}") from None
+        description = repr(value) if isinstance(value, float) else type(value).__name__
+        raise ArgumentTypeError(f"{name} must be finite numbers, found {description}") from None
     return double if Fraction(double) == exact else exact
 
 
@@ -402,17 +422,17 @@ def normalized(parts: Iterable[Number], what: str) -> list[Fraction]:
     common = 1
     for part in exact:
         common = math.lcm(common, part.denominator)
-        if common.bit_length() > _MOST_BITS:  # sums would be slow
+        if common.bit_length() > _MAX_DENOMINATOR_BITS:
             raise ArgumentValueError(
                 f"{what} must be fractions with a common denominator of at most "
-                f"{_MOST_DIGITS:,} digits; give doubles, or rounded fractions"
+                f"{_MAX_DENOMINATOR_DIGITS:,} digits; give doubles, or rounded fractions"
             )
     numerators = [part.numerator * (common // part.denominator) for part in exact]
     total = sum(numerators)
-    off = Fraction(total - common, common)
-    if abs(off) > _CLOSE:
+    excess = Fraction(total - common, common)
+    if abs(excess) > _SUM_TOLERANCE:
         raise ArgumentValueError(
-            f"{what} must sum to 1, found {float(1 + off):.12g}: {float(abs(off)):.3g} too "
-            f"{'much' if off > 0 else 'little'}"
+            f"{what} must sum to 1, found {float(1 + excess):.12g}: {float(abs(excess)):.3g} too "
+            f"{'much' if excess > 0 else 'little'}"
         )
     return [Fraction(numerator, total) for numerator in numerators]

@@ -27,7 +27,7 @@ from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.mechanisms.base import Chain, Mechanism, check_codes
+from rrstats.mechanisms.base import Chain, Mechanism, check_codes, is_mechanism
 from rrstats.mechanisms.channel import KRRChannel
 from rrstats.mechanisms.epsilon import (
     LARGEST_PROB,
@@ -40,9 +40,10 @@ from rrstats.mechanisms.samples import Samples
 from rrstats.randomness.samplers import below, coin, coins
 from rrstats.randomness.sources import Source
 
-COIN_STREAM, LIE_STREAM = 0, 1
+COIN_STREAM = 0
+LIE_STREAM = 1
 
-_LEAST_EPSILON = 1e-12
+_MIN_EPSILON = 1e-12
 """The least epsilon of a row whose prob, rounded towards privacy, is not below 1/k."""
 
 
@@ -130,7 +131,8 @@ class KRR(Mechanism):
         ``prob``, otherwise uniform on 1 .. k-1.
         """
         check_codes(codes, self.domain)
-        rows, k = len(codes), self.domain.k
+        rows = len(codes)
+        k = self.domain.k
         if probs is None:
             lie = ~coin(source, COIN_STREAM, block, rows, prob=Fraction(self.prob))
         else:
@@ -167,9 +169,7 @@ def as_mechanism(
     ArgumentTypeError
         For categories without exactly one of prob and epsilon, or a mechanism with one of them.
     """
-    if isinstance(categories, Mapping) and any(
-        isinstance(one, Mechanism) for one in categories.values()
-    ):
+    if isinstance(categories, Mapping) and any(map(is_mechanism, categories.values())):
         categories = Samples(categories)
     if isinstance(categories, Mechanism):
         check_left_out("a mechanism already has its prob and epsilon", prob=prob, epsilon=epsilon)
@@ -184,9 +184,10 @@ def is_by_row(value: Any) -> bool:
 
 def names_column(value: Any) -> bool:
     """True for a prob or epsilon of a frame that is the name of a column: it is no number."""
-    number = isinstance(value, Number | Decimal) or hasattr(value, "__array__")
-    named = isinstance(value, Hashable) and value is not None and not number
-    return isinstance(value, str) or named
+    if isinstance(value, str):
+        return True
+    is_number = isinstance(value, Number | Decimal) or hasattr(value, "__array__")
+    return isinstance(value, Hashable) and value is not None and not is_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,9 +220,10 @@ class RowRates:
         k = as_mechanism(categories, LARGEST_PROB).domain.k
         name = check_exactly_one(prob=prob, epsilon=epsilon)
         rates = numbers(prob if name == "prob" else epsilon, name, rows, finite=False)
-        low, high = (1 / k, 1.0) if name == "prob" else (_LEAST_EPSILON, largest_epsilon(k))
+        low, high = (1 / k, 1.0) if name == "prob" else (_MIN_EPSILON, largest_epsilon(k))
         missing = int(np.isnan(rates).sum())
-        if wrong := rows - int(((rates >= low) & (rates < high)).sum()):
+        wrong = rows - int(((rates >= low) & (rates < high)).sum())
+        if wrong:
             raise ArgumentValueError(
                 f"{name} of each row must be in [{low:.4g}, {high:.4g}) for {k} categories, found "
                 f"{missing} of {rows} rows where it is missing, and {wrong - missing} where it is "
@@ -230,8 +232,8 @@ class RowRates:
         base = KRR(categories, **{name: float(rates.max(initial=low))})
         if name == "epsilon":
             lies = (k - 1) * np.exp(-rates)  # over the truth; two bounds, near p = 0 and near 1
-            least = np.nextafter(1 - (1 + 2.0**-49) * lies / (1 + lies), 0)
-            rates = np.maximum((1 - 2.0**-49) / (1 + lies), least)
+            near_one = np.nextafter(1 - (1 + 2.0**-49) * lies / (1 + lies), 0)
+            rates = np.maximum((1 - 2.0**-49) / (1 + lies), near_one)
         return cls(base, np.minimum(rates, base.prob), columns or {})
 
     def scores(self, codes: NDArray[Any], part: slice) -> Floats:
@@ -239,7 +241,8 @@ class RowRates:
 
         codes : (rows,) of reports; those outside the categories are meaningless.
         """
-        k, prob = self.base.k, self.probs[part, None]
+        k = self.base.k
+        prob = self.probs[part, None]
         other = (1 - prob) / (k - 1)
         with np.errstate(divide="ignore"):
             return np.asarray(((codes[:, None] == np.arange(k)) - other) / (prob - other))
@@ -302,7 +305,8 @@ def two_rounds(
     >>> rr.tally(wave, chain).n, chain.epsilon <= 1.0, chain.first.epsilon <= 4.0
     (3, True, True)
     """
-    first, request = KRR(categories, epsilon=epsilon_lifetime), check_epsilon(epsilon_first_report)
+    first = KRR(categories, epsilon=epsilon_lifetime)
+    request = check_epsilon(epsilon_first_report)
     k = first.domain.k
 
     def is_private(prob: float) -> bool:
@@ -310,10 +314,11 @@ def two_rounds(
         return epsilon_from_ratio(both.max_likelihood_ratio) <= request
 
     # More truth in the second round is more epsilon in the product.
-    least = prob = 1 / k
-    if 0 < request < first.epsilon and is_private(least):
-        prob = last_double(least, LARGEST_PROB, is_private)
-    if prob == least:
+    uniform = 1 / k
+    prob = uniform
+    if 0 < request < first.epsilon and is_private(uniform):
+        prob = last_double(uniform, LARGEST_PROB, is_private)
+    if prob == uniform:
         raise ArgumentValueError(
             "epsilon_first_report must be above 0, by as much as a double prob can express, and "
             f"below the lifetime epsilon {first.epsilon!r}, got {request!r}; to give each report "

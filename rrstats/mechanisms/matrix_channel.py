@@ -44,11 +44,16 @@ from rrstats.mechanisms.channel import (
     recode_matrix,
 )
 
-_MOST_CONDITION, _MOST_OF_CATEGORIES = 1e16, 1e12
-"""Above this condition number of the information matrix estimates are only rounding error, and
-above the second a class among several of a category is not told from the others."""
+_MAX_CONDITION = 1e16
+"""Above this condition number of the information matrix estimates are only rounding error."""
 
-_ALIKE = 1e-5
+_MAX_CONDITION_OF_CLASSES = 1e12
+"""Above this condition number a class among several of a category is not told from the others."""
+
+_RECODE_TOLERANCE = 1e-7
+"""How far inverse @ matrix may be from the recoding, if categories alone are identified."""
+
+_EQUAL_RTOL = 1e-5
 """The relative difference below which error messages treat probabilities as equal."""
 
 
@@ -103,11 +108,11 @@ class MatrixForm:
         """
         if not self._names_categories:
             return None
-        own = np.diagonal(self.matrix).copy()
+        correct = np.diagonal(self.matrix).copy()
         wrong = self.matrix[~np.eye(self.k, dtype=bool)].reshape(self.k, -1)
-        if np.any(wrong != wrong[:, :1]) or np.any(wrong[:, 0] == own):
+        if np.any(wrong != wrong[:, :1]) or np.any(wrong[:, 0] == correct):
             return None
-        return BinomialRates(wrong[:, 0].copy(), own, self.k == 2)
+        return BinomialRates(wrong[:, 0].copy(), correct, self.k == 2)
 
     @property
     def _names_categories(self) -> bool:
@@ -128,8 +133,10 @@ class MatrixForm:
 
     def support_counts(self, counts: ArrayLike) -> Floats:
         """(..., k) the counts if each report names a category; otherwise NaN."""
-        found = np.asarray(counts, dtype=np.float64)
-        return found if self._names_categories else np.full((*found.shape[:-1], self.k), np.nan)
+        reported = np.asarray(counts, dtype=np.float64)
+        if self._names_categories:
+            return reported
+        return np.full((*reported.shape[:-1], self.k), np.nan)
 
     def solve(self, rates: ArrayLike) -> Floats:
         """(..., m) rates of the reports to (..., k) unbiased proportions."""
@@ -191,32 +198,35 @@ class ProductChannel(MatrixForm):
         return tuple(self.first.class_of)
 
     @cached_property
-    def _whole(self) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+    def _integers(self) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
         """(m, classes) integers, and the (m,) denominators of the rows.
 
         Sums of fractions would take a hundred times as long.
         """
-        rows, low = _over_one(self.second.entries)
-        columns, high = _over_one(zip(*self.first.entries, strict=True))
-        common = math.lcm(*high)
-        return rows @ columns.T * (common // high), low * common
+        rows, row_denominators = _common_denominators(self.second.entries)
+        columns, column_denominators = _common_denominators(zip(*self.first.entries, strict=True))
+        common = math.lcm(*column_denominators)
+        return rows @ columns.T * (common // column_denominators), row_denominators * common
 
     @property
     def _comparable(self) -> Iterable[Sequence[Fraction | int]]:
-        rows: list[list[int]] = self._whole[0].tolist()
+        rows: list[list[int]] = self._integers[0].tolist()
         return rows
 
     @property
     def entries(self) -> Entries:
         """The exact product."""
-        pairs = zip(*self._whole, strict=True)
-        return tuple(tuple(Fraction(x, common) for x in row) for row, common in pairs)
+        rows = zip(*self._integers, strict=True)
+        return tuple(
+            tuple(Fraction(numerator, denominator) for numerator in numerators)
+            for numerators, denominator in rows
+        )
 
     @cached_property
     def matrix(self) -> Floats:
         """(m, classes) ``matrix[report, truth]``, each the double nearest to the exact entry."""
-        whole, common = self._whole
-        return fixed((whole / common[:, None]).astype(np.float64))
+        numerators, denominators = self._integers
+        return fixed((numerators / denominators[:, None]).astype(np.float64))
 
 
 def chained(first: MultinomialChannel, second: MultinomialChannel) -> MultinomialChannel:
@@ -226,17 +236,17 @@ def chained(first: MultinomialChannel, second: MultinomialChannel) -> Multinomia
     return ProductChannel(first, second)
 
 
-def _over_one(
+def _common_denominators(
     rows: Iterable[Sequence[Fraction]],
 ) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
     """The numerators of rows of fractions over a common denominator, and the denominators."""
     listed = list(rows)
-    common = [math.lcm(*{part.denominator for part in row}) for row in listed]
-    whole = [
-        [part.numerator * (all_of // part.denominator) for part in row]
-        for row, all_of in zip(listed, common, strict=True)
+    denominators = [math.lcm(*{part.denominator for part in row}) for row in listed]
+    numerators = [
+        [part.numerator * (denominator // part.denominator) for part in row]
+        for row, denominator in zip(listed, denominators, strict=True)
     ]
-    return np.array(whole, dtype=object), np.array(common, dtype=object)
+    return np.array(numerators, dtype=object), np.array(denominators, dtype=object)
 
 
 def score_covariance(scores: Floats, rates: Floats, target: str) -> Floats:
@@ -273,21 +283,21 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
     scales = np.sqrt(weights)
     root = scales[:, None] * matrix
     if np.array_equal(recode, np.eye(root.shape[1])):
-        enough = len(root) >= root.shape[1]
-        condition = float(np.linalg.cond(root)) ** 2 if enough else math.inf
-        if condition < _MOST_CONDITION and possible.sum() == root.shape[1]:
+        has_rows = len(root) >= root.shape[1]
+        condition = float(np.linalg.cond(root)) ** 2 if has_rows else math.inf
+        if condition < _MAX_CONDITION and possible.sum() == root.shape[1]:
             # The only left inverse; elimination keeps the zeros of a triangular matrix exact, so
             # that a group without people has the size 0.
             inverse = np.zeros_like(matrix.T)
             inverse[:, possible] = np.linalg.inv(matrix[possible])
             return inverse
-        if condition < _MOST_CONDITION:
+        if condition < _MAX_CONDITION:
             orthogonal, triangle = np.linalg.qr(root)
             return np.asarray(np.linalg.solve(triangle, orthogonal.T) * scales)
     else:  # the classes need not be identified, only their categories
-        cut = _MOST_OF_CATEGORIES**-0.5
-        inverse = recode @ np.linalg.pinv(root, rcond=cut) * scales
-        if np.allclose(inverse @ matrix, recode, rtol=0, atol=1e-7):
+        cutoff = _MAX_CONDITION_OF_CLASSES**-0.5
+        inverse = recode @ np.linalg.pinv(root, rcond=cutoff) * scales
+        if np.allclose(inverse @ matrix, recode, rtol=0, atol=_RECODE_TOLERANCE):
             return np.asarray(inverse)
         condition = math.inf
     raise NotIdentifiableError(
@@ -299,13 +309,13 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
 def _reason(matrix: Floats) -> str:
     """The reason why reports do not identify the categories, and a remedy."""
     samples = round(float(matrix[:, 0].sum()))  # each adds 1 to the sum of a column
-    if samples > 1 and _alike(blocks := matrix.reshape(samples, -1), blocks[0]):
+    if samples > 1 and _all_equal(matrix.reshape(samples, -1)):
         return (
             "all samples have the same probabilities, so together they carry no more information "
             "than one; the samples must differ"
         )
     columns = matrix.T
-    if _alike(columns, columns[0]):
+    if _all_equal(columns):
         return (
             f"all {len(columns)} true answers have the same report probabilities, so reports carry "
             "no information; choose another probability"
@@ -316,8 +326,9 @@ def _reason(matrix: Floats) -> str:
     )
 
 
-def _alike(probabilities: Floats, others: Floats) -> bool:
-    return np.allclose(probabilities, others, rtol=_ALIKE, atol=0)
+def _all_equal(rows: Floats) -> bool:
+    """True if all rows of probabilities are equal, as far as an error message can tell."""
+    return np.allclose(rows, rows[0], rtol=_EQUAL_RTOL, atol=0)
 
 
 # -- several samples ------------------------------------------------------------------------
@@ -396,7 +407,7 @@ class StackedChannel(MatrixForm):
         return np.asarray(rates, dtype=np.float64) @ self._weights(sizes).T
 
     @cached_property
-    def _each_alone(self) -> Floats:
+    def _separate_inverses(self) -> Floats:
         """(k, m) the left inverses of the samples, side by side."""
         return np.hstack([part.solve(np.eye(part.m)).T for part in self.parts])
 
@@ -406,30 +417,29 @@ class StackedChannel(MatrixForm):
             people = np.ones(self.m) if sizes is None else sizes
             with np.errstate(invalid="ignore"):
                 proportions = people / people[list(self.bounds[:-1])].sum()
-            return np.asarray(self._each_alone * proportions)
-        alike = left_inverse(self.matrix, recode_matrix(self))  # raises for the design itself
+            return np.asarray(self._separate_inverses * proportions)
+        equal_sizes = left_inverse(self.matrix, recode_matrix(self))  # raises for the design itself
         if sizes is None:
-            return alike
+            return equal_sizes
         try:
             if sizes.any():
                 return left_inverse(self.matrix, recode_matrix(self), sizes)
         except NotIdentifiableError:  # a needed sample is empty, or far smaller than another
             if sizes.all():
-                return alike
-        return np.full_like(alike, np.nan)
+                return equal_sizes
+        return np.full_like(equal_sizes, np.nan)
 
     def covariance(self, proportions: ArrayLike, target: str) -> Floats:
         """(..., k, k) n times the covariance of the estimate from n people in equal samples."""
-        rates, weights = (
-            np.asarray(proportions, dtype=np.float64) @ self.matrix.T,
-            self._weights(None),
-        )
+        rates = np.asarray(proportions, dtype=np.float64) @ self.matrix.T
+        weights = self._weights(None)
         sizes = np.full(len(self.parts), 1 / len(self.parts))
-        found = covariance_within(weights, rates, self.samples, sizes)
+        covariance = covariance_within(weights, rates, self.samples, sizes)
         if check_target(target) == "population":
-            return found
+            return covariance
         mean = rates @ weights.T
-        return found - (mean[..., None] * np.eye(self.k) - mean[..., :, None] * mean[..., None, :])
+        sampling = mean[..., None] * np.eye(self.k) - mean[..., :, None] * mean[..., None, :]
+        return covariance - sampling
 
     def scores(self, reports: NDArray[Any]) -> Floats:
         """(n, k) unbiased values of coded reports, if every sample identifies the categories."""
@@ -438,7 +448,7 @@ class StackedChannel(MatrixForm):
                 "a single report has no score in this design: only all samples together identify "
                 "the proportions"
             )
-        return np.asarray(self._each_alone.T[reports])
+        return np.asarray(self._separate_inverses.T[reports])
 
 
 def covariance_within(
@@ -450,7 +460,7 @@ def covariance_within(
     """
     total: Any = 0.0
     for sample, size in enumerate(sizes):
-        mine = samples == sample
-        own = score_covariance(weights[:, mine].T, rates[..., mine], "population")
-        total = total + own / size
+        cells = samples == sample
+        covariance = score_covariance(weights[:, cells].T, rates[..., cells], "population")
+        total = total + covariance / size
     return np.asarray(total)
