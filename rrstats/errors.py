@@ -81,7 +81,7 @@ class SecondReleaseError(RRStatsError, ValueError):
 
 
 class MissingPackageError(RRStatsError, ImportError):
-    """This call needs an optional package; the message says how to install it."""
+    """An optional package is missing; the message says how to install it."""
 
 
 class RRStatsWarning(UserWarning):
