@@ -34,16 +34,29 @@ if TYPE_CHECKING:
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 """Colours of series, in this order."""
 
-_MARKERS, _DASHES = "os^DvPX", ("-", "--", "-.", ":")
+_MARKERS = "os^DvPX"
+"""Markers of series, in this order."""
 
-_CAP = 13
+_DASHES = ("-", "--", "-.", ":")
+"""Dashes of lines, in this order."""
+
+_CAP_POINTS = 13
 """Length of an interval's cap in points: more than the largest dot, so that it stays visible."""
 
-_TALLEST, _MOST_CELLS = 40.0, 400
-"""Maximum height of a picture in inches, and maximum cells of a table."""
+_MAX_HEIGHT = 40.0
+"""The maximum height of a picture in inches."""
 
-_UNSURE = 0.9
+_MAX_CELLS = 400
+"""The maximum cells of a table."""
+
+_MAX_TICKS = 250
+"""The maximum labels of rows; of more rows every second or third has one."""
+
+_WIDE_INTERVAL = 0.9
 """Cells with an interval of at least this width are hatched."""
+
+_SPANS = (0.1, 0.2, 0.3, 0.5, 1.0)
+"""Values at the right end of a cell's bar: the first beyond the intervals that can be read."""
 
 
 class PlotOptions(TypedDict, total=False):
@@ -118,20 +131,16 @@ def plot_intervals(
     if "n" in shown and "series" not in shown:
         texts = [f"{text} (n={n:,.0f})" for text, n in zip(texts, shown["n"], strict=True)]
     shown = _laid_out(shown, bounds, reference)
-    codes, series = np.zeros(len(shown), dtype=np.intp), pd.Index(["estimate"])
+    codes = np.zeros(len(shown), dtype=np.intp)
+    series = pd.Index(["estimate"])
     if "series" in shown:
         codes, series = _factorized(pd.Index(shown["series"], dtype=object, tupleize_cols=False))
     ax = _axes(ax, options.get("figsize") or _size(texts, max(0.5, 0.22 * len(series) + 0.1)))
     ink = ax.xaxis.label.get_color()
-    for place, name in enumerate(series):
-        part = shown[codes == place]
-        shift = 0.7 * (place - (len(series) - 1) / 2) / len(series)
-        _draw_estimates(ax, part.assign(row=part["row"] + shift), place)
-        dot = ax.plot([], [], _MARKERS[place % 7], color=COLORS[place % 6])
-        dot[0].set_label(_legend_text(_text(name)))
+    _draw_series(ax, shown, codes, series)
     if shown["hollow"].any() and bounds:
-        named = f"hollow: outside {bounds[0]:.0%} to {bounds[1]:.0%}"
-        ax.plot([], [], "o", color="none", markeredgecolor=ink, label=named)
+        hollow_text = f"hollow: outside {bounds[0]:.0%} to {bounds[1]:.0%}"
+        ax.plot([], [], "o", color="none", markeredgecolor=ink, label=hollow_text)
     line = ax.plot([], [], color=COLORS[0] if len(series) == 1 else ink, linewidth=2.2)
     line[0].set_label(f"{100 * level:.10g}% interval")
     if "truth" in shown:
@@ -167,16 +176,29 @@ def _laid_out(
     )
 
 
+def _draw_series(
+    ax: Axes, shown: pd.DataFrame, codes: NDArray[np.intp], series: pd.Index[Any]
+) -> None:
+    """All series, those of one row side by side, and their entries of the legend."""
+    for place, name in enumerate(series):
+        part = shown[codes == place]
+        shift = 0.7 * (place - (len(series) - 1) / 2) / len(series)
+        _draw_estimates(ax, part.assign(row=part["row"] + shift), place)
+        dot = ax.plot([], [], _MARKERS[place % 7], color=COLORS[place % 6])
+        dot[0].set_label(_legend_text(_text(name)))
+
+
 def _draw_estimates(ax: Axes, part: pd.DataFrame, place: int) -> None:
     """Bars, intervals and dots of one series."""
-    color, y = COLORS[place % 6], part["row"]
+    color = COLORS[place % 6]
+    y = part["row"]
     if "naive" in part:
         bars = ax.barh(y, part["naive"], height=0.62, color=ax.xaxis.label.get_color(), alpha=0.18)
         bars.set_label("naive, among the reports")
     ax.hlines(y, part["left"], part["right"], color=color, linewidth=2.2, zorder=4)
     for end, drawn, arrow in (("low", "left", "<"), ("high", "right", ">")):
         infinite = np.isinf(part[end])
-        ax.plot(part[drawn].mask(infinite), y, "|", color=color, ms=_CAP, mew=1.6, zorder=4)
+        ax.plot(part[drawn].mask(infinite), y, "|", color=color, ms=_CAP_POINTS, mew=1.6, zorder=4)
         ax.plot(part[drawn].where(infinite), y, arrow, color=color, markersize=8, zorder=4)
     faces = np.where(part["hollow"], "none", color)
     ax.scatter(
@@ -210,18 +232,19 @@ def check_truth(truth: Any, labels: Sequence[Hashable], missing: float = np.nan)
     if hasattr(truth, "to_dict"):
         truth = truth.to_dict()
     if isinstance(truth, Mapping):
-        if strange := len(set(truth) - set(labels)):
-            raise ArgumentValueError(f"truth has {strange} labels that the picture does not have")
+        extra = len(set(truth) - set(labels))
+        if extra:
+            raise ArgumentValueError(f"truth has {extra} labels that the picture does not have")
         truth = [truth.get(name, missing) for name in labels]
     try:
-        found = [float(value) for value in truth]
+        values = [float(value) for value in truth]
     except (TypeError, ValueError):
-        found = []
-    if len(found) != len(labels):
+        values = []
+    if len(values) != len(labels):
         raise ArgumentValueError(
             f"truth must be a mapping or {len(labels)} numbers, found {type(truth).__name__}"
         )
-    return found
+    return values
 
 
 # -- a table -----------------------------------------------------------------------------------
@@ -267,39 +290,63 @@ def plot_cells(
         There are more than 400 cells, or none, or the ends have other rows or columns than the
         values.
     """
-    if not 0 < values.size <= _MOST_CELLS:
-        rule = f"a picture has room for 1 to {_MOST_CELLS} cells"
+    if not 0 < values.size <= _MAX_CELLS:
+        rule = f"a picture has room for 1 to {_MAX_CELLS} cells"
         raise ArgumentValueError(f"{rule}, found {values.size:,}; plot a part")
     cells = values.to_numpy(dtype=float)
     rows, columns = cells.shape
     ax = _axes(ax, figsize or (2.2 + max(1.25 * columns, 2.5), 1.7 + 0.72 * rows))
     darkest = float(np.clip(np.nanmax(cells, initial=0.0), 0.05, 1.0))
-    lines, unsure, lifted = [title], np.zeros(cells.shape, dtype=bool), 0.0
+    lines = [title]
+    unsure = np.zeros(cells.shape, dtype=bool)
+    ends: Floats | None = None
+    span = 1.0
     if low is not None and high is not None:
-        for name, end in (("low", low), ("high", high)):
-            if not (end.index.equals(values.index) and end.columns.equals(values.columns)):
-                raise ArgumentValueError(
-                    f"{name} must have the rows and columns of values, in the same order; "
-                    f"use {name}.loc[values.index, values.columns]"
-                )
-        ends = np.stack([low.to_numpy(dtype=float), high.to_numpy(dtype=float)])
-        unsure, lifted = (ends[0] <= 0) | (ends[1] - ends[0] > _UNSURE), 0.2
+        ends = _cell_ends(values, low, high)
+        unsure = (ends[0] <= 0) | (ends[1] - ends[0] > _WIDE_INTERVAL)
         # A round number beyond the intervals of the cells that can be read.
         far = min(1.2 * max(darkest, float(np.median(ends[1]))), 1.0)
-        span = next(end for end in (0.1, 0.2, 0.3, 0.5, 1.0) if end >= far)
-        lines += [f"below: {100 * level:.10g}% interval; bar from 0 to {span:.0%}"]
-        lines += ["hatched: may be 0, or anything"] if unsure.any() else []
+        span = next(end for end in _SPANS if end >= far)
+        lines.append(f"below: {100 * level:.10g}% interval; bar from 0 to {span:.0%}")
+        if unsure.any():
+            lines.append("hatched: may be 0, or anything")
     inks = _shade(ax, cells / darkest, unsure)
     for i, j in np.ndindex(cells.shape):
-        style: dict[str, Any] = {"color": inks[i, j], "ha": "center", "va": "center"}
-        known = np.isfinite(cells[i, j])
-        ax.text(j, i - lifted, f"{cells[i, j]:.1%}" if known else "unknown", size=10, **style)
-        if lifted and np.isfinite(ends[:, i, j]).all():
-            ax.text(j, i + 0.08, percent_range(*ends[:, i, j]), size=7, **style)
-            _draw_bar(ax, (j, i), np.append(ends[:, i, j], cells[i, j]) / span, inks[i, j])
+        interval = None if ends is None else ends[:, i, j]
+        _write_cell(ax, (j, i), float(cells[i, j]), interval, ink=str(inks[i, j]), span=span)
     _name_cells(ax, values)
     _finish(ax, "\n".join(filter(None, lines)))
     return ax
+
+
+def _cell_ends(values: pd.DataFrame, low: pd.DataFrame, high: pd.DataFrame) -> Floats:
+    """(2, rows, columns) ends of the intervals; raises if their labels are not those of values."""
+    for name, end in (("low", low), ("high", high)):
+        if not (end.index.equals(values.index) and end.columns.equals(values.columns)):
+            raise ArgumentValueError(
+                f"{name} must have the rows and columns of values, in the same order; "
+                f"use {name}.loc[values.index, values.columns]"
+            )
+    return np.stack([low.to_numpy(dtype=float), high.to_numpy(dtype=float)])
+
+
+def _write_cell(
+    ax: Axes,
+    at: tuple[int, int],
+    proportion: float,
+    interval: Floats | None,
+    *,
+    ink: str,
+    span: float,
+) -> None:
+    """The proportion of a cell; below it the interval, as text and as a bar from 0 to ``span``."""
+    x, y = at
+    style: dict[str, Any] = {"color": ink, "ha": "center", "va": "center"}
+    text = f"{proportion:.1%}" if np.isfinite(proportion) else "unknown"
+    ax.text(x, y if interval is None else y - 0.2, text, size=10, **style)
+    if interval is not None and np.isfinite(interval).all():
+        ax.text(x, y + 0.08, percent_range(*interval), size=7, **style)
+        _draw_bar(ax, at, np.append(interval, proportion) / span, ink)
 
 
 def _name_cells(ax: Axes, values: pd.DataFrame) -> None:
@@ -312,7 +359,7 @@ def _name_cells(ax: Axes, values: pd.DataFrame) -> None:
     ax.tick_params(length=0)
 
 
-def _shade(ax: Axes, shades: Floats, unsure: Booleans) -> Any:
+def _shade(ax: Axes, shades: Floats, unsure: Booleans) -> NDArray[np.str_]:
     """Fill the cells; returns for each the colour, black or white, that is read on it."""
     from matplotlib.colors import LinearSegmentedColormap
     from matplotlib.patches import Rectangle
@@ -332,7 +379,9 @@ def _shade(ax: Axes, shades: Floats, unsure: Booleans) -> Any:
 
 def _draw_bar(ax: Axes, at: tuple[int, int], parts: Floats, ink: str) -> None:
     """A bar across the foot of a cell: low, high and a tick, as parts of its length."""
-    y, start, length = at[1], at[0] - 0.4, 0.8
+    x, y = at
+    start = x - 0.4
+    length = 0.8
     low, high, tick = start + length * parts.clip(0, 1)
     ax.hlines(y + 0.3, start, start + length, color=ink, alpha=0.25, linewidth=4)
     ax.hlines(y + 0.3, low, high, color=ink, linewidth=4)
@@ -389,12 +438,13 @@ def plot_lines(
     ``plot_lines(power, log="x", percent="y", ylabel="power")`` draws it.
     """
     ax = _axes(ax, figsize or (7.5, 4.0))
-    named: list[tuple[str, Any]] = []
+    lines: list[tuple[str, Any]] = []
     for place, text in enumerate(_texts(frame.columns)):
         values = frame.iloc[:, place].replace([np.inf, -np.inf], np.nan).dropna()
         style = _MARKERS[place % 7] + _DASHES[place % 4]
         line = ax.plot(values.index, values, style, color=COLORS[place % 6], linewidth=1.8, ms=4.5)
-        named += [(text, line[0])] if len(values) else []
+        if len(values):
+            lines.append((text, line[0]))
     ax.set_xscale("log" if "x" in log else "linear")
     ax.set_yscale("log" if "y" in log else "linear")
     for name, axis in (("x", ax.xaxis), ("y", ax.yaxis)):
@@ -404,7 +454,7 @@ def plot_lines(
     ax.set_xlabel(_title(frame.index), parse_math=False)
     ax.set_ylabel(ylabel, parse_math=False)
     ax.spines[["top", "right"]].set_visible(False)
-    _name_lines(ax, named)
+    _name_lines(ax, lines)
     _finish(ax, title)
     return ax
 
@@ -413,21 +463,21 @@ def _name_lines(ax: Axes, lines: Sequence[tuple[str, Any]]) -> None:
     """Write names beside the ends of lines, as far apart as their letters need."""
     ax.autoscale_view()  # limits are found lazily, and transData has the last ones
     to_axes = ax.transData + ax.transAxes.inverted()
-    named = [(to_axes.transform(line.get_xydata()), line, text) for text, line in lines]
+    entries = [(to_axes.transform(line.get_xydata()), line, text) for text, line in lines]
     # The highest end first; of lines that end together the one that is higher on the way.
-    named.sort(key=lambda each: (-round(each[0][-1, 1], 2), -each[0][:, 1].mean()))
+    entries.sort(key=lambda entry: (-round(entry[0][-1, 1], 2), -entry[0][:, 1].mean()))
     gap = 14 / 72 / (ax.get_window_extent().height / ax.figure.dpi)
     # From the top down each keeps its distance from the one above; then all move up into the Axes.
-    steps = gap * np.arange(len(named))
-    heights = np.minimum.accumulate([points[-1, 1] for points, *_ in named] + steps) - steps
+    steps = gap * np.arange(len(entries))
+    heights = np.minimum.accumulate([points[-1, 1] for points, *_ in entries] + steps) - steps
     heights += max(0.0, -float(heights.min(initial=0.0)))
     ink = ax.xaxis.label.get_color()
-    for (points, line, text), height in zip(named, heights, strict=True):
-        beside: Any = {"color": line.get_color(), "transform": ax.transAxes, "clip_on": False}
-        ax.plot([points[-1, 0], 1.03], [points[-1, 1], height], linewidth=0.5, **beside)
-        (sample,) = ax.plot([1.03, 1.06, 1.09], [height] * 3, **beside)
+    for (points, line, text), height in zip(entries, heights, strict=True):
+        style: Any = {"color": line.get_color(), "transform": ax.transAxes, "clip_on": False}
+        ax.plot([points[-1, 0], 1.03], [points[-1, 1], height], linewidth=0.5, **style)
+        (sample,) = ax.plot([1.03, 1.06, 1.09], [height, height, height], **style)
         sample.update_from(line)
-        sample.set(**beside, markevery=[1])
+        sample.set(**style, markevery=[1])
         ax.text(
             1.1, height, text, transform=ax.transAxes, color=ink, fontsize=8.5, va="center",
             parse_math=False,
@@ -470,7 +520,7 @@ def plot_bars(
 
 
 def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
-    """The Axes given, or new ones."""
+    """The Axes of the call, or new ones."""
     require_matplotlib()
     if ax is not None and not hasattr(ax, "barh"):
         raise ArgumentTypeError(
@@ -487,7 +537,7 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 def _size(texts: Sequence[str], row: float) -> tuple[float, float]:
     """Inches for as many rows, up to a limit; rows grow with the lines of their labels."""
     lines = max(text.count("\n") + 1 for text in texts)
-    return 7.5, 1.3 + min(max(row, 0.18 * lines + 0.12) * len(texts), _TALLEST)
+    return 7.5, 1.3 + min(max(row, 0.18 * lines + 0.12) * len(texts), _MAX_HEIGHT)
 
 
 def _arrange(
@@ -549,7 +599,7 @@ def _title(labels: pd.Index) -> str:
 
 def _name_rows(ax: Axes, texts: Sequence[str]) -> None:
     """Labels beside the rows, the first on top; every second or third where they are many."""
-    step = -(-len(texts) // 250)
+    step = -(-len(texts) // _MAX_TICKS)
     ax.set_yticks(range(0, len(texts), step), texts[::step], parse_math=False)
     ax.set_ylim(len(texts) - 0.5, -0.5)
     ax.spines[["top", "right", "left"]].set_visible(False)
@@ -558,7 +608,8 @@ def _name_rows(ax: Axes, texts: Sequence[str]) -> None:
 
 def _finish(ax: Axes, title: str | None) -> None:
     """The legend above the Axes, in one line where there is room, and the title above it."""
-    names, lines = ax.get_legend_handles_labels()[1], 0
+    names = ax.get_legend_handles_labels()[1]
+    lines = 0
     width = ax.get_window_extent().width / ax.figure.dpi
     if names and not ax.texts:
         lines = max(1, math.ceil(0.065 * sum(len(name) + 6 for name in names) / width))
@@ -578,7 +629,7 @@ def _finish(ax: Axes, title: str | None) -> None:
 
 
 def _format(axis: Any, percent: bool = False, log: bool = False) -> None:
-    """Numbers as people write them: 10,000 and 2.5%, no powers of ten."""
+    """Format the numbers of an axis as 10,000 and 2.5%, without powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     def plain(number: float, _: object) -> str:

@@ -456,16 +456,10 @@ def _climb_table(matrices: Sequence[Floats], counts: Floats) -> Floats:
         first = current * gain
         first_gain, first_value = gains(first)
         second = first * first_gain
-        # Varadhan and Roland's r, v and steplength -alpha.
-        step = first - current
-        bend = second - 2 * first + current
-        length = np.linalg.norm(step) / max(float(np.linalg.norm(bend)), 1e-300)
-        # Extrapolated as far as it stays inside, and kept if it is no worse than plain EM.
-        leap = current + 2 * length * step + length**2 * bend
-        if length > 1 and (leap > 0).all():
-            leap /= leap.sum()
+        leap = _extrapolated(current, first, second)
+        if leap is not None:
             leap_gain, leap_value = gains(leap)
-            if leap_value >= first_value:
+            if leap_value >= first_value:  # no worse than plain EM
                 second = leap * leap_gain
         current = second / second.sum()
     warn(
@@ -474,6 +468,17 @@ def _climb_table(matrices: Sequence[Floats], counts: Floats) -> Floats:
         ConvergenceWarning,
     )
     return current
+
+
+def _extrapolated(current: Floats, first: Floats, second: Floats) -> Floats | None:
+    """Two steps of EM extrapolated (scheme S3); None where they are short or leave the simplex."""
+    r = first - current
+    v = second - 2 * first + current
+    length = np.linalg.norm(r) / max(float(np.linalg.norm(v)), 1e-300)
+    leap = current + 2 * length * r + length**2 * v
+    if not (length > 1 and (leap > 0).all()):
+        return None
+    return np.asarray(leap / leap.sum())
 
 
 # -- the value, and whether proportions explain counts ---------------------------------------
@@ -704,7 +709,7 @@ def simulated_p_value(
     statistic: str,
     *,
     simulations: int,
-    seed: int,
+    seed: int | None,
 ) -> float:
     """The proportion of simulated surveys at least as far from the null; counts the real one, too.
 

@@ -162,27 +162,32 @@ def maximize(
         moved = measure(step)
         noise = _TRUST.noise * abs(value)
         gained = trial[0] - value
-        accepted = gained >= _TRUST.accepted * promise - noise
-        accepted = accepted and bool(np.isfinite(trial[2]).all())
+        rises = gained >= _TRUST.accepted * promise - noise
+        accepted = rises and bool(np.isfinite(trial[2]).all())
         if accepted:
             theta = theta + step
             value, gradient, hessian = trial
-        if newton and promise <= _TRUST.promise and moved <= _TRUST.step:
-            return Maximum(theta, value, gradient, hessian, True, iteration, None, scale)
-        is_hidden = curvatures[:1] <= _ROUNDING * curvatures[-1:]
-        least = _TRUST.flat_gain_bent if is_hidden else _TRUST.flat_gain
+        converged = newton and promise <= _TRUST.promise and moved <= _TRUST.step
         is_long = moved > _TRUST.step or not newton
-        flat = accepted and gained < max(least, 10 * noise) and is_long
+        flat = accepted and is_long and gained < _flat_gain(curvatures, noise)
         stalls = stalls + 1 if flat else 0
-        if stalls == _TRUST.stalls:
-            return Maximum(theta, value, gradient, hessian, True, iteration, step, scale)
-        if not gained >= promise / 4 - noise:
+        if converged or stalls == _TRUST.stalls:
+            endless = None if converged else step
+            return Maximum(theta, value, gradient, hessian, True, iteration, endless, scale)
+        if not gained >= promise / 4 - noise:  # NaN, too
             radius = float(np.linalg.norm(parts)) / 4
         elif not newton and gained >= 0.75 * promise:
             radius *= 2
         if radius < _TRUST.radius * (1 + float(np.linalg.norm(theta))):
             break
     return Maximum(theta, value, gradient, hessian, False, iteration, None, scale)
+
+
+def _flat_gain(curvatures: Floats, noise: float) -> float:
+    """The gain below which a long step gains nothing."""
+    is_hidden = curvatures[:1] <= _ROUNDING * curvatures[-1:]
+    least = _TRUST.flat_gain_bent if is_hidden else _TRUST.flat_gain
+    return max(least, 10 * noise)
 
 
 def _largest(step: Floats) -> float:

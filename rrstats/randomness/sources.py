@@ -280,7 +280,7 @@ class SimulatedWords(Unpicklable):
         return generator.integers(0, 1 << bits, size=count, dtype=f"uint{bits}")
 
 
-def seeded(seed: int) -> np.random.Generator:
+def seeded(seed: int | None) -> np.random.Generator:
     """NumPy's generator for a seed, an integer of at least 0; for simulation only."""
     return np.random.default_rng(check_whole_number(seed, "seed", 0))
 
