@@ -129,5 +129,5 @@ def read_plan(document: Any, name: Hashable) -> dict[str, Any] | None:
             f"the plan of a frame needs {sorted(keys)}: parts of one column or two, each once and "
             f"in valid Unicode, and a positive chance for each; column {cut(name)} must be in one"
         )
-    (asked,) = categories_from_json([plan["asked"]])
-    return plan | {"asked": asked, "parts": parts}
+    (public,) = categories_from_json([plan["asked"]])
+    return plan | {"asked": public, "parts": parts}

@@ -220,9 +220,9 @@ class ColumnRecord:
         document["mechanism"] = copy.deepcopy(self.mechanism)
         if self.plan is not None:
             parts = [categories_to_json(part) for part in self.plan["parts"]]
-            (asked,) = categories_to_json([self.plan["asked"]])
+            (public,) = categories_to_json([self.plan["asked"]])
             chances = list(self.plan["chances"])
-            document["plan"] = self.plan | {"asked": asked, "parts": parts, "chances": chances}
+            document["plan"] = self.plan | {"asked": public, "parts": parts, "chances": chances}
         if self.by_row is not None:
             ((key, column),) = self.by_row.items()
             document["by_row"] = {key: categories_to_json([column])[0]}
@@ -377,16 +377,16 @@ def check_plan(record: ColumnRecord, frame: pd.DataFrame) -> None:
     if record.plan is None:
         return
     name = record.name
-    asked = record.plan["asked"]
+    public = record.plan["asked"]
     labels = asked_labels(record)
     fits = False
-    if asked in frame.columns and labels:
-        was_asked = column_of(frame, asked).isin(labels)
+    if public in frame.columns and labels:
+        was_asked = column_of(frame, public).isin(labels)
         fits = not (column_of(frame, name).notna() & ~was_asked).any()
     if not fits:
         raise MetadataError(
             f"column {cut(name)} was privatized by the plan of a frame: it needs its name and the "
-            f"public column {cut(asked)} of that release, which says which rows have a report"
+            f"public column {cut(public)} of that release, which says which rows have a report"
         )
 
 

@@ -142,7 +142,8 @@ def check_depth(document: Any) -> None:
         # By identity: a part that occurs in many places is visited once.
         inside = (outer.values() if isinstance(outer, Mapping) else outer for outer in level)
         below = {id(part): part for parts in inside for part in parts if isinstance(part, _NESTED)}
-        if not (level := list(below.values())):
+        level = list(below.values())
+        if not level:
             return
     raise MetadataError(
         f"the rrstats document is nested too deeply, more than {MOST_LEVELS} levels"
@@ -159,13 +160,13 @@ def walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:
                 yield from walk(part)
 
 
-def describe_difference(given: dict[str, Any], recorded: dict[str, Any]) -> str:
+def describe_difference(description: dict[str, Any], recorded: dict[str, Any]) -> str:
     """The parts in which a described mechanism differs from the recorded one, in words."""
-    if given.get("type") != recorded.get("type"):
-        return f"{given.get('type', 'no JSON form')} instead of {recorded.get('type')}"
+    if description.get("type") != recorded.get("type"):
+        return f"{description.get('type', 'no JSON form')} instead of {recorded.get('type')}"
     differences = []
-    for key in {**recorded, **given}:
-        new = given.get(key)
+    for key in {**recorded, **description}:
+        new = description.get(key)
         old = recorded.get(key)
         if new == old:
             continue

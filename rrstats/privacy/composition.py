@@ -296,7 +296,11 @@ def _check_max_rows(number: object) -> int:
 
 def _release(name: Hashable, entry: Any) -> Release:
     """One release, from a mechanism or a mechanism with its number of reports."""
-    mechanism, times = entry if isinstance(entry, tuple) and len(entry) == 2 else (entry, 1)
+    if isinstance(entry, tuple) and len(entry) == 2:
+        mechanism, times = entry
+    else:
+        mechanism = entry
+        times = 1
     rule = f"mechanisms, or (mechanism, times), {A_MECHANISM}"
     check_instance(mechanism, "mechanisms", Mechanism, rule)
     return Release(mechanism, check_whole_number(times, "times", 1), name)

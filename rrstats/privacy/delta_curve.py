@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from fractions import Fraction
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -65,7 +65,7 @@ def delta_curve(losses: Iterable[tuple[PrivacyLoss, int]]) -> DeltaCurve:
         if loss.is_even:
             pieces.append(_power(loss, times))
         else:
-            pieces += [_power(loss, 1)] * times
+            pieces += repeat(_power(loss, 1), times)
     bits = sum(math.log2(len(piece.p) or 1) for piece in pieces)
     if bits <= math.log2(_MAX_EXACT_SUMS or 0.5):
         return _exact_curve(pieces)
@@ -170,10 +170,7 @@ def _grid_curve(pieces: Sequence[_Masses]) -> DeltaCurve:
     proof = double_above(infinite)
     if not all(len(losses) for losses, _ in parts):  # some report always proves the truth
         return DeltaCurve(lambda epsilon: proof)
-    width = sum(float(np.ptp(losses)) for losses, _ in parts)
-    largest = sum(float(np.abs(losses).max()) for losses, _ in parts)
-    # A power of two, and not so fine that the number of a point is no 64-bit integer.
-    step = 2.0 ** math.ceil(math.log2(max(width, largest / _GRID_POINTS) / _GRID_POINTS))
+    step = _grid_step([losses for losses, _ in parts])
     mass = np.ones(1)
     start = 0
     roundings = 0
@@ -204,6 +201,14 @@ def _grid_curve(pieces: Sequence[_Masses]) -> DeltaCurve:
     return DeltaCurve(delta, (loose,))
 
 
+def _grid_step(losses: Sequence[Floats]) -> float:
+    """The distance of grid points: a power of two, so that numbers of points are exact."""
+    width = sum(float(np.ptp(of_piece)) for of_piece in losses)
+    largest = sum(float(np.abs(of_piece).max()) for of_piece in losses)
+    # Not so fine that the number of a point is no 64-bit integer.
+    return float(2.0 ** math.ceil(math.log2(max(width, largest / _GRID_POINTS) / _GRID_POINTS)))
+
+
 def _finite_losses(piece: _Masses) -> tuple[Floats, Floats, Decimal]:
     """Each loss, its P, and P of the infinite losses, all rounded up."""
     with decimal.localcontext(context(_DECIMAL_DIGITS, ROUND_CEILING)):
@@ -232,9 +237,8 @@ def _split(losses: Floats, p: Floats, step: float) -> tuple[int, Floats]:
 
 def _convolved(mass: Floats, other: Floats) -> Floats:
     """The convolution, in one step for each nonzero point of the sparser argument."""
-    if np.count_nonzero(other) > np.count_nonzero(mass):
-        mass, other = other, mass
-    total = np.zeros(len(mass) + len(other) - 1)
-    for place in np.flatnonzero(other):
-        total[place : place + len(mass)] += other[place] * mass
+    dense, sparse = sorted([mass, other], key=np.count_nonzero, reverse=True)
+    total = np.zeros(len(dense) + len(sparse) - 1)
+    for place in np.flatnonzero(sparse):
+        total[place : place + len(dense)] += sparse[place] * dense
     return total

@@ -21,6 +21,7 @@ from rrstats._checks import check_instance
 from rrstats._display import Block, as_fragment, as_html, as_text, chance, label
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
+from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.matrix_design import from_json
 from rrstats.mechanisms.samples import sample_codes
 from rrstats.privacy.explanation import explanation_parts
@@ -191,7 +192,7 @@ def examples() -> dict[str, Mechanism]:
     return designs
 
 
-def _small_fraction(number: Any, largest: int) -> Fraction:
+def _small_fraction(number: float | Fraction, largest: int) -> Fraction:
     """The fraction of a small denominator that a number is; 1 / (largest + 1) if it is none."""
     exact = Fraction(number)
     small = exact.limit_denominator(largest)
@@ -208,8 +209,8 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
     field = _words().get(name)
     if field is None:
         return None
-    asked = mechanism.asked.categories
-    answers = asked if mechanism.answers is None else mechanism.answers.categories
+    categories = mechanism.asked.categories
+    answers = categories if mechanism.answers is None else mechanism.answers.categories
     sensitive = 0 if mechanism.yes is None else mechanism.asked.code(mechanism.yes)
     dictated = [f"say {label(answer)}" for answer in answers]
     draws = []
@@ -223,10 +224,12 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
     reports = mechanism.report_space.categories
 
     def report(*arguments: Any) -> Any:
-        if rule := _RULES.get(name):
+        rule = _RULES.get(name)
+        if rule is not None:
             place = rule(*arguments)
             return answers[dictated.index(place)] if place in dictated else reports[place]
-        truths, marks = arguments[: -len(draws)], arguments[-len(draws) :]
+        truths = arguments[: -len(draws)]
+        marks = arguments[-len(draws) :]
         place = int("".join("0" if truth else "1" for truth in truths), 2)
         for line in map(str.split, field["says"]):
             if all(mark in ("*", drawn) for mark, drawn in zip(line, marks, strict=False)):
@@ -268,10 +271,10 @@ def _steps(
     unrelated: str | None,
 ) -> list[str]:
     """The respondent's steps after the draws, in words."""
-    asked = mechanism.asked.categories
+    categories = mechanism.asked.categories
     words = {
-        "yes": asked[sensitive],
-        "no": asked[1 - sensitive],
+        "yes": categories[sensitive],
+        "no": categories[1 - sensitive],
         "Y": answers[sensitive],
         "N": answers[1 - sensitive],
     }
@@ -279,8 +282,8 @@ def _steps(
     texts["truth"] = "say your true answer"
     texts["as"] = ""
     texts["turn"] = str(len(mechanism.report_space.categories) + 1)
-    if answers is not asked:
-        pairs = zip(answers, asked, strict=False)
+    if answers is not categories:
+        pairs = zip(answers, categories, strict=False)
         renamed = [f'"{label(answer)}" for "{label(true)}"' for answer, true in pairs]
         first = 1 if name == "christofides" else 0
         counts = [f'"{label(answer)}" for {count}' for count, answer in enumerate(answers, first)]
@@ -300,8 +303,8 @@ def _draw(
     page = _words()["page"]
     outcomes = [(mark, Fraction(prob)) for mark, prob in chances.items() if prob]
     if second is not None:
-        known = page["known"].format(chance=chance(float(chances["yes"])))
-        return Draw(tuple(outcomes), 1, known, page["second"].format(second=second))
+        prepare = page["known"].format(chance=chance(float(chances["yes"])))
+        return Draw(tuple(outcomes), 1, prepare, page["second"].format(second=second))
     outcomes = [(mark, _small_fraction(prob, _MAX_CARDS)) for mark, prob in outcomes]
     size = lcm(*(prob.denominator for _, prob in outcomes))
     if size > _MAX_CARDS or sum(prob for _, prob in outcomes) != 1:
@@ -326,11 +329,13 @@ def _draw(
     return Draw(tuple(outcomes), times, material, f"{step[0].upper()}{step[1:]}")
 
 
-def _by_numbers(mechanism: Any) -> Procedure | None:
+def _by_numbers(mechanism: Mechanism) -> Procedure | None:
     """A table of the numbers that make each report, by true answer; None for large ones."""
-    channel = mechanism.channel
+    if not mechanism.channel.is_multinomial:
+        return None
+    channel = cast(MultinomialChannel, mechanism.channel)
     truths = mechanism.domain.categories
-    if not channel.is_multinomial or channel.m * len(truths) > _MAX_TABLE_CELLS:
+    if channel.m * len(truths) > _MAX_TABLE_CELLS:
         return None
     columns = [
         [_small_fraction(prob, _MAX_NUMBERS) for prob in column]
