@@ -222,12 +222,13 @@ class Moments(ABC):
         Where `binomial_rates` are not None, those of a binomial count; else `general_interval`.
         """
 
-    def scored(self, level: float, df: Any = None) -> Scored:
+    def scored(self, level: float, df: Floats | float | None = None) -> Scored:
         """The scores of the report cells, and counts that intervals of each category use.
 
         df : degrees of freedom to use instead of `df`.
         """
-        channel, counts = self.channel, self.reported.astype(np.float64)
+        channel = self.channel
+        counts = self.reported.astype(np.float64)
         if not arrays.has_scores(channel):  # samples that identify proportions only together
             return Scored(arrays.weights(channel, counts), counts, channel.samples)
         cells = np.arange(len(counts))
@@ -377,26 +378,33 @@ class ChannelMoments(Moments):
         rates = self.binomial_rates
         if rates is None:
             return self.general_interval(level, method, target)
-        counts, sizes = self.support[0], np.asarray(self.n, dtype=np.float64)[..., None]
-        options: Any = {"level": level, "method": method, "target": target}
-        return arrays.interval_of_counts(counts, sizes, rates, **options, k=self.k)
+        counts, _ = self.support
+        sizes = np.asarray(self.n, dtype=np.float64)[..., None]
+        return arrays.interval_of_counts(
+            counts, sizes, rates, level=level, method=method, target=target, k=self.k
+        )
 
     def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
         """(k,) intervals that may leave [0, 1]: Wilson's where counts are binomial.
 
         Else those of the empirical likelihood; for target "rows" the score interval.
         """
-        center, channel = self.proportions, self.channel
+        center = self.proportions
+        channel = self.channel
         if not np.isfinite(center).all():
             return Interval(center, center)
+        rates = self.binomial_rates
         variances = arrays.score_variances(channel, self.reported)
         if self.target == "rows" and variances is not None:
             parts = recode_matrix(channel) > 0
             ends = binomial.rows_variance_interval(center, self.n, variances, parts, level=level)
-        elif (rates := self.binomial_rates) is not None:
-            low, high = rates.false_positive_rate, rates.true_positive_rate
+        elif rates is not None:
             counts = self.reported.astype(np.float64)
-            ends = binomial.carry(binomial.wilson_rates(counts, self.n, level), low, high)
+            ends = binomial.carry(
+                binomial.wilson_rates(counts, self.n, level),
+                rates.false_positive_rate,
+                rates.true_positive_rate,
+            )
         elif self.default_method == "wald":
             drawn = arrays.variance(channel, self.reported, self.n, "population", ddof=self.ddof)
             ends = contrasts.wald(center, np.sqrt(drawn), normal_quantile(level))
@@ -404,10 +412,8 @@ class ChannelMoments(Moments):
             ends = mean_interval(*self.scored(level), level)
         stretch = student_quantile(level, df) / normal_quantile(level)
         with np.errstate(invalid="ignore"):
-            low, high = (
-                center - stretch * (center - ends.low),
-                center + stretch * (ends.high - center),
-            )
+            low = center - stretch * (center - ends.low)
+            high = center + stretch * (ends.high - center)
         return Interval(low, high)
 
 
@@ -433,16 +439,17 @@ class EffectiveMoments(Moments):
             return arrays.wald_interval(self, level)
         sizes = self.effective_sizes(level)
         counts = np.where(sizes > 0, np.clip(self.effective_support, 0, 1) * sizes, 0.0)
-        low, high = rates.false_positive_rate, rates.true_positive_rate
+        low = rates.false_positive_rate
+        high = rates.true_positive_rate
         return binomial.population_interval(counts, sizes, low, high, level=level, method=method)
 
-    def effective_sizes(self, level: float, df: Any = None) -> Floats:
+    def effective_sizes(self, level: float, df: Floats | float | None = None) -> Floats:
         """(k,) effective sample sizes that intervals use; 0 makes the interval [0, 1]."""
         if self.has_no_variance or not self.weight:
             return np.zeros(self.k)
         return np.asarray(self.effective_n * self.shrinkage(level, self.df if df is None else df))
 
-    def shrinkage(self, level: float, df: Any) -> Any:
+    def shrinkage(self, level: float, df: Floats | float) -> Any:
         """The factor of an effective sample size for the few degrees of freedom of its variance."""
         simple = student_quantile(level, self.n - 1)
         return np.minimum(1.0, (simple / student_quantile(level, df)) ** 2)
@@ -453,10 +460,14 @@ class EffectiveMoments(Moments):
         sizes = self.effective_sizes(level, df)
         if not (sizes > 0).all():
             return Interval(np.full(self.k, -np.inf), np.full(self.k, np.inf))
-        if (rates := self.binomial_rates) is not None:
+        rates = self.binomial_rates
+        if rates is not None:
             counts = np.clip(self.effective_support, 0, 1) * sizes
-            ends = rates.false_positive_rate, rates.true_positive_rate
-            interval = binomial.carry(binomial.wilson_rates(counts, sizes, level), *ends)
+            interval = binomial.carry(
+                binomial.wilson_rates(counts, sizes, level),
+                rates.false_positive_rate,
+                rates.true_positive_rate,
+            )
         elif not self.is_multinomial:
             error = np.sqrt(np.fmax(self.variance, self.least_variance))
             interval = contrasts.wald(self.proportions, error, student_quantile(level, df))
@@ -549,7 +560,8 @@ class RowMoments(EffectiveMoments):
     def _ends(self) -> tuple[float, float]:
         """The false and the true positive rate of the binomial channel with the mean variance."""
         _, _, ww, _, _, _, ssq, ssqq, ws, wsq = self.row_sums.sums.sum(axis=1)
-        a, b = (ssq - ssqq) / (ww or np.nan), (ws - 2 * wsq) / (ww or np.nan)
+        a = (ssq - ssqq) / (ww or np.nan)
+        b = (ws - 2 * wsq) / (ww or np.nan)
         scale = np.sqrt(b * b + 4 * a)  # a = u (u + b) for u = q / (p - q), scale = 1 / (p - q)
         u = 2 * a / (scale + b)
         return float(u / scale), float((u + 1) / scale)

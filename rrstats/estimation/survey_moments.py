@@ -48,7 +48,7 @@ from rrstats.estimation.tally import RowSums, Tally
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import Channel, fixed, has_latent_classes, transition_matrix
 
-_FEW_DEGREES = 8
+_MIN_DF = 8
 """With fewer degrees of freedom a variance estimate is very noisy."""
 
 _TOO_SMALL = 2.0
@@ -74,7 +74,8 @@ class SampleCells:
     """
 
     def __init__(self, tally: Tally, design: SampleDesign) -> None:
-        channel, counts = tally.mechanism.channel, tally.counts
+        channel = tally.mechanism.channel
+        counts = tally.counts
         m = len(channel.samples)
         self.units = counts.units
         self.drawn = counts.drawn  # shared by all groups of the sample
@@ -83,7 +84,8 @@ class SampleCells:
         self.reported = counts.reported.astype(np.float64)
         self.first, self.second = counts.sums
         weight, weight2, self.inverse, self.inverse2 = counts.totals
-        self.design, self.by_chance = design, design.probabilities is not None
+        self.design = design
+        self.by_chance = design.probabilities is not None
         self.split = not channel.is_multinomial
         self.cells_each = channel.k if self.split else 1  # in which every report is
         self.sampled = np.zeros(len(self.labels))
@@ -102,7 +104,8 @@ class SampleCells:
             if counts.weights is None:
                 sampled = self.sampled[self.strata, None]
                 scale = np.divide(1, sampled, out=np.ones_like(sampled), where=sampled > 0)
-                self.first, self.second = self.first * scale, self.second * scale**2
+                self.first = self.first * scale
+                self.second = self.second * scale**2
 
     def set_places(self, places: NDArray[np.intp]) -> None:
         """Say which of all units these are, in ascending order."""
@@ -169,15 +172,10 @@ def variance_form(cells: SampleCells) -> VarianceForm:
     known probabilities all count 1, which makes the n / (n - 1) of sampling with replacement.
     Raises ArgumentValueError for strata with one cluster, unless ``lonely_psu`` names what to do.
     """
-    lonely, left, drawn = cells.design.lonely_psu, 1 - cells.sampled, _sampling_squares(cells)
-    if cells.by_chance:
-        keep, keep2 = chances_missed(cells)
-        each, count, squares = keep, cells.by_stratum(keep), cells.by_stratum(keep2)
-        alone_sums = cells.first - cells.reported
-        sums = np.where(cells.alone[:, None], alone_sums, each[:, None] * cells.first)
-    else:
-        each, sums = np.ones(len(cells.rows)), cells.first
-        count = squares = cells.clusters_of_strata
+    lonely = cells.design.lonely_psu
+    left = 1 - cells.sampled
+    drawn = _sampling_squares(cells)
+    each, sums, count, squares = _cluster_counts(cells)
     centre = cells.by_stratum(sums)
 
     open_ = (count > 0) & (left > 0)
@@ -194,7 +192,8 @@ def variance_form(cells: SampleCells) -> VarianceForm:
     stretch = np.zeros_like(count)
     np.divide(1.0, room, out=stretch, where=open_ & ~single)
 
-    of_cell, clustered = stretch[cells.strata], ~cells.alone
+    of_cell = stretch[cells.strata]
+    clustered = ~cells.alone
     points = [cells.first[clustered], centre[stretch > 0]]
     coefficients = [
         (of_cell * left[cells.strata] * each)[clustered],
@@ -209,6 +208,21 @@ def variance_form(cells: SampleCells) -> VarianceForm:
         coefficients.append((count * left)[single])
     mass = (of_cell * cells.alone) @ drawn
     return VarianceForm(mass, np.vstack(points), np.concatenate(coefficients), within)
+
+
+def _cluster_counts(cells: SampleCells) -> tuple[Floats, Floats, Floats, Floats]:
+    """Count of each cluster in its stratum: 1, or 1 - its probability where that is known.
+
+    (c,) the counts, (c, m) the sums of weights with these counts, and (strata,) each the sums of
+    the counts and of their squares.
+    """
+    if not cells.by_chance:
+        clusters = cells.clusters_of_strata
+        return np.ones(len(cells.rows)), cells.first, clusters, clusters
+    counts, squares = chances_missed(cells)
+    row_sums = cells.first - cells.reported
+    sums = np.where(cells.alone[:, None], row_sums, counts[:, None] * cells.first)
+    return counts, sums, cells.by_stratum(counts), cells.by_stratum(squares)
 
 
 def _sampling_squares(cells: SampleCells) -> Floats:
@@ -226,14 +240,17 @@ def plain_form(cells: SampleCells) -> VarianceForm:
     few clusters that happen to be alike, or a rare report whose weights happen to be small.
     """
     drawn = _sampling_squares(cells)
-    rows, weight = cells.by_stratum(cells.rows), cells.by_stratum(cells.first)
-    size = weight.sum(axis=1)
-    some = (rows > 1) & (size > 0)
-    first, each = weight[some], size[some]
-    factor = cells.by_stratum(drawn)[some].sum(axis=1) / each * rows[some] / (rows[some] - 1)
+    rows = cells.by_stratum(cells.rows)
+    weight = cells.by_stratum(cells.first)
+    total = weight.sum(axis=1)
+    varies = (rows > 1) & (total > 0)
+    n = rows[varies]
+    first = weight[varies]
+    size = total[varies]
+    factor = cells.by_stratum(drawn)[varies].sum(axis=1) / size * n / (n - 1)
     within = (cells.second - drawn).sum(axis=0)
     # In split cells every report is in k cells, so that a category's own weights sum to 1 / k.
-    return VarianceForm(factor @ first, first, -factor / each * cells.cells_each, within)
+    return VarianceForm(factor @ first, first, -factor / size * cells.cells_each, within)
 
 
 def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
@@ -274,22 +291,28 @@ def degrees_of_freedom(cells: SampleCells) -> int:
     is in the sample as a whole counts its rows: their coins are what is random.
     """
     counts = np.where(cells.first.any(axis=1), cells.rows, 0.0)
-    whole = cells.sampled >= 1
+    is_census = cells.sampled >= 1
     if cells.by_chance:
-        whole = cells.by_stratum(chances_missed(cells)[0]) == 0
+        missed, _ = chances_missed(cells)
+        is_census = cells.by_stratum(missed) == 0
     rows = cells.by_stratum(counts)
     units = cells.by_stratum(np.where(cells.alone, counts, np.minimum(counts, 1.0)))
-    return int(np.where(whole, rows, np.maximum(units - 1, 0.0)).sum())
+    return int(np.where(is_census, rows, np.maximum(units - 1, 0.0)).sum())
 
 
 def _sampled_shares(cells: SampleCells, population: Any) -> Floats:
     """(strata,) the share of each stratum's clusters that are in the sample."""
-    given = population if isinstance(population, Mapping | pd.Series) else {}
-    if len(cells.labels) == 1 and given is not population:
-        given = {cells.labels[0]: population}
+    by_stratum: Any = {}
+    if isinstance(population, Mapping | pd.Series):
+        by_stratum = population
+    elif len(cells.labels) == 1:
+        by_stratum = {cells.labels[0]: population}
     name = "population, a mapping from each stratum of the sample to its size,"
     sizes = np.array(
-        [check_number(given.get(one), name, 0, np.inf, ends="()") for one in cells.labels]
+        [
+            check_number(by_stratum.get(stratum), name, 0, np.inf, ends="()")
+            for stratum in cells.labels
+        ]
     )
     units = cells.clusters_of_strata
     small = int((sizes < units).sum())
@@ -336,7 +359,8 @@ class SurveyMoments(EffectiveMoments):
                 "leave them out, or estimate groups separately"
             )
         self.cells = cells = SampleCells(tally, design)
-        self.form, self.least_form = variance_form(cells), plain_form(cells)
+        self.form = variance_form(cells)
+        self.least_form = plain_form(cells)
         self.first = np.asarray(cells.first.sum(axis=0))
         self._weight = float(self.first.sum()) / cells.cells_each
         self.size = self._weight or np.nan
@@ -418,7 +442,8 @@ class SurveyMoments(EffectiveMoments):
 
         values : (m, k) as for `VarianceForm.variance`.  divisor : of the scores.
         """
-        values, table = np.abs(values), np.abs(self.cells.table)
+        values = np.abs(values)
+        table = np.abs(self.cells.table)
         sums = np.abs(form.points) @ values
         drawn = form.mass @ values**2 + np.abs(form.coefficients) @ sums**2
         noise = np.abs(form.within) @ (table**2 + table)
@@ -444,7 +469,7 @@ class SurveyMoments(EffectiveMoments):
         forms = [self.form, self.least_form] if self.is_multinomial else [self.form]
         return [self._contrast_covariance(form, contrasts) for form in forms]
 
-    def scored(self, level: float, df: Any = None) -> Scored:
+    def scored(self, level: float, df: Floats | float | None = None) -> Scored:
         """The scores of the report cells, and (k, m) counts of samples of effective size."""
         return self._scored(self.effective_sizes(level, df)[:, None])
 
@@ -496,14 +521,16 @@ class SurveyMoments(EffectiveMoments):
         then estimated without the noise of its own report, as R's RRTCS does for Kuk's and
         Christofides' designs.  Otherwise nothing changes.
         """
-        channel, cells = self.channel, self.cells
+        channel = self.channel
+        cells = self.cells
         if cells.split or has_latent_classes(channel) or len(channel.samples) == channel.k:
             return mass
-        found = np.empty_like(mass)
+        fitted = np.empty_like(mass)
+        matrix = transition_matrix(channel)
         for sample in np.unique(channel.samples):
-            mine = channel.samples == sample
-            found[mine] = transition_matrix(channel)[mine] @ (mass[mine] @ cells.table[mine])
-        return found
+            of_sample = channel.samples == sample
+            fitted[of_sample] = matrix[of_sample] @ (mass[of_sample] @ cells.table[of_sample])
+        return fitted
 
     def _covariance_of_all(self, form: VarianceForm) -> Floats:
         table = self.cells.table
@@ -539,15 +566,16 @@ class SurveyMoments(EffectiveMoments):
         The larger of both forms'.  Where all reports are the same, so that variances say nothing,
         Kish's: n times the sum of the squared weights over the square of their sum.
         """
-        n, variation = self.n, np.asarray(self.first @ self.centred**2 * self.size)
+        n = self.n
+        variation = np.asarray(self.first @ self.centred**2 * self.size)
         kish = n * float(self.cells.second.sum()) / self.cells.cells_each / self.size**2
         effects = []
         for form in (self.form, self.least_form):
             with np.errstate(invalid="ignore", divide="ignore"):
                 variance = self._variance(form)
                 rounding = LAST_DIGITS * self._size_of_terms(form, self.centred, self.size)
-                found = np.where(variance > rounding, variance, 0.0) * (n - 1) / variation
-            effects.append(np.where((variation > ROUNDING) & (found > 0), found, kish))
+                effect = np.where(variance > rounding, variance, 0.0) * (n - 1) / variation
+            effects.append(np.where((variation > ROUNDING) & (effect > 0), effect, kish))
         return fixed(np.maximum(*effects))
 
     def _effective_size(self, contrast: Floats) -> float | None:
@@ -568,9 +596,11 @@ class SurveyMoments(EffectiveMoments):
         if both is None:
             return None
         form = variance_form(both)
-        here = np.vstack([self.centred, np.zeros((len(other.centred), self.centred.shape[1]))])
-        there = np.vstack([np.zeros((len(self.centred), other.centred.shape[1])), other.centred])
-        return form.between(here, there)
+        self_zeros = np.zeros((len(other.centred), self.centred.shape[1]))
+        other_zeros = np.zeros((len(self.centred), other.centred.shape[1]))
+        self_values = np.vstack([self.centred, self_zeros])
+        other_values = np.vstack([other_zeros, other.centred])
+        return form.between(self_values, other_values)
 
     def df_with(self, *others: Moments) -> int | None:
         """Degrees of freedom of all groups together; None where they are not of one sample."""
@@ -594,16 +624,17 @@ class SurveyMoments(EffectiveMoments):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What standard errors of this sample cannot say."""
+        """Limits of the standard errors of this sample."""
         notes = []
         sampling_variance = self.variance - self.randomization_variance
         rounding = ROUNDING * self._size_of_terms(self.form, self.centred, self.size)
-        if below := int((sampling_variance < -rounding).sum()):
+        below = int((sampling_variance < -rounding).sum())
+        if below:
             notes.append(
                 f"The estimated sampling variance is negative for {below} of {self.k} categories: "
                 "next to the randomization variance it is too small to distinguish from 0."
             )
-        if self.n and self.df < _FEW_DEGREES:
+        if self.n and self.df < _MIN_DF:
             notes.append(
                 f"The standard errors have {max(self.df, 0)} degrees of freedom (clusters minus "
                 "strata) and are imprecise; the intervals are wider for this reason."
@@ -618,50 +649,63 @@ class SurveyMoments(EffectiveMoments):
             )
         return notes
 
-    def _joined(self, one: SampleCells, group: SurveyMoments) -> SampleCells | None:
+    def _joined(self, first: SampleCells, group: SurveyMoments) -> SampleCells | None:
         """The rows of both, with report cells of their own; None where no sample has them."""
-        other = group.cells
-        if (one.design.lonely_psu, one.by_chance) != (other.design.lonely_psu, other.by_chance):
+        second = group.cells
+        if first.by_chance != second.by_chance:
             return None
-        order = _same_units(one, other)
+        if first.design.lonely_psu != second.design.lonely_psu:
+            return None
+        order = _same_units(first, second)
         if order is None:
             return None
-        strata = other.units.strata[order]  # of the other, in the order of one's units
-        shares = one.sampled[one.units.strata], other.sampled[strata]
-        if not np.allclose(*shares, rtol=_ALIKE, atol=0):
+        first_sampled = first.sampled[first.units.strata]
+        second_sampled = second.sampled[second.units.strata[order]]
+        if not np.allclose(first_sampled, second_sampled, rtol=_ALIKE, atol=0):
             return None
-        back = np.argsort(order)  # where one has the units of the other
-        theirs = back[other.places]
-        places = np.union1d(one.places, theirs)
-        here, there = np.searchsorted(places, one.places), np.searchsorted(places, theirs)
-        both = copy(one)
-        both.set_places(places)
-        both.rows = _scattered(one.rows, here, len(places)) + _scattered(
-            other.rows, there, len(places)
+        return _merged(first, second, np.argsort(order)[second.places])
+
+
+def _merged(
+    first: SampleCells, second: SampleCells, second_places: NDArray[np.intp]
+) -> SampleCells | None:
+    """The rows of two groups of one sample; None where units have more rows than were sampled.
+
+    second_places : the places of the second's units among those of the first.
+    """
+    places = np.union1d(first.places, second_places)
+    size = len(places)
+    first_index = np.searchsorted(places, first.places)
+    second_index = np.searchsorted(places, second_places)
+
+    def scattered(first_values: Floats, second_values: Floats) -> tuple[Floats, Floats]:
+        return (
+            _scattered(first_values, first_index, size),
+            _scattered(second_values, second_index, size),
         )
-        if (both.rows > both.drawn[places]).any():
-            return None
-        for name in ("inverse", "inverse2"):
-            mine, more = getattr(one, name), getattr(other, name)
-            size = len(places)
-            setattr(both, name, _scattered(mine, here, size) + _scattered(more, there, size))
-        for name in ("reported", "first", "second"):
-            mine, more = getattr(one, name), getattr(other, name)
-            size = len(places)
-            cells = [_scattered(mine, here, size), _scattered(more, there, size)]
-            setattr(both, name, np.hstack(cells))
-        return both
+
+    both = copy(first)
+    both.set_places(places)
+    both.rows = np.add(*scattered(first.rows, second.rows))
+    if (both.rows > both.drawn[places]).any():
+        return None
+    both.inverse = np.add(*scattered(first.inverse, second.inverse))
+    both.inverse2 = np.add(*scattered(first.inverse2, second.inverse2))
+    both.reported = np.hstack(scattered(first.reported, second.reported))
+    both.first = np.hstack(scattered(first.first, second.first))
+    both.second = np.hstack(scattered(first.second, second.second))
+    return both
 
 
-def _same_units(one: SampleCells, other: SampleCells) -> NDArray[np.intp] | None:
-    """The places of the other's units in the order of one's; None where they are not the same."""
-    if one.units is other.units:
-        order = np.arange(len(one.units))
-    elif {*one.units.keys} == {*other.units.keys}:
-        order = other.units.places_of(one.units.keys)
+def _same_units(first: SampleCells, second: SampleCells) -> NDArray[np.intp] | None:
+    """The places of the second's units in the order of the first's; None where they differ."""
+    if first.units is second.units:
+        order = np.arange(len(first.units))
+    elif {*first.units.keys} == {*second.units.keys}:
+        order = second.units.places_of(first.units.keys)
     else:
         return None
-    return order if np.array_equal(one.drawn, other.drawn[order]) else None
+    return order if np.array_equal(first.drawn, second.drawn[order]) else None
 
 
 def _scattered(values: Floats, places: NDArray[np.intp], size: int) -> Floats:

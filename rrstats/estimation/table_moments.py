@@ -131,18 +131,18 @@ class TableMoments(ABC):
     def margin(self, places: Sequence[int]) -> TableMoments:
         """The moments of some of the columns, in this order."""
 
-    def among(self, given: Sequence[int]) -> Floats:
+    def among(self, within: Sequence[int]) -> Floats:
         """The proportion of people with each combination of the given columns, for each cell."""
-        others = [place for place in range(len(self.axes)) if place not in given]
-        wide = np.expand_dims(self.margin(given).proportions, others)
+        others = [place for place in range(len(self.axes)) if place not in within]
+        wide = np.expand_dims(self.margin(within).proportions, others)
         return fixed(np.broadcast_to(wide, self.shape))
 
     @abstractmethod
-    def conditional_errors(self, given: Sequence[int]) -> Floats:
+    def conditional_errors(self, within: Sequence[int]) -> Floats:
         """Standard errors of the proportions within the given columns, by the delta method."""
 
     @abstractmethod
-    def conditional_interval(self, given: Sequence[int], level: float) -> Interval:
+    def conditional_interval(self, within: Sequence[int], level: float) -> Interval:
         """Intervals of the proportions within the given columns; [0, 1] for nobody."""
 
     def _marginal_counts(self, places: Sequence[int]) -> NDArray[np.int64]:
@@ -205,7 +205,9 @@ class AxisMoments(TableMoments):
 
     def _products(self, pairs: Iterable[tuple[Floats, Floats]]) -> Floats:
         """(q, q) means of products, from the products of each column's 1 and scores."""
-        tables = [np.einsum("fab,ap,bq->fpq", held, g, g, optimize=True) for held, g in pairs]
+        tables = [
+            np.einsum("fab,ap,bq->fpq", products, g, g, optimize=True) for products, g in pairs
+        ]
         means = contract(self.rates, tables)  # (q1, q1, ..., qd, qd)
         side = prod(table.shape[1] for table in tables)
         return _apart(means).reshape(side, side)
@@ -213,9 +215,9 @@ class AxisMoments(TableMoments):
     @cached_property
     def score_values(self) -> tuple[Floats, Floats]:
         """(cells, values) the possible scores of a row in each cell, and their counts."""
-        taken = [axis.values for axis in self.axes]
-        counts = _apart(contract(self.counted, [counted for _, counted in taken]))
-        values = fixed(kron_all([values for values, _ in taken]))
+        axis_values = [axis.values for axis in self.axes]
+        counts = _apart(contract(self.counted, [counted for _, counted in axis_values]))
+        values = fixed(kron_all([values for values, _ in axis_values]))
         return values, fixed(counts.reshape(values.shape))
 
     @property
@@ -256,39 +258,40 @@ class AxisMoments(TableMoments):
         axes = tuple(self.axes[place] for place in places)
         return AxisMoments(axes, self._marginal_counts(places), self.target)
 
-    def conditional_errors(self, given: Sequence[int]) -> Floats:
+    def conditional_errors(self, within: Sequence[int]) -> Floats:
         """Standard errors of the proportions within the given columns, by the delta method."""
-        people = self.among(given)
+        people = self.among(within)
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.where(people > 0, self.proportions / people, np.nan)
-        variance = ratio_variance(ratios, self._ratio_moments(given))
+        variance = ratio_variance(ratios, self._ratio_moments(within))
         return fixed(np.sqrt(np.maximum(variance, 0.0)) / people)
 
-    def conditional_interval(self, given: Sequence[int], level: float) -> Interval:
+    def conditional_interval(self, within: Sequence[int], level: float) -> Interval:
         """The hull of Fieller's interval and of the ratios that the likelihood does not reject."""
-        people, limit = self.among(given), normal_quantile(level) ** 2
-        by_fieller = fieller(self.proportions, people, self._ratio_moments(given), limit)
+        people = self.among(within)
+        limit = normal_quantile(level) ** 2
+        by_fieller = fieller(self.proportions, people, self._ratio_moments(within), limit)
         interval = cut_to_unit(by_fieller)
         if self.target == "rows" or not self.has_likelihood:
             return interval
         values, counts = self.score_values
         # power 0 gives 1 for the columns that are not given
-        powers = [int(place in given) for place in range(len(self.axes))]
+        powers = [int(place in within) for place in range(len(self.axes))]
         parts = [axis.values[0] ** power for axis, power in zip(self.axes, powers, strict=True)]
         both = np.stack([values, kron_all(parts)])
         accepted = ratio_interval(both, counts, None, level, bounded=True)
         return hull(interval, Interval(*(end.reshape(self.shape) for end in accepted)))
 
-    def _ratio_moments(self, given: Sequence[int]) -> tuple[Floats, Floats, Floats]:
+    def _ratio_moments(self, within: Sequence[int]) -> tuple[Floats, Floats, Floats]:
         """Variance of numerators, covariance with denominators, and variance of denominators."""
         parts = [
-            axis.squares if place in given else axis.scores for place, axis in enumerate(self.axes)
+            axis.squares if place in within else axis.scores for place, axis in enumerate(self.axes)
         ]
         # for target "rows" the true answers do not vary
-        people: Floats | float = 1.0 if self.target == "rows" else self.among(given)
+        people: Floats | float = 1.0 if self.target == "rows" else self.among(within)
         covariance = contract(self.rates, parts) - self.proportions * people
-        of_people = np.maximum(self.margin(given).variance, 0.0)
-        others = [place for place in range(len(self.axes)) if place not in given]
+        of_people = np.maximum(self.margin(within).variance, 0.0)
+        others = [place for place in range(len(self.axes)) if place not in within]
         denominators = np.broadcast_to(np.expand_dims(of_people, others), self.shape)
         return self.variance, fixed(covariance / self.divisor), denominators
 
@@ -337,8 +340,8 @@ class CombinedMoments(TableMoments):
     def of_functions(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
         """Estimated means of products of functions of the columns, and their covariance."""
         tables = [table[0] + table[1:] for table in functions]
-        whole = kron_all(tables)
-        covariance = whole.T @ self.combined.covariance @ whole
+        joint = kron_all(tables)
+        covariance = joint.T @ self.combined.covariance @ joint
         return contract(self.proportions, tables), np.asarray(covariance)
 
     @property
@@ -376,21 +379,21 @@ class CombinedMoments(TableMoments):
         combined = replace(self.combined, tally=tally)
         return CombinedMoments(axes, self._marginal_counts(places), self.target, combined)
 
-    def conditional_errors(self, given: Sequence[int]) -> Floats:
+    def conditional_errors(self, within: Sequence[int]) -> Floats:
         """Standard errors of the ratios of two sums of cells, from `Estimate.among`."""
-        return np.asarray(self._ratios(given, 0.95)[0])
+        return np.asarray(self._ratios(within, 0.95)[0])
 
-    def conditional_interval(self, given: Sequence[int], level: float) -> Interval:
+    def conditional_interval(self, within: Sequence[int], level: float) -> Interval:
         """Intervals of the ratios of two sums of cells."""
-        _, low, high = self._ratios(given, level)
+        _, low, high = self._ratios(within, level)
         return Interval(low, high)
 
-    def _ratios(self, given: Sequence[int], level: float) -> Floats:
+    def _ratios(self, within: Sequence[int], level: float) -> Floats:
         """(3, ...) standard errors and ends of intervals of ratios."""
         combined = self.combined
-        others = [place for place in range(len(self.axes)) if place not in given]
-        cells = np.arange(combined.k).reshape(self.shape).transpose([*given, *others])
-        groups = prod(self.shape[place] for place in given)
+        others = [place for place in range(len(self.axes)) if place not in within]
+        cells = np.arange(combined.k).reshape(self.shape).transpose([*within, *others])
+        groups = prod(self.shape[place] for place in within)
         ratios = np.empty((3, combined.k))
         for alike in cells.reshape(groups, -1):
             names: list[Hashable] = [combined.categories[cell] for cell in alike]
