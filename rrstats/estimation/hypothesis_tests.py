@@ -288,7 +288,7 @@ class Counting:
 
     statistic: str
     simulations: int | None
-    seed: int | None
+    seed: Any  # checked where numbers are drawn
     exact: bool = False
 
     def __post_init__(self) -> None:
