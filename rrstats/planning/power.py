@@ -45,14 +45,32 @@ from rrstats.planning.precision import (
     plan,
 )
 
-_MOST_EXACT, _MOST_EXACT_PAIRS = 10**9, 20_000
-"""Maximum sample sizes of exact calculations: for one group, and for the first of two."""
+_MAX_EXACT = 10**9
+"""Maximum sample size of exact calculations, of each group."""
+
+_MAX_EXACT_FIRST = 20_000
+"""The same of the first of two groups, whose counts are all enumerated."""
 
 _SIDES = {"two-sided": [1, -1], "greater": [1], "less": [-1]}
 """The sides on which a test rejects: 1 above, -1 below."""
 
-_AT_ONCE = 4096
-_TAIL = 9.0
+_BLOCK_SIZE = 4096
+"""Sample sizes whose power is computed at once."""
+
+_DEVIATIONS = 9.0
+"""Range of the counts of the first group, in standard deviations."""
+
+_MARGIN = 40
+"""Counts beyond that range."""
+
+_BISECTIONS = 60
+"""Steps of a bisection over proportions; a double has 53 binary digits."""
+
+_MAX_AHEAD = 1e6
+"""Larger sample sizes whose power is checked, at most."""
+
+_PAIR_WAVE = 0.1
+"""Part of the variation of power over n that is left with two groups."""
 
 
 class PowerOptions(CategoryOptions, total=False):
@@ -133,8 +151,8 @@ def power(
     """
     size = check_people(n)
     if np.ndim(proportion) or isinstance(proportion, Mapping):
-        made = as_mechanism(numbered(mechanism), prob, epsilon)
-        return _fit_power(size, made, proportion, **dict[str, Any](options))
+        design = as_mechanism(numbered(mechanism), prob, epsilon)
+        return _fit_power(size, design, proportion, **dict[str, Any](options))
     planned = plan(_Test, proportion, (mechanism, prob, epsilon), options)
     return float(planned.power(np.array([size]))[0])
 
@@ -184,20 +202,20 @@ def people_for_power(
     normal formula gives 212 people.
     """
     why = "no sample size gives a power of 1"
-    wanted = check_number(power, "power", 0, 1, ends="()", hint=why)
+    power = check_number(power, "power", 0, 1, ends="()", hint=why)
     planned = plan(_Test, proportion, (mechanism, prob, epsilon), options)
-    planned.check_possible(wanted)
-    start = planned.guess(wanted)
+    planned.check_possible(power)
+    start = planned.guess(power)
     if start > MOST_PEOPLE:
         raise ArgumentValueError(
-            f"a power of {wanted:g} needs about {start:.2g} people, more than 2**40"
+            f"a power of {power:g} needs about {start:.2g} people, more than 2**40"
         )
 
-    def reached(n: int) -> bool:
-        return bool(planned.power(np.array([n]))[0] >= wanted)
+    def is_enough(n: int) -> bool:
+        return bool(planned.power(np.array([n]))[0] >= power)
 
-    found = first_accepted(reached, 0, MOST_PEOPLE, max(1, math.ceil(start)))
-    return found if planned.exact is False else planned.settle(found, wanted)
+    size = first_accepted(is_enough, 0, MOST_PEOPLE, max(1, math.ceil(start)))
+    return size if planned.exact is False else planned.settle(size, power)
 
 
 def detectable(
@@ -240,25 +258,29 @@ def detectable(
     At epsilon 1 a survey of 1,000 people rejects 10% with a power of 0.8 if the true proportion is
     19%.  Two groups of 1,000 differ significantly with this power if they have 10% and 23%.
     """
-    size, wanted = np.array([check_people(n)]), check_number(power, "power", 0, 1, ends="()")
+    size = np.array([check_people(n)])
+    power = check_number(power, "power", 0, 1, ends="()")
     farthest = 0.0 if options.get("alternative") == "less" else 1.0
     planned = plan(_Test, farthest, (mechanism, prob, epsilon), options)
 
-    def reached(proportion: float) -> float:
+    def power_at(proportion: float) -> float:
         return float(replace(planned, proportion=proportion).power(size)[0])
 
-    start = planned.compared
-    near, far = start, farthest
-    if near == far or reached(far) < wanted:
-        most = planned.alpha if near == far else reached(far)
+    near = planned.compared
+    far = farthest
+    largest = planned.alpha if near == far else power_at(far)
+    if near == far or largest < power:
         raise ArgumentValueError(
-            f"power must be at most {most:.3g} for {n:,} people, which a proportion of {far:g} "
-            f"gives, got {wanted:g}; use more people or a larger epsilon"
+            f"power must be at most {largest:.3g} for {n:,} people, which a proportion of {far:g} "
+            f"gives, got {power:g}; use more people or a larger epsilon"
         )
-    for _ in range(60):
+    for _ in range(_BISECTIONS):
         middle = (near + far) / 2
-        near, far = (near, middle) if reached(middle) >= wanted else (middle, far)
-    return abs(far - start)
+        if power_at(middle) >= power:
+            far = middle
+        else:
+            near = middle
+    return abs(far - planned.compared)
 
 
 # -- goodness of fit -----------------------------------------------------------------------------
@@ -267,9 +289,12 @@ def detectable(
 def _fit_power(
     n: int, mechanism: Mechanism, proportions: Any, *, against: Any, alpha: float = 0.05
 ) -> float:
+    """Power of the test of goodness of fit."""
     distance, df = fit_distance(n, mechanism, proportions, against)
     limit = scipy.special.chdtri(df, check_probability(alpha, "alpha", "()"))
-    return 1 - float(scipy.special.chndtr(limit, df, distance)) if distance < math.inf else 1.0
+    if distance == math.inf:
+        return 1.0
+    return 1 - float(scipy.special.chndtr(limit, df, distance))
 
 
 def fit_distance(n: int, mechanism: Mechanism, proportions: Any, against: Any) -> tuple[float, int]:
@@ -278,7 +303,8 @@ def fit_distance(n: int, mechanism: Mechanism, proportions: Any, against: Any) -
     n sum (r1 - r0)^2 / r0 with the probabilities r of reports; for k-RR with p0 + D / sqrt(n) it is
     (e-1)^2 / (e+k-1) sum D^2 / ((e-1) p0 + 1), e = exp(epsilon), Gaboardi and Rogers (2018).
     """
-    channel, answers = mechanism.channel, Categories(mechanism.categories)
+    channel = mechanism.channel
+    answers = Categories(mechanism.categories)
     real = proportions_of(proportions, answers, "proportion")
     null = proportions_of(against, answers, "against")
     if has_latent_classes(channel) or channel.samples.any():
@@ -288,8 +314,9 @@ def fit_distance(n: int, mechanism: Mechanism, proportions: Any, against: Any) -
     if not channel.is_multinomial:
         distance, df = wald_statistic(real - null, channel.covariance(null, "population"))
         return n * distance, df
-    rates, expected = (expected_rates(channel, one) for one in (null, real))
-    return score_statistic(transition_matrix(channel), n * expected, rates, np.full_like(rates, n))
+    rates = expected_rates(channel, null)
+    counts = n * expected_rates(channel, real)
+    return score_statistic(transition_matrix(channel), counts, rates, np.full_like(rates, n))
 
 
 # -- the test ------------------------------------------------------------------------------------
@@ -310,10 +337,10 @@ class _Test:
     exact: bool | None = None
 
     def __post_init__(self) -> None:
-        given = check_exactly_one(against=self.against, other=self.other)
+        argument = check_exactly_one(against=self.against, other=self.other)
         check_one_of(self.alternative, "alternative", _SIDES)
         check_probability(self.proportion, "proportion")
-        check_probability(self.compared, given)
+        check_probability(self.compared, argument)
         check_probability(self.null or 0.0, "null")
         check_probability(self.alpha, "alpha", "()")
         check_number(self.ratio, "ratio", 0, math.inf, ends="()")
@@ -340,7 +367,7 @@ class _Test:
     @property
     def tail(self) -> float:
         """The significance level on one side."""
-        return self.alpha / (1 + (self.alternative == "two-sided"))
+        return self.alpha / len(_SIDES[self.alternative])
 
     @property
     def z(self) -> float:
@@ -349,87 +376,95 @@ class _Test:
 
     def power(self, n: NDArray[Any]) -> Floats:
         """The power at each n."""
-        most = _MOST_EXACT if self.other is None else _MOST_EXACT_PAIRS
-        exact = (n <= most) & (n * self.ratio <= _MOST_EXACT)
+        limit = _MAX_EXACT if self.other is None else _MAX_EXACT_FIRST
+        exact = (n <= limit) & (n * self.ratio <= _MAX_EXACT)
         if self.exact and not exact.all():
             raise ArgumentValueError(
-                f"exact=True is for at most {most:,} people, got {n.max():,}; leave exact out"
+                f"exact=True is for at most {limit:,} people, got {n.max():,}; leave exact out"
             )
         exact &= self.exact is not False
-        found = np.empty(len(n))
+        power = np.empty(len(n))
         if exact.any():
-            found[exact] = self._exact(n[exact])
+            power[exact] = self._exact(n[exact])
         if not exact.all():
-            found[~exact] = self._normal(n[~exact])
-        return found
+            power[~exact] = self._normal(n[~exact])
+        return power
 
     # -- the normal formula
 
     def _deviations(self) -> tuple[float, float]:
         """sqrt(n) times the standard error under the null hypothesis, and under the alternative."""
-        variance = self.question.variance
-        without, real = variance(self.expected), variance(self.proportion)
+        null = self.question.variance(self.expected)
+        real = self.question.variance(self.proportion)
         if self.other is None:
-            return math.sqrt(without), math.sqrt(real)
-        real += variance(self.other) / self.ratio
-        return math.sqrt(without * (1 + 1 / self.ratio)), math.sqrt(real)
+            return math.sqrt(null), math.sqrt(real)
+        real += self.question.variance(self.other) / self.ratio
+        return math.sqrt(null * (1 + 1 / self.ratio)), math.sqrt(real)
 
     def _normal(self, n: NDArray[Any]) -> Floats:
         """The power by the normal formula, as in R's rr."""
-        without, real = self._deviations()
-        if without == 0:
+        null, real = self._deviations()
+        if null == 0:
             raise ArgumentValueError(
                 f"the normal formula needs reports that vary, but at a proportion of "
                 f"{self.expected:g} those of this design do not; leave exact out"
             )
         scaled = np.sqrt(n.astype(np.float64)) * (self.proportion - self.compared)
         with np.errstate(divide="ignore", invalid="ignore"):
-            tails = [(side * scaled - self.z * without) / real for side in _SIDES[self.alternative]]
+            tails = [(side * scaled - self.z * null) / real for side in _SIDES[self.alternative]]
         # Without variation the test has no error; 0 / 0 means "not rejected".
         return np.asarray(sum(scipy.special.ndtr(np.nan_to_num(t, nan=-np.inf)) for t in tails))
 
-    def check_possible(self, wanted: float) -> None:
+    def check_possible(self, power: float) -> None:
         """Raise for a power that no n reaches, or that needs no reports."""
-        if wanted <= self.alpha:
+        if power <= self.alpha:
             raise ArgumentValueError(
                 f"power must be above alpha, {self.alpha:g}, which a test without reports has; got "
-                f"{wanted:g}"
+                f"{power:g}"
             )
         difference = self.proportion - self.compared
         if not any(side * difference > 0 for side in _SIDES[self.alternative]):
-            relation = {"two-sided": "another"}.get(self.alternative, self.alternative)
+            relation = "another" if self.alternative == "two-sided" else self.alternative
             raise ArgumentValueError(
-                f"no number of people reaches a power of {wanted:g}: the expected proportion, "
+                f"no number of people reaches a power of {power:g}: the expected proportion, "
                 f"{self.proportion:g}, is not {relation} than {self.compared:g}"
             )
 
-    def guess(self, wanted: float) -> float:
+    def guess(self, power: float) -> float:
         """An approximate sample size, from the main tail."""
-        without, real = self._deviations()
-        reach = self.z * without + float(scipy.special.ndtri(wanted)) * real
-        return (max(reach, 0.0) / (self.proportion - self.compared)) ** 2
+        null, real = self._deviations()
+        distance = self.z * null + float(scipy.special.ndtri(power)) * real
+        return (max(distance, 0.0) / (self.proportion - self.compared)) ** 2
 
     # -- the exact distribution
 
     def _exact(self, n: NDArray[Any]) -> Floats:
         """The probability of the rejection region at each n."""
         second = self.expected if self.other is None else self.other
-        rates = [self.question.rate(each) for each in (self.proportion, second)]
-        rising = self.question.rate(1.0) > self.question.rate(0.0)
-        found = np.zeros(len(n))
-        for side in _SIDES[self.alternative]:  # if counts decrease, use the complement
-            rate, other = rates if (side > 0) == rising else (1 - rates[0], 1 - rates[1])
-            if self.other is None:
-                found += upper_tail(_critical(n, other, self.tail), n, rate)
-            else:
-                found += [self._pair(size, rate, other) for size in n.tolist()]
-        return found
+        rate = self.question.rate(self.proportion)
+        other = self.question.rate(second)
+        is_rising = self.question.rate(1.0) > self.question.rate(0.0)
+        power = np.zeros(len(n))
+        for side in _SIDES[self.alternative]:
+            if (side > 0) == is_rising:
+                power += self._upper(n, rate, other)
+            else:  # counts of the complement
+                power += self._upper(n, 1 - rate, 1 - other)
+        return power
+
+    def _upper(self, n: NDArray[Any], rate: float, other: float) -> Floats:
+        """The probability of the upper rejection region at each n."""
+        if self.other is None:
+            return np.asarray(upper_tail(_critical(n, other, self.tail), n, rate))
+        return np.array([self._pair(size, rate, other) for size in n.tolist()])
 
     def _pair(self, n: int, rate: float, other: float) -> float:
         """P(the first reported proportion exceeds the second by z pooled standard errors)."""
         m = max(1, round(n * self.ratio))
-        reach = _TAIL * math.sqrt(n * rate * (1 - rate)) + 40
-        x = np.arange(max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach)) + 1)
+        half_range = _DEVIATIONS * math.sqrt(n * rate * (1 - rate)) + _MARGIN
+        first = max(0, math.floor(n * rate - half_range))
+        last = min(n, math.ceil(n * rate + half_range))
+        x = np.arange(first, last + 1)
         below = upper_tail(np.append(x, x[-1] + 1), n, rate)
 
         def rejected(second: Floats) -> Booleans:
@@ -439,29 +474,32 @@ class _Test:
             return np.asarray((x / n - y / m >= self.z * error) & (error > 0))
 
         # The largest second count that is rejected: all smaller counts are rejected too.
-        low, high = np.full(len(x), -1.0), np.floor(np.minimum(m, x * (m / n)))
-        low = np.where(rejected(np.zeros(len(x))), 0.0, low)
-        high = np.maximum(high, low)
+        low = np.where(rejected(np.zeros(len(x))), 0.0, -1.0)
+        high = np.maximum(np.floor(np.minimum(m, x * (m / n))), low)
         while np.any(high - low > 0):  # bisection: at most 30 steps for a billion people
             middle = np.ceil((low + high) / 2)
-            kept = rejected(middle) & (middle >= 0)
-            low, high = np.where(kept, middle, low), np.where(kept, high, middle - 1)
+            is_rejected = rejected(middle) & (middle >= 0)
+            low = np.where(is_rejected, middle, low)
+            high = np.where(is_rejected, high, middle - 1)
         second = np.where(low < 0, 0.0, 1 - upper_tail(low + 1, m, other))
         return float(-np.diff(below) @ second)
 
-    def settle(self, n: int, wanted: float) -> int:
+    def settle(self, n: int, power: float) -> int:
         """The smallest n, at least this one, such that all larger n have the power too."""
         s = self.question.rate(self.expected)
         variance = max(s * (1 - s), 0.1 / n)
-        quantiles = abs(self.z) + abs(float(scipy.special.ndtri(wanted)))
+        quantiles = abs(self.z) + abs(float(scipy.special.ndtri(power)))
         # Power goes up and down with a period of 1/s or 1/(1-s), and less so for larger n.
         wave = (2 + 4 / quantiles) * math.sqrt(n / variance) + 3 / variance
-        ahead, start = math.ceil(min(wave * (1.0 if self.other is None else 0.1), 1e6)), n
+        if self.other is not None:
+            wave *= _PAIR_WAVE
+        ahead = math.ceil(min(wave, _MAX_AHEAD))
+        start = n
         while start <= n + ahead:  # ends, because power tends to 1
-            block = np.arange(start, min(start + _AT_ONCE, n + ahead + 1))
-            short = np.flatnonzero(self.power(block) < wanted)
-            if short.size:
-                n = int(block[short[-1]]) + 1
+            block = np.arange(start, min(start + _BLOCK_SIZE, n + ahead + 1))
+            insufficient = np.flatnonzero(self.power(block) < power)
+            if insufficient.size:
+                n = int(block[insufficient[-1]]) + 1
             start = int(block[-1]) + 1
         return n
 
@@ -471,10 +509,10 @@ def _critical(size: NDArray[Any], rate: float, tail: float) -> Floats:
     z = float(-scipy.special.ndtri(tail))
     skew = (1 - 2 * rate) * (z * z - 1) / 6  # Cornish and Fisher: mostly the exact count
     near = np.ceil(size * rate + z * np.sqrt(size * rate * (1 - rate)) + skew + 0.5)
-    place = np.clip(near, 0, size)
+    count = np.clip(near, 0, size)
     # Steps of 1 to the exact count: the tail decreases from 1 to 0 over 0 .. size + 1.
-    while (short := upper_tail(place, size, rate) > tail).any():
-        place += short
-    while (ample := (place > 0) & (upper_tail(place - 1, size, rate) <= tail)).any():
-        place -= ample
-    return place
+    while (too_low := upper_tail(count, size, rate) > tail).any():
+        count += too_low
+    while (too_high := (count > 0) & (upper_tail(count - 1, size, rate) <= tail)).any():
+        count -= too_high
+    return count

@@ -55,27 +55,70 @@ Plan = TypeVar("Plan")
 MOST_PEOPLE = 2**40
 """Maximum sample size; for more the exact intervals are inaccurate."""
 
-_MOST_CATEGORIES = 1_000_000
+_MAX_CATEGORIES = 1_000_000
 
-_MOST_COUNTS, _SMOOTH_COUNTS, _REACH = 2000, 200, 9.0
-"""Maximum counts at which an interval is computed: in general, and for the mean width of large n;
-and the range of the counts in standard deviations."""
 
-_MANY = 100_000_000
+@dataclass(frozen=True)
+class _GridConstants:
+    """Constants of the grid of counts at which an interval is computed, for the population.
 
-_ROWS_MOST, _ROWS_SMOOTH, _ROWS_REST, _ROWS_FEW = 100, 40, 1e-6, 24
-"""For target "rows", where one interval takes a millisecond: the maximum counts at which one is
-computed; their number for a mean if there are more; the probability of counts left out on each
-side; and the maximum rows for which no count is left out."""
+    max_counts : in general.  max_counts_large_n : for the mean width from ``large_n`` people on.
+    deviations, margin : range of the counts, in standard deviations and further counts.
+    """
 
-_NORMAL = 250
-"""Standard deviation above which the distribution of the rows' count is approximated as normal."""
+    max_counts: int = 2000
+    max_counts_large_n: int = 200
+    large_n: int = 100_000_000
+    deviations: float = 9.0
+    margin: int = 40
 
-_AHEAD, _MOST_AHEAD = 40, 500
-"""With an assurance, this many larger n must reach it too, because counts are whole numbers."""
 
-_NO_EPSILON = 1e-12
+_GRID = _GridConstants()
+
+
+@dataclass(frozen=True)
+class _RowsConstants:
+    """Constants of the same for target "rows", where one interval takes a millisecond.
+
+    max_counts : at which an interval is computed.  mean_counts : their number for a mean width if
+        there are more.
+    tail : probability of counts left out on each side.  exact_rows : up to so many rows no count
+        is left out.
+    normal_deviation : standard deviation above which the distribution of the count is approximated
+        as normal, with ``steps_per_deviation`` counts in each deviation.
+    """
+
+    max_counts: int = 100
+    mean_counts: int = 40
+    tail: float = 1e-6
+    exact_rows: int = 24
+    normal_deviation: float = 250.0
+    steps_per_deviation: int = 100
+
+
+_ROWS = _RowsConstants()
+
+
+@dataclass(frozen=True)
+class _AssuranceConstants:
+    """Number of larger n that must reach an assurance, too, because counts are whole numbers.
+
+    ahead : in general.  cut_factor : times the root of n further ones where intervals are cut at 0
+        or 1.  max_ahead : at most.
+    """
+
+    ahead: int = 40
+    cut_factor: float = 2.5
+    max_ahead: int = 500
+
+
+_ASSURANCE = _AssuranceConstants()
+
+_MIN_EPSILON = 1e-12
 """The smallest epsilon that is tried."""
+
+_EPSILON_TOLERANCE = 1e-13
+"""Relative length of the interval at which the bisection of epsilon ends."""
 
 _TOO_WIDE = "half the width of an interval inside [0, 1] is never larger"
 
@@ -116,8 +159,10 @@ class Question:
         rates = self.mechanism.channel.binomial_rates
         if rates is None:
             return None
-        low, high = rates.false_positive_rate, rates.true_positive_rate
-        return float(low[self.code]), float(high[self.code])
+        return (
+            float(rates.false_positive_rate[self.code]),
+            float(rates.true_positive_rate[self.code]),
+        )
 
     def rate(self, proportion: float) -> float:
         """P(a report counts for the category), where counts are binomial."""
@@ -137,7 +182,8 @@ class Question:
 def _expected_tally(mechanism: Mechanism, theta: Floats, n: int) -> Tally:
     """The expected reports of n people, in whole numbers; samples of equal size."""
     channel = mechanism.channel
-    rates, samples = expected_rates(channel, theta), channel.samples
+    rates = expected_rates(channel, theta)
+    samples = channel.samples
     sizes = np.diff(np.linspace(0, n, int(samples.max()) + 2).astype(np.int64)).tolist()
     counts = [_whole(rates[samples == place] * size, size) for place, size in enumerate(sizes)]
     return Tally(mechanism, UnitCounts.of_sample(n, np.concatenate(counts).astype(np.int64)))
@@ -159,17 +205,18 @@ def ask(
     mix: Any = None,
 ) -> Question:
     """The Question from the arguments that all plans share."""
-    made = as_mechanism(numbered(mechanism), prob, epsilon)
-    code = made.k - 1
-    wanted = getattr(made, "yes", None) if category is None else category
-    if wanted is not None:
-        answers = Categories(made.categories)
-        code = answers.code(wanted)
-        if code >= made.k:
+    mechanism = as_mechanism(numbered(mechanism), prob, epsilon)
+    code = mechanism.k - 1
+    if category is None:
+        category = getattr(mechanism, "yes", None)
+    if category is not None:
+        answers = Categories(mechanism.categories)
+        code = answers.code(category)
+        if code >= mechanism.k:
             raise ArgumentValueError(
-                f"category must be one of {answers.describe()}, got {wanted!r}"
+                f"category must be one of {answers.describe()}, got {category!r}"
             )
-    return Question(made, code, _check_mix(mix, made, code))
+    return Question(mechanism, code, _check_mix(mix, mechanism, code))
 
 
 def numbered(categories: Any) -> Any:
@@ -177,7 +224,7 @@ def numbered(categories: Any) -> Any:
     if not isinstance(categories, int | np.integer) or isinstance(categories, bool):
         return categories
     name = "k, the number of categories,"
-    return range(check_whole_number(categories, name, 2, _MOST_CATEGORIES))
+    return range(check_whole_number(categories, name, 2, _MAX_CATEGORIES))
 
 
 def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
@@ -193,14 +240,14 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
         return np.ones(classes.k)
     if isinstance(mix, Mapping):
         mix = [mix[name] for name in classes.categories]
-    found = check_numbers(mix, "mix", size=classes.k, low=0.0)
-    inside = found[np.asarray(mechanism.channel.class_of) == code].sum()
-    if not 0 < inside < found.sum():
+    weights = check_numbers(mix, "mix", size=classes.k, low=0.0)
+    inside = weights[np.asarray(mechanism.channel.class_of) == code].sum()
+    if not 0 < inside < weights.sum():
         raise ArgumentValueError(
             "mix must be above 0 for a class in the category and for a class outside it; the "
             "argument proportion gives the size of the category"
         )
-    return found
+    return weights
 
 
 def plan(
@@ -208,7 +255,8 @@ def plan(
 ) -> Plan:
     """A plan from the arguments that all questions share; mechanism includes prob and epsilon."""
     rest = dict(options)
-    category, mix = rest.pop("category", None), rest.pop("mix", None)
+    category = rest.pop("category", None)
+    mix = rest.pop("mix", None)
     return kind(ask(*mechanism, category=category, mix=mix), proportion, **rest)
 
 
@@ -347,29 +395,31 @@ def people(
     question needs 911 people.
     """
     planned = _planned(proportion, (mechanism, prob, epsilon), options)
-    wanted = check_number(half_width, "half_width", 0, planned.most, ends="()", hint=_TOO_WIDE)
+    limit = check_number(half_width, "half_width", 0, planned.most, ends="()", hint=_TOO_WIDE)
     width = cache(planned)
-    about = planned.about(wanted)
+    about = planned.about(limit)
     if about > MOST_PEOPLE:
         raise ArgumentValueError(
-            f"a half_width of {wanted:g} needs about {about:.2g} people, more than 2**40; use a "
+            f"a half_width of {limit:g} needs about {about:.2g} people, more than 2**40; use a "
             "larger half_width or a larger epsilon"
         )
     start = max(1, math.ceil(about))
     for _ in range(2):  # widths shrink by 1 / sqrt(n), so this lands next to the answer
-        start = min(max(1, math.ceil(start * (width(start) / wanted) ** 2)), MOST_PEOPLE)
-    found = first_accepted(lambda n: width(n) <= wanted, 0, MOST_PEOPLE, start)
+        start = min(max(1, math.ceil(start * (width(start) / limit) ** 2)), MOST_PEOPLE)
+    size = first_accepted(lambda n: width(n) <= limit, 0, MOST_PEOPLE, start)
     if planned.assurance is None:
-        return found
-    # Widths that are cut at 0 or 1 vary more from one n to the next.
-    cut = wanted > min(proportion, 1 - proportion) / 2
-    ahead = min(_AHEAD + math.ceil(cut * 2.5 * math.sqrt(found)), _MOST_AHEAD)
-    for beyond in range(found + 1, MOST_PEOPLE):
-        if beyond > found + ahead:
+        return size
+    ahead = _ASSURANCE.ahead
+    if limit > min(proportion, 1 - proportion) / 2:
+        # Widths that are cut at 0 or 1 vary more from one n to the next.
+        ahead += math.ceil(_ASSURANCE.cut_factor * math.sqrt(size))
+    ahead = min(ahead, _ASSURANCE.max_ahead)
+    for larger in range(size + 1, MOST_PEOPLE):
+        if larger > size + ahead:
             break
-        if width(beyond) > wanted:
-            found = beyond + 1
-    return found
+        if width(larger) > limit:
+            size = larger + 1
+    return size
 
 
 def least_epsilon(
@@ -413,7 +463,8 @@ def least_epsilon(
 
     With 2,000 people, an interval of +- 3 points needs an epsilon of at least 1.50.
     """
-    size, categories = check_people(n), numbered(categories)
+    size = check_people(n)
+    categories = numbered(categories)
     check_instance(design, "design", Callable, "made by design(categories, epsilon=...)")
 
     def planned(epsilon: float) -> _Width | _MeanWidth:
@@ -424,15 +475,22 @@ def least_epsilon(
 
     high = largest_epsilon(len(tuple(categories)))
     most = planned(high).most
-    wanted = check_number(half_width, "half_width", 0, most, ends="()", hint=_TOO_WIDE)
-    if (least := width(high)) > wanted:
+    limit = check_number(half_width, "half_width", 0, most, ends="()", hint=_TOO_WIDE)
+    least = width(high)
+    if least > limit:
         raise ArgumentValueError(
             f"half_width must be at least {least:.3g} for {size:,} people, even without noise, got "
-            f"{wanted:g}; people({wanted:g}, {proportion:g}, epsilon=...) gives the sample size"
+            f"{limit:g}; people({limit:g}, {proportion:g}, epsilon=...) gives the sample size"
         )
     low = 0.0
-    while high - low > 1e-13 * high and (middle := (low + high) / 2) > _NO_EPSILON:
-        low, high = (low, middle) if width(middle) <= wanted else (middle, high)
+    while high - low > _EPSILON_TOLERANCE * high:
+        middle = (low + high) / 2
+        if middle <= _MIN_EPSILON:
+            break
+        if width(middle) <= limit:
+            high = middle
+        else:
+            low = middle
     return design(categories, epsilon=high).epsilon
 
 
@@ -444,11 +502,13 @@ def _planned(
 ) -> _Width | _MeanWidth:
     """The width of one category's interval, or with scores of that of their mean."""
     rest = dict(options)
-    if (scores := rest.pop("scores", None)) is None:
+    scores = rest.pop("scores", None)
+    if scores is None:
         return plan(_Width, proportion, mechanism, rest)
-    made = as_mechanism(numbered(mechanism[0]), *mechanism[1:])
-    theta = check_proportions(proportion, "proportion", len(made.channel.class_of))
-    return _MeanWidth(made, theta, category_numbers(scores, made.categories, "scores"), **rest)
+    scored = as_mechanism(numbered(mechanism[0]), *mechanism[1:])
+    theta = check_proportions(proportion, "proportion", len(scored.channel.class_of))
+    values = category_numbers(scores, scored.categories, "scores")
+    return _MeanWidth(scored, theta, values, **rest)
 
 
 @dataclass(frozen=True, eq=False)
@@ -464,19 +524,20 @@ class _MeanWidth:
 
     @property
     def most(self) -> float:
+        """The largest half-width: half the range of the scores."""
         return float(np.ptp(self.scores)) / 2
 
-    def about(self, wanted: float) -> float:
-        """The n of the normal formula for this half-width."""
-        scores, target = self.scores[None], check_target(self.target)
+    def about(self, half_width: float) -> float:
+        """The n of the normal formula for a half-width."""
+        target = check_target(self.target)
         variance = report_contrast_covariance(
-            self.mechanism.channel, self.theta, target, scores
+            self.mechanism.channel, self.theta, target, self.scores[None]
         ).item()
-        return normal_quantile(check_level(self.level)) ** 2 * variance / wanted**2
+        return normal_quantile(check_level(self.level)) ** 2 * variance / half_width**2
 
     def __call__(self, n: int) -> float:
-        counted = Estimate(_expected_tally(self.mechanism, self.theta, n), self.target)
-        mean = counted.mean(self.scores.tolist(), level=self.level)
+        estimate = Estimate(_expected_tally(self.mechanism, self.theta, n), self.target)
+        mean = estimate.mean(self.scores.tolist(), level=self.level)
         return (mean.high - mean.low) / 2
 
 
@@ -504,34 +565,39 @@ class _Width:
                 f"method must be None for target 'rows', with one interval; got {self.method!r}"
             )
 
-    def about(self, wanted: float) -> float:
-        """The n of the normal formula for this half-width."""
+    def about(self, half_width: float) -> float:
+        """The n of the normal formula for a half-width."""
         variance = self.question.variance(self.proportion, self.target)
-        return normal_quantile(self.level) ** 2 * variance / wanted**2
+        return normal_quantile(self.level) ** 2 * variance / half_width**2
 
     def __call__(self, n: int) -> float:
         if self.question.rates is None:
-            counted = self.question.tally(self.proportion, n)
-            ends = Estimate(counted, self.target).interval(self.level, method=self.method)
+            tally = self.question.tally(self.proportion, n)
+            ends = Estimate(tally, self.target).interval(self.level, method=self.method)
             return float(ends.high[self.question.code] - ends.low[self.question.code]) / 2
         q, p = self.question.rates
         if self.target == "rows":
-            counts, weights = self._some(*_counts_of_rows(n, round(self.proportion * n), q, p))
+            counts, weights = _counts_of_rows(n, round(self.proportion * n), q, p)
+            counts, weights = self._thinned(counts, weights)
             low, high = binomial.rows_interval(counts, n, q, p, level=self.level)
         else:
             method = self.method or binomial.DEFAULT_METHOD
             check_one_of(method, "method", binomial.METHODS)
-            most = _MOST_COUNTS if self.assurance is not None or n < _MANY else _SMOOTH_COUNTS
-            counts, weights = _counts(n, self.question.rate(self.proportion), most)
-            options: Any = {"level": self.level, "method": method}
-            low, high = binomial.population_interval(counts, n, q, p, **options)
+            max_counts = _GRID.max_counts
+            if self.assurance is None and n >= _GRID.large_n:
+                max_counts = _GRID.max_counts_large_n
+            counts, weights = _counts(n, self.question.rate(self.proportion), max_counts)
+            low, high = binomial.population_interval(
+                counts, n, q, p, level=self.level, method=method
+            )
         return self._summary((high - low) / 2, weights)
 
-    def _some(self, counts: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    def _thinned(self, counts: Floats, weights: Floats) -> tuple[Floats, Floats]:
         """The counts, or a grid of them if there are many."""
-        if len(counts) <= _ROWS_MOST:
+        if len(counts) <= _ROWS.max_counts:
             return counts, weights
-        step = -(-len(counts) // (_ROWS_MOST if self.assurance is not None else _ROWS_SMOOTH))
+        size = _ROWS.mean_counts if self.assurance is None else _ROWS.max_counts
+        step = -(-len(counts) // size)
         first = np.arange(0, len(counts), step)
         last = np.append(first[1:], len(counts)) - 1
         return counts[(first + last) // 2], np.add.reduceat(weights, first)
@@ -541,33 +607,38 @@ class _Width:
         if self.assurance is None:
             return float(widths @ weights / weights.sum())
         order = np.argsort(widths, kind="stable")
-        kept = weights[order].cumsum() / weights.sum()
-        place = int(np.searchsorted(kept, self.assurance))
+        distribution = weights[order].cumsum() / weights.sum()
+        place = int(np.searchsorted(distribution, self.assurance))
         return float(widths[order][min(place, len(order) - 1)])
 
 
-def _counts(n: int, rate: float, most: int) -> tuple[Floats, Floats]:
+def _counts(n: int, rate: float, max_counts: int) -> tuple[Floats, Floats]:
     """Counts of Bin(n, rate) with their probabilities, or a grid of them if there are many."""
-    reach = _REACH * math.sqrt(n * rate * (1 - rate)) + 40
-    first, last = max(0, math.floor(n * rate - reach)), min(n, math.ceil(n * rate + reach))
-    step = -(-(last - first + 1) // most)
+    half_range = _GRID.deviations * math.sqrt(n * rate * (1 - rate)) + _GRID.margin
+    first = max(0, math.floor(n * rate - half_range))
+    last = min(n, math.ceil(n * rate + half_range))
+    step = -(-(last - first + 1) // max_counts)
     edges = np.append(np.arange(first, last + 1, step), last + 1).astype(np.float64)
     return (edges[:-1] + edges[1:] - 1) / 2, -np.diff(binomial.upper_tail(edges, n, rate))
 
 
 def _counts_of_rows(n: int, ones: int, q: float, p: float) -> tuple[Floats, Floats]:
     """The likely counts of just these rows, Bin(ones, p) + Bin(n - ones, q)."""
-    mean, variance = ones * p + (n - ones) * q, ones * p * (1 - p)
-    deviation = math.sqrt(variance + (n - ones) * q * (1 - q))
-    if deviation > _NORMAL:
-        reach = -float(scipy.special.ndtri(_ROWS_REST)) * deviation
+    mean = ones * p + (n - ones) * q
+    deviation = math.sqrt(ones * p * (1 - p) + (n - ones) * q * (1 - q))
+    if deviation > _ROWS.normal_deviation:
+        half_range = -float(scipy.special.ndtri(_ROWS.tail)) * deviation
         # A grid of some thousand counts is enough.
-        step = max(1, math.floor(deviation / 100))
-        counts = np.arange(max(0, math.floor(mean - reach)), min(n, mean + reach) + 1, step)
+        step = max(1, math.floor(deviation / _ROWS.steps_per_deviation))
+        first = max(0, math.floor(mean - half_range))
+        counts = np.arange(first, min(n, mean + half_range) + 1, step)
         return counts, np.exp(-(((counts - mean) / deviation) ** 2) / 2)
-    parts = binomial.likely_counts(ones, p), binomial.likely_counts(n - ones, q)
-    weights = np.convolve(parts[0][1], parts[1][1])
-    counts = parts[0][0] + parts[1][0] + np.arange(float(len(weights)))
-    beyond = np.minimum(weights.cumsum(), weights[::-1].cumsum()[::-1])
-    kept = (beyond > _ROWS_REST) | (n <= _ROWS_FEW)
-    return counts[kept], weights[kept]
+    first_one, probs_one = binomial.likely_counts(ones, p)
+    first_zero, probs_zero = binomial.likely_counts(n - ones, q)
+    weights = np.convolve(probs_one, probs_zero)
+    counts = first_one + first_zero + np.arange(float(len(weights)))
+    if n <= _ROWS.exact_rows:
+        return counts, weights
+    tails = np.minimum(weights.cumsum(), weights[::-1].cumsum()[::-1])
+    likely = tails > _ROWS.tail
+    return counts[likely], weights[likely]
