@@ -137,7 +137,7 @@ GROUP_ROWS = 1 << 18
 
 
 def sink_privatized(
-    lazyframe: Any,
+    lazyframe: pl.LazyFrame | pl.DataFrame,
     path: Path | str,
     plan: Any,
     *,

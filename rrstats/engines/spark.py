@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
@@ -407,11 +408,11 @@ WRITING = {
 
 
 def privatize_parquet(
-    src: Any,
+    src: DataFrame | Path | str,
     dst: Path | str,
     plan: Any,
     *,
-    spark: Any = None,
+    spark: SparkSession | None = None,
     unknown: str = "warn",
     missing: str = "unknown",
     again: bool = False,
@@ -535,11 +536,11 @@ def _write(
 
 
 def privatize(
-    df: Any,
+    df: DataFrame,
     columns: Any,
     *,
     key: Any = None,
-    id: Any = None,
+    id: str | list[str] | None = None,
     unknown: str = "warn",
     missing: str = "unknown",
     again: bool = False,
@@ -654,7 +655,12 @@ class Staging:
         self._need(created, "its folder cannot be written to")
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
         # An abandoned task may still create its file, and the folder with it.
         for _again in range(REMOVALS):
             with suppress(Exception):

@@ -42,6 +42,10 @@ EXPANSION = 4
 """Text may be larger by this factor when unzipped, and in memory."""
 
 LONGEST_ROW = 64 << 20
+"""Bytes of a row beyond which a quote is taken to be open, so that memory stays bounded."""
+
+GZIP_LEVEL = 6
+"""The level of the program gzip, a compromise between time and size."""
 
 # A byte order mark, blank lines, and the first line that is not blank with quoted line ends.
 _HEADER = re.compile(rb'(?:\xef\xbb\xbf)?[\r\n]*+(?:"[^"]*"|[^"\n]++)++(?:\n|\Z)')
@@ -168,7 +172,7 @@ class TextFile:
         if not self.gzipped:
             sink.writelines(texts)
             return
-        with gzip.GzipFile("", "wb", 6, cast(Any, sink), mtime=0) as packed:
+        with gzip.GzipFile("", "wb", GZIP_LEVEL, cast(Any, sink), mtime=0) as packed:
             waiting = bytearray()
             for text in texts:
                 waiting += text

@@ -112,7 +112,7 @@ class DataFile(Protocol):
     def group_rows(self, changed: Columns, share: int = 1) -> int:
         """Rows that are written together, which must not depend on the true answers.
 
-        share : the number of groups that are in memory at the same time.
+        share : divides the usual number of rows, for groups that need more memory.
         """
 
     def write(

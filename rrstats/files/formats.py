@@ -15,7 +15,7 @@ of the public columns.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -379,7 +379,7 @@ class FileSource:
                 f"{where} does not fit: {error}; use the file as it was released"
             ) from None
 
-    def check_column(self, name: object) -> str:
+    def check_column(self, name: Hashable) -> str:
         """The name, if it names exactly one column that can hold answers and has no copy."""
         for file in self.files:
             folders = [*self.path.parts, *Path(file.relative).parts[:-1]]

@@ -59,7 +59,11 @@ from rrstats.randomness.sources import secret_bytes
 
 VERSION = 2
 MOST_BYTES = 1 << 28
+"""Size beyond which a file is no ledger, so that reading it needs bounded memory."""
+
 KEY_BYTES = 32
+LOCK_POLL_SECONDS = 0.01
+MOST_EPSILONS_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -202,7 +206,7 @@ class Ledger:
                 ):
                     descriptor = open_lock(path)
                 if descriptor is None:
-                    time.sleep(0.01)
+                    time.sleep(LOCK_POLL_SECONDS)
             try:
                 yield
             finally:
@@ -390,8 +394,8 @@ def _tell(record: ColumnRecord, earlier: list[LedgerEntry]) -> str:
     """The earlier releases of a column in words, and the total epsilon with one more."""
     epsilons = spent(earlier, record.name)
     times = "once" if len(epsilons) == 1 else f"{len(epsilons)} times"
-    shown = ", ".join(round_up(epsilon) for epsilon in epsilons[:10])
-    if len(epsilons) > 10:
+    shown = ", ".join(round_up(epsilon) for epsilon in epsilons[:MOST_EPSILONS_SHOWN])
+    if len(epsilons) > MOST_EPSILONS_SHOWN:
         shown += ", ..."
     when = max(release.when for release in earlier).astimezone(UTC)
     listed = [record, *(other for release in earlier for other in release.records)]

@@ -24,6 +24,7 @@ import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,12 @@ class Shuffle:
     def __enter__(self) -> Shuffle:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
         self._waiting.clear()
         if self._file is not None:
             self._file.close()
