@@ -7,4 +7,6 @@
 and so are the tests in `hypothesis_tests` and the `difference` of two estimates.  Results hold
 `moments` (of samples with a design in `survey_moments`, of tables in `table_moments`, whose columns
 are `axes`); `ratios` are ratios and means of them.
+Public: `rr.estimate`, `rr.tally`, `rr.crosstab`, `rr.difference`, `rr.means`, `rr.quantiles`,
+`rr.posterior`, `rr.hypotheses`, the associations (`rr.phi` and so on), `rr.SampleDesign`, results.
 """

@@ -7,8 +7,9 @@ The families are `krr`, `unary` (with RAPPOR), `subset_selection`, `matrix_desig
 `records` the records of privatized columns, `row_privacy` the epsilon of a row, and `attrs` the
 records in frames of pandas.  `surveys` is the catalogue of survey designs; `survey_design` has
 their class and its JSON, `survey_builder` makes their matrices.
-A new mechanism needs one file here, its name in ``__all__``, one line in `serialization`, one
-public name in ``rrstats/__init__.pyi``, one line in the tests' catalogue, and golden values.
+Public: `rr.surveys`, `rr.two_rounds`, the conversions of `epsilon`, and the classes below except
+`Chain` and `SurveyDesign`.
+docs/contributing.md lists what a new mechanism needs.
 """
 
 from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism

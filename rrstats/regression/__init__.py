@@ -2,7 +2,8 @@
 
 `logit`, `probit`, `cloglog` and `cauchit` model an answer and `linear` a number (`models`);
 `design_matrix` reads formulas and columns, `private_covariates` makes the classes of people that
-privatized ones leave open, and `links` goes from predictors to probabilities; `likelihood` and
-`corrected_scores` fit them; `effects` has the means under a fit and the marginal effects, and
-`results` what comes out: coefficients, tests and tables.
+privatized ones leave open, `varying_columns` holds the columns that depend on these, and `links`
+goes from predictors to probabilities; `likelihood` and `corrected_scores` fit them; `effects` has
+the means under a fit and the marginal effects, and `results` what comes out: coefficients, tests
+and tables.
 """
