@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import pandas as pd
 
@@ -33,22 +33,27 @@ from rrstats.privacy.composition import Composition, check_rows_per_person, comp
 from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
 from rrstats.regression.models import linear, logit
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
-def _bound(function: Callable[..., Any]) -> Callable[..., Any]:
+
+def _bound(
+    function: Callable[Concatenate[Any, Arguments], Result],
+) -> Callable[Concatenate[Any, Arguments], Result]:
     """A public function as a method: the data come first, the other arguments are the same."""
 
     @functools.wraps(function)
-    def method(self: Any, *args: Any, **options: Any) -> Any:
+    def method(self: Any, /, *args: Arguments.args, **options: Arguments.kwargs) -> Result:
         return function(self._data, *args, **options)
 
     return method
 
 
-def _of_formula(function: Callable[..., Any]) -> Callable[..., Any]:
+def _of_formula(function: Callable[..., Result]) -> Callable[..., Result]:
     """A regression as a method of a frame: the formula first, the other arguments are the same."""
 
     @functools.wraps(function)
-    def method(self: Any, formula: str, **options: Any) -> Any:
+    def method(self: Any, formula: str, **options: Any) -> Result:
         return function(formula, self._data, **options)
 
     signature = inspect.signature(function)

@@ -106,9 +106,12 @@ def _design(options: argparse.Namespace) -> list[ColumnRecord]:
     usual = {"unknown": "raise", "missing": "uniform"}
     if options.plan is not None:
         return read_plan(options.plan, usual)
-    policies = {name: getattr(options, name) or policy for name, policy in usual.items()}
-    mechanisms = _mechanisms(options, options.source)
-    return [ColumnRecord.of(name, mechanism, **policies) for name, mechanism in mechanisms.items()]
+    unknown = options.unknown or usual["unknown"]
+    missing = options.missing or usual["missing"]
+    return [
+        ColumnRecord.of(name, mechanism, unknown=unknown, missing=missing)
+        for name, mechanism in _mechanisms(options, options.source).items()
+    ]
 
 
 def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]:

@@ -106,7 +106,18 @@ class ColumnRecord:
     by_row: dict[str, Any] | None = None
 
     @classmethod
-    def of(cls, name: Hashable, mechanism: Mechanism, **facts: Any) -> ColumnRecord:
+    def of(
+        cls,
+        name: Hashable,
+        mechanism: Mechanism,
+        *,
+        unknown: str = "warn",
+        missing: str = "unknown",
+        simulated: bool = False,
+        keyed: bool = False,
+        plan: dict[str, Any] | None = None,
+        by_row: dict[str, Any] | None = None,
+    ) -> ColumnRecord:
         """The record of a column and its mechanism; long lists of categories as a fingerprint.
 
         Raises ArgumentValueError if the name or the categories have no JSON form, or if the
@@ -118,7 +129,7 @@ class ColumnRecord:
             if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
                 del part["categories"]
                 part |= {"k": len(listed), "categories_digest": categories_digest(listed)}
-        record = cls(name, described, **facts)
+        record = cls(name, described, unknown, missing, simulated, keyed, plan, by_row)
         check_depth(write([record]))
         return record
 
