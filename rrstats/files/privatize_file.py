@@ -916,8 +916,6 @@ def save_frame(
     _check_frame(frame, records, mechanisms, is_text=is_text)
     if any(record.simulated for record in records):  # before anything is published
         warn(SIMULATED_TEXT, SimulationWarning)
-    total = RowTotal.of([records])
-    account = {str(record.name): (0, record.epsilon) for record in records}
     source_ledger = _ledger(source, ledger)
     with _needing_unicode():
         release = _release_of(frame, records)
@@ -925,17 +923,7 @@ def save_frame(
         with _needing_unicode():
             _write_frame(frame, records, publication, **options)
         publication.sync()
-        receipt = Receipt(
-            len(frame),
-            records,
-            place,
-            seconds=time.monotonic() - began,
-            epsilon_per_row=total.epsilon,
-            account=account,
-            private={},
-            ledger=None if source_ledger is None else source_ledger.path,
-            void=total.void,
-        )
+        receipt = _frame_receipt(frame, records, place, began=began, ledger=source_ledger)
         if source_ledger is None:
             publication.publish()
             return receipt
@@ -951,6 +939,29 @@ def save_frame(
             present=present,
             release=release,
         )
+
+
+def _frame_receipt(
+    frame: pd.DataFrame,
+    records: list[ColumnRecord],
+    place: Path,
+    *,
+    began: float,
+    ledger: Ledger | None,
+) -> Receipt:
+    """The receipt of a frame that is not yet in the ledger."""
+    total = RowTotal.of([records])
+    return Receipt(
+        len(frame),
+        records,
+        place,
+        seconds=time.monotonic() - began,
+        epsilon_per_row=total.epsilon,
+        account={str(record.name): (0, record.epsilon) for record in records},
+        private={},
+        ledger=None if ledger is None else ledger.path,
+        void=total.void,
+    )
 
 
 def _check_frame(
