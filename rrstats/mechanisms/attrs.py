@@ -223,12 +223,7 @@ def _carried(
             renamed = replace(record, name=moved.get(record.name, record.name))
             carried[renamed.name] = _joined(carried.get(renamed.name, renamed), renamed)
         elif new and record.name not in omitted:
-            raise MetadataError(
-                f"a source records a privatized column {cut(record.name)} that target does not "
-                f"have from it, and one of {quote_list(new)} may be this column: give names={{name:"
-                " ...} if it was renamed, dropped=[name] if it was left out, or give "
-                "as sources all frames, with all their columns, from which target was made"
-            )
+            raise _may_be_renamed(record.name, new)
     for record in carried.values():
         check_fits(column_of(target, record.name), record)
         check_plan(record, target)
@@ -244,6 +239,16 @@ def _check_names(names: Iterable[Hashable], recorded: set[Hashable]) -> None:
             f"names and dropped must be of {sorted(map(repr, recorded))}, the columns that the "
             f"sources record, found {strange[0]!r}"
         )
+
+
+def _may_be_renamed(name: Hashable, new: Sequence[Hashable]) -> MetadataError:
+    """The error of a recorded column that may be one of the new columns of target."""
+    return MetadataError(
+        f"a source records a privatized column {cut(name)} that target does not "
+        f"have from it, and one of {quote_list(new)} may be this column: give names={{name:"
+        " ...} if it was renamed, dropped=[name] if it was left out, or give "
+        "as sources all frames, with all their columns, from which target was made"
+    )
 
 
 def _check_no_answers(

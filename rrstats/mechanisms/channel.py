@@ -39,7 +39,7 @@ _MIN_RELATIVE_GAP = Fraction(1, 2**51)
 """The least relative difference of the probabilities of support that their doubles tell apart."""
 
 _SUM_TOLERANCE = Fraction(1, 10**9)
-"""How far the sum of probabilities may be from 1: rounded decimals pass, typing errors do not."""
+"""Tolerance of the sum of probabilities: rounded decimals pass, typing errors do not."""
 
 _MAX_DENOMINATOR_DIGITS = 6000
 _MAX_DENOMINATOR_BITS = 20_000

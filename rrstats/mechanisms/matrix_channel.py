@@ -51,7 +51,7 @@ _MAX_CONDITION_OF_CLASSES = 1e12
 """Above this condition number a class among several of a category is not told from the others."""
 
 _RECODE_TOLERANCE = 1e-7
-"""How far inverse @ matrix may be from the recoding, if categories alone are identified."""
+"""Tolerance of inverse @ matrix, if only categories are identified: pinv rounds more than inv."""
 
 _EQUAL_RTOL = 1e-5
 """The relative difference below which error messages treat probabilities as equal."""

@@ -35,7 +35,7 @@ from rrstats.randomness.sources import Source
 _NAME = "matrix[report, truth]"
 
 _INVERSE_TOLERANCE = 1e-9
-"""How far inverse @ matrix may be from the exact product: that of columns' sums."""
+"""Tolerance of inverse @ matrix: that of the sums of columns."""
 
 _FRACTION = re.compile(r"-?[0-9]{1,4000}/(?!0+$)[0-9]{1,4000}")
 

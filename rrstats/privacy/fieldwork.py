@@ -168,7 +168,7 @@ def instructions(
 
 
 class Procedure(NamedTuple):
-    """What the respondent does: the draws, the steps after them, tables, and the resulting rule."""
+    """Draws of the respondent, the steps after them, tables, and the resulting rule."""
 
     draws: list[Draw]
     steps: list[str]

@@ -12,7 +12,7 @@ import copy
 import json
 import re
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any, NamedTuple, TypeVar, cast
@@ -307,12 +307,16 @@ def privatize(
                 categories=None if columns is None else categories,
             )
             return cast("Values", _fill(values, *_draw_plan(values, design, policies)))
-        mechanisms = column_mechanisms(columns, categories, prob, epsilon)
         prepared = _prepare_frame(
-            values, mechanisms, policies, group=group, id=id, question=question, rates=rates
+            values,
+            column_mechanisms(columns, categories, prob, epsilon),
+            policies,
+            group=group,
+            id=id,
+            question=question,
+            rates=rates,
         )
-        releases = {label: column.release for label, column in prepared.items()}
-        return cast("Values", _fill(values, _draw_columns(prepared), releases))
+        return cast("Values", _draw_frame(values, prepared))
     if columns is not None or isinstance(categories, FramePlan):
         raise ArgumentTypeError(
             "columns belong to a DataFrame, and so does a FramePlan; found "
@@ -322,12 +326,7 @@ def privatize(
     if question is None:
         question = getattr(values, "name", None)
     column = _prepare(values, mechanism, policies, group, id, question=question, rates=rates)
-    release = column.release
-    reports = release.draw(column.answers)
-    if isinstance(reports, pd.Series):
-        record_columns(reports.attrs, {reports.name: (release.recorded, release.facts)})
-    warn_of([release])
-    return cast("Values", reports)
+    return cast("Values", _draw_column(column))
 
 
 def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates | None:
@@ -398,10 +397,23 @@ def _prepare_frame(
     return prepared
 
 
-def _draw_columns(prepared: Mapping[Hashable, _Prepared]) -> Iterator[Drawn]:
-    """The reports of each column, drawn when asked for: one column's at a time is in memory."""
-    for label, column in prepared.items():
-        yield label, column.place, column.release.draw(column.answers)
+def _draw_column(column: _Prepared) -> Any:
+    """The reports of one column, which record how they were made if they are a Series."""
+    release = column.release
+    reports = release.draw(column.answers)
+    if isinstance(reports, pd.Series):
+        record_columns(reports.attrs, {reports.name: (release.recorded, release.facts)})
+    warn_of([release])
+    return reports
+
+
+def _draw_frame(data: Any, columns: Mapping[Hashable, _Prepared]) -> Any:
+    """The data with reports in these columns; each is drawn when it is filled in."""
+    drawn = (
+        (label, column.place, column.release.draw(column.answers))
+        for label, column in columns.items()
+    )
+    return _fill(data, drawn, {label: column.release for label, column in columns.items()})
 
 
 def _public_columns(data: Any, names: Iterable[Hashable]) -> list[tuple[Any, Any]]:
