@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -415,7 +415,7 @@ def count_interval(reported: ArrayLike, prob: float | None = None, **options: An
 
 def interval_of_counts(
     counts: Floats,
-    n: Any,
+    n: NDArray[Any] | float,
     rates: BinomialRates,
     *,
     level: float,
@@ -443,7 +443,7 @@ def level_of_each(level: float, simultaneous: bool, statements: int) -> float:
     return 1 - (1 - level) / statements if together else level
 
 
-def sample_sizes(channel: Channel, counts: NDArray[Any], n: Any) -> Floats:
+def sample_sizes(channel: Channel, counts: NDArray[Any], n: NDArray[Any] | float) -> Floats:
     """(m,) the size of each cell's sample; n where there is one, (groups, 1) of (groups,)."""
     if np.ndim(n):
         return np.asarray(n, dtype=np.float64)[:, None]
@@ -474,12 +474,13 @@ def check_possible(channel: Channel, counts: NDArray[Any]) -> None:
 
 
 def _solve(channel: Channel, rates: Floats, sizes: Floats) -> Floats:
+    """Solve P pi = rates; samples without reports count as 0."""
     if isinstance(channel, StackedChannel):
         return channel.solve(np.nan_to_num(rates), sizes)
     return channel.solve(rates)
 
 
-def debias(channel: Channel, counts: NDArray[Any], n: Any) -> Floats:
+def debias(channel: Channel, counts: NDArray[Any], n: NDArray[Any] | float) -> Floats:
     """(k,) unbiased true proportions; NaN where there are too few reports."""
     check_possible(channel, counts)
     sizes = sample_sizes(channel, counts, n)
@@ -722,7 +723,45 @@ def default_method(channel: Channel) -> str:
     return "empirical-likelihood" if classes * cells <= _MOST_SCORES else "wald"
 
 
-def profile_interval(moments: Any, level: float) -> Interval:
+class ScoredMoments(Protocol):
+    """Part of the moments of an estimate that its intervals use."""
+
+    @property
+    def channel(self) -> Channel:
+        """P(report | truth)."""
+        ...
+
+    @property
+    def reported(self) -> NDArray[Any]:
+        """(m,) counts of the reports."""
+        ...
+
+    @property
+    def designed(self) -> bool:
+        """True where the sample has a design."""
+        ...
+
+    @property
+    def proportions(self) -> Floats:
+        """(k,) unbiased proportions."""
+        ...
+
+    @property
+    def std_error(self) -> Floats:
+        """(k,) standard errors of the proportions."""
+        ...
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom of the variance."""
+        ...
+
+    def scored(self, level: float) -> tuple[Floats, Floats, NDArray[np.intp]]:
+        """Scores of the report cells, their counts and their samples."""
+        ...
+
+
+def profile_interval(moments: ScoredMoments, level: float) -> Interval:
     """(k,) intervals of an estimate by profile likelihood, with the empirical likelihood's."""
     channel = moments.channel
     _, counts, _ = moments.scored(level)
@@ -731,7 +770,7 @@ def profile_interval(moments: Any, level: float) -> Interval:
     return hull(empirical_interval(moments, level), profiled)
 
 
-def empirical_interval(moments: Any, level: float) -> Interval:
+def empirical_interval(moments: ScoredMoments, level: float) -> Interval:
     """(k,) intervals by empirical likelihood: unbiased scores are the only assumption.
 
     For samples that each identify the proportions, the interval is that of the mean of all scores.
@@ -747,7 +786,7 @@ def empirical_interval(moments: Any, level: float) -> Interval:
     return cut_to_unit(mean_interval(scores, counts, samples, level))
 
 
-def wald_interval(moments: Any, level: float) -> Interval:
+def wald_interval(moments: ScoredMoments, level: float) -> Interval:
     """(k,) plus and minus a t quantile of standard errors; [0, 1] where these are NaN."""
     return wald(moments.proportions, moments.std_error, student_quantile(level, moments.df))
 

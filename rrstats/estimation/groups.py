@@ -45,7 +45,7 @@ class _Several(Result, Mapping[Any, Any]):
     estimates: Mapping[Any, Any]
     kind: str
 
-    def __getitem__(self, name: Any) -> Any:
+    def __getitem__(self, name: Hashable) -> Any:
         if name not in self.estimates:
             raise KeyError(
                 f"the {self.kind} must be one of the {len(self)} {self.kind}s of this result; "

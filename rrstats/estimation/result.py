@@ -28,7 +28,7 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, wrap
 from rrstats._typing import Floats
@@ -206,7 +206,9 @@ class LabelledInterval(Interval):
 
     labels: Sequence[Hashable]
 
-    def __new__(cls, low: Any, high: Any, labels: Sequence[Hashable] = ()) -> LabelledInterval:
+    def __new__(
+        cls, low: Floats, high: Floats, labels: Sequence[Hashable] = ()
+    ) -> LabelledInterval:
         """Ends with their labels."""
         interval = super().__new__(cls, low, high)
         interval.labels = labels
@@ -499,7 +501,9 @@ def place_of(category: Hashable, categories: Sequence[Hashable], whose: str) -> 
     return categories.index(category)
 
 
-def proportion_rows(labels: Iterable[Hashable], estimates: Any, ends: Any) -> pd.DataFrame:
+def proportion_rows(
+    labels: Iterable[Hashable], estimates: ArrayLike, ends: tuple[ArrayLike, ArrayLike]
+) -> pd.DataFrame:
     """Estimates and the ends of their intervals, in the format of `rrstats.plots`."""
     index = pd.Index(list(labels), dtype=object, tupleize_cols=False)
     low, high = ends

@@ -32,6 +32,7 @@ from rrstats.estimation.report_columns import (
 from rrstats.estimation.sample_design import (
     EVERYONE,
     ONE_UNIT,
+    Numbered,
     Rows,
     SampleDesign,
     SampleUnits,
@@ -631,18 +632,33 @@ def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows, weighting: str)
             "weights, strata and clusters are not possible where prob differs by row; leave them "
             "out, or give a survey package the scores of rr.estimators.debias_reports"
         )
-    k = rates.base.k
     labels = [None] if rows.groups is None else rows.groups.labels
-    equal = weighting == "equal"
+    sums, missing = _weighted_sums(column, rates, rows.groups, equal=weighting == "equal")
+    by_label = {
+        label: RowSums(rates, weighting, int(missing[place]), sums[:, place])
+        for place, label in enumerate(labels, 1)
+    }
+    return by_label[None] if rows.groups is None else by_label
+
+
+def _weighted_sums(
+    column: ReportColumn, rates: RowRates, groups: Numbered | None, *, equal: bool
+) -> tuple[Floats, Counts]:
+    """(10, 1 + groups, k) sums as in `RowSums`, and (1 + groups,) missing reports.
+
+    equal : whether all rows have weight 1.
+    """
+    k = rates.base.k
+    size = 1 + (1 if groups is None else len(groups.labels))
     # Place 0 is for rows in no group.
-    sums = np.zeros((10, len(labels) + 1, k))
-    missing = np.zeros(len(labels) + 1, dtype=np.int64)
+    sums = np.zeros((10, size, k))
+    missing = np.zeros(size, dtype=np.int64)
     unknown = 0
     uninformative = 0
     for part in blocks(column.rows):
         encoded = column.read(part)
         unknown += encoded.unknown
-        group = 0 if rows.groups is None else rows.groups.codes[part]
+        group = 0 if groups is None else groups.codes[part]
         probs = rates.probs[part]
         places = np.ones(len(probs), dtype=np.intp) + group
         _add(missing, places[encoded.absent], None)
@@ -664,11 +680,7 @@ def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows, weighting: str)
             f"{uninformative} of {column.rows} reports carry no information, because their prob is "
             f"1/{k}: leave these rows out, or give weighting='precision', where they count nothing"
         )
-    by_label = {
-        label: RowSums(rates, weighting, int(missing[place]), sums[:, place])
-        for place, label in enumerate(labels, 1)
-    }
-    return by_label[None] if rows.groups is None else by_label
+    return sums, missing
 
 
 @dataclass(frozen=True, eq=False)
