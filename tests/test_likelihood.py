@@ -344,7 +344,7 @@ def deviances(matrix, counts, part, share):
     rates = counts / counts.sum(axis=1, keepdims=True)
     best = likelihood._climb(matrix, rates, everyone, np.ones(len(counts)))
     part = np.broadcast_to(part, everyone.shape)
-    given = {"shows": part, "part": np.full(len(counts), share)}
+    given = {"in_sum": part, "total": np.full(len(counts), share)}
     return likelihood._deviance(matrix, counts, best, **given)[0]
 
 
