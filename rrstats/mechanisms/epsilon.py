@@ -216,11 +216,12 @@ def nearest_to_epsilon(
     Raises ArgumentValueError for a request outside the epsilons of these ends.
     """
     request = check_epsilon(epsilon)
-    least, most = (epsilon_from_ratio(ratio(end)) for end in (most_private, least_private))
-    if not least <= request <= most:
+    smallest = epsilon_from_ratio(ratio(most_private))
+    largest = epsilon_from_ratio(ratio(least_private))
+    if not smallest <= request <= largest:
         raise ArgumentValueError(
-            f"epsilon must be at least {least!r}, and the largest possible is {most!r}, because "
-            f"prob is a double; got {request!r}"
+            f"epsilon must be at least {smallest!r}, and the largest possible is {largest!r}, "
+            f"because prob is a double; got {request!r}"
         )
     allowed = allowed_ratio(request)
     return last_double(most_private, least_private, lambda prob: ratio(prob) <= allowed)

@@ -173,11 +173,11 @@ class Composition:
         chosen = [0.0, *(delta for delta in check_numbers(deltas, "deltas").tolist() if delta)]
         epsilons = [self.epsilon_at(delta) for delta in chosen]
         plain_sum = self.epsilon
-        shares = [
+        ratios = [
             epsilon / plain_sum if plain_sum and epsilon < math.inf else math.nan
             for epsilon in epsilons
         ]
-        return pd.DataFrame({"delta": chosen, "epsilon": epsilons, "share": shares})
+        return pd.DataFrame({"delta": chosen, "epsilon": epsilons, "share": ratios})
 
     def by_release(self) -> pd.DataFrame:
         """Return each release's contribution to the plain sum.

@@ -368,7 +368,9 @@ def _prepare_frame(
     if len(mechanisms) > 1 and not {*mechanisms} & {*getattr(data, "column_names", data.columns)}:
         raise ArgumentValueError(f"none of the {len(mechanisms)} names is a column")  # or an answer
     samples = None if group is None else column_of(data, group)
-    ids = None if id is None else _public_columns(data, id if isinstance(id, list) else [id])
+    ids = None
+    if id is not None:
+        ids = _public_columns(data, id if isinstance(id, list) else [id])
     questions = _questions(question, mechanisms)
     for number, (name, mechanism) in enumerate(mechanisms.items()):
         place = place_of(data, name)
