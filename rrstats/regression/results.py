@@ -110,10 +110,9 @@ class RegressionResult:
 
     def _effective_n_note(self, effective_n: pd.Series[float]) -> str:
         """The effective sample sizes of the coefficients of privatized covariates."""
-        named = zip(effective_n.index, effective_n, strict=True)
-        told = "; ".join(f"{_named(name)} {n:,.0f}" for name, n in named if n == n)
-        told = told or "not known because of noise"
-        return f"Effective sample size, of {self.nobs:,} reports: {told}."
+        sizes = "; ".join(f"{_named(name)} {n:,.0f}" for name, n in effective_n.dropna().items())
+        sizes = sizes or "not known because of noise"
+        return f"Effective sample size, of {self.nobs:,} reports: {sizes}."
 
     @property
     def private(self) -> PrivateCovariates:
@@ -215,7 +214,8 @@ class RegressionResult:
                 "these have none, or follow from the others"
             )
         statistic = float(value @ np.linalg.solve(covariance, value))
-        method, p = "Wald test", scipy.special.chdtrc(rank, statistic)
+        method = "Wald test"
+        p = scipy.special.chdtrc(rank, statistic)
         if np.isfinite(self.df):
             method += f", F with {rank} and {self.df:.0f} degrees of freedom"
             p = scipy.special.fdtrc(rank, self.df, statistic / rank)
@@ -225,17 +225,18 @@ class RegressionResult:
         return TestResult(null, statistic, rank, float(p), method, self.nobs)
 
     def _contrasts(self, terms: Any) -> Floats:
-        several = isinstance(terms, list | set | pd.Index | np.ndarray)
-        named = list(terms) if several else [terms]
-        places = [self._places(name) for name in named]
-        if named and all(places):
+        """(contrasts, parameters) rows of names, or a matrix as it is."""
+        is_several = isinstance(terms, list | set | pd.Index | np.ndarray)
+        names = list(terms) if is_several else [terms]
+        places = [self._places(name) for name in names]
+        if names and all(places):
             return np.eye(self.df_model)[list(dict.fromkeys(itertools.chain(*places)))]
         try:
-            found = np.atleast_2d(np.array(named, dtype=np.float64))
+            matrix = np.atleast_2d(np.array(names, dtype=np.float64))
         except (TypeError, ValueError):
-            found = np.empty((0, 0))
-        if found.shape[1] == self.df_model and np.isfinite(found).all():
-            return found
+            matrix = np.empty((0, 0))
+        if matrix.shape[1] == self.df_model and np.isfinite(matrix).all():
+            return matrix
         raise ArgumentValueError(
             f"terms must be names of parameters, {list(self.index)}, or a matrix of "
             f"{self.df_model} finite columns, found {terms!r}"
@@ -243,13 +244,14 @@ class RegressionResult:
 
     def _places(self, name: Any) -> list[int]:
         """Indices of the parameters with that name, or with a pair that contains it."""
+        if not isinstance(name, Hashable):
+            return []
         levels = (self.index.get_level_values(place) for place in range(self.index.nlevels))
-        found = (
-            [place for place, label in enumerate(labels) if label == name]
-            for labels in (self.index, *levels)
-            if isinstance(name, Hashable)
-        )
-        return next(filter(None, found), [])
+        for labels in (self.index, *levels):
+            places = [place for place, label in enumerate(labels) if label == name]
+            if places:
+                return places
+        return []
 
     # -- the table --------------------------------------------------------------------------
 
@@ -353,16 +355,16 @@ class RegressionResult:
             effect, and a line at zero.
         """
         if effects:
-            found = cast(Any, self).marginal_effects(level)
-            named = found.columns.drop(["effect", "std_error", "z", "p", "low", "high"])
-            rows = found.set_index(list(named)).rename(columns={"effect": "estimate"})
+            table = cast(Any, self).marginal_effects(level)
+            labels = table.columns.drop(["effect", "std_error", "z", "p", "low", "high"])
+            rows = table.set_index(list(labels)).rename(columns={"effect": "estimate"})
         else:
-            found = self.to_frame(level).rename(columns={"coef": "estimate"})
-            others = found.index.get_level_values(-1) != "Intercept"
-            rows = found[others] if others.any() else found
+            table = self.to_frame(level).rename(columns={"coef": "estimate"})
+            is_slope = table.index.get_level_values(-1) != "Intercept"
+            rows = table[is_slope] if is_slope.any() else table
         xlabel = "average marginal effect" if effects else "coefficient"
-        shown = rows[["estimate", "low", "high"]].set_axis(rows.index.to_flat_index())
-        return plot_intervals(shown, ax, xlabel=xlabel, level=level, bounds=None, **options)
+        intervals = rows[["estimate", "low", "high"]].set_axis(rows.index.to_flat_index())
+        return plot_intervals(intervals, ax, xlabel=xlabel, level=level, bounds=None, **options)
 
     def __repr__(self) -> str:
         return str(self.summary())
@@ -373,13 +375,13 @@ class RegressionResult:
 
 def confidence(level: object) -> float:
     """A confidence level of at least 0.5; a lower one is usually meant as alpha."""
-    found = check_level(level)
-    if found < 0.5:
+    checked = check_level(level)
+    if checked < 0.5:
         raise ArgumentValueError(
-            f"level must be at least 0.5, got {found:g}: it is the confidence level, not alpha; "
-            f"for alpha = {found:g} give level={1 - found:g}"
+            f"level must be at least 0.5, got {checked:g}: it is the confidence level, not alpha; "
+            f"for alpha = {checked:g} give level={1 - checked:g}"
         )
-    return found
+    return checked
 
 
 def clusters_df(clusters: NDArray[np.intp] | None, parameters: int) -> float:
@@ -432,8 +434,11 @@ _FEW_PEOPLE = 5.0
 _FEW_ANSWERS = 10.0
 """A coefficient with a smaller effective sample size causes a warning."""
 
-_MANY, _MOST_PROFILES = 5000, 10
-"""Maximum rows times classes for profile intervals under a table, and their maximum number."""
+_MAX_PROFILED_ROWS = 5000
+"""Maximum rows times classes for profile intervals under a table."""
+
+_MAX_PROFILES = 10
+"""Maximum number of profile intervals under a table."""
 
 _EDGE = 0.01
 """A note appears if the likelihood is higher by more than this at the edge."""
@@ -596,9 +601,9 @@ class LikelihoodResult(RegressionResult):
             because of weights or clusters.
         """
         check_instance(other, "other", LikelihoodResult, "another fit by likelihood")
-        large, small = sorted((self, other), key=lambda one: -one.df_model)
-        for one in (large, small):
-            one._check_likelihood("a likelihood-ratio test")
+        large, small = sorted((self, other), key=lambda fit: -fit.df_model)
+        for fit in (large, small):
+            fit._check_likelihood("a likelihood-ratio test")
         check_nested(large.fit, small.fit, f"compare aic: {large.aic:.2f} and {small.aic:.2f}")
         statistic = max(0.0, 2 * (large.llf - small.llf))
         df = large.df_model - small.df_model
@@ -689,38 +694,40 @@ class LikelihoodResult(RegressionResult):
     @property
     def _shown(self) -> dict[int, Hashable]:
         """The categories in tables, by index; of two categories only the event."""
-        named = dict(enumerate(getattr(self.fit.model.outcome, "categories", [None])))
-        return named if self.event is None else {1: named[1]}
+        categories = dict(enumerate(getattr(self.fit.model.outcome, "categories", [None])))
+        return categories if self.event is None else {1: categories[1]}
 
     def _framed(self, *values: Floats) -> pd.DataFrame:
         """Values of each category and row as a frame."""
         name = "prediction" if self._latent or self._number else "prevalence"
         each = [value[list(self._shown)].T.ravel() for value in values]
-        found = pd.DataFrame(dict(zip((name, "std_error", "low", "high"), each, strict=True)))
+        table = pd.DataFrame(dict(zip((name, "std_error", "low", "high"), each, strict=True)))
         if not self._number:
-            names = list(self._shown.values())
-            names *= len(found) // len(names)
-            found.insert(0, "category", pd.Series(names, dtype=object))
-        return found
+            categories = list(self._shown.values())
+            categories *= len(table) // len(categories)
+            table.insert(0, "category", pd.Series(categories, dtype=object))
+        return table
 
     def _profiles(
         self, data: Any, offset: Any
     ) -> tuple[pd.DataFrame | None, Likelihood, NDArray[np.intp] | None]:
-        """The profiles, their likelihood, and their classes if these are known."""
+        """The profiles, their likelihood, and their classes if the data have them."""
         model = self.fit.model
         if data is None:
             return None, model, None
-        private, design, known = self.private, self.data.design, None
-        hidden = set(map(str, private.names))
-        names = [name for name in design.sources if name not in hidden]
+        private = self.private
+        design = self.data.design
+        private_names = set(map(str, private.names))
+        names = [name for name in design.sources if name not in private_names]
         frame = table_of(data, names) if private.columns else design.framed(data)
+        classes = None
         if any(name in frame.columns for name in private.names):
-            known = private.first_class[private.codes(frame)]
+            classes = private.first_class[private.codes(frame)]
         shift = offset_of(offset, data, len(frame))
         if (shift is None) != (model.offset is None):
             how = "is needed for data" if shift is None else "must be left out"
             raise ArgumentTypeError(f"offset {how}, as in the fit")
-        return frame, self._fitted_means.likelihood_of(frame, shift), known
+        return frame, self._fitted_means.likelihood_of(frame, shift), classes
 
     def prevalence(self, level: float = 0.95) -> pd.DataFrame:
         """The mean prevalence over the rows of the fit.
@@ -737,8 +744,8 @@ class LikelihoodResult(RegressionResult):
         """
         if self._number:
             raise ArgumentTypeError("prevalence is for categories; for a number use predict")
-        found = self.predict(average=True, level=level)
-        return found.rename(columns={"prediction": "prevalence"})
+        table = self.predict(average=True, level=level)
+        return table.rename(columns={"prediction": "prevalence"})
 
     def marginal_effects(self, level: float = 0.95) -> pd.DataFrame:
         """Average marginal effects: the change of the mean outcome with each covariate.
@@ -776,14 +783,15 @@ class LikelihoodResult(RegressionResult):
             for place, category in self._shown.items()
         ]
         heads = ["covariate", "change", "category", "effect", "std_error"]
-        found = pd.DataFrame(rows, columns=heads)
+        table = pd.DataFrame(rows, columns=heads)
         if self.fit.unknown.size and not self._latent:
-            found["std_error"] = np.nan
-        half = student_quantile(confidence(level), self.df) * found["std_error"]
-        found["z"] = found["effect"] / found["std_error"]
-        found["p"] = 2 * scipy.special.stdtr(self.df, -found["z"].astype(np.float64).abs())
-        found["low"], found["high"] = found["effect"] - half, found["effect"] + half
-        return found if len(self._shown) > 1 else found.drop(columns="category")
+            table["std_error"] = np.nan
+        half = student_quantile(confidence(level), self.df) * table["std_error"]
+        table["z"] = table["effect"] / table["std_error"]
+        table["p"] = 2 * scipy.special.stdtr(self.df, -table["z"].astype(np.float64).abs())
+        table["low"] = table["effect"] - half
+        table["high"] = table["effect"] + half
+        return table if len(self._shown) > 1 else table.drop(columns="category")
 
     def posterior(self) -> pd.DataFrame:
         """P(true category | reports, outcome, covariates) for each row of the fit; sums to 1.
@@ -796,19 +804,24 @@ class LikelihoodResult(RegressionResult):
             One column for each category; with several privatized covariates, for each pair of
             covariate and category.
         """
-        model, theta, index = self.fit.model, self.fit.theta, self.data.design.frame.index
-        every, own = slice(None), model.split(theta)[1]
+        model = self.fit.model
+        theta = self.fit.theta
+        index = self.data.design.frame.index
         if not self._latent:
-            after = model.outcome.posterior(every, model.eta(theta, every), own)
+            every = slice(None)
+            psi = model.split(theta)[1]
+            posterior = model.outcome.posterior(every, model.eta(theta, every), psi)
             names = pd.Index(list(model.outcome.categories), dtype=object)
-            return pd.DataFrame(after, index=index, columns=names)
-        after, private, single = model.posterior(theta), self.private, len(self.private.names) == 1
-        found = {
-            label if single else (name, label): after @ (private.shown[:, place] == code)
+            return pd.DataFrame(posterior, index=index, columns=names)
+        posterior = model.posterior(theta)
+        private = self.private
+        is_single = len(private.names) == 1
+        columns = {
+            label if is_single else (name, label): posterior @ (private.shown[:, place] == code)
             for place, (name, labels) in enumerate(zip(private.names, private.labels, strict=True))
             for code, label in enumerate(labels)
         }
-        return pd.DataFrame(found, index=index)
+        return pd.DataFrame(columns, index=index)
 
     def proportions(self, level: float = 0.95) -> pd.DataFrame:
         """Proportions of the true categories of privatized covariates.
@@ -874,16 +887,20 @@ class LikelihoodResult(RegressionResult):
         It is the number of people times the ratio of the variance with known true categories to the
         variance of the fit.
         """
-        model, fit, data = self.fit.model, self.fit, self.data
-        same, b, q = model.same.shape[1], model.columns, model.outcome.predictors
+        fit = self.fit
+        model = fit.model
+        s = model.same.shape[1]
+        b = model.columns
         cut = model.head + model.outcome.own
-        known = np.linalg.pinv(model.known_classes(fit.theta), hermitian=True)
-        known = np.diag(fit.back[:cut, :cut] @ known @ fit.back[:cut, :cut].T)
-        own = np.diag(fit.natural(fit.bread))
-        places = [a * b + data.order[place] for a in range(q) for place in range(same, b)]
+        back = fit.back[:cut, :cut]
+        inner = np.linalg.pinv(model.known_classes(fit.theta), hermitian=True)
+        noiseless_variance = np.diag(back @ inner @ back.T)
+        variance = np.diag(fit.natural(fit.bread))
+        predictors = range(model.outcome.predictors)
+        places = [a * b + self.data.order[place] for a in predictors for place in range(s, b)]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.nobs * known[places] / own[places]
-        return pd.Series(found, index=self.index[places], name="effective_n")
+            effective_n = self.nobs * noiseless_variance[places] / variance[places]
+        return pd.Series(effective_n, index=self.index[places], name="effective_n")
 
     def sizes(self) -> pd.Series[float]:
         """Estimated number of these people in each combination of true categories.
@@ -893,25 +910,30 @@ class LikelihoodResult(RegressionResult):
         Series
             The number of people for each combination.
         """
-        after = self.fit.model.posterior(self.fit.theta).T @ self.fit.model.weights
+        people = self.fit.model.posterior(self.fit.theta).T @ self.fit.model.weights
         private = self.private
         names = pd.Index(private.joined(private.labels), dtype=object)
-        return pd.Series(np.bincount(private.class_of, after), index=names, name="people")
+        return pd.Series(np.bincount(private.class_of, people), index=names, name="people")
 
     @property
     def _header(self) -> list[tuple[str, str]]:
-        found = [("people", f"{self.nobs:,}")]
+        """Rows above the table: a label and a text each."""
+        rows = [("people", f"{self.nobs:,}")]
         if not self.data.weighted and self.data.clusters is None:
-            found.append(("log-likelihood", f"{self.llf:.3f}"))
+            rows.append(("log-likelihood", f"{self.llf:.3f}"))
             df = self.df_model - 1 - self.fit.model.outcome.own
-            alone = self.index[0] == "Intercept" and self.event is not None and not self._latent
-            if df and alone and self.vcov != "robust":
+            is_binary = self.event is not None and not self._latent
+            has_null_model = is_binary and self.index[0] == "Intercept"
+            if df and has_null_model and self.vcov != "robust":
                 gain = max(0.0, 2 * (self.llf - self.llnull))
-                told = verdict(gain, df, float(scipy.special.chdtrc(df, gain)))
-                found.append(("against constant prevalence", told))
-            found += [("AIC", f"{self.aic:.2f}"), ("BIC", f"{self.bic:.2f}")]
-        told = f"{'yes' if self.converged else 'no'}, {self.iterations} iterations"
-        return [*found, ("standard errors", self._errors), ("converged", told)]
+                test = verdict(gain, df, float(scipy.special.chdtrc(df, gain)))
+                rows.append(("against constant prevalence", test))
+            rows.append(("AIC", f"{self.aic:.2f}"))
+            rows.append(("BIC", f"{self.bic:.2f}"))
+        rows.append(("standard errors", self._errors))
+        converged = "yes" if self.converged else "no"
+        rows.append(("converged", f"{converged}, {self.iterations} iterations"))
+        return rows
 
     @cached_property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
@@ -927,8 +949,11 @@ class LikelihoodResult(RegressionResult):
 
 def _model_notes(result: LikelihoodResult) -> Iterator[str]:
     """Sentences about the model and the maximum."""
-    fit, data, others = result.fit, result.data, result.other_maxima
-    model, level = fit.model, fit.model.same.mean(axis=0)
+    fit = result.fit
+    data = result.data
+    others = result.other_maxima
+    model = fit.model
+    level = model.same.mean(axis=0)
     if not result._latent and float(level @ level) < 1 - 1e-9:
         yield (
             "No intercept: the model fixes the prevalence where all covariates are 0 "
@@ -961,11 +986,12 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
 
 def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
     """Profile intervals and likelihood-ratio tests where Wald's are inaccurate."""
-    fit, data = result.fit, result.data
+    fit = result.fit
+    data = result.data
     plain = result.converged and not data.weighted and data.clusters is None
-    if not plain or result._number or fit.model.rows * fit.model.classes > _MANY:
+    if not plain or result._number or fit.model.rows * fit.model.classes > _MAX_PROFILED_ROWS:
         return
-    places = uneven(fit)[:_MOST_PROFILES]
+    places = uneven(fit)[:_MAX_PROFILES]
     if places:
         yield (
             "Wald intervals and tests are inaccurate near a prevalence of 0 or 1, or with few "
@@ -978,7 +1004,8 @@ def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
 
 def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
     """Warnings if no maximum was found, and about infinite parameters."""
-    fit, lost = result.fit, result.fit.signs != 0
+    fit = result.fit
+    is_infinite = fit.signs != 0
     if not result.converged:
         size = float(np.abs(fit.maximum.gradient).max())
         yield (
@@ -993,16 +1020,19 @@ def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
             "covariates out",
             ConvergenceWarning,
         )
-    if not lost.any():
+    if not is_infinite.any():
         return
     # With more than two categories names are pairs; those of factors end with a level.
-    names = [str(name[-1] if isinstance(name, tuple) else name) for name in result.index[lost]]
+    names = [
+        str(name[-1] if isinstance(name, tuple) else name) for name in result.index[is_infinite]
+    ]
+    sources = ", ".join(by_source(dict.fromkeys(names)))
     yield (
-        f"{int(lost.sum())} parameters have no finite maximum likelihood estimate: the likelihood "
-        f"keeps rising as {', '.join(by_source(dict.fromkeys(names)))} grow (separation, or fewer "
-        "reports of the event than noise alone gives).  They are infinite or unknown, without "
-        "standard errors; merge levels, leave the covariate out, or check that answers were "
-        "privatized by this mechanism",
+        f"{int(is_infinite.sum())} parameters have no finite maximum likelihood estimate: the "
+        f"likelihood keeps rising as {sources} grow (separation, "
+        "or fewer reports of the event than noise alone gives).  They are infinite or unknown, "
+        "without standard errors; merge levels, leave the covariate out, or check that answers "
+        "were privatized by this mechanism",
         ConvergenceWarning,
     )
 
@@ -1011,7 +1041,8 @@ def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
     """Warnings about rare true categories of privatized covariates."""
     if not result._latent:
         return
-    sizes, effective_n = result.sizes(), result.effective_n
+    sizes = result.sizes()
+    effective_n = result.effective_n
     if len(small := sizes[sizes < _FEW_PEOPLE]):
         names = ", ".join(f"{name}: {size:.1f}" for name, size in small.items())
         yield (
@@ -1032,29 +1063,33 @@ def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
 
 def _goodness(result: LikelihoodResult) -> GoodnessOfFit:
     """Observed and expected reports in groups of rows with equal predictors and sample."""
-    model, theta = result.fit.model, result.fit.theta
+    model = result.fit.model
+    theta = result.fit.theta
     outcome = model.outcome
-    first, cells = outcome.first, outcome.width
+    first = outcome.first
+    cells = outcome.width
     offset = np.zeros(model.rows) if model.offset is None else model.offset
-    alike = np.column_stack([result.data.design.matrix, first, offset])
-    _, one, group = np.unique(alike, axis=0, return_index=True, return_inverse=True)
+    keys = np.column_stack([result.data.design.matrix, first, offset])
+    _, row, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     place = group.ravel() * cells + (outcome.cells - first)
-    observed = np.bincount(place, model.weights, minlength=len(one) * cells)
-    rates = np.stack([np.exp(model.supposed(cell).each(theta))[one] for cell in range(cells)])
+    observed = np.bincount(place, model.weights, minlength=len(row) * cells)
+    rates = np.stack([np.exp(model.supposed(cell).each(theta))[row] for cell in range(cells)])
     sizes = np.bincount(group.ravel(), model.weights)
     expected = np.asarray((rates * sizes).T.ravel(), dtype=np.float64)
     used = expected > 0
-    observed, expected = observed[used], expected[used]
-    df = int(used.sum()) - len(one) - model.size
+    observed = observed[used]
+    expected = expected[used]
+    df = int(used.sum()) - len(row) - model.size
     if df <= 0:
         raise ArgumentValueError(
-            f"a test of fit needs more groups of equal covariates, found {len(one)} for "
+            f"a test of fit needs more groups of equal covariates, found {len(row)} for "
             f"{model.size} parameters"
         )
     pearson = float(((observed - expected) ** 2 / expected).sum())
     deviance = float(2 * scipy.special.xlogy(observed, observed / expected).sum())
     sparse = float((expected < _SMALL).mean()) > 0.5
     notes = few_expected(expected, _LEFT_OUT * sparse + _COARSER)
-    one_p, other_p = scipy.special.chdtrc(np.nan if sparse else df, [pearson, deviance]).tolist()
+    statistics = [pearson, deviance]
+    pearson_p, deviance_p = scipy.special.chdtrc(np.nan if sparse else df, statistics).tolist()
     least = float(expected.min())
-    return GoodnessOfFit(pearson, deviance, df, one_p, other_p, len(one), least, notes)
+    return GoodnessOfFit(pearson, deviance, df, pearson_p, deviance_p, len(row), least, notes)
