@@ -90,6 +90,9 @@ ATTRIBUTES: dict[str, str] = {
     "log_likelihood": "llf",
     "log_likelihood_null": "llnull",
     "pvalue": "p_value",
+    "totals": "counts",
+    "total_std_error": "count_std_error",
+    "total_interval": "count_interval",
 }
 """Names of attributes in these tests, to the names that they have now."""
 

@@ -77,7 +77,7 @@ def test_rows_are_narrower_than_the_population():
 def test_default_and_named_methods():
     """Profile likelihood unless Wald is asked for; exact binomial methods are refused by name."""
     est = rr.estimate(rr.Tally.from_counts([200, 300, 300, 200], KUK))
-    assert est.default_method == "profile-likelihood"
+    assert est.moments.default_method == "profile-likelihood"
     low, high = est.interval(method="wald")
     z = 1.959963984540054
     assert high == pytest.approx(est.proportions + z * est.std_error, abs=1e-12)
@@ -94,7 +94,7 @@ def test_two_point_channels_are_exact():
     counts = {"a": 500, "b": 300, "c": 200}
     one = rr.estimate(rr.Tally.from_counts(counts, forced))
     same = rr.estimate(rr.Tally.from_counts(counts, list("abc"), 2 / 3))
-    assert one.default_method == "clopper-pearson"
+    assert one.moments.default_method == "clopper-pearson"
     assert one.interval().low == pytest.approx(same.interval().low, abs=1e-12)
     assert one.interval().high == pytest.approx(same.interval().high, abs=1e-12)
     uneven = rr.surveys.forced_response(

@@ -636,8 +636,8 @@ def test_few_clusters_have_the_f_distribution():
         rr.estimate(clustered(seed, size, categories="ab")) for seed, size in ((1, 5), (4, 9))
     )
     found = homogeneity(one, other)
-    assert (one.variance > one.least_variance).all()
-    assert (other.variance > other.least_variance).all()
+    assert (one.variance > one.moments.least_variance).all()
+    assert (other.variance > other.moments.least_variance).all()
     v, w = one.variance[1], other.variance[1]
     shift = one.proportions[1] - other.proportions[1]
     free = (v + w) ** 2 / (v**2 / 4 + w**2 / 8)
@@ -657,7 +657,7 @@ def test_no_contrast_varies_less_than_weights_and_strata_make_it():
     lopsided = rr.estimate(np.array(["no", "yes"])[codes], CLEAR, weights=weights)
     fitted = goodness_of_fit(lopsided, [0.5, 0.5])
     shift = (lopsided.proportions[0] - 0.5) ** 2
-    assert fitted.statistic == pytest.approx(shift / lopsided.least_variance[0], rel=1e-6)
+    assert fitted.statistic == pytest.approx(shift / lopsided.moments.least_variance[0], rel=1e-6)
     assert fitted.statistic < shift / lopsided.variance[0] / 500
     # by direction: what is larger stays, what is smaller is raised, also where both do not commute
     rng = np.random.default_rng(2)
@@ -941,7 +941,7 @@ def test_few_clusters_have_satterthwaites_degrees_of_freedom():
     """Two samples, one sample and one without a design, and groups in clusters of their own."""
     rng = np.random.default_rng(2)
     a, b = in_clusters(4, rng), in_clusters(9, rng)
-    v, w = (np.maximum(one.variance, one.least_variance) for one in (a, b))
+    v, w = (np.maximum(one.variance, one.moments.least_variance) for one in (a, b))
     assert np.allclose((v + w) ** 2 / (v**2 / 3 + w**2 / 8), difference(a, b).df)
     plain = estimated([300, 200], CLEAR)
     exact = (v + plain.variance) ** 2 / (v**2 / 3 + plain.variance**2 / 499)
@@ -953,7 +953,7 @@ def test_few_clusters_have_satterthwaites_degrees_of_freedom():
     one, two = rr.estimate(
         reports, CLEAR, by=region, design=rr.SampleDesign(strata=region, clusters=place)
     ).values()
-    assert (one.variance > one.least_variance).all()
+    assert (one.variance > one.moments.least_variance).all()
     exact = 2 * (one.variance + two.variance) ** 2 / (one.variance**2 + two.variance**2)
     assert (exact > 2.5).all()
     assert np.allclose(exact, difference(one, two).df)
@@ -977,8 +977,8 @@ def test_groups_that_are_alike_by_luck_have_no_shorter_intervals():
     f, m = rr.estimate(reports, CLEAR, by=sex, design=rr.SampleDesign(clusters=cluster)).values()
     shared = f.covariance_with(m)[1, 1]
     assert shared == pytest.approx(f.variance[1])
-    assert shared < f.least_variance[1] / 2
+    assert shared < f.moments.least_variance[1] / 2
     found = difference(f, m)
     low, high = found.interval()
-    error = np.sqrt(f.least_variance + m.least_variance - 2 * shared)
+    error = np.sqrt(f.moments.least_variance + m.moments.least_variance - 2 * shared)
     assert np.allclose(2 * stats.t.ppf(0.975, 11) * error, high - low, rtol=0.02)

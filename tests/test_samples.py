@@ -164,7 +164,7 @@ def test_maximum_likelihood_by_name():
     assert abs(likeliest[1] - est.proportions[1]) > 0.01
     half = 3.841458820694124 / 2
     profiled = grid[log_likelihood(grid) >= log_likelihood(likeliest[1]) - half]
-    assert est.default_method == "empirical-likelihood"
+    assert est.moments.default_method == "empirical-likelihood"
     assert est.interval().low.tolist() == est.interval(method="empirical-likelihood").low.tolist()
     low, high = est.interval(method="profile-likelihood")
     assert low[1] <= profiled.min() + 1e-4

@@ -101,7 +101,7 @@ def expected(mechanism, truths, samples, estimate_of):
         for codes, prob in outcomes(mechanism, [truths[row] for row in rows]):
             found = estimate_of(rows, codes)
             for name in names:
-                value = getattr(found, name)
+                value = getattr(found.moments, name)
                 sums[name] += chance_of * prob * value
                 if name in squares:
                     squares[name] += chance_of * prob * value**2
@@ -195,7 +195,7 @@ def test_the_coins_part_is_unbiased_for_unequal_probabilities():
         for codes, prob in outcomes(COIN, [truths[row] for row in rows]):
             found = estimate_of(rows, codes)
             total += p * prob * coins(found)
-            mean += p * prob * found.totals
+            mean += p * prob * found.counts
     assert np.allclose([2, 2], mean)
     exact = (noise_of(COIN, truths) / np.array(chances)[:, None]).sum(axis=0)
     assert np.allclose(exact, total, rtol=1e-10)
@@ -245,10 +245,10 @@ def test_variances_follow_the_textbook(mechanism, clustered):
     clusters = labels if clustered else np.arange(30)
     total = weights @ scores
     assert found.weight == pytest.approx(size)
-    assert np.allclose(total, found.totals, rtol=1e-12)
+    assert np.allclose(total, found.counts, rtol=1e-12)
     assert np.allclose(total / size, found.proportions, rtol=1e-12)
     exact = by_hand(scores, weights, strata, clusters)
-    assert np.allclose(np.diag(exact), found.total_variance, rtol=1e-10)
+    assert np.allclose(np.diag(exact), found.moments.total_variance, rtol=1e-10)
     exact = by_hand((scores - total / size) / size, weights, strata, clusters)
     assert np.allclose(np.diag(exact), found.variance, rtol=1e-10)
     assert np.allclose(found.variance, found.std_error**2)
@@ -274,7 +274,7 @@ def test_a_finite_population_takes_its_share_off_the_sampling_alone(clustered):
         f = len(np.unique(clusters[mine])) / size
         exact += (1 - f) * by_hand(scores[mine], weights[mine], strata[mine], clusters[mine])
         exact += f * (weights[mine, None, None] ** 2 * noise[mine]).sum(axis=0)
-    assert np.allclose(np.diag(exact), found.total_variance, rtol=1e-10)
+    assert np.allclose(np.diag(exact), found.moments.total_variance, rtol=1e-10)
 
 
 def test_unequal_probabilities_have_devilles_variance():
@@ -290,7 +290,7 @@ def test_unequal_probabilities_have_devilles_variance():
         middle = (c * w * r).sum(axis=0) / c.sum()
         exact += (w * (r**2 - r)).sum(axis=0)
         exact += (c * (w * r - middle) ** 2).sum(axis=0) / (1 - (c**2).sum() / c.sum() ** 2)
-    assert np.allclose(exact, found.total_variance, rtol=1e-10)
+    assert np.allclose(exact, found.moments.total_variance, rtol=1e-10)
 
 
 def test_a_group_is_a_domain_of_its_sample():
@@ -543,8 +543,8 @@ def test_shares_do_not_depend_on_the_unit_of_the_weights():
     )
     columns = ["naive", "proportion", "std_error", "low", "high", "effective_n", "design_effect"]
     assert np.allclose(one.to_frame()[columns], other.to_frame()[columns])
-    assert np.allclose(1000 * one.totals, other.totals)
-    assert np.allclose(1000 * one.total_std_error, other.total_std_error)
+    assert np.allclose(1000 * one.counts, other.counts)
+    assert np.allclose(1000 * one.count_std_error, other.count_std_error)
 
 
 def test_one_label_in_two_strata_is_two_clusters():
@@ -566,18 +566,18 @@ def test_strata_with_one_cluster_are_refused_or_treated_as_named():
     spread = 3 / 2 * sum((z - 7 / 3) ** 2 for z in (-0.5, 3.0, 4.5))
     grand = (-0.5 + 3 + 4.5 + 6) / 4
     adjusted = survey_estimate(lonely, lonely_psu="adjust")
-    assert spread + (6 - grand) ** 2 == pytest.approx(adjusted.total_variance[1])
+    assert spread + (6 - grand) ** 2 == pytest.approx(adjusted.moments.total_variance[1])
     certain = survey_estimate(lonely, lonely_psu="certainty")
-    assert spread + 4**2 * 0.75 == pytest.approx(certain.total_variance[1])  # s^2 - s = 3/4
+    assert spread + 4**2 * 0.75 == pytest.approx(certain.moments.total_variance[1])  # s^2 - s = 3/4
     # of a population with one cluster in b nothing is left to sample there
     known = survey_estimate(lonely, {"a": 6, "b": 1})
     noise = 0.75 * (1 + 4 + 9)
-    assert spread / 2 + noise / 2 + 4**2 * 0.75 == pytest.approx(known.total_variance[1])
+    assert spread / 2 + noise / 2 + 4**2 * 0.75 == pytest.approx(known.moments.total_variance[1])
     # probabilities: one row of b is sure to be in the sample, the other alone with its chance
     alone = counted(COIN, [0, 1], [1.0, 2.0])
     refused(ArgumentValueError, "found one in 1 of 1", survey_estimate, alone, probabilities=True)
     certain = survey_estimate(alone, probabilities=True, lonely_psu="certainty")
-    assert 0.75 * (1 + 4) == pytest.approx(certain.total_variance[1])
+    assert 0.75 * (1 + 4) == pytest.approx(certain.moments.total_variance[1])
 
 
 def test_all_reports_alike_have_kishs_effective_n():
@@ -608,7 +608,7 @@ def test_variances_that_are_0_but_for_rounding_have_standard_error_0(mechanism, 
     codes, clusters = [code] * 21, np.arange(21) % 7
     found = survey_estimate(counted(mechanism, codes, [w] * 21, clusters=clusters))
     assert [0] * found.k == pytest.approx(found.std_error, abs=1e-6)
-    assert (found.total_std_error >= 0).all()
+    assert (found.count_std_error >= 0).all()
 
 
 @pytest.mark.filterwarnings("error")
@@ -620,7 +620,7 @@ def test_a_sample_of_nobody_has_no_weight_whatever_its_population(options):
     design = rr.SampleDesign(population=population, **options)
     found = rr.estimate([], COIN, design=design, **by)
     assert by or 0 == found.weight
-    assert by or [0, 0] == found.totals.tolist()
+    assert by or [0, 0] == found.counts.tolist()
 
 
 @pytest.mark.filterwarnings("error")
@@ -711,7 +711,7 @@ def test_no_reports_say_nothing():
         found = survey_estimate(Tally.from_cells(COIN, {(None, None): cell}, n_missing=2))
         assert np.isnan(found.proportions).all()
         assert np.isnan(found.std_error).all()
-        assert np.isnan(found.total_variance).all()
+        assert np.isnan(found.moments.total_variance).all()
         low, high = found.interval()
         assert ([0, 0], [1, 1]) == (low.tolist(), high.tolist())
         low, high = found.interval(method="wald")
@@ -748,16 +748,16 @@ def test_no_variance_counts_for_less_than_that_of_strata_and_weights():
     assert np.allclose(0, found.variance)
     # the score's variance is 1 in both strata; weights sum to 24 + 32, their squares to 24 + 64
     least = (24 * 24 / 23 + 64 * 16 / 15) / 56**2
-    assert np.allclose(least, found.least_variance)
+    assert np.allclose(least, found.moments.least_variance)
     low, high = found.interval()
     assert (high - low > 2 * 1.96 * least**0.5).all()
     # varying weights within strata count by their squares, whoever has them
     alone = survey_estimate(counted(COIN, [0, 0, 0, 1], [1.0, 2.0, 3.0, 1.0]))
     spread = 4 * (1 / 7) * (6 / 7)  # of a score that is -1/2 or 3/2
-    assert np.allclose(15 / 7**2 * spread * 4 / 3, alone.least_variance)
+    assert np.allclose(15 / 7**2 * spread * 4 / 3, alone.moments.least_variance)
     bits = survey_estimate(counted(BITS, [[0, 1], [0, 0], [0, 1], [1, 1]], [1.0, 2.0, 3.0, 1.0]))
     gap = float(BITS.channel.prob_truth - BITS.channel.prob_other)
-    assert 15 / 7**2 / gap**2 * 6 / 49 * 4 / 3 == pytest.approx(bits.least_variance[0])
+    assert 15 / 7**2 / gap**2 * 6 / 49 * 4 / 3 == pytest.approx(bits.moments.least_variance[0])
 
 
 def test_degrees_of_freedom_are_clusters_less_strata():
@@ -860,9 +860,9 @@ def test_totals_have_t_intervals():
     """Total plus and minus t quantiles of standard errors, in the units of the weights."""
     codes, weights, _, _ = drawn(COIN, 30, 16)
     found = survey_estimate(counted(COIN, codes, weights))
-    low, high = found.total_interval(0.95)
-    assert 2.045229642132703 * found.total_std_error == pytest.approx((high - low) / 2)  # 29 df
-    assert found.totals == pytest.approx((high + low) / 2)
+    low, high = found.count_interval(0.95)
+    assert 2.045229642132703 * found.count_std_error == pytest.approx((high - low) / 2)  # 29 df
+    assert found.counts == pytest.approx((high + low) / 2)
 
 
 def simulated(rng, mechanism, shares, clusters):

@@ -180,7 +180,7 @@ def test_totals_are_those_of_rrtcs(name):
     mechanism, rows, size, total, variance = RRTCS[name]
     found = by_probability(mechanism, rows)
     assert total == pytest.approx(ask(found, "totals")[1] / size, rel=1e-10)
-    assert variance == pytest.approx(ask(found, "total_variance")[1] / size**2, rel=1e-10)
+    assert variance == pytest.approx(found.moments.total_variance[1] / size**2, rel=1e-10)
 
 
 # Horvitz(HorvitzDataRealSurvey$<item>, 0.5, 1/12, rep(710/10777, 710), "mean", 0.95, 10777)
@@ -228,7 +228,7 @@ def test_the_jackknife_of_rrtcs_is_our_sampling_part_in_a_finite_population():
     for columns in ({"population": 100, "weights": [5] * len(SOBERANIS)}, {"probabilities": fifth}):
         found = of_counts(mechanism, SOBERANIS, clusters=clusters, **columns)
         coins = 0.2 * ask(found, "randomization_variance")[1] * (5 * found.n) ** 2
-        variance = ask(found, "total_variance")[1]
+        variance = found.moments.total_variance[1]
         assert 3203.5445757250277 == pytest.approx(variance - coins, rel=1e-10)
 
 

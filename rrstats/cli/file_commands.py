@@ -246,7 +246,7 @@ def estimate(options: argparse.Namespace) -> str:
         tables[name] = frame.assign(
             level=options.level,
             target=estimate.target,
-            method=options.method or estimate.default_method,
+            method=options.method or estimate.moments.default_method,
             epsilon=_loss(estimate, is_void=name in simulated),
             missing=estimate.n_missing,
             implausible=bool(estimate.implausible.any()),
@@ -314,8 +314,8 @@ def _as_text(
         table = share_table(estimate, options.level, options.method)
         # The sentence has another name for a missing answer than the table.
         read = next(category for category in reversed(estimate.categories) if category is not None)
-        is_default = options.method in (None, estimate.default_method)
-        by = "" if is_default else f", by {estimate.default_method}"
+        is_default = options.method in (None, estimate.moments.default_method)
+        by = "" if is_default else f", by {estimate.moments.default_method}"
         sentence = estimate.interpret(read, options.level)
         parts += map(wrap, estimate.cautions)
         parts += [f"{wrap(heading)}\n{table}", wrap(f"In words{by}: {label(sentence)}.")]

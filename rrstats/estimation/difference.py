@@ -440,4 +440,4 @@ def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Di
 
 def _trusted_variance(estimate: Estimate) -> Floats:
     """(k,) the variance that intervals use: at least the one from strata and weights."""
-    return np.nan_to_num(np.fmax(estimate.variance, estimate.least_variance))
+    return np.nan_to_num(np.fmax(estimate.variance, estimate.moments.least_variance))

@@ -217,14 +217,12 @@ class Estimate(Result):
         """The sum of the weights: n, or an estimate of the population's size."""
         return self.moments.weight
 
-    @property
-    def counts(self) -> Floats:
-        """(k,) unbiased true counts among the rows, not whole numbers; with a design `totals`."""
-        return self.totals
-
     @cached_property
-    def totals(self) -> Floats:
-        """(k,) unbiased totals, in the units of the weights (Horvitz-Thompson)."""
+    def counts(self) -> Floats:
+        """(k,) unbiased true counts among the rows, not whole numbers.
+
+        With a design, totals in the units of the weights (Horvitz-Thompson).
+        """
         return fixed(self.moments.totals)
 
     @property
@@ -240,14 +238,9 @@ class Estimate(Result):
         """(k,) standard errors of the proportions; NaN where a variance came out negative."""
         return self.moments.std_error
 
-    @cached_property
-    def total_variance(self) -> Floats:
-        """(k,) variance of the totals."""
-        return fixed(self.moments.total_variance)
-
     @property
-    def total_std_error(self) -> Floats:
-        """(k,) standard errors of the totals; NaN where the variance came out negative."""
+    def count_std_error(self) -> Floats:
+        """(k,) standard errors of the counts; NaN where the variance came out negative."""
         return self.moments.total_std_error
 
     @property
@@ -264,14 +257,6 @@ class Estimate(Result):
         not cut at 0, so that averages over categories and surveys stay unbiased.
         """
         return self.variance - self.randomization_variance
-
-    @property
-    def least_variance(self) -> Floats:
-        """(k,) `variance` if answers did not depend on cluster and weight.
-
-        Intervals use it where `variance` is smaller, because that is mostly chance.
-        """
-        return self.moments.least_variance
 
     @property
     def covariance(self) -> Floats:
@@ -292,11 +277,6 @@ class Estimate(Result):
         return self.moments.covariance
 
     @property
-    def least_covariance(self) -> Floats:
-        """(k, k) `covariance` with the variances of `least_variance`."""
-        return self.moments.least_covariance
-
-    @property
     def df(self) -> float:
         """Degrees of freedom: clusters (or rows) minus strata; infinite without a design.
 
@@ -309,9 +289,10 @@ class Estimate(Result):
     def design_effect(self) -> Floats:
         """(k,) variance divided by that of a simple random sample of as many reports.
 
-        It uses the larger of `variance` and `least_variance`, as intervals do.  With one weight of
-        100,000 and 99 weights of 1, `variance` alone would give 100 reports an effective sample
-        size of 1,966 instead of 1.  If all reports are equal, it is Kish's effect of the weights.
+        It uses the larger of `variance` and of that which strata and weights alone give, as
+        intervals do.  With one weight of 100,000 and 99 weights of 1, `variance` alone would give
+        100 reports an effective sample size of 1,966 instead of 1.  If all reports are equal, it is
+        Kish's effect of the weights.
         """
         return fixed(self.moments.design_effect)
 
@@ -506,11 +487,6 @@ class Estimate(Result):
 
     # -- intervals -------------------------------------------------------------------------
 
-    @property
-    def default_method(self) -> str:
-        """The default method of intervals."""
-        return self.moments.default_method
-
     def interval(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
     ) -> LabelledInterval:
@@ -553,30 +529,14 @@ class Estimate(Result):
         Returns
         -------
         LabelledInterval
-        """
-        if self.designed:
-            return self.total_interval(level)
-        low, high = self._interval(level, "rows", None, simultaneous)
-        return LabelledInterval(low * self.n, high * self.n, self.categories)
-
-    def total_interval(self, level: float = 0.95) -> LabelledInterval:
-        """Intervals of the totals: plus and minus a t quantile of standard errors, not cut.
-
-        Parameters
-        ----------
-        level : float
-            Confidence.
-
-        Returns
-        -------
-        LabelledInterval
-            Without a design, the intervals of `count_interval`.
+            With a design plus and minus a t quantile of standard errors, not cut.
         """
         if not self.designed:
-            return self.count_interval(level)
-        level = check_level(level)
-        margin = student_quantile(level, self.df) * self.total_std_error if self.df > 0 else np.inf
-        return LabelledInterval(self.totals - margin, self.totals + margin, self.categories)
+            low, high = self._interval(level, "rows", None, simultaneous)
+            return LabelledInterval(low * self.n, high * self.n, self.categories)
+        quantile = student_quantile(check_level(level), self.df)
+        margin = quantile * self.count_std_error if self.df > 0 else np.inf
+        return LabelledInterval(self.counts - margin, self.counts + margin, self.categories)
 
     def _interval(
         self, level: float, target: str, method: str | None = None, simultaneous: bool = False
@@ -738,7 +698,7 @@ class Estimate(Result):
     def __getitem__(self, category: Hashable) -> ShareEstimate:
         code = self.code_of(category)
         targets = [self.target] if self.designed else [self.target, "rows"]
-        columns = self.columns_of(code, [self._interval(0.95, target) for target in targets])
+        columns = self._columns(code, [self._interval(0.95, target) for target in targets])
         plain = {name: np.asarray(value).item() for name, value in columns.items()}
         return ShareEstimate(category=self.categories[code], **plain)
 
@@ -747,7 +707,7 @@ class Estimate(Result):
 
     # -- display ---------------------------------------------------------------------------
 
-    def columns_of(self, at: int | slice, ends: Sequence[Interval]) -> dict[str, Any]:
+    def _columns(self, at: int | slice, ends: Sequence[Interval]) -> dict[str, Any]:
         """The columns of the frame except the category, for all categories or for one.
 
         ends : intervals of the proportions and, without a design, perhaps of those among the rows.
@@ -773,8 +733,8 @@ class Estimate(Result):
         columns["design_effect"] = self.design_effect[at]
         columns["randomization_variance"] = self.randomization_variance[at]
         columns["sampling_variance"] = self.sampling_variance[at]
-        columns["total"] = self.totals[at]
-        columns["total_std_error"] = self.total_std_error[at]
+        columns["total"] = self.counts[at]
+        columns["total_std_error"] = self.count_std_error[at]
         return columns
 
     def to_frame(
@@ -800,7 +760,7 @@ class Estimate(Result):
         ends = [self._interval(level, self.target, method, simultaneous)]
         if not self.designed:
             ends.append(self._interval(level, "rows", None, simultaneous))
-        columns = self.columns_of(slice(None), ends)
+        columns = self._columns(slice(None), ends)
         return pd.DataFrame({"category": label_column(self.categories), **columns})
 
     @property

@@ -455,7 +455,7 @@ def null_covariance(estimate: Estimate, proportions: Floats) -> Floats:
     if not estimate.designed and not has_latent_classes(channel) and not channel.samples.any():
         return np.asarray(channel.covariance(proportions, estimate.target) / estimate.n)
     if estimate.designed and channel.is_multinomial:
-        return raise_covariance(estimate.covariance, estimate.least_covariance)
+        return raise_covariance(estimate.covariance, estimate.moments.least_covariance)
     return estimate.covariance
 
 
