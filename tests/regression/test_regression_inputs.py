@@ -507,7 +507,7 @@ def test_the_documentation_of_formulas_says_whose_formulas_to_take():
     accessor = type(pd.DataFrame().rr)
     texts = {f"rr.{one.__name__}": one.__doc__ for one in taking}
     texts |= {f"df.rr.{name}": getattr(accessor, name).__doc__ for name in ("logit", "linear")}
-    root = Path(__file__).parents[1]
+    root = Path(__file__).parents[2]
     for page in ("SECURITY.md", "docs/guide/regression.md"):
         texts[page] = (root / page).read_text("utf-8").replace("**", "")
     silent = [name for name, text in texts.items() if WARNING not in " ".join(text.lower().split())]
