@@ -545,9 +545,9 @@ class Correlations(Result):
         Correlations are about the population, or about these rows alone.
     """
 
-    formats = formats_of("{:.4f}", "correlation")
-    shown = ("correlation", "low", "high", "std_error")
-    n_labels = 2
+    _formats = formats_of("{:.4f}", "correlation")
+    _shown = ("correlation", "low", "high", "std_error")
+    _n_labels = 2
 
     names: tuple[Hashable, ...]
     private: tuple[Hashable, ...]

@@ -90,7 +90,7 @@ class CellProportions(Result):
     given: tuple[Hashable, ...] = ()
 
     @property
-    def n_labels(self: Any) -> int:
+    def _n_labels(self: Any) -> int:
         """One column of labels for each axis."""
         return len(self.names)
 

@@ -79,8 +79,8 @@ class Difference(Result):
         Whether they are two groups of one sample, and not two reports of the same people.
     """
 
-    formats = formats_of("{:.4f}", "first", "second", "difference", "z", "p_value")
-    shown = ("difference", "low", "high", "p_value", "first", "second", "std_error")
+    _formats = formats_of("{:.4f}", "first", "second", "difference", "z", "p_value")
+    _shown = ("difference", "low", "high", "p_value", "first", "second", "std_error")
 
     first: Estimate
     second: Estimate

@@ -111,7 +111,7 @@ class Estimate(Result):
         The sample design, except the weights, strata and clusters of the rows.
     """
 
-    shown = (
+    _shown = (
         *("proportion", "low", "high", "std_error", "count", "count_low", "count_high"),
         *("effective_n", "design_effect", "total", "total_std_error", "reported", "naive"),
     )

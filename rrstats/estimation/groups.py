@@ -40,7 +40,7 @@ _SMALL_GROUP = 5
 class _Several(Result, Mapping[Any, Any]):
     """Estimates by label."""
 
-    shown = ("proportion", "low", "high", "n", "std_error", "effective_n", "count", "total")
+    _shown = ("proportion", "low", "high", "n", "std_error", "effective_n", "count", "total")
 
     estimates: Mapping[Any, Any]
     kind: str
@@ -246,7 +246,7 @@ class GroupEstimates(_Several):
         return plan
 
     @property
-    def n_labels(self) -> int:
+    def _n_labels(self) -> int:
         """The columns of the groups and the column of the category."""
         return len(self.names) + 1
 
@@ -455,9 +455,9 @@ class Estimates(_Several):
         return ", ".join([self.kind, *by_groups[:1]])
 
     @property
-    def n_labels(self) -> int:
+    def _n_labels(self) -> int:
         """The column, those of groups, and the category."""
-        return 1 + max((estimate.n_labels for estimate in self.values()), default=1)
+        return 1 + max((estimate._n_labels for estimate in self.values()), default=1)
 
     @property
     def epsilon(self) -> float:

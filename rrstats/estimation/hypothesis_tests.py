@@ -152,8 +152,8 @@ class TestResult(Result):
     """
 
     __test__: ClassVar[bool] = False  # pytest must not collect this class
-    formats = formats_of("{:.6g}", "statistic", "p_value")
-    shown = ("p_value", "statistic", "df", "n", "effective_n")
+    _formats = formats_of("{:.6g}", "statistic", "p_value")
+    _shown = ("p_value", "statistic", "df", "n", "effective_n")
 
     null: str
     statistic: float

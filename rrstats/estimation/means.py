@@ -247,9 +247,9 @@ class Means(GroupResult):
         Means by reported group, biased towards each other; NaN if no report names a group.
     """
 
-    formats = formats_of("{:.4g}", "mean", "naive", "low", "high", "std_error")
-    formats |= {"proportion": "{:.1%}".format}
-    shown = ("mean", "low", "high", "std_error", "naive", "proportion", "effective_n")
+    _formats = formats_of("{:.4g}", "mean", "naive", "low", "high", "std_error")
+    _formats |= {"proportion": "{:.1%}".format}
+    _shown = ("mean", "low", "high", "std_error", "naive", "proportion", "effective_n")
 
     _what = "means"
 

@@ -286,9 +286,9 @@ class Quantiles(GroupResult):
         Effective sample sizes: (sum w s)^2 / sum (w s)^2; 0 where the size is not positive.
     """
 
-    formats = formats_of("{:.4g}", "quantile", "interpolated", "naive", "low", "high")
-    shown = ("quantile", "low", "high", "interpolated", "naive", "effective_n")
-    n_labels = 2  # the group and the probability
+    _formats = formats_of("{:.4g}", "quantile", "interpolated", "naive", "low", "high")
+    _shown = ("quantile", "low", "high", "interpolated", "naive", "effective_n")
+    _n_labels = 2  # the group and the probability
     _what = "quantiles"
 
     quantiles: Floats

@@ -3,18 +3,18 @@
 A result is a frozen dataclass that holds the counts and computes everything else on demand.  To
 write one, subclass `Result` with ``@dataclass(frozen=True, eq=False, repr=False)`` and define
 
-- ``to_frame(level=0.95)``: unrounded numbers; the first ``n_labels`` columns label the row; further
-  options are keywords;
+- ``to_frame(level=0.95)``: unrounded numbers; the first ``_n_labels`` columns label the row;
+  further options are keywords;
 - ``interval(level=0.95)``: a `LabelledInterval`, or an `Interval` for a single number;
 - ``interpret(...)``: a sentence;
 - ``covariance``, ``n`` and ``effective_n``: properties or fields;
-- ``shown``: the columns of the printed table, the estimate first;
+- ``_shown``: the columns of the printed table, the estimate first;
 - ``title`` and ``header``: the text above the table, the header as (name, value) pairs;
 - ``cautions``: sentences that stand above the table, because its numbers are not valid;
 - ``notes``: sentences that a reader of the table must know;
 - ``plot(ax=None, ...)``: a call of `rrstats.plots` with a frame.
 
-The base class adds ``summary()``, ``__repr__`` and ``_repr_html_``.  `FORMATS`, or the ``formats``
+The base class adds ``summary()``, ``__repr__`` and ``_repr_html_``.  `FORMATS`, or the ``_formats``
 of the class, formats a column by its name; counts print without decimals if all are whole.
 """
 
@@ -72,9 +72,9 @@ def formats_of(text: str, *names: str) -> dict[str, Callable[[Any], str]]:
 class Result(ABC):
     """Base of all results; the module lists what a subclass defines."""
 
-    formats: ClassVar[Mapping[str, Callable[[Any], str]]] = FORMATS
+    _formats: ClassVar[Mapping[str, Callable[[Any], str]]] = FORMATS
     # The columns of the printed table, the estimate first.
-    shown: ClassVar[Sequence[str]] = ("proportion", "low", "high", "std_error")
+    _shown: ClassVar[Sequence[str]] = ("proportion", "low", "high", "std_error")
 
     @abstractmethod
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
@@ -85,14 +85,14 @@ class Result(ABC):
         """The result in a sentence."""
 
     @property
-    def n_labels(self) -> int:
+    def _n_labels(self) -> int:
         """The number of columns of the frame that label a row."""
         return 1
 
     @property
     def _leading(self) -> int:
         """The number of columns of the printed table that label a row."""
-        return self.n_labels
+        return self._n_labels
 
     @property
     def title(self) -> str:
@@ -117,8 +117,8 @@ class Result(ABC):
     def _table(self, level: float = 0.95) -> pd.DataFrame:
         """The frame for printing: labels as text, the estimate first, no columns of only NaN."""
         frame = self.to_frame(level)
-        shown = [name for name in self.shown if name in frame and frame[name].notna().any()]
-        return pd.concat([frame.iloc[:, : self.n_labels].map(label), frame[shown]], axis=1)
+        shown = [name for name in self._shown if name in frame and frame[name].notna().any()]
+        return pd.concat([frame.iloc[:, : self._n_labels].map(label), frame[shown]], axis=1)
 
     def summary(self, level: float = 0.95) -> SummaryTable:
         """The result as a formatted table.
@@ -135,7 +135,7 @@ class Result(ABC):
             the unrounded numbers.
         """
         table = self._table(level)
-        names = [table.pop(name) for name in list(table.columns[: self.n_labels])]
+        names = [table.pop(name) for name in list(table.columns[: self._n_labels])]
         table.index = pd.Index(names[0]) if len(names) == 1 else pd.MultiIndex.from_arrays(names)
         table.index.names = [None] * len(names)
         written = {str(name): self._writer(table[name]) for name in table}
@@ -145,7 +145,7 @@ class Result(ABC):
 
     def _writer(self, column: pd.Series[Any]) -> Callable[[Any], str]:
         """The formatter of a column's cells."""
-        writer = self.formats.get(str(column.name), str)
+        writer = self._formats.get(str(column.name), str)
         if writer is not write_count:
             return writer
         is_integer = (column - column.round()).abs() < _COUNT_ROUNDING
@@ -158,8 +158,8 @@ class Result(ABC):
         half = max_rows // 2 if max_rows and len(table) > max_rows else 0
         if half:
             table = pd.concat([table.head(half), table.tail(half)])
-        labels = [list(table.iloc[:, place]) for place in range(self.n_labels)]
-        numbers = (table.iloc[:, place] for place in range(self.n_labels, table.shape[1]))
+        labels = [list(table.iloc[:, place]) for place in range(self._n_labels)]
+        numbers = (table.iloc[:, place] for place in range(self._n_labels, table.shape[1]))
         cells = [*labels, *(list(map(self._writer(column), column)) for column in numbers)]
         rows = [list(row) for row in zip(*cells, strict=True)]
         if half:
@@ -356,7 +356,7 @@ class ConstrainedProportions(Result):
         The columns of a table.
     """
 
-    shown = ("proportion", "count")
+    _shown = ("proportion", "count")
 
     categories: tuple[Any, ...]
     proportions: Floats
@@ -372,7 +372,7 @@ class ConstrainedProportions(Result):
         return ("category",), (self.categories,)
 
     @property
-    def n_labels(self) -> int:
+    def _n_labels(self) -> int:
         """One column of labels for each axis."""
         return len(self._axes[0])
 

@@ -1,4 +1,4 @@
-"""Whether a release shuffles its rows (in `shuffle`), and which words of categories keep an order.
+"""A request to shuffle the rows of a release, and the words of categories that keep an order.
 
 The words of a dictionary may stand in the order in which they first appeared in the rows, and then
 they show the order of the rows.  So words are sorted where rows are shuffled, unless the caller
