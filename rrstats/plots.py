@@ -584,7 +584,7 @@ def _text(name: Hashable) -> str:
     """One label as people read it."""
     if isinstance(name, tuple):
         return ", ".join(map(_text, name))
-    return "(missing)" if name != name else label(name)
+    return label(None if name != name else name)
 
 
 def _legend_text(text: str) -> str:

@@ -147,7 +147,7 @@ def test_several_series_share_a_row():
     numbers = rows([0.5, 0.3, 0.6, 0.1], [0.4, 0.2, 0.5, 0.0], [0.6, 0.4, 0.7, 0.2])
     numbers = numbers.assign(series=["left", "right"] * 2).set_axis(["n", "n", None, None])
     ax = plots.plot_intervals(numbers, sort=True)
-    assert ["(missing)", "n"] == labels(ax)
+    assert ["(no answer)", "n"] == labels(ax)
     assert ["left", "right", "95% interval"] == legend(ax)
     heights = [round(place) for *_, place in drawn_intervals(ax)]
     assert [0, 1, 0, 1] == heights
