@@ -246,7 +246,8 @@ def silently(mechanism, form=list):
 def test_ours_pass(k, form):
     """k-RR through the public functions passes, and the bound comes near what is claimed."""
     m = rr.KRR([f"answer {c}" for c in range(k)], epsilon=1.0)
-    found = audit(silently(m, FORMS[form]), m, **RARELY)
+    # With 20,000 trials of ten categories the guesses that are chosen may prove nothing.
+    found = audit(silently(m, FORMS[form]), m, **RARELY | {"trials": 60_000})
     assert found.passed
     assert found.claimed == m.epsilon
     assert 0.0 < found.epsilon_low <= m.epsilon
