@@ -500,7 +500,7 @@ def test_a_formula_is_a_program(formulaic, tmp_path):
 
 def test_the_documentation_of_formulas_says_whose_formulas_to_take():
     """Every public function that takes one, the methods of frames, and both pages."""
-    public = [getattr(rr, name) for name in dir(rr)]
+    public = [getattr(rr, name) for name in dir(rr) if name != "files"]  # needs pyarrow
     functions = [one for one in public if inspect.isfunction(one)]
     taking = [one for one in functions if "outcome" in inspect.signature(one).parameters]
     assert {"logit", "probit", "cloglog", "cauchit", "linear"} == {one.__name__ for one in taking}
