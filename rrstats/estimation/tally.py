@@ -816,18 +816,25 @@ def _sums(
         rows = len(encoded.codes)
         times = None if column.times is None else column.times[part]
         place = np.zeros(rows, dtype=np.intp) if pairs is None else pairs[part]
+        absent = absent[place[absent] >= 0]
         _add(sums.missing, place[absent], None if times is None else times[absent])
         outside = encoded.outside
         present = np.delete(np.arange(rows), outside) if outside.size else slice(None)
+        weights = None if row_weights is None else row_weights[part][present]
         place = place[present]
         times = None if times is None else times[present]
+        in_group = place >= 0
+        if not in_group.all():
+            place = place[in_group]
+            codes = codes[in_group]
+            times = None if times is None else times[in_group]
+            weights = None if weights is None else weights[in_group]
         _add(sums.rows, place, times)
         report, cells = column.flat(codes)
-        place_of_report = place[report]
-        flat = np.where(place_of_report < 0, -1, place_of_report * m + cells)
+        flat = place[report] * m + cells
         _add(sums.reported, flat, None if times is None else times[report])
-        if row_weights is not None and sums.weights is not None and sums.powers is not None:
-            values = powers_of(row_weights[part][present])
+        if weights is not None and sums.weights is not None and sums.powers is not None:
+            values = powers_of(weights)
             if times is not None:
                 values *= times
             for total, value in zip(sums.weights, values[:2, report], strict=True):
@@ -839,10 +846,6 @@ def _sums(
 
 
 def _add(sums: NDArray[Any], places: Codes, values: NDArray[Any] | None) -> None:
-    """Add values at flat indices, -1 to nothing; doubles hold counts up to 2**53."""
-    inside = places >= 0
-    if not inside.all():
-        places = places[inside]
-        values = None if values is None else values[inside]
+    """Add values at flat indices, one by one; doubles hold counts up to 2**53."""
     added = np.bincount(places, values, minlength=sums.size).astype(sums.dtype, copy=False)
     sums += added.reshape(sums.shape)
