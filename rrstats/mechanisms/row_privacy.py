@@ -84,6 +84,7 @@ class RowEpsilon(float):
         epsilon.note = note
         return epsilon
 
+    # The stubs of float give it one argument; this subclass is made from two.
     def __getnewargs__(self) -> tuple[float, str]:  # type: ignore[override]
         return float(self), self.note
 

@@ -104,6 +104,7 @@ def test_rates_by_row_in_a_frame_are_those_of_a_column_of_mechanisms():
         left_out = ["naive"] * (name == "means")  # of rates by row it has none
         tables = [one.to_frame().drop(columns=left_out) for one in (plain, ours)]
         pd.testing.assert_frame_equal(*tables)
+        # Each element is compared: `is` would compare the array.
         assert (told == None).sum() == ours.n_missing  # noqa: E711
         frame["half"] = np.where(np.arange(n) < 3, 0.5, 0.8)
         with pytest.raises(errors.NotIdentifiableError, match=f"of {n} reports carry no inf"):

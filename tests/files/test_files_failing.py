@@ -68,6 +68,7 @@ def fast_and_fallible(monkeypatch):
 
     class Read(pq.ParquetFile):
         def __init__(self, path, **options):
+            # It stays open while ParquetFile reads from it.
             super().__init__(Path(path).open("rb"), **options)  # noqa: SIM115
 
     monkeypatch.setattr(formats.pq, "ParquetFile", Read)
