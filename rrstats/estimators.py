@@ -1,6 +1,6 @@
 """Estimators: `estimate` with its results, and functions of arrays."""
 
-from rrstats.estimation.arrays import (
+from rrstats.estimation.debiasing import (
     confidence_interval,
     count_interval,
     count_variance,
