@@ -50,11 +50,8 @@ from rrstats.privatization.frame_plan import FramePlan as FramePlan
 from rrstats.randomness.keyed import Key as Key
 from rrstats.randomness.keyed import new_key as new_key
 from rrstats.randomness.sources import SecureGenerator as SecureGenerator
-from rrstats.regression.models import cauchit as cauchit
-from rrstats.regression.models import cloglog as cloglog
 from rrstats.regression.models import linear as linear
 from rrstats.regression.models import logit as logit
-from rrstats.regression.models import probit as probit
 
 client = _single
 hypotheses = _hypothesis_tests

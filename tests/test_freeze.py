@@ -367,11 +367,10 @@ TERMS = "vote ~ age + C(tv)"
 
 
 @cache
-def arrays(link="logit", names="", column="vote", **options):
+def arrays(names="", column="vote", **options):
     """A regression on age and news, in arrays."""
     data = survey()[["age", "tv_news_days"]] / 10
-    fit = getattr(rr, link)
-    return fit(survey()[column], data, intercept=True, **options, **sampled(names))
+    return rr.logit(survey()[column], data, intercept=True, **options, **sampled(names))
 
 
 @cache
@@ -389,7 +388,7 @@ def private(law="linear", **options):
 
 
 by_likelihood = partial(private, method="likelihood")
-links = {link: partial(arrays, link) for link in ("logit", "probit", "cloglog", "cauchit")}
+links = {link: partial(arrays, link=link) for link in ("logit", "probit", "cloglog", "cauchit")}
 record("fit", links | {"by formula": formula}, partial(of, NUMBERS))
 kinds = {v: partial(arrays, vcov=v) for v in ("observed", "expected", "opg", "robust")}
 kinds |= {"survey": partial(arrays, names="weights clusters")}

@@ -1,6 +1,6 @@
 """Regression with privatized columns: answers, covariates, or both, that were seen as reports.
 
-`logit`, `probit`, `cloglog` and `cauchit` model an answer and `linear` a number (`models`);
+`logit` models an answer, also with other links, and `linear` a number (`models`);
 `design_matrix` reads formulas and columns, `private_covariates` makes the classes of people that
 privatized ones leave open, `varying_columns` holds the columns that depend on these, and `links`
 goes from predictors to probabilities; `likelihood` and `corrected_scores` fit them; `effects` has

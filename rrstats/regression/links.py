@@ -145,7 +145,7 @@ Family = BinaryFamily | MultinomialFamily
 def check_two(k: int, name: str, alternative: str) -> None:
     """Raise for more than two categories.
 
-    name : of the argument or model that is for two.  alternative : the one for more.
+    name : of the argument that is for two.  alternative : the one for more.
     """
     if k > 2:
         raise ArgumentValueError(f"{name} is for two categories, found {k}; use {alternative}")
@@ -154,5 +154,5 @@ def check_two(k: int, name: str, alternative: str) -> None:
 def family_of(link: str, k: int) -> Family:
     """The family of k categories; raises for a link that is for two only."""
     if link != "logit":
-        check_two(k, link, "logit")
+        check_two(k, f"link={link!r}", "link='logit'")
     return MultinomialFamily(k) if k > 2 else BinaryFamily(link)

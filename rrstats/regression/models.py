@@ -1,4 +1,4 @@
-"""Regressions with privatized columns: `logit`, `probit`, `cloglog`, `cauchit` and `linear`.
+"""Regressions with privatized columns: `logit`, also with other links, and `linear`.
 
 The outcome, the covariates, or both are privatized.  Coefficients have the same meaning as in a
 direct survey, and standard errors include the noise: the likelihood sums over the unknown true
@@ -22,11 +22,9 @@ Nakamura (1990) for corrected scores.
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -47,7 +45,7 @@ from rrstats.regression.likelihood import (
     fitted,
     outcome_of,
 )
-from rrstats.regression.links import check_two, family_of
+from rrstats.regression.links import LINKS, check_two, family_of
 from rrstats.regression.private_covariates import (
     ModelData,
     ModelRequest,
@@ -77,6 +75,7 @@ def logit(
     group: Any = None,
     event: Hashable = None,
     baseline: Hashable = None,
+    link: str = "logit",
     intercept: bool = False,
     weights: Any = None,
     frequencies: Any = None,
@@ -108,6 +107,10 @@ def logit(
         The category whose probability is modelled, if there are two; by default the last.
     baseline : hashable, optional
         The reference category, if there are more than two; by default the first.
+    link : {"logit", "probit", "cloglog", "cauchit"}
+        P(event) is 1 / (1 + exp(-x b)), or Phi(x b) of the normal distribution, or
+        1 - exp(-exp(x b)) (hazards in one period), or 1/2 + arctan(x b) / pi (data with
+        surprising outliers).  More than two categories need "logit".
     intercept : bool
         Whether to add a column of ones; a formula has one unless it contains ``- 1``.
     weights : array-like of shape (n,), or str, optional
@@ -170,7 +173,14 @@ def logit(
     >>> found.params.round(3).to_dict()
     {'Intercept': -1.904, 'x1': 0.597}
 
-    Each step of x multiplies the odds of a true yes by exp(0.597) = 1.8.
+    Each step of x multiplies the odds of a true yes by exp(0.597) = 1.8.  Other links are other
+    scales of the same prevalence, here of 20%:
+
+    >>> m, reports = rr.KRR(["no", "yes"], 0.75), ["no"] * 650 + ["yes"] * 350
+    >>> links = ["logit", "probit", "cloglog", "cauchit"]
+    >>> fits = [rr.logit(reports, mechanism=m, link=link, intercept=True) for link in links]
+    >>> [round(fit.params.item(), 2) for fit in fits]
+    [-1.39, -0.84, -1.5, -1.38]
     """
     request = ModelRequest(
         outcome=outcome,
@@ -191,139 +201,7 @@ def logit(
         covariates=covariates,
         covariate_model=covariate_model,
     )
-    return _categorical("logit", request)
-
-
-P = ParamSpec("P")
-
-
-def _with_link(
-    link: str, model: Callable[P, LikelihoodResult]
-) -> Callable[[Callable[[], None]], Callable[P, LikelihoodResult]]:
-    """Make a regression with a link and the arguments of a model from a name and a docstring."""
-    signature = inspect.signature(model)
-
-    def decorate(described: Callable[[], None]) -> Callable[P, LikelihoodResult]:
-        @functools.wraps(described)
-        def fit(*args: P.args, **options: P.kwargs) -> LikelihoodResult:
-            request = ModelRequest(**signature.bind(*args, **options).arguments)
-            return _categorical(link, request)
-
-        vars(fit)["__signature__"] = signature
-        return fit
-
-    return decorate
-
-
-@_with_link("probit", logit)
-def probit() -> None:
-    """Probit regression of the true answer, from reports of it.
-
-    The arguments are those of `logit`; the outcome must have two categories.
-
-    Parameters
-    ----------
-    outcome, data : formula and frame, or reports and covariates
-        The outcome and the covariates.  A formula is a program, which may run any command: never
-        take a formula from somebody else.
-    mechanism, prob, epsilon, group : optional
-        The mechanism of the reports, and the sample of each row.
-    event, baseline : hashable, optional
-        The category whose probability is modelled, by default the last; the other category.
-    intercept, weights, frequencies, design, offset, missing, vcov : optional
-        As in `logit`.
-    covariates, covariate_model : optional
-        Privatized covariates, as in `logit`.
-
-    Returns
-    -------
-    LikelihoodResult
-        Coefficients on the scale of this link: P(event) = Phi(x b).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = rr.KRR(["no", "yes"], 0.75)
-    >>> fit = rr.probit(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
-    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
-    ([-0.84], [0.2])
-
-    The prevalence of a true yes is about 20%.
-    """
-
-
-@_with_link("cloglog", logit)
-def cloglog() -> None:
-    """Complementary log-log regression of the true answer, from reports of it.
-
-    The arguments are those of `logit`; the outcome must have two categories.
-
-    Parameters
-    ----------
-    outcome, data : formula and frame, or reports and covariates
-        The outcome and the covariates.  A formula is a program, which may run any command: never
-        take a formula from somebody else.
-    mechanism, prob, epsilon, group : optional
-        The mechanism of the reports, and the sample of each row.
-    event, baseline : hashable, optional
-        The category whose probability is modelled, by default the last; the other category.
-    intercept, weights, frequencies, design, offset, missing, vcov : optional
-        As in `logit`.
-    covariates, covariate_model : optional
-        Privatized covariates, as in `logit`.
-
-    Returns
-    -------
-    LikelihoodResult
-        Coefficients on the scale of this link: P(event) = 1 - exp(-exp(x b)).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = rr.KRR(["no", "yes"], 0.75)
-    >>> fit = rr.cloglog(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
-    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
-    ([-1.5], [0.2])
-
-    The prevalence of a true yes is about 20%.
-    """
-
-
-@_with_link("cauchit", logit)
-def cauchit() -> None:
-    """Cauchit regression of the true answer, from reports of it.
-
-    The arguments are those of `logit`; the outcome must have two categories.
-
-    Parameters
-    ----------
-    outcome, data : formula and frame, or reports and covariates
-        The outcome and the covariates.  A formula is a program, which may run any command: never
-        take a formula from somebody else.
-    mechanism, prob, epsilon, group : optional
-        The mechanism of the reports, and the sample of each row.
-    event, baseline : hashable, optional
-        The category whose probability is modelled, by default the last; the other category.
-    intercept, weights, frequencies, design, offset, missing, vcov : optional
-        As in `logit`.
-    covariates, covariate_model : optional
-        Privatized covariates, as in `logit`.
-
-    Returns
-    -------
-    LikelihoodResult
-        Coefficients on the scale of this link: P(event) = 1/2 + arctan(x b) / pi.
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = rr.KRR(["no", "yes"], 0.75)
-    >>> fit = rr.cauchit(["no"] * 650 + ["yes"] * 350, [[1.0]] * 1000, mechanism=m)
-    >>> fit.params.round(2).tolist(), fit.prevalence()["prevalence"].round(2).tolist()
-    ([-1.38], [0.2])
-
-    The prevalence of a true yes is about 20%.
-    """
+    return _categorical(check_one_of(link, "link", tuple(LINKS)), request)
 
 
 def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:

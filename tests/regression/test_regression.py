@@ -10,7 +10,7 @@ import scipy
 from refusals import refused
 
 import rrstats as rr
-from rrstats import cauchit, cloglog, logit, probit
+from rrstats import logit
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -27,10 +27,10 @@ WARNER = rr.surveys.warner([0, 1], 0.7, yes=1)
 FORCED = rr.surveys.forced_response([0, 1], 2 / 3, [1 / 6, 1 / 6])
 
 INVERSE = {
-    logit: lambda eta: 1 / (1 + np.exp(-eta)),
-    probit: scipy.special.ndtr,
-    cloglog: lambda eta: 1 - np.exp(-np.exp(eta)),
-    cauchit: lambda eta: 0.5 + np.arctan(eta) / np.pi,
+    "logit": lambda eta: 1 / (1 + np.exp(-eta)),
+    "probit": scipy.special.ndtr,
+    "cloglog": lambda eta: 1 - np.exp(-np.exp(eta)),
+    "cauchit": lambda eta: 0.5 + np.arctan(eta) / np.pi,
 }
 
 
@@ -39,7 +39,7 @@ def world(n=600, seed=5, mechanism=DICE, slope=0.8):
     draw = np.random.default_rng(seed)
     frame = pd.DataFrame({"age": draw.normal(45, 12, n).round(), "club": draw.integers(0, 3, n)})
     eta = -0.6 + slope * (frame["age"] - 45) / 12 + 0.5 * (frame["club"] == 2)
-    truth = np.where(draw.random(n) < INVERSE[logit](eta), *mechanism.categories[::-1])
+    truth = np.where(draw.random(n) < INVERSE["logit"](eta), *mechanism.categories[::-1])
     frame["answer"] = rr.simulate(truth, mechanism, seed=seed)
     return frame
 
@@ -88,7 +88,7 @@ def test_estimates_maximize_the_plain_likelihood(link):
     def likelihood(theta):
         return plain(theta, link, WARNER.channel.matrix, codes, columns, weights)
 
-    found = link(codes, columns, mechanism=WARNER, frequencies=weights)
+    found = logit(codes, columns, mechanism=WARNER, frequencies=weights, link=link)
     best, value = climbed(likelihood, np.zeros(3))
     assert value == pytest.approx(found.llf, abs=1e-9)
     assert best == pytest.approx(found.params.to_numpy(), abs=2e-5)
@@ -182,13 +182,13 @@ def test_the_sandwich_is_the_one_written_out():
     found = logit(frame["answer"], columns, mechanism=DICE, weights=weights * 7)
     assert "robust" == found.vcov
     beta, law = found.params.to_numpy(), DICE.channel.matrix
-    event = INVERSE[logit](columns @ beta)
+    event = INVERSE["logit"](columns @ beta)
     slope = (law[codes, 1] - law[codes, 0]) * event * (1 - event)
     slope = slope / (law[codes, 0] * (1 - event) + law[codes, 1] * event)
     scores = columns * (weights * slope)[:, None]
 
     def likelihood(theta):
-        return plain(theta, logit, law, codes, columns, weights)
+        return plain(theta, "logit", law, codes, columns, weights)
 
     scale = np.array([0.01, 0.0002])
     bent = hessian(lambda step: likelihood(beta + step * scale), np.zeros(2), 1e-2)
@@ -207,7 +207,7 @@ def test_the_sandwich_is_the_one_written_out():
             its = labels == label
             bent = hessian(
                 lambda step, its=its: plain(
-                    beta + step * scale, logit, law, codes[its], columns[its], weights[its]
+                    beta + step * scale, "logit", law, codes[its], columns[its], weights[its]
                 ),
                 np.zeros(2),
                 1e-2,
@@ -336,9 +336,9 @@ def test_a_group_below_the_floor_leaves_the_others_alone(link):
     reports[:300] = np.arange(300) % 10 == 0
     columns = np.column_stack([np.ones(900), group == 1, group == 2, x])
     with pytest.warns(ConvergenceWarning, match="likelihood keeps rising as x1, x2, x3"):
-        found = link(reports, columns, mechanism=FORCED)
+        found = logit(reports, columns, mechanism=FORCED, link=link)
     assert [-np.inf, np.inf, np.inf] == found.params.tolist()[:3]
-    rest = link(reports[300:], columns[300:, 1:], mechanism=FORCED)
+    rest = logit(reports[300:], columns[300:, 1:], mechanism=FORCED, link=link)
     assert rest.params["x3"] == pytest.approx(found.params["x4"], abs=1e-3)
     assert rest.bse["x3"] == pytest.approx(found.bse["x4"], rel=1e-3)
     told = found.predict()
@@ -382,7 +382,7 @@ def test_a_profile_bounds_what_is_infinite_on_one_side():
     def loss(value):
         column = np.ones((200, 1))
         there = plain(
-            np.array([value]), logit, FORCED.channel.matrix, reports, column, np.ones(200)
+            np.array([value]), "logit", FORCED.channel.matrix, reports, column, np.ones(200)
         )
         return 2 * (found.llf - there)
 
@@ -416,7 +416,7 @@ def test_effects_are_those_written_out():
     """Marginal effects follow from the coefficients, errors too."""
     frame = world(n=300)
     data = frame[["age", "club"]].assign(club=lambda d: (d["club"] == 2).astype(float))
-    found = probit(frame["answer"], data, mechanism=DICE, intercept=True)
+    found = logit(frame["answer"], data, mechanism=DICE, intercept=True, link="probit")
     columns = np.column_stack([np.ones(300), data])
     beta, spread = found.params.to_numpy(), found.cov_params().to_numpy()
 
@@ -524,15 +524,15 @@ def test_only_nested_fits_of_the_same_reports_compare():
     """Other rows, other links and fits that are no special cases are refused."""
     frame = world(n=200)
 
-    def fitted(columns, rows=slice(None), link=logit, **options):
+    def fitted(columns, rows=slice(None), **options):
         part = frame[rows]
-        return link(part["answer"], part[columns], mechanism=DICE, intercept=True, **options)
+        return logit(part["answer"], part[columns], mechanism=DICE, intercept=True, **options)
 
     both, age, club = fitted(["age", "club"]), fitted(["age"]), fitted(["club"])
     assert age.compare(both).statistic == both.lr_test(age).statistic > 0
     refused(ArgumentValueError, "special case", age.compare, club)
     refused(ArgumentValueError, "same reports", both.compare, fitted(["age"], slice(1, None)))
-    refused(ArgumentValueError, "same link", both.compare, fitted(["age"], link=probit))
+    refused(ArgumentValueError, "same link", both.compare, fitted(["age"], link="probit"))
     refused(ArgumentTypeError, "another fit", both.compare, "age")
 
 
@@ -662,8 +662,9 @@ def test_covariates_that_hold_reports_are_not_taken_for_the_truth():
     )
     assert twice.params.tolist() == pytest.approx(by_frame.params.tolist(), rel=1e-5)
     assert twice.bse.tolist() == pytest.approx((by_frame.bse / np.sqrt(2)).tolist(), rel=1e-4)
-    links = {link: link(frame["answer"], data, mechanism=DICE, intercept=True) for link in INVERSE}
-    assert {"smokes"} == {name for fit in links.values() for name in fit.private.names}
+    for link in INVERSE:
+        fit = logit(frame["answer"], data, mechanism=DICE, intercept=True, link=link)
+        assert ("smokes",) == tuple(fit.private.names)
 
 
 def test_missing_rows_are_refused_or_dropped():
@@ -806,11 +807,16 @@ def test_an_outcome_that_was_answered_directly_names_the_way():
 
 
 def test_outcomes_that_cannot_be_fitted_are_refused():
-    """One that is constant, and three categories by another link than the logit."""
+    """One that is constant, three categories by another link than the logit, unknown links."""
     with pytest.raises(ArgumentValueError, match="all 20 are equal"):
         logit(["no"] * 20, np.arange(20.0), mechanism=DICE)
-    with pytest.raises(ArgumentValueError, match="probit is for two categories"):
-        probit(list("abc"), mechanism=rr.KRR(list("abc"), 0.8))
+    three = {"mechanism": rr.KRR(list("abc"), 0.8)}
+    with pytest.raises(ArgumentValueError, match="link='probit' is for two categories, found 3"):
+        logit(list("abc"), link="probit", **three)
+    with pytest.raises(ArgumentValueError, match=r"link must be one of .*'cauchit'.*, got 'log'"):
+        logit(["no", "yes"], mechanism=DICE, link="log")
+    with pytest.raises(ArgumentTypeError, match="link must be one of"):
+        logit(["no", "yes"], mechanism=DICE, link=None)
 
 
 def test_reports_that_name_several_categories_have_no_expected_information():
@@ -839,7 +845,7 @@ def noisy(seed, level=-2.0, slope=0.5, prob=0.75, n=300):
     draw = np.random.default_rng(seed)
     columns = np.column_stack([np.ones(n), draw.normal(size=(n, 2))])
     slopes = np.r_[level, slope * draw.normal(size=2)]
-    truth = draw.random(n) < INVERSE[logit](columns @ slopes)
+    truth = draw.random(n) < INVERSE["logit"](columns @ slopes)
     reports = np.where(draw.random(n) < prob, truth, ~truth).astype(int)
 
     def of(b):
