@@ -13,11 +13,7 @@ from rrstats.accessor import FrameAccessor as FrameAccessor
 from rrstats.accessor import SeriesAccessor as SeriesAccessor
 from rrstats.auditing import audit as audit
 from rrstats.estimation import hypothesis_tests as _hypothesis_tests
-from rrstats.estimation.association import correlation as correlation
 from rrstats.estimation.association import correlations as correlations
-from rrstats.estimation.association import cramers_v as cramers_v
-from rrstats.estimation.association import odds_ratio as odds_ratio
-from rrstats.estimation.association import phi as phi
 from rrstats.estimation.crosstab import Crosstab as Crosstab
 from rrstats.estimation.crosstab import crosstab as crosstab
 from rrstats.estimation.difference import difference as difference

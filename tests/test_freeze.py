@@ -321,10 +321,10 @@ record("crosstab", {
     "moments": lambda: of("counts covariance effective_n effective_size", joint("party", "vote")),
 })  # fmt: skip
 record("association", {
-    "phi": lambda: rr.phi(pair()),
-    "odds ratio": lambda: rr.odds_ratio(pair()),
-    "Cramer's V": lambda: rr.cramers_v(joint("party", "tv")),
-    "correlation": lambda: rr.correlation(pair(), values=SCORES),
+    "phi": lambda: pair().phi(),
+    "odds ratio": lambda: pair().odds_ratio(),
+    "Cramer's V": lambda: joint("party", "tv").cramers_v(),
+    "correlation": lambda: pair().correlation(values=SCORES),
 }, partial(of, "value std_error low high"))  # fmt: skip
 record("association", {
     "correlations": lambda: table(rr.correlations(survey(), "vote", "age", "tv", values=SCORES))

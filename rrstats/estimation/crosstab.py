@@ -38,8 +38,12 @@ from rrstats.estimation.axes import (
     joint_tally,
     refuse_named,
 )
+from rrstats.estimation.cramers_v import cramers_v
 from rrstats.estimation.engine_frames import is_frame
 from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.measures import Association
+from rrstats.estimation.odds_ratio import odds_ratio
+from rrstats.estimation.product_moment import correlation, phi
 from rrstats.estimation.report_columns import (
     ReportFrame,
     as_pairs,
@@ -560,6 +564,133 @@ class Crosstab(CellProportions):
     def _constrained(self, proportions: Floats, method: str) -> ConstrainedProportions:
         """Proportions inside the simplex, with the labels of this table."""
         return ConstrainedProportions(self.categories, proportions, self.n, method, self.names)
+
+    # -- association -----------------------------------------------------------------------
+
+    def phi(self, *, categories: Any = None, level: float = 0.95) -> Association:
+        """The phi coefficient: the correlation of "this category or not" in both columns.
+
+        The table must have two columns.
+
+        Parameters
+        ----------
+        categories : (hashable, hashable), optional
+            One category of each column; by default the last of two.
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Association
+            The estimate, which may lie outside [-1, 1].
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> columns = {"a": rr.KRR(["no", "yes"], 0.8), "b": rr.KRR(["no", "yes"], 0.75)}
+        >>> table = rr.Crosstab.from_counts([[370, 210], [190, 230]], columns)
+        >>> round(table.phi().value, 3)
+        0.644
+
+        The reports alone have a phi of 0.19.
+        """
+        return phi(check_two_way(self).moments, categories, level)
+
+    def correlation(self, *, values: Any = None, level: float = 0.95) -> Association:
+        """The correlation of two columns whose categories are numbers.
+
+        The table must have two columns; for more columns, and for quantities, there is
+        `rrstats.correlations`.
+
+        Parameters
+        ----------
+        values : mapping, optional
+            From column to the numbers of its categories (a mapping or a list); by default the
+            categories themselves, or 0 and 1 for two words.
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Association
+            The estimate, which noise can move outside [-1, 1]; RRreg cuts it there.
+
+        References
+        ----------
+        Fox and Tracy (1984).
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> columns = {"a": rr.KRR([0, 1], 0.8), "b": rr.KRR([0, 1], 0.75)}
+        >>> table = rr.Crosstab.from_counts([[370, 210], [190, 230]], columns)
+        >>> found = table.correlation()
+        >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
+        (0.644, 0.43, 0.86)
+        """
+        return correlation(check_two_way(self).moments, values, level)
+
+    def odds_ratio(self, *, categories: Any = None, level: float = 0.95) -> Association:
+        """The odds ratio of a category of one column and a category of the other.
+
+        The table must have two columns.
+
+        Parameters
+        ----------
+        categories : (hashable, hashable), optional
+            One category of each column; by default the last of two.
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Association
+            The interval is the hull of all ratios r for which f11 f00 - r f10 f01 may be 0, and of
+            Wald's interval of the logarithm, which alone has a coverage of only 45% with a rare
+            category.  It is unbounded above if the denominator may be 0.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> columns = {"a": rr.KRR(["no", "yes"], 0.8), "region": ["north", "south"]}
+        >>> table = rr.Crosstab.from_counts([[3700, 2100], [1900, 2300]], columns)
+        >>> found = table.odds_ratio()
+        >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
+        (3.85, 3.31, 4.5)
+        """
+        return odds_ratio(check_two_way(self).moments, categories, level)
+
+    def cramers_v(self, *, level: float = 0.95) -> Association:
+        """Cramer's V: the distance of two columns from independence, from 0 to 1.
+
+        The table must have two columns.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        Association
+            The ordinary V of a noisy table is mostly noise.  Here the expected noise is first
+            subtracted from the sum of squares, and V is 0 if nothing remains.  The interval holds
+            the values of V that the sum of squares does not reject.
+
+        References
+        ----------
+        Bergsma (2013); Patnaik (1949).
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> columns = {"a": rr.KRR(["x", "y", "z"], 0.8), "region": ["north", "south"]}
+        >>> table = rr.Crosstab.from_counts([[250, 150], [160, 140], [90, 210]], columns)
+        >>> found = table.cramers_v()
+        >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
+        (0.386, 0.3, 0.47)
+        """
+        return cramers_v(check_two_way(self).moments, level)
 
     # -- for people ------------------------------------------------------------------------
 

@@ -10,13 +10,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.association import (
-    correlation,
-    correlations,
-    cramers_v,
-    odds_ratio,
-    phi,
-)
+from rrstats.estimation.association import correlations
 from rrstats.estimation.crosstab import Crosstab, crosstab
 
 NO_YES = ["no", "yes"]
@@ -43,13 +37,13 @@ def test_correlations_of_two_columns_are_those_of_rrreg(second, expected):
     """From a table by phi and by the categories' numbers, and from the rows."""
     first = rr.surveys.warner([0, 1], 0.8, yes=1)
     table = Crosstab.from_counts(PAIR, {"a": first, "b": second})
-    assert np.isclose(expected, phi(table).value, rtol=0, atol=1e-12)
-    assert np.isclose(expected, correlation(table).value, rtol=0, atol=1e-12)
+    assert np.isclose(expected, table.phi().value, rtol=0, atol=1e-12)
+    assert np.isclose(expected, table.correlation().value, rtol=0, atol=1e-12)
     rows = [(i, j) for i, j in itertools.product([0, 1], repeat=2) for _ in range(PAIR[i][j])]
     frame = pd.DataFrame(rows, columns=["a", "b"])
     found = correlations(frame, "a", "b", mechanisms={"a": first, "b": second})
     assert np.isclose(expected, found.values[0, 1], rtol=0, atol=1e-12)
-    assert np.isclose(correlation(table).std_error, found.std_error[0, 1], rtol=1e-9)
+    assert np.isclose(table.correlation().std_error, found.std_error[0, 1], rtol=1e-9)
 
 
 # HorvitzDataRealSurvey of RRTCS 0.0.4, 710 rows: how often each combination of the yes (1) and no
@@ -123,7 +117,7 @@ def test_correlations_with_ordinary_numbers_are_those_of_rrreg(levels, no, yes, 
     frame = pd.DataFrame({"q1": np.repeat([0, 1], [sum(no), sum(yes)])})
     frame["x"] = np.concatenate([np.repeat(levels, no), np.repeat(levels, yes)])
     found = correlations(frame, "q1", "x", mechanisms={"q1": made})
-    assert np.isclose(expected, correlation(table).value, rtol=0, atol=1e-12)
+    assert np.isclose(expected, table.correlation().value, rtol=0, atol=1e-12)
     assert np.isclose(expected, found.values[0, 1], rtol=0, atol=1e-12)
 
 
@@ -157,10 +151,10 @@ def test_standard_errors_are_those_of_the_delta_method(target):
     """With slopes by differences, for both targets; smaller among just these rows."""
     columns = {"x": rr.KRR(NO_YES, 0.8), "y": rr.KRR(NO_YES, 0.85)}
     table = Crosstab.from_counts([[900, 500], [400, 800]], columns, target=target)
-    found = phi(table)
+    found = table.phi()
     assert np.isclose(plain_phi(table.proportions), found.value)
     assert np.isclose(numeric_error(table, plain_phi), found.std_error, rtol=1e-5)
-    found = odds_ratio(table)
+    found = table.odds_ratio()
     assert np.isclose(plain_odds(table.proportions), found.value)
     assert np.isclose(numeric_error(table, plain_odds), found.std_error, rtol=1e-5)
 
@@ -176,7 +170,7 @@ def test_correlations_know_both_targets_as_the_table_does():
     frame = frame.rr.simulate(made, seed=1)
     for target in ("population", "rows"):
         table = crosstab(frame, "x", "y", target=target)
-        found, rows = correlation(table), correlations(frame, "x", "y", "z", target=target)
+        found, rows = table.correlation(), correlations(frame, "x", "y", "z", target=target)
         for name in ("value", "std_error", "low", "high"):
             held = rows.table("values" if name == "value" else name).iloc[0, 1]
             assert np.isclose(getattr(found, name), held, rtol=1e-9)
@@ -211,7 +205,7 @@ def test_ordinary_columns_have_pearsons_correlation():
 def test_a_correlation_beyond_1_is_said_and_not_cut():
     """Its interval stays inside, and is not a point."""
     columns = {"x": rr.KRR(NO_YES, 0.7), "y": rr.KRR(NO_YES, 0.7)}
-    found = phi(Crosstab.from_counts([[360, 140], [140, 360]], columns))
+    found = Crosstab.from_counts([[360, 140], [140, 360]], columns).phi()
     assert found.value > 1
     assert found.low < found.high == 1
     assert "noise around a strong association" in repr(found)
@@ -221,33 +215,39 @@ def test_what_is_not_defined_is_said():
     """Where a column's variance, or a cell, is not above 0."""
     columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
     table = Crosstab.from_counts([[420, 410], [70, 60]], columns)
-    found = phi(table)
+    found = table.phi()
     assert np.isnan(found.value)
     assert (-1, 1) == (found.low, found.high)
     assert "not defined" in found.note
-    assert "not defined" in cramers_v(table).note
-    found = odds_ratio(table)
+    assert "not defined" in table.cramers_v().note
+    found = table.odds_ratio()
     assert np.isnan(found.value)
     assert (0, np.inf) == (found.low, found.high)
 
 
-@pytest.mark.parametrize("measure", [phi, correlation, odds_ratio, cramers_v])
+@pytest.mark.parametrize(
+    ("measure", "ends"),
+    [
+        (Crosstab.phi, (-1, 1)),
+        (Crosstab.correlation, (-1, 1)),
+        (Crosstab.odds_ratio, (0, np.inf)),
+        (Crosstab.cramers_v, (0, 1)),
+    ],
+)
 @pytest.mark.parametrize("levels", [[], ["no"]], ids=["no level", "one level"])
-def test_a_column_that_does_not_vary_goes_with_nothing(measure, levels):
+def test_a_column_that_does_not_vary_goes_with_nothing(measure, ends, levels):
     """As where rows were picked by it: NaN with a note, and an interval that is anything."""
     frame = pd.DataFrame({"x": levels * 6, "y": NO_YES * 3 * len(levels)}, dtype=object)
     found = measure(crosstab(frame, "x", "y", mechanisms={"y": rr.KRR(NO_YES, 0.75)}))
     assert np.isnan(found.value)
     assert found.note.startswith("not defined")
-    assert {phi: (-1, 1), correlation: (-1, 1), odds_ratio: (0, np.inf), cramers_v: (0, 1)}[
-        measure
-    ] == (found.low, found.high)
+    assert ends == (found.low, found.high)
 
 
 def test_odds_ratios_of_ordinary_columns_hold_the_textbooks_interval():
     """The hull with exp(log r +- z sqrt(sum 1 / count)), which n - 1 widens a little."""
     table = Crosstab.from_counts([[30, 20], [15, 40]], {"x": NO_YES, "y": NO_YES})
-    found = odds_ratio(table)
+    found = table.odds_ratio()
     assert np.isclose(30 * 40 / (20 * 15), found.value)
     error = np.sqrt(1 / 30 + 1 / 20 + 1 / 15 + 1 / 40) * np.sqrt(105 / 104)
     assert np.isclose(found.value * error, found.std_error)
@@ -259,9 +259,9 @@ def test_an_empty_cell_leaves_one_end_of_the_odds_ratio_open():
     """Where a product may be 0, 0 or infinity is not refused."""
     columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
     counts = np.array([[300, 360], [200, 125]])
-    low = odds_ratio(Crosstab.from_counts(counts, columns))
+    low = Crosstab.from_counts(counts, columns).odds_ratio()
     assert 0 == low.low < low.high < np.inf
-    high = odds_ratio(Crosstab.from_counts(counts[:, ::-1], columns))
+    high = Crosstab.from_counts(counts[:, ::-1], columns).odds_ratio()
     assert 0 < high.low < high.high == np.inf
     assert np.isclose(1 / high.low, low.high, rtol=1e-9)
 
@@ -273,7 +273,7 @@ def test_a_category_is_set_against_all_others():
     merged = np.array([[30 + 35, 20 + 60], [15, 40]])
     table = Crosstab.from_counts(counts, columns)
     plain = Crosstab.from_counts(merged, {"x": ["other", "b"], "y": rr.KRR(NO_YES, 0.8)})
-    for measure in (phi, odds_ratio):
+    for measure in (Crosstab.phi, Crosstab.odds_ratio):
         found, expected = measure(table, categories=("b", "yes")), measure(plain)
         for name in ("value", "std_error", "low", "high"):
             assert np.isclose(getattr(expected, name), getattr(found, name))
@@ -287,12 +287,12 @@ def test_cramers_v_takes_the_noise_off():
     rates = counts / counts.sum()
     even = np.outer(rates.sum(axis=1), rates.sum(axis=0))
     squares = ((rates - even) ** 2 / even).sum()
-    found = cramers_v(table)
+    found = table.cramers_v()
     # Under independence the noise of phi^2 is (r - 1)(c - 1) / n; here it is near that.
     assert np.isclose(np.sqrt(squares - 2 / 1_100), found.value, rtol=0.01)
     assert found.low < found.value < found.high
     independent = Crosstab.from_counts(np.rint(even * 1_100).astype(int), table_columns(table))
-    nothing = cramers_v(independent)
+    nothing = independent.cramers_v()
     assert (0, 0) == (nothing.value, nothing.low)
     assert nothing.high > 0
     assert "noise alone explains" in nothing.note
@@ -319,9 +319,9 @@ def test_intervals_of_association_cover(truth, prob):
     law = (sides[0] @ truth @ sides[1].T).ravel()
     even = np.outer(truth.sum(axis=1), truth.sum(axis=0))
     aims = {
-        phi: plain_phi(truth),
-        odds_ratio: plain_odds(truth),
-        cramers_v: np.sqrt(((truth - even) ** 2 / even).sum()),
+        Crosstab.phi: plain_phi(truth),
+        Crosstab.odds_ratio: plain_odds(truth),
+        Crosstab.cramers_v: np.sqrt(((truth - even) ** 2 / even).sum()),
     }
     hits = dict.fromkeys(aims, 0)
     for _ in range(500):
@@ -343,24 +343,23 @@ def test_bad_input_says_what_to_do():
     frame = pd.DataFrame({"x": ["p", "q", "r"], "y": [1, 2, 3]})
     numbered = correlations(frame, "y", "x", values={"x": [1, 2, 3]})
     for call, words in (
-        (lambda: phi([[1, 2], [3, 4]]), "must be a Crosstab"),
-        (lambda: cramers_v(table.margin("x")), r"two columns.*table\.margin"),
-        (lambda: correlation(table), "values of column 'x' must be 3 finite"),
-        (lambda: correlation(table, values={"x": {"a": 1}}), "'x' must be 3 finite"),
-        (lambda: correlation(table, values={"z": [1, 2]}), "values must be of the columns"),
-        (lambda: phi(table, categories="ab"), "two, one of each column"),
-        (lambda: phi(table, categories=("d", "yes")), "'d' is not among the categories of col"),
+        (table.margin("x").cramers_v, r"two columns.*table\.margin"),
+        (table.correlation, "values of column 'x' must be 3 finite"),
+        (lambda: table.correlation(values={"x": {"a": 1}}), "'x' must be 3 finite"),
+        (lambda: table.correlation(values={"z": [1, 2]}), "values must be of the columns"),
+        (lambda: table.phi(categories="ab"), "two, one of each column"),
+        (lambda: table.phi(categories=("d", "yes")), "'d' is not among the categories of col"),
         (lambda: correlations(frame, "x", "y"), "values of column 'x' must be 3 finite"),
         (lambda: correlations([1, 2], "x"), "DataFrame"),
         (lambda: numbered.table("r"), "values must be one of"),
     ):
         refused((ArgumentTypeError, ArgumentValueError), words, call)
-    given = correlation(table, values={"x": {"a": 1, "b": 2, "c": 4}})
-    listed = correlation(table, values={"x": [1, 2, 4]})
+    given = table.correlation(values={"x": {"a": 1, "b": 2, "c": 4}})
+    listed = table.correlation(values={"x": [1, 2, 4]})
     assert given == listed
     by_label = pd.Series([4, 2, 1], index=["c", "b", "a"])
-    assert given == correlation(table, values={"x": by_label})
-    assert given == correlation(table, values={"x": pd.Series([1, 2, 4])})
+    assert given == table.correlation(values={"x": by_label})
+    assert given == table.correlation(values={"x": pd.Series([1, 2, 4])})
     assert "Correlations: target=population" in repr(
         correlations(frame, "y", "x", values={"x": [1, 2, 4]})
     )
@@ -381,7 +380,7 @@ def test_values_that_are_no_numbers_are_not_quoted(values, error, words):
     frame = pd.DataFrame({"x": ["secret", "b", "c"], "y": [1, 2, 3]})
     for ask in (
         lambda: correlations(frame, "x", "y", values=values),
-        lambda: correlation(crosstab(frame, "x", "y"), values=values),
+        lambda: crosstab(frame, "x", "y").correlation(values=values),
     ):
         with pytest.raises(error, match=words) as caught:
             ask()

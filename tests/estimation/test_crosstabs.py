@@ -502,8 +502,8 @@ def test_a_table_of_a_design_is_that_of_one_combined_column(sampled):
         rows = within.to_frame().set_index("x").loc["b", name]
         assert np.allclose(among[name], rows, rtol=1e-9), name
     assert np.allclose(
-        rr.odds_ratio(found.margin("y", "x"), categories=("yes", "b")).value,
-        rr.odds_ratio(found, categories=("b", "yes")).value,
+        found.margin("y", "x").odds_ratio(categories=("yes", "b")).value,
+        found.odds_ratio(categories=("b", "yes")).value,
     )
 
 
