@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.inference.contrasts import Interval, cut_to_unit, hull, normal_quantile
-from rrstats.inference.optimize import first_accepted_each, last_accepted, root_excess
+from rrstats.inference.optimize import first_positive_each, last_accepted, root_excess
 
 EXACT_ROWS = 10_000_000_000
 """Up to this many rows the interval for the rows at hand inverts their exact distribution."""
@@ -444,22 +444,22 @@ class _Rows:
         """(b,) the proportions of ones, from the counts x."""
         n = self.n
         estimate = (x - n * self.q) / (self.p - self.q)
-        low, high = self._score(x, level)
-        exact = np.flatnonzero(n <= EXACT_ROWS)
-        if exact.size:
-            # Both tails at once exclude a number only outside 0 .. n: one step of N1 moves the
-            # count by at most one, so there the two searches never cross; outside, they meet at
-            # 0 or n.
-            rows = self.take(exact)
-            count = x[exact]
-            size = n[exact]
-            low[exact] = rows.fewest(count, level) / size
-            high[exact] = (size - rows.turned.fewest(size - count, level)) / size
-        under = np.flatnonzero(x < n * self.q)
-        over = np.flatnonzero(x > n * self.p)
+        low, high = self._score(x, normal_quantile(level) ** 2, 0.5)
+        is_under = x < n * self.q  # estimates below 0, whose lower ends are 0
+        is_over = x > n * self.p
+        is_exact = n <= EXACT_ROWS
+        # Both tails at once exclude a number only outside 0 .. n: one step of N1 moves the count by
+        # at most one, so there the two searches never cross; outside, they meet at 0 or n.
+        exact = np.flatnonzero(is_exact & ~is_under)
+        low[exact] = self.take(exact).fewest(x[exact], level) / n[exact]
+        exact = np.flatnonzero(is_exact & ~is_over)
+        size = n[exact]
+        high[exact] = (size - self.take(exact).turned.fewest(size - x[exact], level)) / size
+        under = np.flatnonzero(is_under)
+        over = np.flatnonzero(is_over)
         # Next to no noise: the whole number that is left lies beside the estimate.
         aside = ~((low * n - 1e-9 <= estimate) & (estimate <= high * n + 1e-9))
-        aside[under] = aside[over] = False
+        aside[is_under | is_over] = False
         low[aside] = np.minimum(low, np.floor(estimate) / n)[aside]
         high[aside] = np.maximum(high, np.ceil(estimate) / n)[aside]
         if under.size:
@@ -473,25 +473,35 @@ class _Rows:
             high[over] = 1.0
         return Interval(np.clip(low, 0, 1), np.clip(high, 0, 1))
 
-    def _score(self, x: NDArray[np.int64], level: float) -> Interval:
-        """Ends whose scores are as far as the level allows, with the count moved outward by 1/2."""
+    def _score(self, x: NDArray[np.int64], limit: Floats | float, outward: float) -> Interval:
+        """Ends whose squared scores are the limit, with the count moved outward (by 0 or 1/2)."""
         n = self.n
         q = self.q
         p = self.p
-        both = Interval(((x - 0.5) / n - q) / (p - q), ((x + 0.5) / n - q) / (p - q))
+        both = Interval(((x - outward) / n - q) / (p - q), ((x + outward) / n - q) / (p - q))
         v_members = p * (1 - p) / (p - q) ** 2
         v_others = q * (1 - q) / (p - q) ** 2
-        return score_interval(both, v_members, v_others, normal_quantile(level) ** 2 / n)
+        return score_interval(both, v_members, v_others, limit / n)
 
     def fewest(self, x: NDArray[np.int64], level: float) -> NDArray[np.int64]:
         """(b,) the fewest ones for which P(C >= x) exceeds half of 1 - level; else n."""
-        guess = (self._score(x, level).low * self.n).astype(np.int64)
+        z = normal_quantile(level)
+        guess = (self._score(x, z**2, 0.5).low * self.n).astype(np.int64)
         tail = (1 - level) / 2
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
 
-        def accept(which: NDArray[np.intp], ones: NDArray[np.int64]) -> Booleans:
-            return np.asarray(self.take(which)._upper_tail(x[which], ones) > tail)
+        def excess(which: NDArray[np.intp], ones: NDArray[np.int64]) -> Floats:
+            return np.asarray(self.take(which)._upper_tail(x[which], ones) - tail)
 
-        return first_accepted_each(accept, np.full_like(self.n, -1), self.n, guess)
+        slope = density * self._scores_per_row(guess)
+        return first_positive_each(excess, np.full_like(self.n, -1), self.n, guess, slope)
+
+    def _scores_per_row(self, ones: NDArray[np.int64]) -> Floats:
+        """(b,) the standard errors by which one more one moves the count's mean."""
+        near = np.clip(ones, 0, self.n)
+        variance = near * self.p * (1 - self.p) + (self.n - near) * self.q * (1 - self.q)
+        with np.errstate(divide="ignore"):
+            return np.asarray((self.p - self.q) / np.sqrt(variance))
 
     def _upper_tail(self, x: NDArray[np.int64], ones: NDArray[np.int64]) -> Floats:
         """(b,) P(C >= x) where so many rows are ones."""
@@ -517,12 +527,17 @@ class _Rows:
 
         Where the estimate lies above 1 they are: the count is then beyond the mode of n - 1 coins.
         """
-        limit = self._deviance(x, self.n) + normal_quantile(level) ** 2
+        z2 = normal_quantile(level) ** 2
+        limit = self._deviance(x, self.n) + z2
+        # The same of normal distributions.
+        least = (x - self.n * self.p) ** 2 / (self.n * self.p * (1 - self.p))
+        guess = (self._score(x, least + z2, 0.0).low * self.n).astype(np.int64)
 
-        def accept(which: NDArray[np.intp], ones: NDArray[np.int64]) -> Booleans:
-            return np.asarray(self.take(which)._deviance(x[which], ones) <= limit[which])
+        def room(which: NDArray[np.intp], ones: NDArray[np.int64]) -> Floats:
+            return np.asarray(limit[which] - self.take(which)._deviance(x[which], ones))
 
-        return first_accepted_each(accept, np.full_like(self.n, -1), self.n, self.n)
+        slope = 2 * np.sqrt(least + z2) * self._scores_per_row(guess)
+        return first_positive_each(room, np.full_like(self.n, -1), self.n, guess, slope)
 
     def _deviance(self, x: NDArray[np.int64], ones: NDArray[np.int64]) -> Floats:
         """(b,) -2 log P(C = x); above `EXACT_ROWS` of the normal distribution, no constant."""

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Floats
 
 Derivatives = tuple[float, Floats, Floats]
 """Value, gradient and Hessian of a function at some parameters."""
@@ -292,33 +292,64 @@ def first_accepted(accept: Callable[[int], bool], below: int, at_most: int, gues
     return at_most
 
 
-def first_accepted_each(
-    accept: Callable[[NDArray[np.intp], NDArray[np.int64]], Booleans],
+def first_positive_each(
+    value: Callable[[NDArray[np.intp], NDArray[np.int64]], Floats],
     below: NDArray[np.int64],
     at_most: NDArray[np.int64],
     guess: NDArray[np.int64],
+    slope: Floats,
 ) -> NDArray[np.int64]:
-    """`first_accepted` of several rules at once, by the same steps.
+    """The smallest integers above ``below`` at which several rising functions are positive.
 
-    accept : which of the rules, and an integer for each, to whether it is accepted.
+    Parameters
+    ----------
+    value : callable
+        Which of the b functions, and an integer for each, to their values.
+    below, at_most : ndarray of shape (b,)
+        The search is between them; the result is at_most where no value between is positive.
+    guess : ndarray of shape (b,)
+        Where to begin.
+    slope : ndarray of shape (b,)
+        About the slope there; NaN where unknown.
+
+    Notes
+    -----
+    Newton's step and then secants: about four values where a function is smooth.  Where they leave
+    the interval, and at each fourth step, the steps of `first_accepted`, so that no function takes
+    more than four times as many.
     """
     low = below.copy()
     high = at_most.copy()
     places = guess.copy()
-    step = 1
+    slopes = slope.copy()
+    last = guess.copy()
+    last_values = np.full(len(guess), np.nan)
+    stride = 1
+    steps = 0
     while True:
         left = np.flatnonzero(high - low > 1)
         if not left.size:
             return high
+        steps += 1
         tried = np.minimum(np.maximum(places[left], low[left] + 1), high[left] - 1)
-        accepted = accept(left, tried)
-        low[left] = np.where(accepted, low[left], tried)
-        high[left] = np.where(accepted, tried, high[left])
+        values = value(left, tried)
+        positive = values > 0
+        low[left] = np.where(positive, low[left], tried)
+        high[left] = np.where(positive, tried, high[left])
         half = (low[left] + high[left]) // 2
-        places[left] = np.where(
-            accepted, np.maximum(tried - step, half), np.minimum(tried + step, half)
+        plain = np.where(
+            positive, np.maximum(tried - stride, half), np.minimum(tried + stride, half)
         )
-        step = min(2 * step, _MAX_INTEGER_STEP)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            if steps > 1:
+                slopes[left] = (values - last_values[left]) / (tried - last[left])
+            root = tried - values / slopes[left]
+        is_inside = (low[left] < root) & (root <= high[left]) & (steps % 4 != 0)
+        root = np.where(is_inside, root, tried)
+        places[left] = np.where(is_inside, np.ceil(root).astype(np.int64), plain)
+        last[left] = tried
+        last_values[left] = values
+        stride = min(2 * stride, _MAX_INTEGER_STEP)
 
 
 def last_accepted(

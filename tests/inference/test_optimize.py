@@ -5,11 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import scipy.optimize
+from scipy.special import ndtr
 
 from rrstats.inference.optimize import (
     distinct,
     first_accepted,
-    first_accepted_each,
+    first_positive_each,
     last_accepted,
     maximize,
 )
@@ -116,13 +117,49 @@ def test_the_first_accepted_integer_takes_few_calls():
         assert 0 < min(calls) <= max(calls) < 2**40
 
 
-def test_the_first_accepted_integers_are_found_together():
-    """Several edges and guesses at once come to the same as one by one."""
+RISING = {
+    "a step": lambda away: np.where(away > 0, 1.0, -1.0),
+    "a high step": lambda away: np.where(away > 0, 1e15, -1.0),
+    "a saddle": lambda away: (away / 2**40) ** 25,  # whose secants come no more than 4% nearer
+    "a steep edge": lambda away: np.cbrt(away),  # whose secants lead away
+}
+
+
+@pytest.mark.parametrize("shape", RISING)
+@pytest.mark.parametrize("slope", [np.nan, 0.0, np.inf, -1.0, 1e-9])
+def test_the_first_positive_integers_of_any_functions_are_found_together(slope, shape):
+    """Secants that lead nowhere do no harm: all edges are found, in a bounded number of calls."""
     pairs = itertools.product((0, 1, 2, 999, 2**40, 2**40 + 1), (-5, 1, 500, 2**41))
     edges, guesses = np.array(list(pairs)).T
     below, most = np.full_like(edges, -1), np.full_like(edges, 2**40)
-    found = first_accepted_each(lambda which, n: n >= edges[which], below, most, guesses)
+    calls = []
+
+    def value(which, n):
+        calls.append(len(which))
+        assert ((below[which] < n) & (n < most[which])).all()
+        return RISING[shape](n - edges[which] + 0.5)
+
+    slopes = np.full(len(edges), slope)
+    found = first_positive_each(value, below, most, guesses, slopes)
     assert np.minimum(edges, 2**40).tolist() == found.tolist()
+    assert len(calls) <= 320
+
+
+def test_the_first_positive_integers_of_smooth_functions_take_few_values():
+    """Distribution functions far above their noise are searched by secants, at most six values."""
+    widths = np.array([3.0, 50.0, 1e4, 1e6])
+    edges = np.array([10.5, 400.0, 12345.6, 3e7])
+    calls = []
+
+    def value(which, n):
+        calls.append(len(which))
+        return ndtr((n - edges[which]) / widths[which]) - 0.5
+
+    below, most = np.full(4, -1), np.full(4, 10**9)
+    guesses = (edges + widths / 50).astype(np.int64)
+    found = first_positive_each(value, below, most, guesses, 0.3 / widths)
+    assert [11, 401, 12346, 30_000_001] == found.tolist()
+    assert len(calls) <= 6
 
 
 def test_a_root_without_slopes_is_halved_until_digits_end():
