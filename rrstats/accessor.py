@@ -10,14 +10,17 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import pandas as pd
 
+from rrstats._checks import quote
+from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of
-from rrstats.errors import ArgumentValueError
+from rrstats.errors import ArgumentValueError, RRStatsError
 from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.means import Means, means
@@ -26,8 +29,8 @@ from rrstats.estimation.report_columns import ReportFrame, ReportRequest, listed
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.attrs import Mechanisms, released_records
-from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.records import read
+from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.records import ColumnRecord, read
 from rrstats.mechanisms.row_privacy import RowEpsilon, coverage_note, row_epsilon, row_mechanisms
 from rrstats.privacy.composition import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
@@ -469,7 +472,8 @@ class FrameAccessor:
         answers = column_of(self._data, column)
         unmatched = check(answers, categories)
         others = self._data.drop(columns=[column])
-        telling = check_table(telling_columns(others, answers))
+        domain = categories.domain if is_mechanism(categories) else Categories(categories)
+        telling = check_table(telling_columns(others, answers), domain)
         return pd.concat([unmatched, telling], ignore_index=True)
 
     @property
@@ -604,10 +608,33 @@ class FrameAccessor:
         return self.to_csv(path, **options)
 
     def __repr__(self) -> str:
-        return (
+        methods = (
             "<randomized response on a DataFrame: privatize, estimate, crosstab, means, logit, "
             "linear, tally, check, simulate, to_csv, to_parquet, budget, mechanisms, epsilon>"
         )
+        notes: list[str] = []
+        with suppress(RRStatsError):  # of attrs that cannot be read
+            records = [each for each in read(self._data.attrs) if each.unknown == "warn"]
+            notes = [_replacement_note(record) for record in records[:_MOST_NOTES]]
+        return "\n".join([methods, *notes])
+
+
+_MOST_NOTES = 5
+"""The number of columns about which the accessor prints a note."""
+
+
+def _replacement_note(record: ColumnRecord) -> str:
+    """What happened to answers of other words in a column, if there were any, and how to see them.
+
+    It follows from the design alone: that there were some is not for the readers of the reports.
+    """
+    name = quote(record.name)
+    categories = "[...]" if record.is_shortened else record.largest().domain.describe()
+    return (
+        f"Column {name}: answers that were missing or none of {categories} were replaced by noise; "
+        f"df.rr.check({name}, {categories}) of the true answers shows the data curator whether any "
+        "were."
+    )
 
 
 class SeriesAccessor:

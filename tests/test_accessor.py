@@ -284,7 +284,7 @@ def test_check_names_columns_that_give_the_answers_away():
     frame = pd.DataFrame({"x": answers, "drug": [f"drug of {x}" for x in answers]})
     frame = frame.assign(near=["drug"] * 2 + answers[2:], id=range(90), one=1, wave=[1, 2] * 45)
     frame["cells"] = [[i] for i in range(90)]
-    expected = [["drug", "determines", 90], ["near", "nearly determines", 88]]
+    expected = [["drug", "determines", 90, None], ["near", "nearly determines", 88, None]]
     assert expected == frame.rr.check("x", CATEGORIES).to_numpy().tolist()
     assert frame.assign(x="a").rr.check("x", CATEGORIES).empty
     assert frame[:0].rr.check("x", CATEGORIES).empty

@@ -37,6 +37,7 @@ from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     DamagedDocumentError,
+    NotIdentifiableError,
     RRStatsError,
     RRStatsWarning,
     SecondReleaseError,
@@ -187,11 +188,17 @@ def _quiet_exits() -> Iterator[None]:
 
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Show each warning of rrstats once, as a line on stderr, after the work."""
+    """Show each warning of rrstats once, as a line on stderr, after the work.
+
+    A design without information is an error of an estimate, which needs no warning of it.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RRStatsWarning)
         try:
             yield
+        except NotIdentifiableError:
+            caught.clear()
+            raise
         finally:
             ours = (str(w.message) for w in caught if issubclass(w.category, RRStatsWarning))
             for text in dict.fromkeys(ours):
@@ -325,6 +332,7 @@ def as_option(text: str) -> str:
     >>> as_option("level must be in (0, 1); unknown='raise' or again=True (--again) help")
     '--level must be in (0, 1); --unknown raise or --again help'
     """
+    text = re.sub(r"\brr\.\w+\.\w+\(.*\) \((rrstats [a-z]+)\)", r"\1", text)
     text = re.sub(r"\S+ \((--[a-z]+|rrstats [a-z]+)\)", r"\1", text)
     text = re.sub(rf"\b({_OPTIONS})=True", r"--\1", text)
     text = re.sub(rf"\b({_OPTIONS})='(\w+)'", r"--\1 \2", text)

@@ -359,10 +359,10 @@ def check(options: argparse.Namespace) -> str:
                 f"{label(name)}: according to {label(options.file)}, this column already holds "
                 f"randomized reports (epsilon {epsilon_text(records[name])}), not true answers."
             )
-        rows = [["answer", "", "count"]]
+        rows = [["answer", "", "count", ""]]
         telling = []
-        table = check_file(options.file, name, categories)[["value", "status", "count"]]
-        for value, status, count in table.itertuples(index=False):
+        table = check_file(options.file, name, categories)
+        for value, status, count, meant in table.itertuples(index=False):
             if status in ("determines", "nearly determines"):
                 telling.append(
                     f"{label(name)}: column {label(value)} {status} it ({count:,} rows), so noise "
@@ -371,7 +371,8 @@ def check(options: argparse.Namespace) -> str:
                 )
             else:
                 shown = "" if status == "not listed" else label(value)
-                rows.append([shown, status, f"{count:,}"])
+                hint = "" if meant is None else f"did you mean {label(meant)}?"
+                rows.append([shown, status, f"{count:,}", hint])
         outside = "all answers fit the categories."
         if len(rows) > 1:
             outside = f"answers that fit no category\n{columns(rows, left=2)}"

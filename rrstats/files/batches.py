@@ -45,7 +45,7 @@ from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.row_order import KeptOrder
 from rrstats.mechanisms.records import ColumnRecord
 from rrstats.privatization.column import ColumnAnswers, ColumnRelease
-from rrstats.privatization.frame import warn_of
+from rrstats.privatization.frame import unknown_text, warn_of
 from rrstats.privatization.frame_plan import FramePlan, FrameRelease
 from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, Unpicklable
 
@@ -350,12 +350,17 @@ class ReleasedColumns:
             for name in numbering
         )
 
-    def warn(self, records: Iterable[ColumnRecord]) -> None:
+    def unknown_text(self, check_call: str) -> str:
+        """The warning about answers that became noise, "" if there is none; see `unknown_text`."""
+        return unknown_text(self.columns, check_call)
+
+    def warn(self, records: Iterable[ColumnRecord], check_call: str) -> None:
         """Issue the warnings of the release, after the results exist.
 
         records : of all columns of the target, also of those that the source recorded.
+        check_call : see `unknown_text`.
         """
-        warn_of(self.columns.values())
+        warn_of(self.columns, check_call)
         others = [record for record in records if record.name not in self.columns]
         is_secure = all(column.secure for column in self.columns.values())
         if is_secure and any(record.simulated for record in others):

@@ -259,10 +259,10 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Columns value, status and count, as in `rrstats.check`.  At most 1000 distinct values are
-        listed; one row with the status "not listed" counts the answers with other values.  The
-        last rows name columns that determine the answers, as in `df.rr.check`, judged by the first
-        100,000 rows or more.  Never release, log or share it: it shows true answers.
+        Columns value, status, count and did_you_mean, as in `rrstats.check`.  At most 1000 distinct
+        values are listed; one row with the status "not listed" counts the answers with other
+        values.  The last rows name columns that determine the answers, as in `df.rr.check`, judged
+        by the first 100,000 rows or more.  Never release, log or share it: it shows true answers.
     """
     source = open_source(path)
     name = source.check_column(column)
@@ -289,7 +289,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     others = _first_codes(source, domain)
     if name in others:
         rows += telling_columns(others, others.pop(name))
-    return check_table(rows)
+    return check_table(rows, domain)
 
 
 def _first_codes(source: FileSource, domain: Categories) -> pd.DataFrame:

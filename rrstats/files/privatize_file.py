@@ -67,6 +67,7 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import ColumnRecord, asked_labels, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text, row_epsilon
+from rrstats.privatization.frame import TABLE_CHECK
 from rrstats.randomness.sources import SIMULATED_TEXT, secret_bytes
 
 Progress = Callable[[int, int | None], object]
@@ -95,6 +96,9 @@ class Receipt:
     private : dict
         For each column the numbers of unknown and missing answers, in a plan among the rows that
         were asked; for the data curator only.
+    warning : str
+        The warning about answers that became noise, which names their columns; "" if there is
+        none.  It is printed with the receipt, and is no part of `to_dict`.
     ledger : Path or None
         The ledger in which the release was entered; None if it was not entered.
     void : tuple of hashables
@@ -111,6 +115,7 @@ class Receipt:
     epsilon_per_row: float
     account: dict[str, tuple[int, float]]
     private: dict[str, dict[str, int]]
+    warning: str = ""
     ledger: Path | None = None
     void: tuple[Hashable, ...] = ()
     notes: tuple[str, ...] = ()
@@ -154,10 +159,11 @@ class Receipt:
             "entered in no ledger" if self.ledger is None else f"entered in {self.ledger.name}"
         )
         void = f", {VOID}" if self.void else ""
-        return (
+        receipt = (
             f"<Receipt: {self.rows:,} rows in {self.target}; {columns}{more}; a row spends epsilon "
             f"{round_up(self.epsilon_per_row)}{void}; {'; '.join([entered, *self.notes])}>"
         )
+        return f"{receipt}\nWarning: {self.warning}" if self.warning else receipt
 
 
 def _plain(epsilon: float) -> float | str:
@@ -403,7 +409,14 @@ def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: 
         str(record.name): (1, total_epsilon([record.epsilon])) for record in release.new_records
     }
     return _receipt(
-        release, [release.records], rows, place, began=began, account=account, total=total
+        release,
+        [release.records],
+        rows,
+        place,
+        began=began,
+        account=account,
+        total=total,
+        check_call=TABLE_CHECK,
     )
 
 
@@ -450,14 +463,15 @@ def _receipt(
     began: float,
     account: dict[str, tuple[int, float]],
     total: RowTotal,
+    check_call: str,
     ledger: Path | None = None,
 ) -> Receipt:
     """The receipt of a release, after its warnings.
 
-    documents : the records of each file of the target.
+    documents : the records of each file of the target.  check_call : see `unknown_text`.
     It is made before the release is published: a warning may be an error, and then nothing is.
     """
-    columns.warn(record for document in documents for record in document)
+    columns.warn((record for document in documents for record in document), check_call)
     counts = {
         name: {"unknown": column.unknown, "missing": column.missing}
         for name, column in columns.columns.items()
@@ -470,10 +484,17 @@ def _receipt(
         epsilon_per_row=total.epsilon,
         account=account,
         private=counts,
+        warning=columns.unknown_text(check_call),
         ledger=ledger,
         void=total.void,
         notes=tuple(columns.notes),
     )
+
+
+def _check_call(path: Path) -> str:
+    """The call that lists the answers of a file that fit no category; see `unknown_text`."""
+    name = repr(str(path)).replace("{", "{{").replace("}", "}}")
+    return f"rr.files.check_file({name}, {{name}}, {{categories}}) (rrstats check)"
 
 
 def _documents(origin: FileSource, columns: ReleasedColumns) -> list[list[ColumnRecord]]:
@@ -512,6 +533,7 @@ def _release(
             began=began,
             account={},
             total=RowTotal(0.0),
+            check_call=_check_call(origin.path),
             ledger=source_ledger.path,
         )
         return _published(

@@ -26,7 +26,7 @@ from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, ch
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import numbers
-from rrstats.errors import ArgumentValueError
+from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.mechanisms.base import Chain, Mechanism, check_codes, is_mechanism
 from rrstats.mechanisms.channel import KRRChannel
 from rrstats.mechanisms.epsilon import (
@@ -68,6 +68,11 @@ class KRR(Mechanism):
     ArgumentValueError, ArgumentTypeError
         These depend on the arguments alone, never on data.
 
+    Warns
+    -----
+    LowPrecisionWarning
+        If prob is 1/k: the reports carry no information.
+
     Notes
     -----
     The promise: for every two true answers and every report y,
@@ -101,6 +106,13 @@ class KRR(Mechanism):
         else:
             value = krr_prob(epsilon, domain.k)
         vars(self).update(domain=domain, prob=value)
+        if value <= 1 / domain.k:
+            warn(
+                f"this design carries no information: at prob {value:.3g} each of the "
+                f"{domain.k} reports is equally likely, whatever the answer; choose a larger prob "
+                "or epsilon",
+                LowPrecisionWarning,
+            )
 
     @cached_property
     def channel(self) -> KRRChannel:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import difflib
 import json
 import re
 import warnings
@@ -20,7 +21,14 @@ from typing import Any, NamedTuple, TypeVar, cast
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_distinct, check_instance, check_left_out, type_name
+from rrstats._checks import (
+    check_distinct,
+    check_instance,
+    check_left_out,
+    quote,
+    quote_list,
+    type_name,
+)
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import open_reports
 from rrstats.data.columns import column_of, engine_hint, is_table, open_column, place_of
@@ -50,20 +58,54 @@ _MAX_ERROR_RATE = 1 / 20
 _MAX_ERROR_RATIO = 1 / 4
 """... and at most this fraction of the errors of always guessing the commonest answer."""
 
-UNKNOWN_TEXT = (
-    "some answers are missing or not among the categories; each was replaced by a uniformly random "
-    "one, which pulls every estimate towards 1/k (or the fraction of classes that show a category):"
-    " a proportion u of them turns a true proportion f into (1-u) f + u/k; df.rr.check (rrstats "
-    "check) counts them, unknown='raise' refuses them, None as a category makes non-response one"
-)
+_MAX_SPELLED = 1000
+"""The number of categories up to which `check` names the one that an answer seems to mean."""
+
+_MAX_COMPARED = 100
+"""The number of answers, the commonest first, for which it looks for a similar word."""
 
 
-def warn_of(releases: Iterable[ColumnAnswers]) -> None:
-    """Issue the warnings after the results exist: fixed texts without counts or values."""
-    listed = list(releases)
-    if any(release.outside and release.facts["unknown"] == "warn" for release in listed):
-        warn(UNKNOWN_TEXT, UnknownAnswersWarning)
-    if False in [release.secure for release in listed]:
+FRAME_CHECK = "df.rr.check({name}, {categories})"
+"""The call that lists the answers of a frame of pandas that fit no category."""
+
+TABLE_CHECK = "rr.check(df[{name}], {categories})"
+"""The same for tables of other libraries."""
+
+
+def unknown_text(releases: Mapping[Any, ColumnAnswers], check_call: str) -> str:
+    """The warning about answers that became noise; "" if there are none, or silence was asked for.
+
+    It names columns and categories, which are declared, and tells nothing of the answers.
+    check_call : the call that lists them, with {name} and {categories} to be filled in.
+    """
+    domains = {
+        name: release.mechanism.domain
+        for name, release in releases.items()
+        if release.outside and release.facts["unknown"] == "warn"
+    }
+    if not domains:
+        return ""
+    first = next(iter(domains))
+    categories = f"the categories {domains[first].describe()}"
+    if len(domains) > 1:
+        where = f"in the columns {quote_list(domains)} "
+        categories = "their categories"
+    else:
+        where = "" if first is None else f"in column {quote(first)} "
+    call = check_call.format(name=quote(first), categories=domains[first].describe())
+    return (
+        f"{where}some answers are missing or none of {categories}, and were replaced by noise. "
+        f"{call} shows them to the data curator; unknown='raise' "
+        "refuses them"
+    )
+
+
+def warn_of(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
+    """Issue the warnings after the results exist: texts of declarations, not of the answers."""
+    text = unknown_text(releases, check_call)
+    if text:
+        warn(text, UnknownAnswersWarning)
+    if False in [release.secure for release in releases.values()]:
         warn(SIMULATED_TEXT, SimulationWarning)
 
 
@@ -405,7 +447,9 @@ def _draw_column(column: _Prepared) -> Any:
     reports = release.draw(column.answers)
     if isinstance(reports, pd.Series):
         record_columns(reports.attrs, {reports.name: (release.recorded, release.facts)})
-    warn_of([release])
+    is_series = isinstance(reports, pd.Series)
+    check_call = "s.rr.check({categories})" if is_series else "rr.check(answers, {categories})"
+    warn_of({getattr(reports, "name", None): release}, check_call)
     return reports
 
 
@@ -486,7 +530,8 @@ def _fill(data: Any, drawn: Iterable[Drawn], releases: Mapping[Any, ColumnAnswer
         released = _fill_frame(data, drawn, facts)
     else:
         released = _fill_table(data, drawn, facts)
-    warn_of(releases.values())
+    is_pandas = isinstance(data, pd.DataFrame)
+    warn_of(releases, FRAME_CHECK if is_pandas else TABLE_CHECK)
     return released
 
 
@@ -680,15 +725,15 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     -------
     DataFrame
         One row for each distinct answer that is missing or unknown, with the columns value, status
-        ("missing" or "unknown") and count; the largest count comes first.  Never release, log or
-        share it: it shows true answers.
+        ("missing" or "unknown"), count and did_you_mean, a category of similar spelling; the
+        largest count comes first.  Never release, log or share it: it shows true answers.
 
     Examples
     --------
-    >>> check(["yes", "no", "mabye", None], ["yes", "no"])[["status", "count"]]
-        status  count
-    0  unknown      1
-    1  missing      1
+    >>> check(["yes", "no", "Yes", "Yes", None], ["yes", "no"])
+      value   status  count did_you_mean
+    0   Yes  unknown      2          yes
+    1  None  missing      1         None
     """
     domain = categories.domain if is_mechanism(categories) else Categories(categories)
     container = open_column(values)
@@ -701,18 +746,56 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     rows = list(tally.values())
     if len(encoded.absent):
         rows.append([None, "missing", len(encoded.absent)])
-    return check_table(sorted(rows, key=lambda row: -row[2]))
+    return check_table(sorted(rows, key=lambda row: -row[2]), domain)
 
 
-def check_table(rows: Sequence[Sequence[Any]]) -> pd.DataFrame:
+def check_table(rows: Sequence[Sequence[Any]], domain: Categories) -> pd.DataFrame:
     """The table of `check`, from rows of value, status and count."""
-    types = {"value": object, "status": object, "count": np.int64}
+    values, states, counts = zip(*rows, strict=True) if rows else ((), (), ())
+    similar = _similar_categories(values, states, domain)
     return pd.DataFrame(
         {
-            name: pd.Series([row[place] for row in rows], dtype=kind)
-            for place, (name, kind) in enumerate(types.items())
+            "value": pd.Series(values, dtype=object),
+            "status": pd.Series(states, dtype=object),
+            "count": pd.Series(counts, dtype=np.int64),
+            "did_you_mean": pd.Series(similar, dtype=object),
         }
     )
+
+
+def _similar_categories(
+    values: Sequence[Any], states: Sequence[str], domain: Categories
+) -> list[Any]:
+    """The category that each unknown answer seems to mean, or None."""
+    if domain.k > _MAX_SPELLED:
+        return [None] * len(values)
+    spellings: dict[str, Any] = {}
+    for category, text in zip(domain.categories, domain.labels, strict=True):
+        for spelling in (category, text):
+            spellings.setdefault(_spelled(spelling), category)
+    spellings.pop("", None)
+    similar: list[Any] = []
+    for place, (value, status) in enumerate(zip(values, states, strict=True)):
+        spelling = _spelled(value) if status == "unknown" else ""
+        category = spellings.get(spelling)
+        if spelling and category is None and place < _MAX_COMPARED and type(value) is str:
+            near = difflib.get_close_matches(spelling, spellings, n=1)
+            category = spellings[near[0]] if near else None
+        similar.append(category)
+    return similar
+
+
+def _spelled(value: object) -> str:
+    """A value without case, spaces around it and type, so that 1, 1.0 and " 1" are equal.
+
+    It is empty for values that have no words, such as None and tuples.
+    """
+    with contextlib.suppress(Exception):  # an answer may raise when it is looked at
+        if isinstance(value, float | np.floating) and float(value).is_integer():
+            value = int(value)
+        if isinstance(value, str | Number | np.bool_):
+            return str(value).strip().casefold()
+    return ""
 
 
 def telling_columns(frame: pd.DataFrame, answers: Any) -> list[tuple[Any, str, int]]:

@@ -153,7 +153,8 @@ def test_private_counts_go_to_stderr_and_nowhere_else(folder, capsys):
     assert 0 == code
     counts = "column answer: 25 unknown and 25 missing of 200"
     assert f"private, for the data curator only: {counts}" in err
-    assert 1 == err.count("warning: some answers are missing or not among the categories")
+    assert 1 == err.count("warning: in column 'answer' some answers are missing or none of the")
+    assert "noise. rrstats check shows them to the data curator; --unknown raise refuses" in err
     assert 2 == err.count("\n")
     clean = pd.DataFrame({"answer": WORDS * 20 + WORDS * 20 + WORDS * 26 + WORDS[:2]})
     clean.to_parquet("clean.parquet")
@@ -168,7 +169,7 @@ def test_private_counts_go_to_stderr_and_nowhere_else(folder, capsys):
 def test_quiet_keeps_only_warnings(folder, capsys):
     """--quiet leaves out the private counts, not what may be wrong."""
     _, _, err = call(capsys, "privatize", "in.parquet", "out.parquet", *FREE, "--quiet")
-    assert err.startswith("rrstats: warning: some answers")
+    assert err.startswith("rrstats: warning: in column 'answer' some answers")
     assert 1 == err.count("\n")
     options = ["--unknown", "uniform", "--quiet", "--again", "--overwrite"]
     assert "" == call(capsys, "privatize", "in.parquet", "out.parquet", *FREE, *options)[2]

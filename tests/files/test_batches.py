@@ -68,8 +68,8 @@ def test_what_was_seen_adds_up_and_decides_on_the_warning():
     asked = BatchRelease(SCHEMA, {"answer": M, "yes": COIN})
     asked.add(pickle.loads(pickle.dumps(total)))
     assert total == asked.seen()
-    with pytest.warns(rr.errors.UnknownAnswersWarning):
-        asked.warn([])
+    with pytest.warns(rr.errors.UnknownAnswersWarning, match="some answers .* noise. CALL shows"):
+        asked.warn([], "CALL")
 
 
 def test_answers_that_are_refused_are_refused_before_anything_is_drawn():

@@ -150,12 +150,17 @@ def test_check_lists_what_matches_no_category(tmp_path, monkeypatch):
         found = files.check_file(source, "answer", WORDS)
         rows = found.itertuples(index=False)
         assert {("odd", "unknown", 200), ("ODD", "unknown", 100), (None, "missing", 100)} == {
-            tuple(row) for row in rows
+            tuple(row)[:3] for row in rows
         }
         monkeypatch.setitem(files.check_file.__globals__, "MOST_LISTED", 1)
         found = files.check_file(source, "answer", KRR)
-        assert [(None, "not listed", 100)] == list(found.itertuples(index=False, name=None))[-1:]
+        assert [(None, "not listed", 100, None)] == list(found.itertuples(index=False, name=None))[
+            -1:
+        ]
         monkeypatch.undo()
+        misspelt = written(tmp_path, ending, pa.table({"answer": ["Never", "odd"], "x": [1, 2]}))
+        meant = files.check_file(misspelt, "answer", WORDS).set_index("value")["did_you_mean"]
+        assert [meant["Never"], meant["odd"]] == ["never", None]
     assert 0 == len(files.check_file(written(tmp_path, ".pq"), "answer", WORDS))
 
 

@@ -14,7 +14,6 @@ from scripted import Counting, Recorded
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
-from rrstats.privatization.frame import UNKNOWN_TEXT
 
 ANSWERS = ["a", "b", "zz", None, "a"]
 
@@ -27,7 +26,7 @@ def caught_by(function, *arguments, **options):
     return out, caught
 
 
-def test_unknown_answers_warn_once_with_a_fixed_text():
+def test_unknown_answers_warn_once_with_a_text_of_the_declaration():
     """The default says that there are some: no count, no value, the same text for any of them."""
     texts = set()
     for answers in (["zz"], ANSWERS, [None], ["zz"] * 100, objects(list(hostile().values()))):
@@ -36,9 +35,61 @@ def test_unknown_answers_warn_once_with_a_fixed_text():
         assert set(out) <= {"a", "b"}
         assert caught[0].filename == __file__
         texts.add(str(caught[0].message))
-    assert texts == {UNKNOWN_TEXT}
-    assert "check" in UNKNOWN_TEXT
-    assert "(1-u) f + u/k" in UNKNOWN_TEXT
+    assert texts == {
+        "some answers are missing or none of the categories ['a', 'b'], and were replaced by "
+        "noise. rr.check(answers, ['a', 'b']) shows them to the data curator; unknown='raise' "
+        "refuses them"
+    }
+
+
+def test_the_warning_names_the_column_its_categories_and_the_call_that_shows_more():
+    """One misspelt answer and a whole misspelt column warn alike, in two sentences."""
+    pytest.importorskip("pyarrow")
+    import pyarrow as pa
+
+    text = "in column 'vote' some answers are missing or none of the categories {}, and were "
+    text += "replaced by noise. {} shows them to the data curator; unknown='raise' refuses them"
+    declared = ["clinton", "dole"]
+    frame = pd.DataFrame({"vote": ["Clinton", "Dole"] * 9, "sure": ["no", "yes"] * 9})
+    plan = {"vote": rr.KRR(declared, 0.75), "sure": rr.KRR(["no", "yes"], 0.75)}
+    for values, design, call in (
+        (frame, plan, f"df.rr.check('vote', {declared})"),
+        (frame.assign(vote=["dole"] * 17 + [None]), plan, f"df.rr.check('vote', {declared})"),
+        (frame["vote"], plan["vote"], f"s.rr.check({declared})"),
+        (pa.Table.from_pandas(frame), plan, f"rr.check(df['vote'], {declared})"),
+    ):
+        _, caught = caught_by(rr.privatize, values, design)
+        assert [text.format(declared, call)] == [str(w.message) for w in caught]
+    assert eval(f"frame.rr.check('vote', {declared})")["count"].tolist()[:2] == [9, 9]
+    _, caught = caught_by(rr.privatize, frame, dict.fromkeys(frame, plan["vote"]))
+    assert str(caught[0].message).startswith(
+        "in the columns ['vote', 'sure'] some answers are missing or none of their categories, and "
+    )
+
+
+def test_the_accessor_says_what_became_of_other_answers_whether_or_not_there_were_any():
+    """The note of a released frame follows from the declaration; no answer changes it."""
+    notes = set()
+    for answer in ("clinton", "Clinton"):
+        frame = pd.DataFrame({"vote": [answer] * 9})
+        released, _ = caught_by(frame.rr.privatize, "vote", ["clinton", "dole"], 0.75)
+        notes.add(repr(released.rr))
+    (note,) = notes
+    assert "df.rr.check('vote', ['clinton', 'dole']) of the true answers shows" in note
+    refusing = frame.rr.simulate("vote", ["Clinton", "dole"], 0.75, seed=1, unknown="raise")
+    assert "noise" not in repr(refusing.rr)
+    assert "noise" not in repr(frame.rr)
+    released.attrs["rrstats"] = "damaged"
+    assert repr(released.rr) == repr(frame.rr)
+
+
+def test_designs_without_information_warn_when_they_are_built():
+    """At prob 1/k, or epsilon 0, reports are pure noise, which is said before anything is asked."""
+    for options in ({"prob": 1 / 3}, {"prob": 0.5, "k": 2}, {"epsilon": 0.0, "k": 2}):
+        k = options.pop("k", 3)
+        with pytest.warns(rr.errors.LowPrecisionWarning, match=f"no information: .* {k} reports"):
+            rr.KRR(list("abc")[:k], **options)
+    assert [] == caught_by(rr.KRR, ["a", "b"], 0.5001)[1]
 
 
 def test_the_warning_comes_after_the_result():
@@ -136,7 +187,8 @@ def test_check_lists_the_answers_that_match_no_category(wrap):
     """One row for each distinct one, the most frequent first, with what it is."""
     answers = ["a", "x", 3, "x", None, float("nan"), "x", 3.0, True, (1, 2)]
     found = rr.check(wrap(answers), ["a", "b"])
-    assert list(found.columns) == ["value", "status", "count"]
+    assert list(found.columns) == ["value", "status", "count", "did_you_mean"]
+    assert set(found.pop("did_you_mean")) == {None}
     expected = [("x", "unknown", 3), (None, "missing", 2), (3, "unknown", 1), (3.0, "unknown", 1)]
     expected += [(True, "unknown", 1), ((1, 2), "unknown", 1)]
     assert expected == list(found.itertuples(index=False, name=None))
@@ -144,10 +196,23 @@ def test_check_lists_the_answers_that_match_no_category(wrap):
     assert [np.dtype(object), np.dtype(object), np.dtype(np.int64)] == list(found.dtypes)
 
 
+def test_check_names_the_category_that_an_answer_seems_to_mean():
+    """Case, spaces, types and slips are recognized; other answers have no such category."""
+    answers = ["Clinton", " dole ", "clintom", "perot", "", None, 7]
+    meant = rr.check(answers, ["clinton", "dole"]).set_index("value")["did_you_mean"]
+    expected = ["clinton", "dole", "clinton", None, None, None, None]
+    assert expected == meant[answers].tolist()
+    assert rr.check(["1", 2.0, "3"], [1, 2])["did_you_mean"].tolist() == [1, None]
+    assert rr.check(["True", "no"], [True, False])["did_you_mean"].tolist() == [True, None]
+    assert rr.check(["Never"], {1: "never", 2: "often"})["did_you_mean"].tolist() == [1]
+    assert rr.check(["15"], range(2000))["did_you_mean"].tolist() == [None]
+
+
 def test_check_serves_every_container_and_hostile_answers():
     """It takes what privatize takes, a mechanism or categories, and never raises for an answer."""
     nothing = rr.check(["a", "b"], rr.KRR(["a", "b"], 0.75))
-    assert (nothing.shape, list(nothing.columns)) == ((0, 3), ["value", "status", "count"])
+    columns = ["value", "status", "count", "did_you_mean"]
+    assert (nothing.shape, list(nothing.columns)) == ((0, 4), columns)
     assert np.dtype(np.int64) == nothing["count"].dtype
     for answers, categories in (
         (np.array([[1, 2], [3, 3]]), [1, 2]),
@@ -164,7 +229,7 @@ def test_check_serves_every_container_and_hostile_answers():
     words = pa.array(["p", "q", "q", None])
     for answers in (words, pa.chunked_array([words[:2], words[2:]]), words.dictionary_encode()):
         found = rr.check(answers, ["p", "x"])
-        assert [["q", "unknown", 2], [None, "missing", 1]] == found.to_numpy().tolist()
+        assert [["q", "unknown", 2, None], [None, "missing", 1, None]] == found.to_numpy().tolist()
 
 
 class _Untouchable(pd.Series):
