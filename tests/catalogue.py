@@ -136,6 +136,12 @@ FAMILIES: dict[str, dict[str, Callable[[], Mechanism]]] = {
         "cheaters": lambda: surveys.cheater_detection(
             ["no", "yes"], [0.25, 0.75], [0.125, 0.0], yes="yes"
         ),
+        "extended crosswise": lambda: surveys.extended_crosswise(
+            ["no", "yes"], Fraction(1, 5), yes="yes", reports=["different", "same"]
+        ),
+        "one-sayers": lambda: surveys.extended_crosswise(
+            ["no", "yes"], [0.25, 0.625], yes="yes", behaviour="no"
+        ),
         "unknown prevalence": lambda: surveys.unrelated_question_two_samples(
             [False, True], [0.7, 0.25]
         ),

@@ -4,6 +4,7 @@
     rr.hypotheses.independence(crosstab)                            two columns
     rr.hypotheses.homogeneity(by_group)                             several samples
     rr.hypotheses.change(before, after)                             two waves
+    rr.hypotheses.design_fit(estimate)                              did people do as told?
 
 Tests compare the reports with the probabilities of reports under the null hypothesis, not debiased
 with given proportions.  Counts are then multinomial under the null, so noise reduces the power and
@@ -85,6 +86,7 @@ from rrstats.mechanisms.channel import (
 
 __all__ = [
     "change",
+    "design_fit",
     "goodness_of_fit",
     "homogeneity",
     "independence",
@@ -822,6 +824,99 @@ def _wald_fit(estimate: Estimate, pi: Floats) -> Outcome:
     shift = estimate.proportions - pi
     covariance = null_covariance(estimate, pi)
     return by_wald("Wald test of the proportions", shift, covariance, estimate.df, notes=notes)
+
+
+# -- fit of the design -----------------------------------------------------------------------
+
+_FOLLOWED = "everybody followed the instructions"
+
+
+def design_fit(
+    reports: Any,
+    mechanism: Any = None,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    group: Any = None,
+    statistic: str = "likelihood-ratio",
+) -> TestResult:
+    """Test whether the design explains the reports: whether people did what they were told.
+
+    A design whose reports can take more values than its proportions explain has something left to
+    test, for example the two samples of `surveys.extended_crosswise`, which must give the same
+    prevalence.  A significant result says that the design does not hold; a result that is not
+    significant does not show that everybody followed, because random answers may leave no trace.
+
+    Parameters
+    ----------
+    reports : Estimate, Tally or array-like
+        An Estimate or a Tally; or reports, with their design in ``mechanism`` (or categories with
+        ``prob`` or ``epsilon``) and ``group``.
+    mechanism, prob, epsilon, group : optional
+        As for `rrstats.estimate`.
+    statistic : {"likelihood-ratio", "pearson"}
+        The distance between reports and the probabilities of the best proportions.
+
+    Returns
+    -------
+    TestResult
+        Degrees of freedom are the cells of reports, minus one for each sample, minus the
+        proportions that were estimated.
+
+    Raises
+    ------
+    ArgumentValueError
+        Proportions explain any reports of this design, so that nothing is left to test; or the
+        sample has weights or a design.
+
+    Notes
+    -----
+    G2 = 2 sum H log(H / E), with E from the maximum likelihood proportions, which may lie outside
+    [0, 1]: then the test keeps its level where a true proportion is 0.
+    Heck, Hoffmann and Moshagen (2018), eq. 6, for the extended crosswise model.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> prob = {"A": 0.2, "B": 0.8}
+    >>> m = rr.surveys.extended_crosswise(
+    ...     ["no", "yes"], prob, yes="yes", reports=["different", "same"]
+    ... )
+    >>> counts = {"A": {"different": 60, "same": 109}, "B": {"different": 139, "same": 46}}
+    >>> test = design_fit(rr.Tally.from_counts(counts, m))
+    >>> round(test.statistic, 2), test.df, round(test.p_value, 3)
+    (4.77, 1, 0.029)
+
+    These athletes did not all follow the instructions.
+    """
+    counting = Counting(statistic, None, None)
+    estimate = as_estimate(reports, mechanism=mechanism, prob=prob, epsilon=epsilon, group=group)
+    if estimate.designed or not estimate.channel.is_multinomial:
+        raise ArgumentValueError(
+            "design_fit compares counts of report cells, which a sample with weights, strata or "
+            "clusters, and reports that name several categories, do not have; estimate by= the "
+            "sample and compare these groups by hypotheses.homogeneity"
+        )
+    matrix, counts, sizes = cells_of(estimate)
+    sampled = sizes > 0
+    slopes = (matrix[:, :-1] - matrix[:, -1:])[sampled]
+    fitted = int(np.linalg.matrix_rank(slopes)) if slopes.size else 0
+    possible = sampled & matrix.any(axis=1)
+    free = int(possible.sum()) - len(np.unique(estimate.channel.samples[possible]))
+    if estimate.n and free <= fitted:
+        raise ArgumentValueError(
+            f"the design must have more free cells of reports than proportions to be tested, found "
+            f"{free} and {fitted}: proportions explain any reports; samples with other "
+            "probabilities (surveys.extended_crosswise) or a control question can test it"
+        )
+    if not estimate.n:
+        return result_of(_FOLLOWED, 0, untested(free))
+    start = np.full(matrix.shape[1], 1 / matrix.shape[1])
+    rates = matrix @ fit_proportions([(matrix, counts, sizes)], start)
+    value = float(distance(counts, sizes * rates, statistic))
+    method = f"{STATISTICS[statistic]} of the reports against the design"
+    outcome = counting.test(method, value, free - fitted, sizes * rates, remedy="merge samples")
+    return result_of(_FOLLOWED, estimate.n, outcome)
 
 
 # -- independence ----------------------------------------------------------------------------

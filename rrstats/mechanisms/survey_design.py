@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from rrstats._checks import check_instance, check_one_of, quote_list
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 
 
@@ -126,6 +127,18 @@ class RegisteredDesign:
 
     make: Callable[..., SurveyDesign]
     arguments: tuple[str, ...]
+
+
+def truthful_categories(mechanism: Mechanism) -> tuple[Hashable, ...]:
+    """The categories that are true answers: all but classes of people who do not follow.
+
+    Those who always give one report, cheaters and the inattentive are classes of some designs.
+    """
+    part = getattr(mechanism, "parts", (mechanism,))[0]
+    asked = getattr(part, "asked", None)
+    if asked is None:
+        return tuple(mechanism.categories)
+    return tuple(category for category in mechanism.categories if category in asked.categories)
 
 
 DESIGNS: dict[str, RegisteredDesign] = {}

@@ -28,23 +28,28 @@ cheaters, inattentive people).  For these `privatize` takes the classes ``m.doma
 In three designs a report is a pair of answers: `unrelated_question_two_answers`,
 `mangat_singh_singh_two_answers` and `crosswise_with_anchor`; make reports from two columns of a
 frame by ``list(zip(df.first, df.second))``.
-Three designs assign people randomly to two samples, and ``group=`` gives the sample of each report:
-`unrelated_question_two_samples`, `cheater_detection` and `stochastic_lie_detector`.
+Four designs assign people randomly to two samples, and ``group=`` gives the sample of each report:
+`extended_crosswise`, `unrelated_question_two_samples`, `cheater_detection` and
+`stochastic_lie_detector`.
 Sources: see each function; Chaudhuri (2011) and Blair, Imai and Zhou (2015) compare designs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb
 from typing import Any
 
-from rrstats._checks import check_one_of, quote_list
+import numpy as np
+
+from rrstats._checks import check_one_of, quote, quote_list
+from rrstats._display import label
 from rrstats.data.categories import Categories
-from rrstats.errors import ArgumentValueError
+from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import normalized
+from rrstats.mechanisms.matrix_design import labels_of
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.survey_builder import (
     DesignBuilder,
@@ -67,6 +72,7 @@ __all__ = [
     "devore",
     "direct",
     "disguised_response",
+    "extended_crosswise",
     "forced_response",
     "kuk",
     "mangat",
@@ -1048,6 +1054,139 @@ def _anchor_inverse(
 
 
 # -- two samples --------------------------------------------------------------------------------
+
+
+def extended_crosswise(
+    categories: object,
+    prob_unrelated: float | Fraction | NumbersBySample,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
+    behaviour: Hashable = None,
+) -> Samples:
+    """Extended crosswise model: two samples, which show whether people follow the instructions.
+
+    In one sample the unrelated statement is rare, in the other it is common.  People who follow
+    the instructions give both samples the same prevalence; `rrstats.hypotheses.design_fit` tests
+    whether they do.  With ``behaviour`` some people always give one report, whatever is true:
+    `privatize` then takes the classes ``m.domain.categories``, for example
+    ("no", "yes", "always different"), whose proportions are estimated.
+
+    Parameters
+    ----------
+    prob_unrelated : number, mapping, Series or sequence
+        P(the unrelated statement is true), in (0, 1): a number p for the samples 1 and 2 with p
+        and 1 - p; or a number for each sample, as a mapping by its label or a list for the samples
+        1 and 2.  Two statements that are not complementary are allowed; the numbers must differ.
+    behaviour : hashable, optional
+        The report that some people always give: the one-sayers of Cruyff et al. (2024).
+    categories, yes, reports
+        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
+
+    Returns
+    -------
+    Samples
+
+    Raises
+    ------
+    NotIdentifiableError
+        For ``behaviour="random"``: people who answer at random move the estimate towards 1/2 by as
+        much in both samples, which no comparison of the samples shows.
+
+    Notes
+    -----
+    P(same) = p pi + (1 - p) (1 - pi) as in `crosswise`, with another p in each sample.  With a
+    proportion t that always gives one report, its probability is t + (1 - t) P(report).  The
+    prevalence among the others is ``est.share_among(yes, categories)``.
+    Epsilon is infinite with ``behaviour``: the other report proves that a person is none of those.
+
+    References
+    ----------
+    Heck, Hoffmann and Moshagen (2018); Cruyff, Sayed, Petroczi and van der Heijden (2024).
+
+    Examples
+    --------
+    Doping, in the first survey of Cruyff et al. (2024):
+
+    >>> import rrstats as rr
+    >>> labels = {"yes": "yes", "reports": ["different", "same"]}
+    >>> prob = {"A": 0.2, "B": 0.8}
+    >>> m = extended_crosswise(["no", "yes"], prob, **labels)
+    >>> counts = {"A": {"different": 60, "same": 109}, "B": {"different": 139, "same": 46}}
+    >>> est = rr.estimate(rr.Tally.from_counts(counts, m))
+    >>> round(est["yes"].proportion, 4), round(rr.hypotheses.design_fit(est).statistic, 2)
+    (0.1657, 4.77)
+
+    With one-sayers the prevalence among the others is lower:
+
+    >>> m = extended_crosswise(["no", "yes"], prob, behaviour="different", **labels)
+    >>> est = rr.estimate(rr.Tally.from_counts(counts, m))
+    >>> others = est.share_among("yes", ["no", "yes"])
+    >>> round(others.proportion, 4), round(est["always different"].proportion, 4)
+    (0.1304, 0.1064)
+    """
+    prob_of_sample = _numbers_that_differ(prob_unrelated)
+    if behaviour is None:
+        return Samples(
+            {
+                sample: crosswise(categories, prob, yes=yes, reports=reports)
+                for sample, prob in prob_of_sample.items()
+            }
+        )
+    labels = Categories(categories) if reports is None else labels_of(reports, "reports")
+    if behaviour == "random" and "random" not in labels.categories:
+        raise NotIdentifiableError(
+            "behaviour must be a report that some people always give, found 'random': people who "
+            "answer at random change both samples alike, so that the reports cannot show them; a "
+            "control question can, see Estimate.corrected"
+        )
+    always = labels.code(behaviour)
+    if always >= labels.k:
+        raise ArgumentValueError(
+            f"behaviour must be one of the reports {labels.describe()}, got {quote(behaviour)}"
+        )
+    return Samples(
+        {
+            sample: _extended_crosswise_sample(categories, prob, always, yes=yes, reports=reports)
+            for sample, prob in prob_of_sample.items()
+        }
+    )
+
+
+def _numbers_that_differ(prob_unrelated: Any) -> dict[Any, Any]:
+    """The probability of each sample; one number p gives the samples 1 and 2 p and 1 - p."""
+    if not isinstance(prob_unrelated, Mapping) and np.ndim(prob_unrelated) == 0:
+        exact = exact_probability("prob_unrelated", prob_unrelated, "()")
+        prob_unrelated = [exact, 1 - exact]
+    prob_of_sample = numbers_by_sample("prob_unrelated", prob_unrelated)
+    if len(set(prob_of_sample.values())) == 1:
+        raise ArgumentValueError(
+            "prob_unrelated must differ between the samples, found the same number in all of "
+            f"{quote_list(prob_of_sample)}"
+        )
+    return prob_of_sample
+
+
+@survey_design("extended_crosswise_sample", "prob_unrelated", "always", "yes")
+def _extended_crosswise_sample(
+    categories: object,
+    prob_unrelated: Any,
+    always: int,
+    *,
+    yes: Hashable,
+    reports: Labels,
+) -> SurveyDesign:
+    """One sample of `extended_crosswise` with people who always give the report of one code."""
+    builder = DesignBuilder(
+        "extended_crosswise_sample", categories, reports, yes, is_one_sample=True
+    )
+    p = builder.probability("prob_unrelated", prob_unrelated)
+    code = builder.whole_number("always", always, 0, 1)
+    answers = builder.answers or builder.domain
+    prob_same = [[p if is_yes else 1 - p] for is_yes in builder.is_yes]
+    prob_same.append([Fraction(builder.is_yes[code])])
+    one_sayer = f"always {label(answers.categories[code])}"
+    return builder.independent_answers(prob_same, classes=(*builder.domain.categories, one_sayer))
 
 
 def unrelated_question_two_samples(

@@ -82,8 +82,9 @@ class FittedMeans:
         matrices = np.stack(self.data.matrices(frame))
         scale = getattr(model.outcome, "scale", 1.0)
         columns = matrices @ (self.fit.back[:n_columns, :n_columns] / scale)
-        shares = np.empty((len(frame), model.shares.shape[1]))
-        if self.share_columns is not None and model.classes > 1:
+        # Where no covariate is privatized, all classes have the same mean whatever their shares.
+        shares = np.zeros((len(frame), model.shares.shape[1]))
+        if self.share_columns is not None and self.data.private.columns:
             in_order = matrices[:, :, self.data.order]
             varying = VaryingColumns.of(in_order[:, :, n_same:])
             shares = self.share_columns.of(in_order[0][:, :n_same], varying)
@@ -93,6 +94,7 @@ class FittedMeans:
         ones = np.ones(len(frame))
         same = columns[0][:, :n_same]
         dense = columns[:, :, n_same:][self.data.private.class_of]
+        dense = np.broadcast_to(dense, (model.classes, *dense.shape[1:]))
         return Likelihood(model.outcome, no_reports, same, dense, shares, ones, ones, offset)
 
     def of_people(

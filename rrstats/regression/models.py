@@ -22,7 +22,7 @@ Nakamura (1990) for corrected scores.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -35,6 +35,8 @@ from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.report_columns import ReportColumn, ReportSource, ordinary, report_column
 from rrstats.estimation.sample_design import SampleDesign
+from rrstats.mechanisms.survey_design import truthful_categories
+from rrstats.regression.behaviours import BehavedOutcome, behaved, open_behaviours
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
 from rrstats.regression.likelihood import (
     Likelihood,
@@ -85,6 +87,7 @@ def logit(
     vcov: str | None = None,
     covariates: Any = None,
     covariate_model: str = "logistic",
+    behaviour: str | None = None,
 ) -> LikelihoodResult:
     """Logistic regression of the true answer on covariates, from reports of it.
 
@@ -133,6 +136,12 @@ def logit(
         Mechanisms of privatized columns of ``data``; not needed if the frame has a record of them.
     covariate_model : {"logistic", "constant"}
         The model of the true categories of these columns given the ordinary covariates.
+    behaviour : str, optional
+        A formula without left side, ``"~ 1"`` or ``"~ age"``: the proportions of people who do not
+        follow the instructions, in a design that has such classes
+        (`rrstats.surveys.extended_crosswise`, `cheater_detection`, `crosswise_with_anchor`), as
+        logits against those who do.  The coefficients are then of the answers of people who
+        follow.  Without it each class counts as a category of the outcome.
 
     Returns
     -------
@@ -200,6 +209,7 @@ def logit(
         vcov=vcov,
         covariates=covariates,
         covariate_model=covariate_model,
+        behaviour=behaviour,
     )
     return _categorical(check_one_of(link, "link", tuple(LINKS)), request)
 
@@ -212,12 +222,26 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
         column = _ordinary_outcome(request)
     else:
         column = _reported_outcome(request, has_private)
-    family = family_of(link, column.k)
+    answers = tuple(column.categories)
+    behaviours = None
+    if request.behaviour is not None:
+        if has_private:
+            raise ArgumentValueError(
+                "behaviour is for ordinary covariates, found privatized ones; leave one of them out"
+            )
+        if column.mechanism is not None:
+            answers = truthful_categories(column.mechanism)
+        behaviours = open_behaviours(request, column.categories, answers, column.rows)
+    k = len(answers)
+    family = family_of(link, k)
     if request.event is not None:
-        check_two(column.k, "event", "baseline")
-    check_size(column.k - 1, f"{column.k} categories of the outcome")
+        check_two(k, "event", "baseline")
+    check_size(k - 1, f"{k} categories of the outcome")
     outcome = outcome_of(column, family, request.baseline, request.event)
     absent = {"the outcome" if has_private else "the reports": column.missing()}
+    if behaviours is not None:
+        outcome = behaved(outcome, answers)
+        absent |= behaviours.missing()
     data = open_model(request, column.rows, absent, column)
     if data.keep is not None:
         outcome = outcome.take(data.keep)
@@ -228,10 +252,11 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
         )
     name = "the answer" if column.name is None else repr(column.name)
     title = f"{link.capitalize()} regression of {name} being {outcome.categories[-1]!r}"
-    if column.k > 2:
+    if k > 2:
         title = f"Multinomial logit of {name}, against {outcome.categories[0]!r}"
     source = data.private.listed if data.private.columns else "from reports"
-    return _fit(f"{title}, {source}", outcome, data, request)
+    shares = None if behaviours is None else behaviours.columns(data.keep)
+    return _fit(f"{title}, {source}", outcome, data, request, shares)
 
 
 def _ordinary_outcome(request: ModelRequest) -> ReportColumn:
@@ -440,13 +465,21 @@ def _warned(result: Fitted) -> Fitted:
 
 
 def _fit(
-    title: str, outcome: OutcomeModel, data: ModelData, request: ModelRequest
+    title: str,
+    outcome: OutcomeModel,
+    data: ModelData,
+    request: ModelRequest,
+    shares: ShareColumns | None = None,
 ) -> LikelihoodResult:
-    """A regression by likelihood."""
+    """A regression by likelihood.
+
+    shares : covariates of behaviours; those of privatized covariates follow from the data.
+    """
     private = data.private
     kind = request.covariate_model or "logistic"
     check_one_of(kind, "covariate_model", ("logistic", "constant"))
-    shares = share_columns(data, kind) if private.columns else None
+    if private.columns:
+        shares = share_columns(data, kind)
     share_names = () if shares is None else shares.names
     model = _likelihood(outcome, data, shares)
     check_size(model.size, f"{len(data.names)} covariates, {private.listed}")
@@ -466,7 +499,7 @@ def _fit(
         fit=fit,
         data=data,
         share_columns=shares,
-        covariate_model=None if shares is None else kind,
+        covariate_model=kind if private.columns else None,
     )
     return _warned(result.with_vcov(vcov))
 
@@ -485,11 +518,12 @@ def _likelihood(outcome: OutcomeModel, data: ModelData, shares: ShareColumns | N
     """
     rows = len(data.same)
     varying = data.varying.dense()
-    if shares is None:
-        columns = np.empty((rows, 0))
-        likelihoods = np.broadcast_to(1.0, (rows, 1))
+    columns = np.empty((rows, 0)) if shares is None else shares.of(data.same, data.varying)
+    if not data.private.columns:
+        classes = 1 + len(getattr(outcome, "names", ()))
+        likelihoods = np.broadcast_to(1.0, (rows, classes))
+        varying = np.broadcast_to(varying, (classes, *varying.shape[1:]))
     else:
-        columns = shares.of(data.same, data.varying)
         likelihoods = data.private.likelihood(data.rows, data.keep)
         varying = varying[data.private.class_of]
         if impossible := int((~likelihoods.any(axis=1)).sum()):
@@ -512,7 +546,9 @@ def _parameter_names(
     outcome: OutcomeModel, data: ModelData, share_names: tuple[str, ...]
 ) -> pd.Index[Any]:
     """Names of the parameters; with more than two categories pairs of category and covariate."""
-    class_names = data.private.class_names()[1:]
+    class_names: Sequence[Any] = data.private.class_names()[1:]
+    if isinstance(outcome, BehavedOutcome):
+        class_names = outcome.names
     gammas = [(class_name, name) for class_name in class_names for name in share_names]
     psis: list[tuple[Hashable, str]] = [("", "sigma")]
     if isinstance(outcome, ReportedOutcome):

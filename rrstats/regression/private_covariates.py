@@ -406,6 +406,7 @@ class ModelRequest:
     vcov: str | None = None
     covariates: Any = None
     covariate_model: str | None = None
+    behaviour: Any = None
 
     @cached_property
     def frame(self) -> pd.DataFrame | None:

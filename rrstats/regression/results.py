@@ -34,6 +34,7 @@ from rrstats.errors import (
 from rrstats.estimation.hypothesis_tests import TestResult, few_expected
 from rrstats.inference.contrasts import student_quantile
 from rrstats.plots import PlotOptions, plot_intervals
+from rrstats.regression.behaviours import BehavedOutcome
 from rrstats.regression.design_matrix import by_source, offset_of, table_of
 from rrstats.regression.effects import FittedMeans, logit_interval
 from rrstats.regression.likelihood import (
@@ -572,8 +573,10 @@ class LikelihoodResult(RegressionResult):
     @cached_property
     def llnull(self) -> float:
         """The maximum log-likelihood of a model with one prevalence for everyone."""
-        if self._latent:
-            raise ArgumentTypeError("llnull is for fits on ordinary covariates")
+        if self.fit.model.classes > 1:
+            raise ArgumentTypeError(
+                "llnull is for fits on ordinary covariates, without classes of people"
+            )
         ones = np.ones((self.fit.model.rows, 1))
         return fitted(replace(self.fit.model, same=ones), ["Intercept"], [0]).maximum.value
 
@@ -625,6 +628,12 @@ class LikelihoodResult(RegressionResult):
     @property
     def _latent(self) -> bool:
         return bool(self.private.columns)
+
+    @property
+    def _behaviours(self) -> tuple[Hashable, ...]:
+        """The classes of people who do not follow the instructions, if they are modelled."""
+        outcome = self.fit.model.outcome
+        return outcome.names if isinstance(outcome, BehavedOutcome) else ()
 
     @property
     def event(self) -> Hashable:
@@ -801,8 +810,8 @@ class LikelihoodResult(RegressionResult):
         Returns
         -------
         DataFrame
-            One column for each category; with several privatized covariates, for each pair of
-            covariate and category.
+            One column for each category, of people who follow, and for each behaviour; with several
+            privatized covariates, for each pair of covariate and category.
         """
         model = self.fit.model
         theta = self.fit.theta
@@ -811,7 +820,10 @@ class LikelihoodResult(RegressionResult):
             every = slice(None)
             psi = model.split(theta)[1]
             posterior = model.outcome.posterior(every, model.eta(theta, every), psi)
-            names = pd.Index(list(model.outcome.categories), dtype=object)
+            if self._behaviours:
+                classes = model.posterior(theta)
+                posterior = np.hstack([posterior * classes[:, :1], classes[:, 1:]])
+            names = pd.Index([*model.outcome.categories, *self._behaviours], dtype=object)
             return pd.DataFrame(posterior, index=index, columns=names)
         posterior = model.posterior(theta)
         private = self.private
@@ -824,7 +836,7 @@ class LikelihoodResult(RegressionResult):
         return pd.DataFrame(columns, index=index)
 
     def proportions(self, level: float = 0.95) -> pd.DataFrame:
-        """Proportions of the true categories of privatized covariates.
+        """Proportions of the true categories of privatized covariates, or of behaviours.
 
         They are means over these people of P(category | covariates), for the population: the
         standard errors include sampling.  Intervals are computed on the logit scale.
@@ -837,18 +849,25 @@ class LikelihoodResult(RegressionResult):
         Returns
         -------
         DataFrame
-            Columns covariate, category, proportion, std_error, low, high.
+            Columns covariate, category, proportion, std_error, low, high; of behaviours without
+            the first.
         """
         quantile = student_quantile(confidence(level), self.df)
+        classes = [
+            (column.name, category, self.private.shown[:, place] == code)
+            for place, column in enumerate(self.private.columns)
+            for code, category in enumerate(column.categories)
+        ]
+        for code, name in enumerate(self._behaviours, start=1):
+            classes.append((None, name, np.arange(self.fit.model.classes) == code))
         rows = []
-        for place, column in enumerate(self.private.columns):
-            for code, category in enumerate(column.categories):
-                selected = self.private.shown[:, place] == code
-                value, error = self._fitted_means.class_proportion(selected)
-                low, high = logit_interval(np.array(value), quantile * error)
-                rows.append((column.name, category, value, error, float(low), float(high)))
+        for covariate, category, selected in classes:
+            value, error = self._fitted_means.class_proportion(selected)
+            low, high = logit_interval(np.array(value), quantile * error)
+            rows.append((covariate, category, value, error, float(low), float(high)))
         heads = ["covariate", "category", "proportion", "std_error", "low", "high"]
-        return pd.DataFrame(rows, columns=heads)
+        table = pd.DataFrame(rows, columns=heads)
+        return table.drop(columns="covariate") if self._behaviours else table
 
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Pearson's test and the deviance test over groups of equal covariates.
@@ -866,9 +885,11 @@ class LikelihoodResult(RegressionResult):
             Groups are too small for chi-squared: an expected count is below 1, or more than a fifth
             are below 5.
         """
-        if self._latent or self._number or self.fit.model.outcome.cells is None:
+        model = self.fit.model
+        if model.classes > 1 or self._number or model.outcome.cells is None:
             raise ArgumentTypeError(
-                "goodness_of_fit is for ordinary covariates and reports with one cell; use compare"
+                "goodness_of_fit is for ordinary covariates and reports with one cell, without "
+                "classes of people; use compare"
             )
         self._check_likelihood("a test of fit")
         return _goodness(self)
@@ -922,7 +943,7 @@ class LikelihoodResult(RegressionResult):
         if not self.data.weighted and self.data.clusters is None:
             rows.append(("log-likelihood", f"{self.llf:.3f}"))
             df = self.df_model - 1 - self.fit.model.outcome.own
-            is_binary = self.event is not None and not self._latent
+            is_binary = self.event is not None and self.fit.model.classes == 1
             has_null_model = is_binary and self.index[0] == "Intercept"
             if df and has_null_model and self.vcov != "robust":
                 gain = max(0.0, 2 * (self.llf - self.llnull))
@@ -972,6 +993,11 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
         yield (
             f"{len(others) + 1} maxima were found from 5 starts; the log-likelihood of the others "
             f"is lower by {result.llf - others[0]:.2f} or more."
+        )
+    if result._behaviours:
+        yield (
+            "Coefficients with the name of a behaviour are logits of its proportion against people "
+            "who follow the instructions; the others are of the answers of people who follow."
         )
     if result._latent:
         yield result._effective_n_note(result.effective_n)

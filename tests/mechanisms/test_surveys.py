@@ -387,6 +387,16 @@ BAD = {
         ((BOOL, {"A": 0.2, "B": 0.5}, [0.1, 0.2]), {}, "for the same samples"),
         ((BOOL, [0.8, 0.5], [0.7, 0.2]), {}, r"must sum to at most 1, found 1\.5"),
     ],
+    "extended_crosswise": [
+        ((BOOL, [0.2]), {}, "one number for each of at least 2 samples, found 1"),
+        ((BOOL, 0), {}, r"prob_unrelated must be in \(0, 1\), got 0"),
+        (
+            (BOOL, 0.5),
+            {},
+            "must differ between the samples, found the same number",
+        ),
+        ((BOOL, 0.2), {"behaviour": "same"}, r"behaviour must be one of the reports .* got 'same'"),
+    ],
     "SurveyDesign": [
         (("of_glmmrr", BOOL), {}, "design must be one of .* got 'of_glmmrr'"),
         (("direct", AB), {"yes": "a"}, r"'direct' has the parameters \[\], found \['yes'\]"),
@@ -409,7 +419,8 @@ def test_bad_input(name, arguments, options, message):
 def test_designs_are_registered_with_the_arguments_of_their_documents():
     """Each registered design, and no other, has a document with just the registered arguments."""
     designs = []
-    for example in examples().values():
+    one_sayers = surveys.extended_crosswise(["no", "yes"], 0.25, yes="yes", behaviour="no")
+    for example in [*examples().values(), one_sayers]:
         designs += getattr(example, "parts", [example])
     for m in designs:
         arguments = [*m.parameters, *(["yes"] if m.yes is not None else [])]
@@ -434,6 +445,7 @@ def test_public_designs_are_listed():
     """`rr.surveys` lists each design, those of several samples, and `by_row`."""
     public = {name for name, design in DESIGNS.items() if design.make.__name__[0] != "_"}
     of_several_samples = {
+        "extended_crosswise",
         "unrelated_question_two_samples",
         "cheater_detection",
         "stochastic_lie_detector",

@@ -44,6 +44,9 @@ DESIGNS = {
     "cheater_detection": surveys.cheater_detection(
         ["yes", "no"], {"A": 0.2, "B": 0.5}, {"A": 0.1, "B": 0.25}, **NAMED
     ),
+    "extended_crosswise": surveys.extended_crosswise(
+        ["no", "yes"], {"A": 0.2, "B": 0.75}, behaviour="same", reports=["other", "same"], **NAMED
+    ),
     "stochastic_lie_detector": surveys.stochastic_lie_detector(
         ["no", "yes"], {"A": 1 / 6, "B": 5 / 6}, **NAMED
     ),
@@ -66,7 +69,9 @@ def part(name, group):
 def truths_of(mechanism):
     """For each class that follows the page its place and what the rule takes."""
     for place, one in enumerate(mechanism.domain.categories):
-        if one in ("cheater", "inattentive") or (isinstance(one, tuple) and one[1] == "lying"):
+        if one in ("cheater", "inattentive", "always same") or (
+            isinstance(one, tuple) and one[1] == "lying"
+        ):
             continue
         answer, *trait = one if isinstance(one, tuple) else (one,)
         yes = getattr(mechanism, "yes", None)
