@@ -41,7 +41,8 @@ __all__ = sorted(name for name in _PUBLIC if name[0] != "_")  # type checkers re
 def __getattr__(name: str) -> Any:
     """A public name, imported when it is first used; `rr.files` also needs pyarrow."""
     if name not in _PUBLIC:
-        raise AttributeError(f"module 'rrstats' has no attribute {name!r}")
+        names = importlib.import_module("rrstats._names")
+        raise AttributeError(names.missing_attribute("rrstats", name, __all__))
     module, inner = _PUBLIC[name]
     package = importlib.import_module(module)
     if inner not in vars(package):

@@ -18,6 +18,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import pandas as pd
 
 from rrstats._checks import quote
+from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, RRStatsError
@@ -80,6 +81,7 @@ class _GroupColumns(NamedTuple):
     weights: Any
 
 
+@checked_keywords
 class FrameAccessor:
     """Randomized response on a frame: privatize columns, and estimate from the reports.
 
@@ -637,6 +639,7 @@ def _replacement_note(record: ColumnRecord) -> str:
     )
 
 
+@checked_keywords
 class SeriesAccessor:
     """Randomized response on one column: privatize it, or estimate from its reports.
 

@@ -33,6 +33,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._checks import check_epsilon, check_level, check_whole_number, cut
+from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, is_missing
 from rrstats.errors import ArgumentValueError
@@ -134,6 +135,7 @@ class AuditResult:
         )
 
 
+@checked_keywords
 def audit(
     fn: Callable[[list[Any]], Any],
     categories: Any,

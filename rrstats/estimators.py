@@ -1,5 +1,6 @@
 """Estimators: `estimate` with its results, and functions of arrays."""
 
+from rrstats._names import answer_names
 from rrstats.estimation.debiasing import (
     confidence_interval,
     count_interval,
@@ -24,5 +25,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

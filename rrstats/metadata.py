@@ -1,5 +1,6 @@
 """Metadata of privatized columns: `read` records, and `carry` them over a merge."""
 
+from rrstats._names import answer_names
 from rrstats.mechanisms.attrs import carry
 from rrstats.mechanisms.records import find as find  # unlisted: one of those of `read`
 from rrstats.mechanisms.records import read
@@ -8,5 +9,4 @@ from rrstats.mechanisms.records import write as write  # unlisted: a record is m
 __all__ = ["carry", "read"]
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

@@ -24,6 +24,7 @@ from fractions import Fraction
 from typing import Any, cast
 
 from rrstats._checks import check_instance, check_number
+from rrstats._names import answer_names, checked_keywords
 from rrstats.data.categories import is_unicode
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
@@ -40,6 +41,7 @@ CATEGORICAL = "make_randomized_response"
 BOOLEAN = "make_randomized_response_bool"
 
 
+@checked_keywords
 def to_json(mechanism: Mechanism, *, version: str = "0.16.0") -> str:
     """Write a mechanism as JSON, from which OpenDP creates a measurement with equal probabilities.
 
@@ -127,6 +129,7 @@ def _type_of(categories: Sequence[Any]) -> str:
     )
 
 
+@checked_keywords
 def from_json(text: str | bytes) -> KRR:
     """Read the mechanism of a measurement that OpenDP wrote with ``dp.serialize``.
 
@@ -184,5 +187,4 @@ def from_json(text: str | bytes) -> KRR:
     return KRR(categories, prob)
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

@@ -8,6 +8,8 @@ from importlib import resources
 
 import pandas as pd
 
+from rrstats._names import answer_names, checked_keywords
+
 __all__ = ["load_anes96", "load_rand_health"]
 
 CATEGORIES = {
@@ -44,6 +46,7 @@ def _read(name: str) -> pd.DataFrame:
     return data
 
 
+@checked_keywords
 def load_rand_health() -> pd.DataFrame:
     """Load the RAND Health Insurance Experiment: 20,190 person-years, several for most persons.
 
@@ -63,6 +66,7 @@ def load_rand_health() -> pd.DataFrame:
     return data
 
 
+@checked_keywords
 def load_anes96() -> pd.DataFrame:
     """Load the American National Election Study of 1996: 944 people, one row each.
 
@@ -77,5 +81,4 @@ def load_anes96() -> pd.DataFrame:
     return _read("anes96.csv.gz")
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

@@ -34,6 +34,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import needing
+from rrstats._names import answer_names, checked_keywords
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
@@ -266,6 +267,7 @@ def schema_of(frame: dd.DataFrame) -> tuple[pa.Schema, bool]:
 # -- privatize ------------------------------------------------------------------------------
 
 
+@checked_keywords
 def privatize_parquet(
     src: Path | str | dd.DataFrame,
     dst: Path | str,
@@ -476,6 +478,7 @@ class _Keyed:
     __name__ = "rrstats-keyed"
 
 
+@checked_keywords
 @register_dataframe_accessor("rr")
 class DaskAccessor:
     """Randomized response on a Dask frame: keyed reports and counts.
@@ -553,5 +556,4 @@ class DaskAccessor:
         return "<randomized response on a Dask frame: privatize, estimate, tally, crosstab>"
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

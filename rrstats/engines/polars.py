@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from rrstats._checks import check_ending, check_instance, needing
+from rrstats._names import answer_names, checked_keywords
 from rrstats.errors import FileError, RRStatsError
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
@@ -136,6 +137,7 @@ def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
 GROUP_ROWS = 1 << 18
 
 
+@checked_keywords
 def sink_privatized(
     lazyframe: pl.LazyFrame | pl.DataFrame,
     path: Path | str,
@@ -240,6 +242,7 @@ def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication)
 # -- namespaces of Polars ------------------------------------------------------------------
 
 
+@checked_keywords
 class _Counting:
     """Methods of frames and lazy frames that only count."""
 
@@ -259,6 +262,7 @@ class _Counting:
         return crosstab(self._data, *columns, **options)
 
 
+@checked_keywords
 @pl.api.register_dataframe_namespace("rr")
 class FrameNamespace(_Counting):
     """Randomized response on a Polars DataFrame: privatize columns, count and estimate."""
@@ -299,6 +303,7 @@ class FrameNamespace(_Counting):
         return reports
 
 
+@checked_keywords
 @pl.api.register_lazyframe_namespace("rr")
 class LazyNamespace(_Counting):
     """Randomized response on a LazyFrame: keyed reports, counts and estimates."""
@@ -371,6 +376,7 @@ def _keyed(release: BatchRelease, name: str, dtype: pl.DataType) -> pl.Expr:
     return expression.alias(name)
 
 
+@checked_keywords
 @pl.api.register_series_namespace("rr")
 class SeriesNamespace:
     """Randomized response on a Polars Series: privatize it, or estimate from its reports."""
@@ -392,5 +398,4 @@ class SeriesNamespace:
         return tally(self._data, *design, **options)
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

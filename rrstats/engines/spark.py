@@ -35,6 +35,7 @@ from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from rrstats._checks import check_instance, needing
+from rrstats._names import answer_names, checked_keywords
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -407,6 +408,7 @@ WRITING = {
 }
 
 
+@checked_keywords
 def privatize_parquet(
     src: DataFrame | Path | str,
     dst: Path | str,
@@ -535,6 +537,7 @@ def _write(
     return rows
 
 
+@checked_keywords
 def privatize(
     df: DataFrame,
     columns: Any,
@@ -735,5 +738,4 @@ class Staging:
         return True
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

@@ -20,6 +20,7 @@ import pandas as pd
 
 from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import label
+from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.estimation.axes import check_columns
@@ -37,6 +38,7 @@ _X, _Y = np.array([[1, 1, 0, 2, 0], [1, 0, 1, 0, 2]])
 """The moments of a pair, as powers of x and of y: xy, x, y, x^2 and y^2."""
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Correlations(Result):
     """Correlations of several columns with their intervals.
@@ -176,6 +178,7 @@ class Correlations(Result):
         return rows
 
 
+@checked_keywords
 def correlations(
     data: pd.DataFrame,
     *columns: Hashable,

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_count, check_instance, check_level, check_one_of
 from rrstats._display import label, percent_range
+from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, LowPrecisionWarning, warn
 from rrstats.estimation.arrays import check_possible, level_of_each
@@ -88,6 +89,7 @@ _MIN_CELL_SIZE = 5
 # -- tables ----------------------------------------------------------------------------------
 
 
+@checked_keywords
 class CellProportions(Result):
     """Proportions of the cells of several columns, joint or conditional."""
 
@@ -141,6 +143,7 @@ class CellProportions(Result):
         return f"{cell_text}: about {self.proportions[place]:.1%}, {ends}"
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Crosstab(CellProportions):
     """Unbiased joint proportions of the categories of several columns.
@@ -843,6 +846,7 @@ class Crosstab(CellProportions):
         return list(map(str, shown.columns)), rows
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class ConditionalProportions(CellProportions):
     """Proportions of the other columns of a table within each combination of the given ones.
@@ -937,6 +941,7 @@ class ConditionalProportions(CellProportions):
         """
         return wide_frame(self.names, self.categories, self.proportions)
 
+    @checked_options(PlotOptions)
     def plot(
         self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
     ) -> Axes:
@@ -999,6 +1004,7 @@ def check_two_way(table: Crosstab) -> Crosstab:
 # -- from rows -------------------------------------------------------------------------------
 
 
+@checked_keywords
 def crosstab(
     data: Any,
     *columns: Hashable,

@@ -24,6 +24,7 @@ from rrstats._checks import (
     check_numbers,
     check_prob,
 )
+from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.arrays import interval_of_counts
@@ -82,6 +83,7 @@ def _like(result: Floats) -> Any:
     return result if result.ndim else float(result)
 
 
+@checked_keywords
 def debias_proportions(
     naive: ArrayLike,
     prob: float | None = None,
@@ -134,6 +136,7 @@ def debias_proportions(
     return _like(channel.solve(numbers))
 
 
+@checked_keywords
 def debias_counts(
     reported: ArrayLike,
     prob: float | None = None,
@@ -175,6 +178,7 @@ def debias_counts(
     return _like(np.asarray((counts - size * float(channel.prob_other)) * per_report))
 
 
+@checked_keywords
 def debias_reports(
     reports: Any, categories: Any, prob: float | None = None, *, epsilon: float | None = None
 ) -> Floats:
@@ -209,6 +213,7 @@ def debias_reports(
     return report_column(reports, categories, prob, epsilon).scores()
 
 
+@checked_keywords
 def proportion_variance(
     proportions: ArrayLike,
     n: int,
@@ -262,6 +267,7 @@ def proportion_variance(
     return _like(channel.variance(pi, target) / size)
 
 
+@checked_keywords
 def count_variance(
     proportions: ArrayLike, n: int, prob: float | None = None, **options: Any
 ) -> Any:
@@ -287,6 +293,7 @@ def count_variance(
     return variance * float(n) ** 2
 
 
+@checked_keywords
 def confidence_interval(
     reported: ArrayLike,
     prob: float | None = None,
@@ -352,6 +359,7 @@ def confidence_interval(
     return Interval(_like(low), _like(high))
 
 
+@checked_keywords
 def count_interval(reported: ArrayLike, prob: float | None = None, **options: Any) -> Interval:
     """Calculate intervals of the true counts among the rows, from counts of k-RR reports.
 

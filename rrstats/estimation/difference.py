@@ -24,6 +24,7 @@ import scipy
 
 from rrstats._checks import check_instance
 from rrstats._display import label, percent_range
+from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
 from rrstats.estimation import arrays
 from rrstats.estimation.crosstab import Crosstab
@@ -64,6 +65,7 @@ _LOWEST_COVERAGE = ((9, "87%"), (19, "88%"), (70, "91%"))
 """Lowest exact coverage at 95%, by the maximum number of reports in the smaller sample."""
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Result):
     """Proportions of one estimate minus those of another, for each category.
@@ -317,6 +319,7 @@ class Difference(Result):
             f"{level * 100:.10g}% interval {span} points{doubt}"
         )
 
+    @checked_options(PlotOptions)
     def plot(
         self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
     ) -> Axes:
@@ -395,6 +398,7 @@ def _crossing(quantiles: Floats, margins: Floats, shift: Floats) -> Floats:
     return np.where(z1 > z0, np.clip(z, z0, z1), z)
 
 
+@checked_keywords
 def difference(first: Any, second: Any, *, paired: Crosstab | None = None) -> Difference:
     """Estimate the proportions of one estimate minus those of another.
 

@@ -26,6 +26,7 @@ from rrstats._checks import (
     check_proportions,
 )
 from rrstats._display import label, percent_range
+from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import (
@@ -92,6 +93,7 @@ _WIDE_INTERVAL = 0.9
 """Intervals of a proportion longer than this say nothing about it."""
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(Result):
     """Unbiased proportions of k categories, with their covariance and intervals.
@@ -850,6 +852,7 @@ class Estimate(Result):
             return f"{population}, effective sample size {size} by weights, strata and clusters"
         return population
 
+    @checked_options(PlotOptions)
     def plot(
         self,
         ax: Axes | None = None,
@@ -895,6 +898,7 @@ _Settings: TypeAlias = tuple[str, int, SampleDesign]
 """Target, ddof, and the design without the columns of rows."""
 
 
+@checked_keywords
 def estimate(
     reports: Any,
     categories: Any = None,

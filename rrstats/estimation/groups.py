@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import quote
 from rrstats._display import label
+from rrstats._names import checked_keywords, checked_options
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import implausible, level_of_each
 from rrstats.estimation.moments import ChannelMoments
@@ -37,6 +38,7 @@ _SMALL_GROUP = 5
 """A note names groups with fewer reports."""
 
 
+@checked_keywords
 class _Several(Result, Mapping[Any, Any]):
     """Estimates by label."""
 
@@ -107,6 +109,7 @@ class _Several(Result, Mapping[Any, Any]):
             for name, (estimate, _) in self._with(category).items()
         )
 
+    @checked_options(PlotOptions)
     def plot(
         self,
         ax: Axes | None = None,
@@ -168,6 +171,7 @@ class _Several(Result, Mapping[Any, Any]):
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupEstimates(_Several):
     """A mapping from group to estimate.
@@ -411,6 +415,7 @@ class GroupEstimates(_Several):
         return notes
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimates(_Several):
     """A mapping from column to its Estimate, or to its GroupEstimates.

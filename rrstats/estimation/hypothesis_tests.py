@@ -47,6 +47,7 @@ from rrstats._checks import (
     check_probability,
 )
 from rrstats._display import label, wrap
+from rrstats._names import answer_names, checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
@@ -127,6 +128,7 @@ _MOST_IN_WORDS = 6
 """Maximum number of proportions in the words of a null hypothesis."""
 
 
+@checked_keywords
 @dataclass(frozen=True, repr=False)
 class TestResult(Result):
     """Result of a hypothesis test.
@@ -516,6 +518,7 @@ def effective_n(estimate: Estimate, proportions: Floats) -> float:
 # -- homogeneity -----------------------------------------------------------------------------
 
 
+@checked_keywords
 def homogeneity(
     samples: Any,
     *others: Any,
@@ -721,6 +724,7 @@ def _total_df(estimates: Sequence[Estimate]) -> float:
 # -- goodness of fit -------------------------------------------------------------------------
 
 
+@checked_keywords
 def goodness_of_fit(
     reports: Any,
     proportions: Any,
@@ -831,6 +835,7 @@ def _wald_fit(estimate: Estimate, pi: Floats) -> Outcome:
 _FOLLOWED = "everybody followed the instructions"
 
 
+@checked_keywords
 def design_fit(
     reports: Any,
     mechanism: Any = None,
@@ -924,6 +929,7 @@ def design_fit(
 _INDEPENDENT = "independence"
 
 
+@checked_keywords
 def independence(
     table: Any,
     mechanism: Any = None,
@@ -1163,6 +1169,7 @@ def _wald_pairs(estimate: Estimate, cells: NDArray[np.intp], shape: tuple[int, i
 _UNCHANGED = "equality of the proportions of both waves"
 
 
+@checked_keywords
 def change(
     before: Any, after: Any = None, *, pairs: Any = None, mechanisms: Any = None
 ) -> TestResult:
@@ -1298,5 +1305,4 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
     return np.asarray(covariance * (unbiased * table.n / (first.n * second.n)))
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

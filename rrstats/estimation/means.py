@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
+from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
@@ -229,6 +230,7 @@ class MeanDifference(NamedTuple):
     p_value: float
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Means(GroupResult):
     """Means of a number in the true groups, estimated from privatized groups.
@@ -480,6 +482,7 @@ class Means(GroupResult):
             f"to {high:.4g}, of {self._whom}; {size} of {self.n:,} rows"
         )
 
+    @checked_options(PlotOptions)
     def plot(
         self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
     ) -> Axes:
@@ -514,6 +517,7 @@ class Means(GroupResult):
 # -- from rows -------------------------------------------------------------------------------
 
 
+@checked_keywords
 def means(
     values: Any,
     reports: Any,

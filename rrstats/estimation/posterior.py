@@ -16,6 +16,7 @@ import pandas as pd
 
 from rrstats._checks import check_proportions
 from rrstats._display import chance, label
+from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorProbabilities(Result):
     """The probability of each true answer given each report.
@@ -109,24 +111,33 @@ class PosteriorProbabilities(Result):
             f"{chance(self.probabilities[row, answer])}; the prior was {chance(self.prior[answer])}"
         )
 
-    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Axes:
         """Draw the probabilities as a heat map, one row for each distinct report.
 
         Parameters
         ----------
         ax : Axes, optional
             Axes to draw on; by default new ones.
-        **options
-            ``title`` and ``figsize``; see `rrstats.plots.plot_cells`.
+        title : str, optional
+            Text above the picture, instead of the default.
+        figsize : (float, float), optional
+            Width and height of new Axes in inches.
 
         Returns
         -------
         Axes
         """
-        options.setdefault("title", self.title)
-        return plot_cells(self._distinct(), ax, **options)
+        text = self.title if title is None else title
+        return plot_cells(self._distinct(), ax, title=text, figsize=figsize)
 
 
+@checked_keywords
 def posterior(
     reports: Any, mechanism: Any, prior: Any, *, group: Any = None
 ) -> PosteriorProbabilities:

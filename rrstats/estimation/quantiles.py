@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_level, check_probability
 from rrstats._display import label
+from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.means import read_groups, read_rows, row_scores
@@ -257,6 +258,7 @@ def _ends(sums: CumulativeSums, values: Floats, prob: float, level: float) -> tu
 # -- the result ------------------------------------------------------------------------------
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantiles(GroupResult):
     """Quantiles of a number in the true groups, estimated from privatized groups.
@@ -403,6 +405,7 @@ class Quantiles(GroupResult):
 # -- from rows -------------------------------------------------------------------------------
 
 
+@checked_keywords
 def quantiles(
     values: Any,
     by: Any,

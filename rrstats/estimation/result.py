@@ -31,6 +31,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, wrap
+from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import Interval
@@ -69,6 +70,7 @@ def formats_of(text: str, *names: str) -> dict[str, Callable[[Any], str]]:
     return FORMATS | dict.fromkeys(names, text.format)
 
 
+@checked_keywords
 class Result(ABC):
     """Base of all results; the module lists what a subclass defines."""
 
@@ -193,6 +195,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
+@checked_keywords
 class LabelledInterval(Interval):
     """Lower and upper ends of intervals, one for each label; unpacks to ``low, high``.
 
@@ -335,6 +338,7 @@ class MeanEstimate(Rounded):
     high: float
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstrainedProportions(Result):
     """Proportions constrained to lie in [0, 1] and to sum to 1, for display.

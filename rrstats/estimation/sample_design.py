@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_left_out, check_one_of, check_rows
+from rrstats._names import checked_keywords
 from rrstats._typing import Counts, Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError
@@ -53,6 +54,7 @@ LONELY_PSU = ("raise", "adjust", "certainty")
 """Strata with one cluster: an error, centred at the grand mean, or sampled with certainty."""
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False)
 class SampleDesign:
     """The design of a survey, as names of columns of a frame, or as columns.

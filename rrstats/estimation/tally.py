@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_count
+from rrstats._names import checked_keywords
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
@@ -211,6 +212,7 @@ class Cell:
         )
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Counted reports of one mechanism.
@@ -438,6 +440,7 @@ def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool)
     return size
 
 
+@checked_keywords
 def tally(
     reports: Any,
     mechanism: Any = None,

@@ -13,6 +13,7 @@ categories keep an order.  `plan` reads the request, `file_metadata` and `ledger
 release, and `atomic` publishes it.  `privatize_file` and `estimate_file` bring them together.
 """
 
+from rrstats._names import answer_names
 from rrstats.errors import MissingPackageError
 
 try:
@@ -41,5 +42,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

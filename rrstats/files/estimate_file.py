@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError
@@ -41,6 +42,7 @@ MOST_LISTED = 1000
 ROWS_COMPARED = 100_000
 
 
+@checked_keywords
 def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
     """Count the reports in a column of a file, in bounded memory.
 
@@ -72,6 +74,7 @@ def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
     return _tallies(open_source(path), [column], _design(mechanism))[column]
 
 
+@checked_keywords
 def estimate_file(
     path: Path | str,
     column: str | Iterable[str] | None = None,
@@ -244,6 +247,7 @@ def _count(
 # -- for the data curator ------------------------------------------------------------------
 
 
+@checked_keywords
 def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     """List the answers in a file that match no category; for the data curator only.
 
@@ -332,6 +336,7 @@ def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[An
     return list(zip(values, counted.field(1).to_pylist(), strict=True)), missing
 
 
+@checked_keywords
 def describe_file(path: Path | str) -> list[ColumnRecord]:
     """Read the file's own record of how its columns were made.
 
@@ -361,6 +366,7 @@ def describe_file(path: Path | str) -> list[ColumnRecord]:
     return records
 
 
+@checked_keywords
 def statement_of(
     path: Path | str | pd.DataFrame,
     *,

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rrstats._checks import check_ending
+from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import open_reports
 from rrstats.data.columns import column_of
@@ -203,6 +204,7 @@ class RowTotal:
         return {"epsilon_per_row": _plain(self.epsilon), **void}
 
 
+@checked_keywords
 def privatize_file(
     source: Path | str,
     target: Path | str,

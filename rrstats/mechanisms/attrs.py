@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from rrstats._checks import check_instance, cut, quote_list
+from rrstats._names import checked_keywords
 from rrstats.data.columns import column_of
 from rrstats.errors import (
     ArgumentTypeError,
@@ -133,6 +134,7 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
         return repr(descriptions)
 
 
+@checked_keywords
 def carry(
     target: Data,
     *sources: Any,

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance
+from rrstats._names import checked_keywords
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.data.codecs import codec_of
@@ -50,6 +51,7 @@ A_MECHANISM = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
 """The rule in messages about an argument that must be a mechanism."""
 
 
+@checked_keywords
 class Mechanism(ABC):
     """An immutable description of a randomization, with its channel.
 

@@ -25,6 +25,7 @@ from fractions import Fraction
 import numpy as np
 
 from rrstats._checks import check_epsilon, check_k, check_number, check_prob
+from rrstats._names import checked_keywords
 from rrstats.errors import ArgumentValueError
 
 LARGEST_PROB = math.nextafter(1.0, 0.0)
@@ -114,6 +115,7 @@ def _krr_ratio(prob: float, k: int) -> Fraction:
     return exact * (k - 1) / (1 - exact)
 
 
+@checked_keywords
 def epsilon_from_prob(prob: float, k: int) -> float:
     """Return the privacy loss of k-ary randomized response, rounded up.
 
@@ -168,6 +170,7 @@ def largest_epsilon(k: int) -> float:
     return epsilon_from_ratio(_krr_ratio(LARGEST_PROB, check_k(k)))
 
 
+@checked_keywords
 def prob_from_epsilon(epsilon: float, k: int) -> float:
     """Return the largest P(report = truth) whose exact epsilon is at most the request.
 

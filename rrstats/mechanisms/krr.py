@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, check_prob
+from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import numbers
@@ -47,6 +48,7 @@ _MIN_EPSILON = 1e-12
 """The least epsilon of a row whose prob, rounded towards privacy, is not below 1/k."""
 
 
+@checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
 class KRR(Mechanism):
     """k-ary randomized response over declared categories.
@@ -269,6 +271,7 @@ def no_common_channel() -> ArgumentValueError:
     )
 
 
+@checked_keywords
 def two_rounds(
     categories: object, *, epsilon_lifetime: float, epsilon_first_report: float
 ) -> Chain:

@@ -23,6 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_rows, quote, quote_list
+from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
@@ -42,6 +43,7 @@ _FRACTION = re.compile(r"-?[0-9]{1,4000}/(?!0+$)[0-9]{1,4000}")
 Rows = tuple[tuple[Number, ...], ...]
 
 
+@checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
 class MatrixDesign(Mechanism):
     """A design given by the user's transition matrix.

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import cut
+from rrstats._names import checked_keywords
 from rrstats.data.categories import MOST_CATEGORIES as MOST_DECLARED
 from rrstats.data.categories import (
     categories_digest,
@@ -71,6 +72,7 @@ ROUNDED = 1e-12
 """The largest relative error of a probability that was written as text and read again."""
 
 
+@checked_keywords
 @dataclass(frozen=True)
 class ColumnRecord:
     """The record of how one column was privatized.
@@ -282,6 +284,7 @@ def asked_labels(record: ColumnRecord) -> list[str]:
     return [part_label(part) for part in parts if record.name in part]
 
 
+@checked_keywords
 def read(attrs: Mapping[Any, Any]) -> list[ColumnRecord]:
     """Return the records in the attrs of a frame or the metadata of a file; the list may be empty.
 

@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_left_out
+from rrstats._names import checked_keywords
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
@@ -55,6 +56,7 @@ def shown_codes(classes: Categories, shows: Any) -> tuple[Categories, tuple[int,
     return categories, tuple(categories.code(category) for category in in_order)
 
 
+@checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
 class Samples(Mechanism):
     """Several samples, each with a mechanism over the same true answers and the same reports.

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_exactly_one, check_number, check_whole_number
+from rrstats._names import checked_keywords
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError
@@ -41,6 +42,7 @@ _COLUMNS_PER_STREAM = 1 << 12
 """The number of categories whose coins are rounds of one stream; it is part of the vectors."""
 
 
+@checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
 class SubsetSelection(BitReports):
     """Subset selection: a report names ``size`` categories, the true one with ``prob_own``.

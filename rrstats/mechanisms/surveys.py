@@ -46,6 +46,7 @@ import numpy as np
 
 from rrstats._checks import check_one_of, quote, quote_list
 from rrstats._display import label
+from rrstats._names import answer_names, checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import normalized
@@ -96,14 +97,14 @@ _MOST_DRAWS = 100
 """The largest number of cards in `kuk`; the exact probabilities stay short."""
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)
 
 
 # -- one sample asked alone ----------------------------------------------------------------------
 
 
 @survey_design("direct")
+@checked_keywords
 def direct(categories: object, *, reports: Labels = None) -> SurveyDesign:
     """Direct questioning: the report is the true answer.
 
@@ -132,6 +133,7 @@ def direct(categories: object, *, reports: Labels = None) -> SurveyDesign:
 
 
 @survey_design("forced_response", "prob_truth", "prob_forced")
+@checked_keywords
 def forced_response(
     categories: object,
     prob_truth: Any,
@@ -184,6 +186,7 @@ def forced_response(
 
 
 @survey_design("two_coin", "yes")
+@checked_keywords
 def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None) -> SurveyDesign:
     """Two coins: after heads answer truthfully; after tails a second coin dictates yes or no.
 
@@ -214,6 +217,7 @@ def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None
 
 
 @survey_design("warner", "prob_statement", "yes")
+@checked_keywords
 def warner(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -252,6 +256,7 @@ def warner(
 
 
 @survey_design("disguised_response", "prob_red", "yes")
+@checked_keywords
 def disguised_response(
     categories: object, prob_red: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -293,6 +298,7 @@ def disguised_response(
 
 
 @survey_design("crosswise", "prob_unrelated", "yes")
+@checked_keywords
 def crosswise(
     categories: object, prob_unrelated: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -335,6 +341,7 @@ def crosswise(
 
 
 @survey_design("triangular", "prob_unrelated", "yes")
+@checked_keywords
 def triangular(
     categories: object, prob_unrelated: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -376,6 +383,7 @@ def triangular(
 
 
 @survey_design("unrelated_question", "prob_sensitive", "prob_yes_unrelated", "yes")
+@checked_keywords
 def unrelated_question(
     categories: object,
     prob_sensitive: Any,
@@ -423,6 +431,7 @@ def unrelated_question(
 
 
 @survey_design("soberanis_cruz", "prob_sensitive", "prob_yes_unrelated", "yes")
+@checked_keywords
 def soberanis_cruz(
     categories: object,
     prob_sensitive: Any,
@@ -469,6 +478,7 @@ def soberanis_cruz(
 
 
 @survey_design("mangat", "prob_statement", "yes")
+@checked_keywords
 def mangat(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -508,6 +518,7 @@ def mangat(
 
 
 @survey_design("devore", "prob_sensitive", "yes")
+@checked_keywords
 def devore(
     categories: object, prob_sensitive: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -545,6 +556,7 @@ def devore(
 
 
 @survey_design("mangat_singh", "prob_truth", "prob_statement", "yes")
+@checked_keywords
 def mangat_singh(
     categories: object,
     prob_truth: Any,
@@ -592,6 +604,7 @@ def mangat_singh(
 @survey_design(
     "mangat_unrelated_question", "prob_truth", "prob_sensitive", "prob_yes_unrelated", "yes"
 )
+@checked_keywords
 def mangat_unrelated_question(
     categories: object,
     prob_truth: Any,
@@ -643,6 +656,7 @@ def mangat_unrelated_question(
 
 
 @survey_design("mangat_singh_singh", "prob_sensitive", "prob_yes_unrelated", "yes")
+@checked_keywords
 def mangat_singh_singh(
     categories: object,
     prob_sensitive: Any,
@@ -688,6 +702,7 @@ def mangat_singh_singh(
 
 
 @survey_design("singh_joarder", "prob_statement", "yes")
+@checked_keywords
 def singh_joarder(
     categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
 ) -> SurveyDesign:
@@ -727,6 +742,7 @@ def singh_joarder(
 
 
 @survey_design("kuk", "prob_red_if_yes", "prob_red_if_no", "draws", "yes")
+@checked_keywords
 def kuk(
     categories: object,
     prob_red_if_yes: Any,
@@ -794,6 +810,7 @@ def _binomial(size: int, p: Fraction) -> list[Fraction]:
 
 
 @survey_design("christofides", "prob_marks", "yes")
+@checked_keywords
 def christofides(
     categories: object,
     prob_marks: Sequence[Any],
@@ -856,6 +873,7 @@ def christofides(
 
 
 @survey_design("unrelated_question_two_answers", "prob_sensitive", "prob_truth", "yes")
+@checked_keywords
 def unrelated_question_two_answers(
     categories: object,
     prob_sensitive: Sequence[Any],
@@ -916,6 +934,7 @@ def unrelated_question_two_answers(
 
 
 @survey_design("mangat_singh_singh_two_answers", "prob_sensitive", "yes")
+@checked_keywords
 def mangat_singh_singh_two_answers(
     categories: object,
     prob_sensitive: Sequence[Any],
@@ -968,6 +987,7 @@ def mangat_singh_singh_two_answers(
 
 
 @survey_design("crosswise_with_anchor", "prob_unrelated", "prob_unrelated_anchor", "yes")
+@checked_keywords
 def crosswise_with_anchor(
     categories: object,
     prob_unrelated: Any,
@@ -1056,6 +1076,7 @@ def _anchor_inverse(
 # -- two samples --------------------------------------------------------------------------------
 
 
+@checked_keywords
 def extended_crosswise(
     categories: object,
     prob_unrelated: float | Fraction | NumbersBySample,
@@ -1189,6 +1210,7 @@ def _extended_crosswise_sample(
     return builder.independent_answers(prob_same, classes=(*builder.domain.categories, one_sayer))
 
 
+@checked_keywords
 def unrelated_question_two_samples(
     categories: object,
     prob_sensitive: NumbersBySample,
@@ -1263,6 +1285,7 @@ def _unrelated_question_sample(
     return builder.independent_answers(prob_yes, classes=builder.classes_with_trait)
 
 
+@checked_keywords
 def cheater_detection(
     categories: object,
     prob_forced_yes: NumbersBySample,
@@ -1357,6 +1380,7 @@ def _cheater_detection_sample(
     return builder.independent_answers(prob_yes, classes=classes)
 
 
+@checked_keywords
 def stochastic_lie_detector(
     categories: object,
     prob_statement: NumbersBySample,
@@ -1426,6 +1450,7 @@ def _stochastic_lie_detector_sample(
     return builder.independent_answers([*prob_yes.values()], classes=[*prob_yes])
 
 
+@checked_keywords
 def by_row(
     categories: object,
     design: Sequence[str],

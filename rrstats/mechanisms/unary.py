@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_exactly_one, check_number
+from rrstats._names import checked_keywords
 from rrstats.data.bitsets import Subsets, count_supports
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
@@ -47,6 +48,7 @@ def bit_domain(categories: object) -> Categories:
     return domain
 
 
+@checked_keywords
 class BitReports(Mechanism):
     """A mechanism whose reports are subsets of the categories, packed into bits.
 
@@ -101,6 +103,7 @@ class BitReports(Mechanism):
         return self.report_space.unpack(reports)
 
 
+@checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
 class UnaryEncoding(BitReports):
     """A randomized bit for every category, with any two probabilities.
@@ -294,6 +297,7 @@ class UnaryEncoding(BitReports):
         return super()._call(f"{name or type(self).__name__}{constructor}")
 
 
+@checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
 class Rappor(UnaryEncoding):
     """Basic RAPPOR: one bit for every category, a permanent draw, and a new draw for each report.

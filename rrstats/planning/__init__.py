@@ -17,6 +17,7 @@ Each function takes a mechanism, or categories (or only their number, 2 by defau
 ``epsilon``.  `precision` has widths, `power` tests, `designs` matrices, and `compare` the rest.
 """
 
+from rrstats._names import answer_names
 from rrstats.planning.compare import (
     at_epsilon,
     break_even,
@@ -48,5 +49,4 @@ __all__ = [
 ]
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

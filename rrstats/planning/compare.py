@@ -45,6 +45,7 @@ from rrstats._checks import (
     check_whole_number,
 )
 from rrstats._display import SummaryTable, wrap
+from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
@@ -101,6 +102,7 @@ _DESIGNS: dict[str, Callable[..., Any]] = {
 # -- compared with a direct question ---------------------------------------------------------------
 
 
+@checked_options(CategoryOptions)
 def design_effect(
     proportion: float,
     mechanism: Any = 2,
@@ -140,6 +142,7 @@ def design_effect(
     return question.variance(expected) / direct_variance if direct_variance else math.inf
 
 
+@checked_options(CategoryOptions)
 def break_even(
     n: int,
     proportion: float,
@@ -220,6 +223,7 @@ def break_even(
 # -- survey designs at one epsilon -----------------------------------------------------------------
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class DesignTable:
     """A table of designs, the best first.
@@ -293,6 +297,7 @@ class DesignTable:
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
+    @checked_options(PlotOptions)
     def plot(self, ax: Axes | None = None, **options: Unpack[PlotOptions]) -> Axes:
         """Draw the sample size of each design, or its ratio to that of the best design.
 
@@ -311,6 +316,7 @@ class DesignTable:
         return plot_bars(self._by_name[self._bars], ax, **({"title": self.title} | options))
 
 
+@checked_keywords
 def at_epsilon(
     epsilon: float,
     categories: Any = ("no", "yes"),
@@ -448,6 +454,7 @@ def _solve(
 # -- which design for k categories -----------------------------------------------------------------
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Recommendation(DesignTable):
     """Recommended design for a question about one column, with a table of designs.
@@ -504,6 +511,7 @@ class Recommendation(DesignTable):
         return mechanism
 
 
+@checked_keywords
 def recommend(
     categories: Any,
     epsilon: float,
@@ -858,6 +866,7 @@ def _more(ratio: float) -> str:
 # -- one epsilon for a frame -----------------------------------------------------------------------
 
 
+@checked_keywords
 def frame(
     columns: Mapping[Any, Any],
     epsilon: float,
@@ -914,6 +923,7 @@ def frame(
 # -- influence of single reports -------------------------------------------------------------------
 
 
+@checked_keywords
 def influence(mechanism: Mechanism, n: int) -> tuple[float, float]:
     """Calculate the largest change of an estimated proportion by one report, down and up.
 
@@ -946,6 +956,7 @@ def influence(mechanism: Mechanism, n: int) -> tuple[float, float]:
     return low / size, high / size
 
 
+@checked_keywords
 def worst_case_bias(
     mechanism: Mechanism,
     proportion_of_attackers: float,

@@ -39,6 +39,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_number, check_one_of, check_proportions
+from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
@@ -137,6 +138,7 @@ _FIRST_UNIFORM = 1e-15
 """The smallest part of the uniform matrix that makes a matrix private; it is then doubled."""
 
 
+@checked_keywords
 def design(
     categories: Any,
     epsilon: float,

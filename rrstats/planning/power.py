@@ -25,6 +25,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_exactly_one, check_number, check_one_of, check_probability
+from rrstats._names import checked_options
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -97,6 +98,7 @@ class PowerOptions(CategoryOptions, total=False):
     exact: bool | None
 
 
+@checked_options(PowerOptions)
 def power(
     n: int,
     proportion: Any,
@@ -157,6 +159,7 @@ def power(
     return float(planned.power(np.array([size]))[0])
 
 
+@checked_options(PowerOptions)
 def people_for_power(
     power: float,
     proportion: float,
@@ -218,6 +221,7 @@ def people_for_power(
     return size if planned.exact is False else planned.settle(size, power)
 
 
+@checked_options(PowerOptions)
 def detectable(
     n: int,
     mechanism: Any = 2,

@@ -31,6 +31,7 @@ from rrstats._checks import (
     check_proportions,
     check_whole_number,
 )
+from rrstats._names import checked_options
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -301,6 +302,7 @@ class IntervalOptions(CategoryOptions, total=False):
     scores: Any
 
 
+@checked_options(IntervalOptions)
 def half_width(
     n: int,
     proportion: Any,
@@ -351,6 +353,7 @@ def half_width(
     return _planned(proportion, (mechanism, prob, epsilon), options)(size)
 
 
+@checked_options(IntervalOptions)
 def people(
     half_width: float,
     proportion: Any,
@@ -422,6 +425,7 @@ def people(
     return size
 
 
+@checked_options(IntervalOptions)
 def least_epsilon(
     half_width: float,
     n: int,

@@ -10,6 +10,7 @@ delta of many reports at an epsilon in `delta_curve`.  Epsilon and its inverse a
 
 from __future__ import annotations
 
+from rrstats._names import answer_names
 from rrstats.mechanisms.epsilon import epsilon_from_prob, prob_from_epsilon
 from rrstats.privacy.composition import Composition as Composition
 from rrstats.privacy.composition import Release as Release
@@ -24,5 +25,4 @@ from rrstats.privacy.loss_distribution import PrivacyLoss as PrivacyLoss
 __all__ = ["compose", "epsilon_from_prob", "explain", "instructions", "prob_from_epsilon"]
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

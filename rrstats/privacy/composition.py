@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_instance, check_number, check_numbers, check_whole_number
+from rrstats._names import checked_keywords
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism, is_mechanism
 from rrstats.mechanisms.epsilon import double_above, last_double, round_up
@@ -54,6 +55,7 @@ class Release:
     name: Hashable = None
 
 
+@checked_keywords
 @dataclass(frozen=True, repr=False)
 class Composition:
     """Privacy of all reports of one person together; `compose` makes it.
@@ -224,6 +226,7 @@ class Composition:
         return f"<{text}; {self.note}>" if self.note else f"<{text}>"
 
 
+@checked_keywords
 def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
     """Compute the total privacy loss of all reports of one person.
 

@@ -10,6 +10,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from rrstats._checks import check_instance, check_number, check_probability
+from rrstats._names import checked_keywords
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.epsilon import magnitude, round_up, rounded, written
 
@@ -41,6 +42,7 @@ def posterior(prior: float, likelihood_ratio: float) -> float:
     return before * ratio / (before * ratio + 1 - before)
 
 
+@checked_keywords
 def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
     """Explain what a mechanism's epsilon means for one person, in plain words.
 

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple, cast
 
 from rrstats._checks import check_instance
 from rrstats._display import Block, as_fragment, as_html, as_text, chance, label
+from rrstats._names import checked_keywords
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
@@ -54,6 +55,7 @@ class Draw(NamedTuple):
     step: str
 
 
+@checked_keywords
 @dataclass(frozen=True, repr=False)
 class Instructions:
     """Instructions for a design: text in a terminal, a page in a notebook and as HTML.
@@ -94,6 +96,7 @@ class Instructions:
         return as_text(self.blocks)
 
 
+@checked_keywords
 def instructions(
     mechanism: Mechanism, question: str, *, group: Hashable = None, unrelated: str | None = None
 ) -> Instructions:

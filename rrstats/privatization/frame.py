@@ -29,6 +29,7 @@ from rrstats._checks import (
     quote_list,
     type_name,
 )
+from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import open_reports
 from rrstats.data.columns import column_of, engine_hint, is_table, open_column, place_of
@@ -223,6 +224,7 @@ def column_mechanisms(
     return mechanisms
 
 
+@checked_keywords
 def privatize(
     values: Values,
     categories: Any,
@@ -591,6 +593,7 @@ def _fill_table(data: Any, drawn: Iterable[Drawn], facts: Mapping[Any, Any]) -> 
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in claims.items()})
 
 
+@checked_keywords
 def simulate(
     values: Values,
     categories: Any,
@@ -643,6 +646,7 @@ def simulate(
         )
 
 
+@checked_keywords
 def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
     """Draw the instantaneous reports of RAPPOR for one wave from the permanent reports.
 
@@ -711,6 +715,7 @@ def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
     return released
 
 
+@checked_keywords
 def check(values: Any, categories: Any) -> pd.DataFrame:
     """List the answers that match no category, for the data curator only.
 

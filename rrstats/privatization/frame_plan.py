@@ -32,6 +32,7 @@ from rrstats._checks import (
     quote_list,
 )
 from rrstats._display import Block, as_fragment, as_text, chance, label
+from rrstats._names import checked_keywords
 from rrstats.data.categories import (
     Categories,
     Codes,
@@ -75,6 +76,7 @@ _NULLABLE = {"bool": pd.BooleanDtype(), "int": pd.Int64Dtype()}
 """Types of pandas, by the kind of the declared categories, for columns of NumPy's types."""
 
 
+@checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
 class FramePlan:
     """One epsilon for all private columns of a frame, of which each row reports one part.

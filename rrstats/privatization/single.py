@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of
+from rrstats._names import answer_names, checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import open_column
@@ -51,6 +52,7 @@ _HASHED_BY_PYTHON = frozenset({str, bool, int, float, bytes, type(None)})
 _SHAPE = re.compile(r"rr([0-9]{1,9})\.([0-9a-f]+)\.([0-9a-f]+)", re.ASCII)
 
 
+@checked_keywords
 def report(
     mechanism: Any,
     answer: object,
@@ -222,6 +224,7 @@ def fingerprint(mechanism: Any) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()[: 2 * _FINGERPRINT_BYTES]
 
 
+@checked_keywords
 def encode_report(mechanism: Any, report: Any) -> str:
     """Return a report as text; all texts of one mechanism have the same length.
 
@@ -256,6 +259,7 @@ def encode_report(mechanism: Any, report: Any) -> str:
     return f"{prefix}{encoded.codes.tobytes().hex()}"
 
 
+@checked_keywords
 def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
     """Return the report of a text, or the reports of many texts, for `rrstats.tally`.
 
@@ -314,5 +318,4 @@ def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
     return reports if container.shape else reports[0]
 
 
-def __dir__() -> list[str]:
-    return __all__
+answer_names(__name__, __all__)

@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_whole_number
+from rrstats._names import checked_keywords
 from rrstats.errors import ArgumentValueError
 from rrstats.randomness.sources import Rows, Unpicklable, cipher_blocks, secret_bytes
 
@@ -56,6 +57,7 @@ _WORDS_OF_A_BLOCK = 4
 Blocks = NDArray[np.uint64]
 
 
+@checked_keywords
 class Key(bytes):
     """A secret key: bytes that are not shown when printed.
 
@@ -115,6 +117,7 @@ class Key(bytes):
         return check_key(Path(path).read_bytes())
 
 
+@checked_keywords
 def new_key() -> Key:
     """Draw a new secret key of 32 bytes from the operating system, for keyed reports.
 

@@ -24,6 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.errors import (
     ArgumentTypeError,
@@ -48,6 +49,7 @@ _SINGULAR = 1 / np.finfo(np.float64).eps
 """From this condition number on the solution of the equations is only rounding error."""
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class ScoreResult(RegressionResult):
     """A linear regression by scores.

@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_one_of
+from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
@@ -67,6 +68,7 @@ _MAX_NUMBERS = 12
 """Distinct numbers of an ordinary outcome that are fitted as categories; more are a quantity."""
 
 
+@checked_keywords
 def logit(
     outcome: Any,
     data: Any = None,
@@ -304,6 +306,7 @@ def _reported_outcome(request: ModelRequest, has_private: bool) -> ReportColumn:
     )
 
 
+@checked_keywords
 def linear(
     outcome: Any,
     data: Any = None,

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import SummaryTable
+from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
 from rrstats.errors import (
     ArgumentTypeError,
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class RegressionResult:
     """Coefficients of a fitted regression.
@@ -328,6 +330,7 @@ class RegressionResult:
             for name, (value, low, high, p) in zip(self.index, values, strict=True)
         )
 
+    @checked_options(PlotOptions)
     def plot(
         self,
         ax: Axes | None = None,
@@ -487,6 +490,7 @@ class GoodnessOfFit:
         return "\n".join([*lines, *self.notes])
 
 
+@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class LikelihoodResult(RegressionResult):
     """A regression by likelihood, with a privatized outcome, privatized covariates, or both.

@@ -1,0 +1,301 @@
+"""Wrong names, answered with the right ones: keywords of calls, and attributes of modules.
+
+`checked_keywords` decorates every public function and class.  It keeps signatures as they are and
+does nothing until a call fails; then `_ANSWERS`, the one table of wrong keywords, has the right
+keyword and the reason.  `checked_options` does the same for ``**options`` of a TypedDict.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from inspect import Parameter
+from types import FunctionType
+from typing import Any, NoReturn, TypeVar, cast
+
+from rrstats.errors import ArgumentTypeError
+
+Public = TypeVar("Public", bound=Callable[..., Any])
+
+_BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """An answer to a wrong keyword, for the functions that it fits.
+
+    Attributes
+    ----------
+    instead : str
+        The right keyword; the answer fits functions that have it.  Empty for a reason alone.
+    reason : str
+        The sentence after it.
+    calls : frozenset of str
+        The functions that the answer fits; empty for all.
+    """
+
+    instead: str = ""
+    reason: str = ""
+    calls: frozenset[str] = frozenset()
+
+    def fits(self, call: str, keywords: Sequence[str]) -> bool:
+        """Whether this answers a call of a function with these keywords."""
+        has_keyword = not self.instead or self.instead in keywords
+        return has_keyword and (not self.calls or call in self.calls)
+
+
+_RELEASES = frozenset({"privatize", "privatize_file", "report", "instantaneous"})
+"""Functions whose noise protects respondents."""
+
+_ESTIMATES = frozenset({"estimate", "tally", "crosstab", "means", "quantiles", "difference"})
+"""Functions whose results have intervals."""
+
+_REGRESSIONS = frozenset({"logit", "linear"})
+
+_SEED = (
+    _Answer("seed"),
+    _Answer(
+        reason="a reader who learns the seed can undo the noise; rr.simulate takes one, for "
+        "teaching and tests",
+        calls=_RELEASES,
+    ),
+    _Answer(reason="it draws no random numbers"),
+)
+_SIGNIFICANCE = _Answer("alpha", "the significance: alpha=0.05 goes with a confidence of 0.95")
+_INTERVALS = (
+    _Answer(
+        reason="the result has intervals of any level, as in result.interval(level=0.95)",
+        calls=_ESTIMATES,
+    ),
+    _Answer(reason="the result has it, as in fit.conf_int(level=0.95)", calls=_REGRESSIONS),
+)
+_CONFIDENCE = (
+    _Answer("level", "the confidence, as in level=0.95"),
+    _SIGNIFICANCE,
+    *_INTERVALS,
+)
+_ALPHA = (
+    _Answer("level", "the confidence: level=0.95 for alpha=0.05"),
+    *_INTERVALS,
+)
+_IN_PLACE = (
+    _Answer(
+        reason="it returns new data and leaves the true answers as they are; assign the result, "
+        "and delete the answers when they are no longer needed",
+        calls=_RELEASES | {"simulate"},
+    ),
+    _Answer(reason="it returns a new object and changes nothing"),
+)
+_DESIGN_EFFECT = (_Answer(reason="the result has it, as result.design_effect", calls=_ESTIMATES),)
+_QUANTILES = (
+    _Answer("q", "the quantiles, as in q=[0.25, 0.5, 0.75]"),
+    _Answer("prob", "the probability that a report is the true answer"),
+)
+_TABLE = (
+    _Answer(
+        reason="the table has it, as table(normalize='index') for rows or 'columns', and "
+        "conditional() with intervals",
+        calls=frozenset({"crosstab"}),
+    ),
+)
+
+
+def _of_design(keyword: str) -> tuple[_Answer, ...]:
+    """Answers to a column of the survey's design, which is an argument of SampleDesign."""
+    return (
+        _Answer(keyword),
+        _Answer("design", f"as in design=rr.SampleDesign({keyword}=...)"),
+    )
+
+
+def _alike(answers: Sequence[_Answer], *words: str) -> dict[str, Sequence[_Answer]]:
+    """The same answers to several words."""
+    return dict.fromkeys(words, answers)
+
+
+_ANSWERS: dict[str, Sequence[_Answer]] = {
+    **_alike(_SEED, "seed", "random_state", "rng", "random_seed", "generator"),
+    **_alike([_Answer("epsilon")], "eps", "e", "budget", "privacy_budget"),
+    **_alike([_QUANTILES[1]], "p", "probability", "prob_truth", "p_truth"),
+    **_alike(_CONFIDENCE, "confidence", "conf", "conf_level", "confidence_level", "ci"),
+    **_alike([_SIGNIFICANCE, *_INTERVALS], "level"),
+    **_alike(_ALPHA, "alpha"),
+    **_alike(_IN_PLACE, "inplace"),
+    **_alike(_DESIGN_EFFECT, "deff", "design_effect"),
+    **_alike(_of_design("strata"), "strata", "stratum", "stratify"),
+    **_alike(_of_design("clusters"), "clusters", "cluster", "psu", "ids"),
+    **_alike(_of_design("population"), "population", "population_size", "fpc"),
+    **_alike(_of_design("probabilities"), "probabilities"),
+    **_alike(_of_design("lonely_psu"), "lonely_psu"),
+    **_alike(_of_design("weights"), "weights", "weight", "wt", "sample_weight"),
+    **_alike([_Answer("mechanisms", "a mapping from column to mechanism")], "mechanism"),
+    **_alike([_Answer("mechanism"), _Answer("categories")], "mechanisms"),
+    **_alike([_Answer("categories")], "labels", "choices", "cats", "domain"),
+    **_alike([_Answer("by"), _Answer("group")], "groupby", "group_by", "groups"),
+    **_alike([_Answer("columns")], "column", "cols", "variables", "subset"),
+    **_alike(_QUANTILES, "probs", "quantiles", "quantile", "percentiles", "tau"),
+    **_alike([_Answer("threads")], "n_jobs", "workers"),
+    **_alike([_Answer("missing")], "na", "na_action", "dropna", "skipna"),
+    **_alike([_Answer("id")], "person", "user_id"),
+    **_alike([_Answer("link")], "family"),
+    **_alike(_TABLE, "normalize"),
+}
+"""The answers to wrong keywords, of which the first that fits is used."""
+
+
+def nearest(name: object, names: Iterable[object]) -> str | None:
+    """The right name that a wrong one resembles most, if any; case matters only in a tie.
+
+    >>> nearest("Fair", ["poor", "fair"]), nearest("anwser", ["answer"]), nearest("x", ["yes"])
+    ('fair', 'answer', None)
+    """
+    listed = [str(right) for right in names]
+    near = difflib.get_close_matches(str(name), listed, n=1)
+    if near:
+        return near[0]
+    by_case = {right.casefold(): right for right in listed}
+    return by_case.get(str(name).casefold())
+
+
+def wrong_keyword(call: str, wrong: str, keywords: Sequence[str]) -> ArgumentTypeError:
+    """The error of a keyword that a function does not take.
+
+    >>> print(wrong_keyword("interval", "alpha", ["level", "method"]))
+    interval takes no alpha; give level, the confidence: level=0.95 for alpha=0.05
+    >>> print(wrong_keyword("interval", "metod", ["level", "method"]))
+    interval takes no metod; did you mean method?
+    """
+    for answer in _ANSWERS.get(wrong, ()):
+        if answer.fits(call, keywords):
+            reason = f", {answer.reason}" if answer.instead and answer.reason else answer.reason
+            text = f"; give {answer.instead}{reason}" if answer.instead else f": {reason}"
+            return ArgumentTypeError(f"{call} takes no {wrong}{text}")
+    near = nearest(wrong, keywords)
+    if near is not None:
+        return ArgumentTypeError(f"{call} takes no {wrong}; did you mean {near}?")
+    listed = ", ".join(keywords)
+    hint = f"its arguments are {listed}" if keywords else "it takes no arguments"
+    return ArgumentTypeError(f"{call} takes no {wrong}; {hint}")
+
+
+def _call_name(function: FunctionType) -> str:
+    """The name of a function in messages; of a constructor that of its class."""
+    names = function.__qualname__.split(".")
+    return names[-2] if names[-1] in ("__init__", "__new__") else names[-1]
+
+
+def _refused(
+    function: FunctionType, args: Sequence[Any], keywords: Iterable[str]
+) -> ArgumentTypeError | None:
+    """The error of arguments that a function does not take; None if some are only missing."""
+    listed = list(inspect.signature(function).parameters.values())
+    kinds = {each.kind for each in listed}
+    if Parameter.VAR_KEYWORD in kinds:
+        return None
+    if listed and listed[0].name in ("self", "cls"):
+        listed = listed[1:]
+        args = args[1:]
+    by_place = [each.name for each in listed if each.kind in _BY_PLACE]
+    by_name = [each.name for each in listed if each.kind in _BY_NAME]
+    call = _call_name(function)
+    for name in keywords:
+        if name not in by_name:
+            return wrong_keyword(call, name, by_name)
+    if len(args) > len(by_place) and Parameter.VAR_POSITIONAL not in kinds:
+        named_only = [name for name in by_name if name not in by_place]
+        rule = f"takes only {', '.join(by_place)}" if by_place else "takes nothing"
+        hint = f"; give {', '.join(named_only)} by name" if named_only else ""
+        return ArgumentTypeError(f"{call} {rule} by position, found {len(args)} arguments{hint}")
+    return None
+
+
+def _checked(function: FunctionType) -> Any:
+    """The function, with an answer to arguments that it does not take."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **keywords: Any) -> Any:
+        try:
+            return function(*args, **keywords)
+        except TypeError as error:
+            trace = error.__traceback__
+            # Without a frame below this one the call failed before the function's first line.
+            if trace is not None and trace.tb_next is None:
+                refused = _refused(function, args, keywords)
+                if refused is not None:
+                    raise refused from None
+            raise
+
+    return call
+
+
+def checked_keywords(public: Public) -> Public:
+    """Decorate a public function, or a class with all its public methods and its constructor.
+
+    A keyword that it does not take raises ArgumentTypeError with the right one.  Other errors,
+    TypeErrors inside the function among them, pass unchanged.
+    """
+    if isinstance(public, FunctionType):
+        return cast("Public", _checked(public))
+    for name, member in list(vars(public).items()):
+        if name.startswith("_") and name != "__init__":
+            continue
+        if isinstance(member, FunctionType):
+            setattr(public, name, _checked(member))
+        elif isinstance(member, classmethod | staticmethod):
+            setattr(public, name, type(member)(_checked(cast("FunctionType", member.__func__))))
+    return public
+
+
+def checked_options(options: type) -> Callable[[Public], Public]:
+    """Decorate a function with ``**options`` of a TypedDict, whose keys alone it then takes."""
+
+    def decorate(function: Public) -> Public:
+        plain = cast("FunctionType", function)
+        code = plain.__code__
+        arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        keywords = [name for name in arguments if name != "self"]
+        keywords += sorted(vars(options)["__required_keys__"] | vars(options)["__optional_keys__"])
+        allowed = frozenset(keywords)
+
+        @functools.wraps(plain)
+        def call(*args: Any, **given_keywords: Any) -> Any:
+            if not allowed.issuperset(given_keywords):
+                wrong = next(name for name in given_keywords if name not in allowed)
+                raise wrong_keyword(_call_name(plain), wrong, keywords)
+            return plain(*args, **given_keywords)
+
+        return cast("Public", call)
+
+    return decorate
+
+
+def answer_names(module: str, names: Sequence[str]) -> None:
+    """Let a module list only its public names, and answer wrong ones with the nearest.
+
+    It is called at the end of the module, with its ``__all__``.  A function written there would
+    tell type checkers that every attribute exists.
+    """
+
+    def no_attribute(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(module, name, names))
+
+    contents = vars(sys.modules[module])
+    contents["__getattr__"] = no_attribute
+    contents["__dir__"] = lambda: list(names)
+
+
+def missing_attribute(module: str, name: str, names: Iterable[str]) -> str:
+    """The message about an attribute that a module does not have.
+
+    >>> missing_attribute("rrstats.surveys", "croswise", ["warner", "crosswise"])
+    "module 'rrstats.surveys' has no attribute 'croswise'; did you mean crosswise?"
+    """
+    # Names with two underscores are asked for by Python's own tools.
+    near = None if name.startswith("__") else nearest(name, names)
+    hint = f"; did you mean {near}?" if near else ""
+    return f"module {module!r} has no attribute {name!r}{hint}"

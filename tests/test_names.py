@@ -1,0 +1,219 @@
+"""Wrong names are answered: keywords of public calls, options of plots, names in modules."""
+
+import inspect
+import types
+
+import pytest
+
+import rrstats as rr
+from rrstats._names import _ANSWERS, checked_keywords, checked_options
+from rrstats.errors import ArgumentTypeError
+from rrstats.estimation.result import Result
+from rrstats.plots import PlotOptions
+from rrstats.regression.results import RegressionResult
+
+M = rr.KRR(["no", "yes"], 0.75)
+REPORTS = ["no"] * 64 + ["yes"] * 36
+
+WITHOUT_ARGUMENTS = {"Mechanism", "SecureGenerator"}
+"""Classes whose constructor is that of Python's object."""
+
+
+def public_calls():
+    """All functions and classes of the package and of its public modules, by their path."""
+    calls = {}
+    for name in rr.__all__:
+        if name == "files":
+            continue  # needs pyarrow; test_files.py
+        public = getattr(rr, name)
+        if inspect.ismodule(public):
+            calls |= {f"{name}.{inner}": getattr(public, inner) for inner in public.__all__}
+        elif callable(public):
+            calls[name] = public
+    return {
+        path: call
+        for path, call in calls.items()
+        if not (inspect.isclass(call) and issubclass(call, BaseException))
+    }
+
+
+def descendants(kind):
+    """A class and all classes that inherit from it."""
+    return {kind}.union(*map(descendants, kind.__subclasses__()))
+
+
+def public_methods():
+    """The public methods of public classes and of results, by their path."""
+    classes = {call for call in public_calls().values() if inspect.isclass(call)}
+    classes.discard(rr.SecureGenerator)  # its method is for Mechanisms
+    for kind in (Result, RegressionResult):
+        classes |= {each for each in descendants(kind) if each.__module__.startswith("rrstats.")}
+    return {
+        f"{kind.__name__}.{name}": method
+        for kind in classes
+        for name, method in inspect.getmembers(kind, inspect.isfunction)
+        if name[0] != "_" and method.__module__.startswith("rrstats.")
+    }
+
+
+def takes_any_keyword(call):
+    """Whether a function hands unknown keywords to another package, such as pandas."""
+    try:
+        kinds = [each.kind for each in inspect.signature(call).parameters.values()]
+    except ValueError:
+        return True
+    return inspect.Parameter.VAR_KEYWORD in kinds
+
+
+@pytest.mark.parametrize("path", sorted(public_calls().keys() - WITHOUT_ARGUMENTS))
+def test_every_public_call_answers_a_wrong_keyword(path):
+    """A keyword that a public function or class does not take is refused by its name."""
+    call = public_calls()[path]
+    if takes_any_keyword(call) and path.partition(".")[0] != "planning":
+        pytest.skip("its options are those of another function")
+    with pytest.raises(ArgumentTypeError, match=f"^{call.__name__} takes no frobnicate"):
+        call(frobnicate=1)
+
+
+@pytest.mark.parametrize("path", sorted(public_methods()))
+def test_every_method_of_a_result_answers_a_wrong_keyword(path):
+    """A keyword that a method does not take is refused by its name."""
+    method = public_methods()[path]
+    if takes_any_keyword(method) and not path.endswith(".plot"):
+        pytest.skip("its options are those of another function")
+    with pytest.raises(ArgumentTypeError, match="takes no frobnicate"):
+        method(types.SimpleNamespace(_data=None), frobnicate=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: rr.privatize(REPORTS, M, seed=1), "privatize takes no seed: a reader who learns"),
+        (lambda: rr.privatize(REPORTS, M, random_state=1), "rr.simulate takes one"),
+        (lambda: rr.simulate(REPORTS, M, random_state=1), "takes no random_state; give seed"),
+        (lambda: rr.estimate(REPORTS, M, seed=1), "it draws no random numbers"),
+        (lambda: rr.privatize(REPORTS, ["no"], eps=1), "takes no eps; give epsilon"),
+        (lambda: rr.KRR(["no", "yes"], p=0.75), "KRR takes no p; give prob, the probability"),
+        (lambda: rr.privatize(REPORTS, M, inplace=True), "takes no inplace: it returns new data"),
+        (lambda: rr.estimate(REPORTS, M).interval(alpha=0.05), "level=0.95 for alpha=0.05"),
+        (lambda: rr.estimate(REPORTS, M).interval(confidence=0.9), "give level"),
+        (lambda: rr.estimate(REPORTS, M, level=0.9), r"result.interval\(level=0.95\)"),
+        (lambda: rr.estimate(REPORTS, M, alpha=0.1), r"result.interval\(level=0.95\)"),
+        (lambda: rr.logit("a ~ b", None, alpha=0.1), r"fit.conf_int\(level=0.95\)"),
+        (lambda: rr.planning.power(9, 0.3, M, level=0.95), "takes no level; give alpha"),
+        (lambda: rr.estimate(REPORTS, M, strata=[1]), r"design=rr.SampleDesign\(strata=...\)"),
+        (lambda: rr.estimate(REPORTS, M, cluster=[1]), r"design=rr.SampleDesign\(clusters=...\)"),
+        (lambda: rr.SampleDesign(weight=[1]), "SampleDesign takes no weight; give weights"),
+        (lambda: rr.estimate(REPORTS, M, deff=True), "the result has it, as result.design_effect"),
+        (lambda: rr.crosstab(None, "a", "b", mechanism=M), "give mechanisms, a mapping"),
+        (lambda: rr.estimate(REPORTS, mechanisms=M), "takes no mechanisms; give mechanism"),
+        (lambda: rr.crosstab(None, "a", "b", normalize="rows"), r"table\(normalize='index'\)"),
+        (lambda: rr.estimate(REPORTS, M, tagret="rows"), "did you mean target?"),
+        (lambda: rr.estimate(REPORTS, M, zzz=1), "takes no zzz; its arguments are reports, cat"),
+        (lambda: rr.estimate(REPORTS, M, None, 1), "takes only reports, categories, prob by posi"),
+        (lambda: rr.new_key(1), "new_key takes nothing by position, found 1 arguments"),
+    ],
+)
+def test_wrong_keyword_is_answered_by_name_and_reason(call, words):
+    """A word of another package is answered with ours, and with the reason."""
+    with pytest.raises(TypeError, match=words) as caught:
+        call()
+    assert isinstance(caught.value, rr.errors.RRStatsError)
+    assert len(str(caught.value)) <= 300
+
+
+@pytest.mark.parametrize("option", ["tittle", "kind", "xlabel"])
+def test_plots_refuse_unknown_options(option):
+    """An option that a plot does not draw is refused, not left out."""
+    pytest.importorskip("matplotlib")
+    groups = rr.estimate(REPORTS, M, by=["a", "b"] * 50)
+    for result in (rr.estimate(REPORTS, M), groups, rr.difference(groups["a"], groups["b"])):
+        with pytest.raises(ArgumentTypeError, match=f"plot takes no {option}"):
+            result.plot(**{option: "x"})
+
+
+def test_signatures_stay():
+    """Tools see the arguments of a decorated function, and types and pickles are its own."""
+    for path, call in public_calls().items():
+        if inspect.isfunction(call):
+            assert list(inspect.signature(call).parameters)[0:1] != ["args"], path
+    assert "weights" in inspect.signature(rr.estimate).parameters
+    assert "alpha" not in inspect.signature(rr.Estimate.interval).parameters
+    assert rr.estimate.__name__ == "estimate"
+    assert inspect.getdoc(rr.Estimate.interval).startswith("Intervals of the true proportions")
+
+
+def test_errors_inside_a_call_pass_unchanged():
+    """A TypeError of the function's own lines is not taken for a wrong keyword."""
+
+    @checked_keywords
+    def fails(first, *, second=None):
+        return first + second
+
+    with pytest.raises(TypeError, match="unsupported operand") as caught:
+        fails(1, second="a")
+    assert not isinstance(caught.value, rr.errors.RRStatsError)
+
+    @checked_keywords
+    def calls_wrongly(first):
+        return (lambda: first)(seed=1)
+
+    with pytest.raises(TypeError, match=r"lambda.* unexpected keyword argument 'seed'"):
+        calls_wrongly(1)
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'first'"):
+        calls_wrongly()
+
+
+def test_options_of_a_typed_dict():
+    """A function with options takes their names, its own arguments, and nothing else."""
+
+    @checked_options(PlotOptions)
+    def draw(self, ax=None, *, level=0.95, **options):
+        return level, options
+
+    assert draw(None, level=0.9, top=3) == (0.9, {"top": 3})
+    with pytest.raises(ArgumentTypeError, match="draw takes no titel; did you mean title"):
+        draw(None, titel="x")
+
+
+def test_answers_name_arguments_that_exist():
+    """Each keyword that the table proposes is an argument of some public function."""
+    arguments = {"q"}
+    for call in public_calls().values():
+        if not takes_any_keyword(call):
+            arguments.update(inspect.signature(call).parameters)
+    arguments |= set(inspect.signature(rr.planning.power).parameters)
+    proposed = {answer.instead for answers in _ANSWERS.values() for answer in answers}
+    assert proposed - {"", "alpha"} <= arguments
+
+
+@pytest.mark.parametrize(
+    ("module", "wrong", "right"),
+    [
+        (rr, "estimat", "estimate"),
+        (rr, "Crosstabs", "Crosstab"),
+        (rr.surveys, "croswise", "crosswise"),
+        (rr.planning, "framee", "frame"),
+        (rr.metadata, "cary", "carry"),
+        (rr.privacy, "compse", "compose"),
+        (rr.datasets, "load_anes", "load_anes96"),
+        (rr.client, "reports", "report"),
+        (rr.opendp, "to_jsn", "to_json"),
+        (rr.estimators, "debias_count", "debias_counts"),
+        (rr.hypotheses, "independance", "independence"),
+    ],
+)
+def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
+    """A misspelt function is answered with the public name that resembles it most."""
+    with pytest.raises(AttributeError, match=f"no attribute '{wrong}'; did you mean {right}?"):
+        getattr(module, wrong)
+    assert not hasattr(module, "__no_such_name__")
+
+
+def test_every_public_module_answers_and_lists_its_names():
+    """The answer stands in each public module, and dir() lists the public names."""
+    for name in set(rr.__all__) - {"files", "errors"}:
+        module = getattr(rr, name)
+        if isinstance(module, types.ModuleType):
+            assert callable(vars(module).get("__getattr__")), name
+            assert dir(module) == sorted(module.__all__), name
