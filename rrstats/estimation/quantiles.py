@@ -46,8 +46,11 @@ only where 1 - K > 4.3 sqrt(K), so K < 0.049, and it comes with probability K.
 _MOST_SCORES = 1 << 25
 """Maximum number of scores in memory at once."""
 
-_BLOCK_PLACES = 1 << 15
-"""Places that are compared at once: their sums, variances and margins stay in cache."""
+_BLOCK_PLACES = 1 << 12
+"""Places that are compared at once, or not at all where the extremes of their sums rule it out."""
+
+_BOUND_ROUNDING = 1e-9
+"""Relative rounding error of the bound of the margins of a block, with much to spare."""
 
 
 # -- sums over sorted rows -------------------------------------------------------------------
@@ -87,9 +90,12 @@ class CumulativeSums(NamedTuple):
 
 def _sorted(grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans) -> SortedRows:
     """The rows that are not left out, in order of their values."""
-    order = np.flatnonzero(~out)
     # Not stable, which takes longer: only sums over all of several equal values are used.
-    order = order[np.argsort(y[order])]
+    if out.any():
+        used = np.flatnonzero(~out)
+        order = used[np.argsort(y[used])]
+    else:
+        order = np.argsort(y)
     y = y[order]
     last = np.flatnonzero(np.append(y[1:] != y[:-1], True)) if len(y) else order
     return SortedRows(grouped, order, None if w is None else w[order], y[last], last)
@@ -168,25 +174,76 @@ def _ratio(numerator: float, denominator: float) -> float:
     return float(numerator / denominator) if denominator else 0.0
 
 
-def _first_place(holds: Callable[[slice], Booleans], size: int) -> int | None:
-    """The first of ``size`` places at which a condition holds, block by block; None if nowhere."""
-    for part in blocks(size, _BLOCK_PLACES):
-        places = np.flatnonzero(holds(part))
+class _Extremes(NamedTuple):
+    """The least, or the largest, sums of each block of places; as in `CumulativeSums`."""
+
+    first: Floats
+    second: Floats
+    mean_weights: Floats
+
+
+class _Search(NamedTuple):
+    """The sums of one group in the order of a search: from the first place on, or from the last.
+
+    sign : 1 or -1.  first, second, mean_weights : as in `CumulativeSums`.
+    """
+
+    sign: int
+    first: Floats
+    second: Floats
+    mean_weights: Floats
+    least: _Extremes
+    largest: _Extremes
+
+
+def _search(sums: CumulativeSums, sign: int) -> _Search:
+    """The sums of a group for all searches in one direction."""
+    first = sums.first[::sign]
+    second = sums.second[::sign]
+    mean_weights = sums.mean_weights[:, ::sign]
+    least, largest = (
+        _Extremes(*(_by_block(reduce, array) for array in (first, second, mean_weights)))
+        for reduce in (np.minimum, np.maximum)
+    )
+    return _Search(sign, first, second, mean_weights, least, largest)
+
+
+def _by_block(reduce: np.ufunc, array: Floats) -> Floats:
+    """(..., blocks) the last axis reduced by blocks of places."""
+    starts = np.arange(0, array.shape[-1], _BLOCK_PLACES)
+    return np.asarray(reduce.reduceat(array, starts, axis=-1))
+
+
+def _first_place(holds: Callable[[slice], Booleans], may_hold: Booleans, size: int) -> int | None:
+    """The first of ``size`` places at which a condition holds; None if nowhere.
+
+    may_hold : (blocks,) False where it holds at no place of a block.
+    """
+    for start in (np.flatnonzero(may_hold) * _BLOCK_PLACES).tolist():
+        places = np.flatnonzero(holds(slice(start, min(start + _BLOCK_PLACES, size))))
         if places.size:
-            return int(part.start + places[0])
+            return int(start + places[0])
     return None
 
 
-def _points(sums: CumulativeSums, values: Floats, prob: float) -> tuple[float, float]:
+def _points(
+    sums: CumulativeSums, values: Floats, prob: float, largest: Floats
+) -> tuple[float, float]:
     """The first value at which the distribution function reaches ``prob``; and interpolated.
 
     Interpolated between that value and the one before, as in MDN's debiased percentiles.
+
+    largest : (blocks,) the largest sums of each block of places.
     """
     first = sums.first
     goal = prob * first[-1]
     if not goal > sums.rounding:  # no size
         return np.nan, np.nan
-    place = cast(int, _first_place(lambda part: first[part] - goal >= -sums.rounding, len(first)))
+
+    def reaches(totals: Floats) -> Booleans:
+        return np.asarray(totals - goal >= -sums.rounding)
+
+    place = cast(int, _first_place(lambda part: reaches(first[part]), reaches(largest), len(first)))
     upper = values[place - 1]
     lower = values[max(place - 2, 0)]
     below = first[place - 1] - goal
@@ -204,19 +261,21 @@ def _limits(expected: Floats, df: float, level: float) -> Floats:
     return limits
 
 
-def _kept(
-    sums: CumulativeSums, prob: float, level: float, sign: int
-) -> Callable[[slice], Booleans]:
-    """The test that keeps values as quantiles, by place; for sign -1 counted from the last place.
+def _first_kept(sums: CumulativeSums, search: _Search, prob: float, level: float) -> int | None:
+    """The first place, in the order of a search, whose value is kept as a quantile; or None.
 
     A value x is kept unless P(value <= x) is too small or P(value < x) too large.
     """
-    first = sums.first[::sign]
-    second = sums.second[::sign]
+    sign, first, second, mean_weights, least, largest = search
     skew = 1 - 2 * prob
-    goal = prob * sums.first[-1]
+    total = sums.first[-1]
+    goal = prob * total
     constant = prob**2 * sums.second[-1]
-    mean_weights = sums.mean_weights[:, ::sign]
+
+    def limits(below: Floats, above: Floats) -> Floats:
+        with np.errstate(divide="ignore"):  # Kish's count
+            expected = np.minimum(goal / below, (total - goal) / above)
+        return _limits(expected, sums.df, level)
 
     def kept(part: slice) -> Booleans:
         start = max(part.start - 1, 0)
@@ -228,19 +287,38 @@ def _kept(
         squares = skew * second[places] + constant
         variance = squares - ((1 - prob) ** 2 * below - prob**2 * above) * u
         variance = np.where(variance > 0, variance, np.maximum(squares, 0.0))
-        with np.errstate(divide="ignore"):  # Kish's count
-            expected = np.minimum(goal / below, (sums.first[-1] - goal) / above)
-        margin = _limits(expected, sums.df, level) * np.sqrt(variance) + sums.rounding
+        margin = limits(below, above) * np.sqrt(variance) + sums.rounding
         u *= sign
         not_too_large = u <= margin
         not_too_large[1:] |= not_too_large[:-1].copy()
         both: Booleans = not_too_large & (u >= -margin)
         return both[part.start - start :]
 
-    return kept
+    def may_be_kept() -> Booleans:
+        """Where the largest sum of a block is not below minus a bound of its margins."""
+        low_below, low_above = least.mean_weights
+        high_below, high_above = largest.mean_weights
+        low_u = least.first - goal
+        high_u = largest.first - goal
+        squares = np.maximum(skew * least.second, skew * largest.second) + constant
+        low_slope = (1 - prob) ** 2 * low_below - prob**2 * high_above
+        high_slope = (1 - prob) ** 2 * high_below - prob**2 * low_above
+        products = [slope * u for slope in (low_slope, high_slope) for u in (low_u, high_u)]
+        variance = np.maximum(squares - np.minimum(np.minimum.reduce(products), 0.0), 0.0)
+        margin = limits(high_below, high_above) * np.sqrt(variance) + sums.rounding
+        highest = high_u if sign > 0 else -low_u
+        return np.asarray(highest >= -(1 + _BOUND_ROUNDING) * margin)
+
+    return _first_place(kept, may_be_kept(), len(first))
 
 
-def _ends(sums: CumulativeSums, values: Floats, prob: float, level: float) -> tuple[float, float]:
+def _ends(
+    sums: CumulativeSums,
+    values: Floats,
+    prob: float,
+    level: float,
+    searches: tuple[_Search, _Search],
+) -> tuple[float, float]:
     """Ends of the set of all values that the test does not refuse as quantiles.
 
     The upper end is the lower end of the sums in reverse order, with the opposite sign.
@@ -248,8 +326,7 @@ def _ends(sums: CumulativeSums, values: Floats, prob: float, level: float) -> tu
     if not prob * sums.first[-1] > sums.rounding:
         return -np.inf, np.inf
     size = len(sums.first)
-    first_kept = _first_place(_kept(sums, prob, level, 1), size)
-    last_kept = _first_place(_kept(sums, prob, level, -1), size)  # from the last place
+    first_kept, last_kept = (_first_kept(sums, search, prob, level) for search in searches)
     low = float(values[first_kept - 1]) if first_kept else -np.inf
     high = float(values[size - 1 - last_kept]) if last_kept else np.inf
     return low, high
@@ -522,9 +599,11 @@ def _estimates(rows: SortedRows, probs: Sequence[float], target: str, level: flo
     points = np.full((2, k, len(probs)), np.nan)
     ends = np.zeros((2, k, len(probs)))
     for j, sums in enumerate(_sums(rows, target)):
+        searches = _search(sums, 1), _search(sums, -1)
+        largest = searches[0].largest.first
         for t, prob in enumerate(probs):
-            points[:, j, t] = _points(sums, rows.values, prob)
-            ends[:, j, t] = _ends(sums, rows.values, prob, level)
+            points[:, j, t] = _points(sums, rows.values, prob, largest)
+            ends[:, j, t] = _ends(sums, rows.values, prob, level, searches)
         sizes[j] = sums.first[-1]
         effective_n[j] = sums.effective_n if sizes[j] > 0 else 0.0
     low, high = map(fixed, ends)

@@ -211,6 +211,34 @@ def test_quantiles_do_not_depend_on_the_blocks_of_places(weighted, monkeypatch):
         pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
 
+@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_are_left_out_only_where_no_value_is_kept(weighted, target, monkeypatch):
+    """Bounds of blocks refuse most values, and none that is kept one by one: the ends are equal."""
+    rng, n = np.random.default_rng(9), 200
+    mechanism = rr.KRR(["a", "b", "c"], 0.7)
+    compared = []
+    limits = quantiles_module._limits
+    monkeypatch.setattr(quantiles_module, "_limits", lambda *a: compared.append(a) or limits(*a))
+    n_compared = []
+    for _ in range(12):
+        truth = rng.choice(3, n, p=[0.6, 0.3, 0.1])
+        reports = rr.simulate([mechanism.categories[code] for code in truth], mechanism, seed=3)
+        y = rng.normal(truth, 1.0)
+        options = {"probs": (0.02, 0.4, 0.9), "target": target}
+        if weighted:
+            options["weights"] = np.exp(y) * rng.lognormal(0, 1.5, n)
+        monkeypatch.setattr(quantiles_module, "_BLOCK_PLACES", n + 1)
+        expected = _quiet(y, reports, mechanism, **options).to_frame(0.8)
+        monkeypatch.setattr(quantiles_module, "_BLOCK_PLACES", 20)
+        compared.clear()
+        found = _quiet(y, reports, mechanism, **options).to_frame(0.8)
+        pd.testing.assert_frame_equal(expected, found, check_exact=True)
+        n_compared.append(len(compared))
+    # Two levels, 18 searches: one call for the bounds, and about one for a block of the 11.
+    assert np.mean(n_compared) < 36 * 2.4
+
+
 def test_direct_answers_give_ordinary_quantiles():
     """Without noise they are NumPy's; of just these rows nothing is uncertain."""
     rng, probs, labels = np.random.default_rng(1), (0.05, 0.1, 0.5, 0.7, 0.9), np.array(["a", "b"])
