@@ -53,18 +53,10 @@ ASYMMETRIC = MatrixDesign(
 """A generic channel of four reports and three truths: a transposed or swapped axis shows."""
 
 NUMBERS: dict[str, list[object]] = {
-    "disguised_response": [Fraction(7, 10)],
     "unrelated_question": [0.7, 0.25],
-    "soberanis_cruz": [0.7, 0.5],
     "mangat": [0.7],
-    "devore": [0.75],
-    "mangat_singh": [0.25, 0.7],
-    "mangat_unrelated_question": [0.25, 0.5, 0.75],
-    "mangat_singh_singh": [0.6, 0.5],
     "singh_joarder": [0.7],
-    "christofides": [[0.5, 0.25, 0.25]],
     "unrelated_question_two_answers": [[Fraction(2, 3), 0.25]],
-    "mangat_singh_singh_two_answers": [[Fraction(2, 3), 0.25]],
 }
 """Designs of yes and no with the numbers of their cards."""
 

@@ -31,7 +31,7 @@ CLAIMS = {
         assert estimate.proportions[8] < 0
     """,
     "02_survey_designs": """
-        assert designs.table["people"].head(5).nunique() == 1
+        assert designs.table["people"].head(4).nunique() == 1
         assert (people[shown].loc[0.5] / people[shown].loc[1]).round().tolist() == [6, 4, 4, 4]
         assert holds(rows["low"], rows["high"], rows["truth"]) == [1] * 5
         assert ratio["KRR"].loc[[5, 100, 1000]].round(1).tolist() == [1, 9.6, 92.4]

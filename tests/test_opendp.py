@@ -43,7 +43,7 @@ KRRS = (
 EXPRESSIBLE = {
     *(f"KRR, {name}" for name in KRRS),
     *(f"Chain, {name}" for name in ("two rounds", "three rounds", "nested behind")),
-    *(f"SurveyDesign, {name}" for name in ("warner", "two coins", "soberanis_cruz")),
+    *(f"SurveyDesign, {name}" for name in ("warner", "two coins")),
 }
 """The examples whose law and labels OpenDP has; each other one is refused."""
 

@@ -25,12 +25,14 @@ to the boundary and then prints a standard error of 2e-6 instead of 0.08.
 
 Some designs distinguish more classes of respondents than categories (the unrelated trait,
 cheaters, inattentive people).  For these `privatize` takes the classes ``m.domain.categories``.
-In three designs a report is a pair of answers: `unrelated_question_two_answers`,
-`mangat_singh_singh_two_answers` and `crosswise_with_anchor`; make reports from two columns of a
-frame by ``list(zip(df.first, df.second))``.
+In two designs a report is a pair of answers: `unrelated_question_two_answers` and
+`crosswise_with_anchor`; make reports from two columns of a frame by
+``list(zip(df.first, df.second))``.
 Four designs assign people randomly to two samples, and ``group=`` gives the sample of each report:
 `extended_crosswise`, `unrelated_question_two_samples`, `cheater_detection` and
 `stochastic_lie_detector`.
+Designs without a function here are a few lines with `rr.MatrixDesign`; the guide has five of R's
+RRTCS as examples.
 Sources: see each function; Chaudhuri (2011) and Blair, Imai and Zhou (2015) compare designs.
 """
 
@@ -67,22 +69,14 @@ from rrstats.mechanisms.survey_design import SurveyDesign, survey_design
 __all__ = [
     "by_row",
     "cheater_detection",
-    "christofides",
     "crosswise",
     "crosswise_with_anchor",
-    "devore",
     "direct",
-    "disguised_response",
     "extended_crosswise",
     "forced_response",
     "kuk",
     "mangat",
-    "mangat_singh",
-    "mangat_singh_singh",
-    "mangat_singh_singh_two_answers",
-    "mangat_unrelated_question",
     "singh_joarder",
-    "soberanis_cruz",
     "stochastic_lie_detector",
     "triangular",
     "two_coin",
@@ -238,6 +232,8 @@ def warner(
     -----
     A report of yes means that the statement on the card is true for the respondent.
     c = 1 - p, d = 2p - 1; epsilon = abs(ln(p / (1 - p))); p = 1/2 gives no information.
+    The disguised response of Kuk (1990), a card from one's own of two stacks that mirror each
+    other, has this matrix; `kuk` with ``prob_red_if_no = 1 - prob_red_if_yes`` has its words, too.
 
     References
     ----------
@@ -252,48 +248,6 @@ def warner(
     """
     builder = DesignBuilder("warner", categories, reports, yes)
     p = builder.probability("prob_statement", prob_statement)
-    return builder.yes_or_no(if_yes=p, if_no=1 - p)
-
-
-@survey_design("disguised_response", "prob_red", "yes")
-@checked_keywords
-def disguised_response(
-    categories: object, prob_red: Any, *, yes: Hashable = None, reports: Labels = None
-) -> SurveyDesign:
-    """Disguised response: the respondent reports a card's colour from one of two mirrored stacks.
-
-    Parameters
-    ----------
-    prob_red : number
-        The proportion of red cards in the stack for people with the sensitive answer, in (0, 1);
-        the other stack has 1 - prob_red.  Nobody sees which stack the respondent uses.
-    reports : sequence of 2 hashables, optional
-        Labels of the reports: ``["black", "red"]`` for the categories ["no", "yes"].
-    categories, yes
-        The two answers and the sensitive one; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    A report of red counts as yes.  As in `warner`, c = 1 - p, d = 2p - 1;
-    epsilon = abs(ln(p / (1 - p))).
-
-    References
-    ----------
-    Kuk (1990); Blair, Imai and Zhou (2015).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = disguised_response(["no", "yes"], 0.8, yes="yes", reports=["black", "red"])
-    >>> rr.estimate(["red"] * 30 + ["black"] * 70, m).proportions.round(3)
-    array([0.833, 0.167])
-    """
-    builder = DesignBuilder("disguised_response", categories, reports, yes)
-    p = builder.probability("prob_red", prob_red)
     return builder.yes_or_no(if_yes=p, if_no=1 - p)
 
 
@@ -412,6 +366,9 @@ def unrelated_question(
     c = (1 - p) a, d = p; epsilon = ln of the larger of (p + c) / c and (1 - c) / (1 - p - c),
     infinite for a = 0 or a = 1.  This epsilon holds against people who do not know the
     respondent's unrelated answer; for others see `unrelated_question_two_samples`.
+    The design of Soberanis Cruz et al. (2008) has this matrix, as in RRTCS: its innocuous variable
+    may be related to the sensitive one, but must have the same prevalence among people with and
+    without the sensitive attribute.
 
     References
     ----------
@@ -425,53 +382,6 @@ def unrelated_question(
     array([0.1594, 0.8406])
     """
     builder = DesignBuilder("unrelated_question", categories, reports, yes)
-    p = builder.probability("prob_sensitive", prob_sensitive)
-    a = builder.probability("prob_yes_unrelated", prob_yes_unrelated, "[]")
-    return builder.yes_or_no(if_yes=p + (1 - p) * a, if_no=(1 - p) * a)
-
-
-@survey_design("soberanis_cruz", "prob_sensitive", "prob_yes_unrelated", "yes")
-@checked_keywords
-def soberanis_cruz(
-    categories: object,
-    prob_sensitive: Any,
-    prob_yes_unrelated: Any,
-    *,
-    yes: Hashable = None,
-    reports: Labels = None,
-) -> SurveyDesign:
-    """Unrelated question with an innocuous variable that is related to the sensitive one.
-
-    Parameters
-    ----------
-    prob_sensitive : number
-        P(the card asks the sensitive question), in (0, 1).
-    prob_yes_unrelated : number
-        P(yes) to the unrelated question, in [0, 1].
-    categories, yes, reports
-        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    The formulas are those of `unrelated_question`, as in RRTCS.  They hold if the prevalence of
-    the innocuous answer is the same among people with and without the sensitive attribute.
-
-    References
-    ----------
-    Soberanis Cruz, Ramirez Valverde, Perez Elizalde and Gonzalez Cossio (2008).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = soberanis_cruz([False, True], 0.7, 0.5)
-    >>> rr.estimate([True] * 71 + [False] * 219, m).proportions.round(4)
-    array([0.8645, 0.1355])
-    """
-    builder = DesignBuilder("soberanis_cruz", categories, reports, yes)
     p = builder.probability("prob_sensitive", prob_sensitive)
     a = builder.probability("prob_yes_unrelated", prob_yes_unrelated, "[]")
     return builder.yes_or_no(if_yes=p + (1 - p) * a, if_no=(1 - p) * a)
@@ -500,6 +410,8 @@ def mangat(
     -----
     c = 1 - p, d = p.  Epsilon is infinite because a report of no proves a no.  For a report of
     yes, P(yes | yes) / P(yes | no) = 1 / (1 - p).
+    Devore's design (1977), whose cards ask the sensitive question or demand a yes, has this
+    matrix; `forced_response` that forces only a yes has its words, too.
 
     References
     ----------
@@ -515,190 +427,6 @@ def mangat(
     builder = DesignBuilder("mangat", categories, reports, yes)
     p = builder.probability("prob_statement", prob_statement)
     return builder.yes_or_no(if_yes=Fraction(1), if_no=1 - p)
-
-
-@survey_design("devore", "prob_sensitive", "yes")
-@checked_keywords
-def devore(
-    categories: object, prob_sensitive: Any, *, yes: Hashable = None, reports: Labels = None
-) -> SurveyDesign:
-    """Devore's design: a card asks the sensitive question, or one whose answer is always yes.
-
-    Parameters
-    ----------
-    prob_sensitive : number
-        P(the card asks the sensitive question), in (0, 1).
-    categories, yes, reports
-        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    c = 1 - p, d = p, as in `mangat`.  Epsilon is infinite because a report of no proves a no.
-
-    References
-    ----------
-    Devore (1977).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = devore([False, True], 0.7)
-    >>> rr.estimate([True] * 218 + [False] * 22, m).proportions.round(4)
-    array([0.131, 0.869])
-    """
-    builder = DesignBuilder("devore", categories, reports, yes)
-    p = builder.probability("prob_sensitive", prob_sensitive)
-    return builder.yes_or_no(if_yes=Fraction(1), if_no=1 - p)
-
-
-@survey_design("mangat_singh", "prob_truth", "prob_statement", "yes")
-@checked_keywords
-def mangat_singh(
-    categories: object,
-    prob_truth: Any,
-    prob_statement: Any,
-    *,
-    yes: Hashable = None,
-    reports: Labels = None,
-) -> SurveyDesign:
-    """Two stages: a first card asks for the true answer, or leads to Warner's cards.
-
-    Parameters
-    ----------
-    prob_truth : number
-        P(the first card asks for the truth), in [0, 1); RRTCS calls it t.
-    prob_statement : number
-        P(the second card asks for the sensitive attribute), in (0, 1).
-    categories, yes, reports
-        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    c = (1 - t)(1 - p), d = t + (1 - t)(2p - 1); epsilon = abs(ln((1 - c) / c)).
-
-    References
-    ----------
-    Mangat and Singh (1990).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = mangat_singh([False, True], 0.55, 0.7)
-    >>> rr.estimate([True] * 100 + [False] * 140, m).proportions.round(4)
-    array([0.6142, 0.3858])
-    """
-    builder = DesignBuilder("mangat_singh", categories, reports, yes)
-    t = builder.probability("prob_truth", prob_truth, "[)")
-    p = builder.probability("prob_statement", prob_statement)
-    return builder.yes_or_no(if_yes=t + (1 - t) * p, if_no=(1 - t) * (1 - p))
-
-
-@survey_design(
-    "mangat_unrelated_question", "prob_truth", "prob_sensitive", "prob_yes_unrelated", "yes"
-)
-@checked_keywords
-def mangat_unrelated_question(
-    categories: object,
-    prob_truth: Any,
-    prob_sensitive: Any,
-    prob_yes_unrelated: Any,
-    *,
-    yes: Hashable = None,
-    reports: Labels = None,
-) -> SurveyDesign:
-    """Two stages: a first card asks for the true answer, or leads to the unrelated question.
-
-    Parameters
-    ----------
-    prob_truth : number
-        P(the first card asks for the truth), in [0, 1); RRTCS calls it t.
-    prob_sensitive : number
-        P(the second card asks the sensitive question), in (0, 1).
-    prob_yes_unrelated : number
-        P(yes) to the unrelated question, in [0, 1].
-    categories, yes, reports
-        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    c = (1 - t)(1 - p) a, d = t + (1 - t) p; epsilon = ln of the larger of (c + d) / c and
-    (1 - c) / (1 - c - d), infinite for a = 0 or a = 1.
-
-    References
-    ----------
-    Mangat (1992), called `Mangat` in RRTCS; the function `mangat` here is the design of 1994.
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = mangat_unrelated_question([False, True], 0.55, 0.7, 0.5)
-    >>> rr.estimate([True] * 120 + [False] * 120, m).proportions.round(4)
-    array([0.5, 0.5])
-    """
-    builder = DesignBuilder("mangat_unrelated_question", categories, reports, yes)
-    t = builder.probability("prob_truth", prob_truth, "[)")
-    p = builder.probability("prob_sensitive", prob_sensitive)
-    a = builder.probability("prob_yes_unrelated", prob_yes_unrelated, "[]")
-    c = (1 - t) * (1 - p) * a
-    return builder.yes_or_no(if_yes=c + t + (1 - t) * p, if_no=c)
-
-
-@survey_design("mangat_singh_singh", "prob_sensitive", "prob_yes_unrelated", "yes")
-@checked_keywords
-def mangat_singh_singh(
-    categories: object,
-    prob_sensitive: Any,
-    prob_yes_unrelated: Any,
-    *,
-    yes: Hashable = None,
-    reports: Labels = None,
-) -> SurveyDesign:
-    """People with the attribute say yes; others draw the sensitive or the unrelated question.
-
-    Parameters
-    ----------
-    prob_sensitive : number
-        P(the card asks the sensitive question, so that the answer is no), in (0, 1).
-    prob_yes_unrelated : number
-        P(yes) to the unrelated question, in [0, 1].
-    categories, yes, reports
-        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    c = (1 - p) a, d = 1 - (1 - p) a.  Epsilon is infinite because a report of no proves a no.
-
-    References
-    ----------
-    Mangat, Singh and Singh (1992).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = mangat_singh_singh([False, True], 0.6, 0.5)
-    >>> rr.estimate([True] * 203 + [False] * 599, m).proportions.round(4)
-    array([0.9336, 0.0664])
-    """
-    builder = DesignBuilder("mangat_singh_singh", categories, reports, yes)
-    p = builder.probability("prob_sensitive", prob_sensitive)
-    a = builder.probability("prob_yes_unrelated", prob_yes_unrelated, "[]")
-    return builder.yes_or_no(if_yes=Fraction(1), if_no=(1 - p) * a)
 
 
 @survey_design("singh_joarder", "prob_statement", "yes")
@@ -809,66 +537,6 @@ def _binomial(size: int, p: Fraction) -> list[Fraction]:
     return [comb(size, x) * p**x * (1 - p) ** (size - x) for x in range(size + 1)]
 
 
-@survey_design("christofides", "prob_marks", "yes")
-@checked_keywords
-def christofides(
-    categories: object,
-    prob_marks: Sequence[Any],
-    *,
-    yes: Hashable = None,
-    reports: Labels = None,
-) -> SurveyDesign:
-    """Christofides' design: report a card's mark z in 1 .. m, or m + 1 - z with the attribute.
-
-    Parameters
-    ----------
-    prob_marks : sequence of m numbers
-        The proportions of cards marked 1 .. m, with m at least 2; they sum to 1 within 1e-9.
-    reports : sequence of m hashables, optional
-        Labels of the reports, for the marks 1, 2, ...
-    categories, yes
-        The two answers and the sensitive one; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    P(z | no) = prob_marks[z], P(z | yes) = prob_marks[m + 1 - z].  The estimate uses the mean
-    report: (mean of z - mu) / (m + 1 - 2 mu), where mu is the mean mark of the cards.
-    epsilon = the largest abs(ln(prob_marks[z] / prob_marks[m + 1 - z])).
-
-    References
-    ----------
-    Christofides (2003).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = christofides([False, True], [0.1, 0.2, 0.3, 0.2, 0.2])
-    >>> reports = [1 + z for z, n in enumerate([21, 27, 49, 34, 19]) for _ in range(n)]
-    >>> rr.estimate(reports, m).proportions.round(4)
-    array([0.55, 0.45])
-    """
-    builder = DesignBuilder("christofides", categories, reports, yes)
-    proportions = builder.probabilities("prob_marks", prob_marks, "[]")
-    if len(proportions) < 2:
-        raise ArgumentValueError(
-            f"prob_marks must be the proportions of at least 2 marks, found {len(proportions)}"
-        )
-    deck = normalized(proportions, "prob_marks")
-    marks = range(1, len(deck) + 1)
-    mean = sum((mark * p for mark, p in zip(marks, deck, strict=True)), Fraction(0))
-    return builder.numeric_report(
-        marks,
-        if_yes=deck[::-1],
-        if_no=deck,
-        mean_if_yes=len(deck) + 1 - mean,
-        mean_if_no=mean,
-    )
-
-
 # -- two answers of one person ------------------------------------------------------------------
 
 
@@ -929,59 +597,6 @@ def unrelated_question_two_answers(
     t = builder.probability("prob_truth", prob_truth, "[)")
     prob_yes = [
         [t * x + (1 - t) * (p * x + (1 - p) * y) for p in boxes] for x, y in builder.yes_and_trait
-    ]
-    return builder.two_boxes(boxes, prob_yes)
-
-
-@survey_design("mangat_singh_singh_two_answers", "prob_sensitive", "yes")
-@checked_keywords
-def mangat_singh_singh_two_answers(
-    categories: object,
-    prob_sensitive: Sequence[Any],
-    *,
-    yes: Hashable = None,
-    reports: Labels = None,
-) -> SurveyDesign:
-    """`mangat_singh_singh` with an unknown prevalence: each person draws from two boxes.
-
-    Reports are pairs of answers.  `privatize` takes the classes ``m.domain.categories``, pairs of
-    category and trait: ("yes", True), ...  The score is that of `unrelated_question_two_answers`.
-
-    Parameters
-    ----------
-    prob_sensitive : sequence of 2 numbers
-        The proportion of cards with the sensitive question in each box, in (0, 1), not equal.
-    reports : sequence of 2 hashables, optional
-        Labels of one answer.
-    categories, yes
-        The two answers and the sensitive one; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    People with the sensitive attribute report (yes, yes); others give independent answers with
-    P(yes) = (1 - p) y.  Epsilon is infinite because any report of no proves a no.
-
-    References
-    ----------
-    Chaudhuri (2011), p. 54; RRTCS `MangatSinghSinghUB`.
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = mangat_singh_singh_two_answers([0, 1], [0.6, 0.8], yes=1)
-    >>> counts = {(0, 0): 113, (0, 1): 11, (1, 0): 35, (1, 1): 341}
-    >>> reports = [pair for pair, n in counts.items() for _ in range(n)]
-    >>> rr.estimate(reports, m).proportions.round(4)
-    array([0.344, 0.656])
-    """
-    builder = DesignBuilder("mangat_singh_singh_two_answers", categories, reports, yes)
-    boxes = builder.probabilities("prob_sensitive", prob_sensitive)
-    prob_yes = [
-        [Fraction(1) if x else (1 - p) * y for p in boxes] for x, y in builder.yes_and_trait
     ]
     return builder.two_boxes(boxes, prob_yes)
 

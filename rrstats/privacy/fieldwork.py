@@ -42,7 +42,6 @@ _RULES: dict[str, Callable[..., Any]] = {
     "direct": lambda x: x,
     "forced_response": lambda x, drawn: x if drawn == "truth" else drawn,
     "kuk": lambda x, *m: (m[: len(m) // 2] if x else m[len(m) // 2 :]).count("red"),
-    "christofides": lambda x, drawn: -int(drawn) if x else int(drawn) - 1,
 }
 
 
@@ -256,8 +255,6 @@ def _chances(
                     probs = probs[::-1]
             marks = ["truth", *dictated]
             probs = [1 - sum(map(Fraction, probs)), *probs]
-        elif parameter == "prob_marks":
-            marks = map(str, range(1, len(probs) + 1))
         else:
             if isinstance(probs, tuple):  # one for each of two answers
                 probs = probs[name.startswith("second")]
@@ -284,12 +281,10 @@ def _steps(
     texts = {key: f'"{label(word)}"' for key, word in words.items()}
     texts["truth"] = "say your true answer"
     texts["as"] = ""
-    texts["turn"] = str(len(mechanism.report_space.categories) + 1)
     if answers is not categories:
         pairs = zip(answers, categories, strict=False)
         renamed = [f'"{label(answer)}" for "{label(true)}"' for answer, true in pairs]
-        first = 1 if name == "christofides" else 0
-        counts = [f'"{label(answer)}" for {count}' for count, answer in enumerate(answers, first)]
+        counts = [f'"{label(answer)}" for {count}' for count, answer in enumerate(answers)]
         texts["truth"] += f", as {', '.join(renamed)}"
         texts["as"] = f", as {', '.join(counts)}"
     steps = [step.format(**texts) for step in field["steps"]]

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from guide_designs import by_matrix
 from public import ask, design, estimate, surveys
 
 ANSWERS = [0, 1]
@@ -107,7 +108,7 @@ RRTCS = {
     ),
     # MangatSingh(MangatSinghData$z, 0.7, 0.55, MangatSinghData$Pi, "mean", 0.95, 802)
     "mangat singh": (
-        surveys.mangat_singh(ANSWERS, 0.55, 0.7, yes=1),
+        by_matrix.mangat_singh(0.55, 0.7),
         MANGAT,
         802,
         0.5004562268105743,
@@ -115,7 +116,7 @@ RRTCS = {
     ),
     # Mangat(MangatSinghData$z, 0.7, 0.5, 0.55, MangatSinghData$Pi, "mean", 0.95, 802)
     "mangat unrelated": (
-        surveys.mangat_unrelated_question(ANSWERS, 0.55, 0.7, 0.5, yes=1),
+        by_matrix.mangat_unrelated_question(0.55, 0.7, 0.5),
         MANGAT,
         802,
         0.5003850237823343,
@@ -123,7 +124,7 @@ RRTCS = {
     ),
     # MangatSinghSingh(MangatSinghSinghData$z, 0.6, 0.5, MangatSinghSinghData$Pi, "total", 0.95)
     "mangat singh singh": (
-        surveys.mangat_singh_singh(ANSWERS, 0.6, 0.5, yes=1),
+        by_matrix.mangat_singh_singh(0.6, 0.5),
         [
             (0.048387096774193498, 72, 38),
             (0.033333333333333298, 49, 10),
@@ -141,7 +142,7 @@ RRTCS = {
     # MangatSinghSinghUB(data$I, data$J, 0.6, 0.8, data$Pi, "mean", 0.95, 802); pairs (I, J)
     # in the order (0, 0), (0, 1), (1, 0), (1, 1)
     "mangat singh singh, two answers": (
-        surveys.mangat_singh_singh_two_answers(ANSWERS, [0.6, 0.8], yes=1),
+        by_matrix.mangat_singh_singh_two_answers(0.6, 0.8),
         [(0.62344139650872799, 113, 11, 35, 341)],
         802,
         0.6560000000000002,
@@ -149,7 +150,7 @@ RRTCS = {
     ),
     # Christofides(ChristofidesData$z, 1:5, c(0.1, 0.2, 0.3, 0.2, 0.2), data$Pi, "mean", 0.95, 802)
     "christofides": (
-        surveys.christofides(ANSWERS, [0.1, 0.2, 0.3, 0.2, 0.2], yes=1),
+        by_matrix.christofides([0.1, 0.2, 0.3, 0.2, 0.2]),
         [(0.18703241895261799, 21, 27, 49, 34, 19)],
         802,
         0.45000000000000123,
@@ -157,7 +158,7 @@ RRTCS = {
     ),
     # SoberanisCruz(SoberanisCruzData$z, 0.7, 0.5, SoberanisCruzData$Pi, "total", 0.9)
     "soberanis cruz": (
-        surveys.soberanis_cruz(ANSWERS, 0.7, 0.5, yes=1),
+        surveys.unrelated_question(ANSWERS, 0.7, 0.5, yes=1),
         [(0.2, *np.sum(SOBERANIS, axis=0))],
         1,
         196.42857142857144,
@@ -222,7 +223,7 @@ def test_the_jackknife_of_rrtcs_is_our_sampling_part_in_a_finite_population():
     assert 0.010619821414206441 == pytest.approx(found.variance[1] - coins, rel=1e-10)
     # ResamplingVariance(SoberanisCruz(z, 0.7, 0.5, Pi, "total", 0.9), Pi, "total", 1, 1500,
     # clu = CL)
-    mechanism = surveys.soberanis_cruz(ANSWERS, 0.7, 0.5, yes=1)
+    mechanism = surveys.unrelated_question(ANSWERS, 0.7, 0.5, yes=1)
     clusters = range(len(SOBERANIS))
     fifth = [0.2] * len(SOBERANIS)
     for columns in ({"population": 100, "weights": [5] * len(SOBERANIS)}, {"probabilities": fifth}):
@@ -372,7 +373,7 @@ def test_devore_in_strata_is_that_of_survey():
     """
     chances = [chance for chance, *_ in MANGAT]
     counts = [(7, 91), (5, 48), (4, 39), (6, 40)]
-    mechanism = surveys.devore(ANSWERS, 0.7, yes=1)
+    mechanism = surveys.forced_response(ANSWERS, 0.7, [0, 0.3])
     weights = [1 / chance for chance in chances]
     found = of_counts(mechanism, counts, strata=range(4), weights=weights)
     assert 0.8689822261025155 == pytest.approx(found.proportions[1], rel=1e-10)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import EXAMPLES, SILENT
+from guide_designs import by_matrix
 from refusals import refused
 from scripted import Counting
 
@@ -78,29 +79,43 @@ HALF, OF_CARDS = coin(F(1, 2)), {"prob_sensitive": P, "prob_yes_unrelated": A}
 YES_OR_NO = {
     "two_coin": (lambda draw, has: has if draw(HALF) else draw(HALF), {}),
     "warner": (cards, {"prob_statement": P}),
-    "disguised_response": (lambda draw, has: draw(coin(P if has else 1 - P)), {"prob_red": P}),
     "crosswise": (lambda draw, has: has == draw(coin(P)), {"prob_unrelated": P}),
     "triangular": (lambda draw, has: draw(coin(P)) or has, {"prob_unrelated": P}),
     "unrelated_question": (unrelated, OF_CARDS),
-    "soberanis_cruz": (unrelated, OF_CARDS),
     "mangat": (lambda draw, has: has or cards(draw, has), {"prob_statement": P}),
-    "devore": (lambda draw, has: has if draw(coin(P)) else True, {"prob_sensitive": P}),
-    "mangat_singh": (
-        lambda draw, has: has if draw(coin(T)) else cards(draw, has),
-        {"prob_truth": T, "prob_statement": P},
-    ),
-    "mangat_unrelated_question": (
-        lambda draw, has: has if draw(coin(T)) else unrelated(draw, has),
-        {"prob_truth": T, **OF_CARDS},
-    ),
-    "mangat_singh_singh": (
-        lambda draw, has: has or (not draw(coin(P)) and draw(coin(A))),
-        OF_CARDS,
-    ),
     # Who has it takes a second card where the first asks for the other statement.
     "singh_joarder": (
         lambda draw, has: has == (draw(coin(P)) or (has and draw(coin(P)))),
         {"prob_statement": P},
+    ),
+}
+
+# What respondents do in designs without a function, beside a design that has their matrix.
+OF_ANOTHER_DESIGN = {
+    "disguised response": (
+        lambda draw, has: draw(coin(P if has else 1 - P)),
+        lambda: surveys.warner(["not", "has"], P, yes="has"),
+        lambda: surveys.kuk(["not", "has"], P, 1 - P, yes="has", reports=["black", "red"]),
+    ),
+    "Soberanis Cruz": (
+        unrelated,
+        lambda: surveys.unrelated_question(["not", "has"], P, A, yes="has"),
+    ),
+    "Devore": (
+        lambda draw, has: has if draw(coin(P)) else True,
+        lambda: surveys.mangat(["not", "has"], P, yes="has"),
+        lambda: surveys.forced_response(["not", "has"], P, [0, 1 - P]),
+    ),
+}
+BY_MATRIX = {
+    "mangat_singh": (lambda draw, has: has if draw(coin(T)) else cards(draw, has), (T, P)),
+    "mangat_unrelated_question": (
+        lambda draw, has: has if draw(coin(T)) else unrelated(draw, has),
+        (T, P, A),
+    ),
+    "mangat_singh_singh": (
+        lambda draw, has: has or (not draw(coin(P)) and draw(coin(A))),
+        (P, A),
     ),
 }
 
@@ -120,6 +135,28 @@ def test_yes_or_no(name, order):
     word = {True: "has", False: "not"}
     assert m.report_space == m.domain
     for truth, report in itertools.product(order, repeat=2):
+        assert law_of(play, truth)[report] == entry(m, word[report], word[truth])
+
+
+@pytest.mark.parametrize("name", OF_ANOTHER_DESIGN)
+def test_a_design_without_a_function_has_the_matrix_of_another(name):
+    """The designs that docstrings name do what its respondents do, in the same probabilities."""
+    play, *makers = OF_ANOTHER_DESIGN[name]
+    for make in makers:
+        m = make()
+        label_no, label_yes = m.report_space.categories
+        label = {False: label_no, True: label_yes}
+        for truth, report in itertools.product([True, False], repeat=2):
+            assert law_of(play, truth)[report] == entry(m, label[report], "has" if truth else "not")
+
+
+@pytest.mark.parametrize("name", BY_MATRIX)
+def test_yes_or_no_by_matrix(name):
+    """The matrices of the guide are what the cards give."""
+    play, numbers = BY_MATRIX[name]
+    m = getattr(by_matrix, name)(*numbers)
+    word = {True: "yes", False: "no"}
+    for truth, report in itertools.product([True, False], repeat=2):
         assert law_of(play, truth)[report] == entry(m, word[report], word[truth])
 
 
@@ -169,20 +206,19 @@ def test_kuk(categories):
     assert m.epsilon == pytest.approx(3 * math.log(if_yes / if_no), rel=1e-15)
 
 
-@pytest.mark.parametrize("categories", [["has", "not"], ["not", "has"]])
-def test_christofides(categories):
+def test_christofides():
     """The mark of a card, turned around by those who have it; the mean mark estimates."""
     deck = [F(1, 10), F(1, 5), F(3, 10), F(2, 5)]
 
     def play(draw, truth):
         mark = draw(dict(enumerate(deck, start=1)))
-        return 5 - mark if truth == "has" else mark
+        return 5 - mark if truth == "yes" else mark
 
-    m = surveys.christofides(categories, deck, yes="has")
+    m = by_matrix.christofides(deck)
     assert m.report_space.categories == (1, 2, 3, 4)
-    for truth, report in itertools.product(categories, range(1, 5)):
+    for truth, report in itertools.product(["no", "yes"], range(1, 5)):
         assert law_of(play, truth)[report] == entry(m, report, truth)
-    yes = m.channel.inverse[categories.index("has")]
+    yes = m.channel.inverse[1]
     assert yes == tuple((z - 3) / (5 - F(6)) for z in range(1, 5))
     assert m.epsilon == pytest.approx(math.log(4), rel=1e-15)
 
@@ -190,13 +226,12 @@ def test_christofides(categories):
 def test_christofides_with_a_balanced_deck():
     """Where the mean mark tells nothing, the rest of the deck still may."""
     deck = [F(1, 5), F(2, 5), 0, 0, F(2, 5)]
-    m = surveys.christofides([False, True], deck)
+    m = rr.MatrixDesign(["no", "yes"], list(zip(deck, deck[::-1], strict=True)))
     assert sum(mark * p for mark, p in enumerate(deck, start=1)) == 3
-    assert m.channel.inverse is None
     assert m.channel.matrix.T @ m.channel.scores(np.arange(5)) == pytest.approx(np.eye(2))
 
 
-@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+@pytest.mark.parametrize("order", [["no", "yes"], ["yes", "no"]])
 def test_two_answers_of_each(order):
     """Pairs of answers from two boxes, for all four kinds of people; the trait cancels."""
     boxes = [F(3, 5), F(1, 7)]
@@ -207,20 +242,21 @@ def test_two_answers_of_each(order):
     def of_no_each(draw, has, trait):
         return tuple(has or (not draw(coin(p)) and trait) for p in boxes)
 
-    for m, play in (
-        (surveys.unrelated_question_two_answers(order, boxes, prob_truth=T, yes=1), unrelated_each),
-        (surveys.mangat_singh_singh_two_answers(order, boxes, yes=1), of_no_each),
-    ):
-        assert m.categories == tuple(order)
-        assert m.domain.categories == tuple(itertools.product(order, [True, False]))
+    pairs = surveys.unrelated_question_two_answers(order, boxes, prob_truth=T, yes="yes")
+    by_pairs = by_matrix.mangat_singh_singh_two_answers(*boxes)
+    p1, p2 = boxes
+    word = {True: "yes", False: "no"}
+    for m, play, answers in ((pairs, unrelated_each, order), (by_pairs, of_no_each, ["no", "yes"])):
+        assert m.categories == tuple(answers)
+        assert m.domain.categories == tuple(itertools.product(answers, [True, False]))
         for x, y in itertools.product([True, False], repeat=2):
             law = law_of(play, x, y)
             for report in itertools.product([True, False], repeat=2):
-                assert law[report] == entry(m, tuple(map(int, report)), (int(x), y))
-        p1, p2 = boxes
-        for i, j in itertools.product([0, 1], repeat=2):
+                assert law[report] == entry(m, tuple(word[r] for r in report), (word[x], y))
+        for i, j in itertools.product([False, True], repeat=2):
             yes = ((1 - p2) * i - (1 - p1) * j) / (p1 - p2)
-            assert m.channel.inverse[order.index(1)][m.report_space.code((i, j))] == yes
+            place = m.report_space.code((word[i], word[j]))
+            assert m.channel.inverse[answers.index("yes")][place] == yes
         assert m.epsilon == math.inf
 
 
@@ -358,10 +394,6 @@ NO_YES, BOOL, AB = ["no", "yes"], [False, True], ["a", "b"]
 OF_AB = r"one number for each of the categories \['a', 'b'\], found"
 BAD = {
     "kuk": [((BOOL, 0.5, 0.2), {"draws": 0}, r"draws must be in \[1, 100\], got 0")],
-    "christofides": [
-        ((BOOL, [0.1, 0.2, 0.3]), {}, "prob_marks must sum to 1, found 0.6: 0.4 too"),
-        ((BOOL, [1.0]), {}, "prob_marks must be the proportions of at least 2 marks, found 1"),
-    ],
     "unrelated_question": [((BOOL, 0.7, -0.1), {}, r"unrelated must be in \[0, 1\], got -0.1")],
     "warner": [
         ((NO_YES, 0.7), {}, r"yes must be the sensitive one of \['no', 'yes'\], got None"),
@@ -468,7 +500,6 @@ ANSWERS = pd.Series(["HIV-Alice", "HIV-Bob", "HIV-Carol"] * 10)
         lambda: surveys.warner([False, True], 0.7, yes=",".join(ANSWERS)),
         lambda: surveys.warner([False, True], 0.7, reports=ANSWERS),
         lambda: surveys.kuk([False, True], 0.7, 0.5, draws=ANSWERS),
-        lambda: surveys.christofides([False, True], ANSWERS),
         lambda: surveys.forced_response([0, 1], 0.5, ANSWERS),
         lambda: surveys.cheater_detection([False, True], ANSWERS),
         lambda: surveys.cheater_detection([False, True], [0.2, 0.3], ANSWERS),
@@ -517,7 +548,6 @@ def test_why_a_design_tells_nothing():
     for m in (
         surveys.warner([False, True], 0.5),
         surveys.kuk([False, True], 0.3, 0.3, draws=2),
-        surveys.christofides([False, True], [0.25, 0.5, 0.25]),
         surveys.forced_response([False, True], 0, [0.25, 0.75]),
     ):
         with pytest.raises(
@@ -576,14 +606,14 @@ def test_a_design_with_information_does_not_warn():
         warnings.simplefilter("error")
         for name in EXAMPLES.keys() - SILENT:
             EXAMPLES[name]()
-        surveys.christofides([False, True], [F(1, 5), F(2, 5), 0, 0, F(2, 5)])
+        deck = [F(1, 5), F(2, 5), 0, 0, F(2, 5)]
+        rr.MatrixDesign(["no", "yes"], list(zip(deck, deck[::-1], strict=True)))
 
 
 @pytest.mark.parametrize(
     "build",
     [
         lambda p: surveys.kuk([False, True], p, 0.5, draws=100),
-        lambda p: surveys.christofides([False, True], [p, 1 - p]),
         lambda p: from_dict(
             {
                 "type": "MatrixDesign",

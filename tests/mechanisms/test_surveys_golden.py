@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import public as rr
 import pytest
+from guide_designs import by_matrix
 from public import MatrixDesign, ask, most_likely, surveys
 from scipy import stats
 
@@ -417,7 +418,7 @@ RRTCS = {
     ),
     # MangatSingh(MangatSinghData$z, 0.7, 0.55, ...)
     "mangat-singh": (
-        surveys.mangat_singh(NO_YES, 0.55, 0.7, yes=1),
+        by_matrix.mangat_singh(0.55, 0.7),
         (120, 120),
         (-0.18493150684931509, 1.1849315068493151),
         (0.21913116907487337, 0.21913116907487343),
@@ -425,7 +426,7 @@ RRTCS = {
     ),
     # MangatSinghSingh(MangatSinghSinghData$z, 0.6, 0.5, ...)
     "mangat-singh-singh": (
-        surveys.mangat_singh_singh(NO_YES, 0.6, 0.5, yes=1),
+        by_matrix.mangat_singh_singh(0.6, 0.5),
         (599, 203),
         (-0.25, 1),
         (0.3125, 0),
@@ -433,7 +434,7 @@ RRTCS = {
     ),
     # Mangat(MangatSinghData$z, 0.7, 0.5, 0.55, ...): Mangat (1992)
     "mangat 1992": (
-        surveys.mangat_unrelated_question(NO_YES, 0.55, 0.7, 0.5, yes=1),
+        by_matrix.mangat_unrelated_question(0.55, 0.7, 0.5),
         (120, 120),
         (-0.07803468208092486, 1.0780346820809248),
         (0.08412409368839587, 0.0841240936883958),
@@ -441,7 +442,7 @@ RRTCS = {
     ),
     # SoberanisCruz(SoberanisCruzData$z, 0.7, 0.5, ...): the mean, and 0 as its first answers
     "soberanis-cruz": (
-        surveys.soberanis_cruz(NO_YES, 0.7, 0.5, yes=1),
+        unrelated(0.7, 0.5),
         (219, 71),
         (-0.21428571428571433, None),
         (0.26020408163265313, None),
@@ -484,7 +485,7 @@ def test_rrtcs_with_replacement():
 
 def test_rrtcs_christofides():
     """RRTCS 0.0.4, Christofides(ChristofidesData$z, 1:5, c(0.1, 0.2, 0.3, 0.2, 0.2), ...)."""
-    m = surveys.christofides(NO_YES, [0.1, 0.2, 0.3, 0.2, 0.2], yes=1)
+    m = by_matrix.christofides([0.1, 0.2, 0.3, 0.2, 0.2])
     scores = m.channel.scores(np.arange(5))[:, 1]
     # first5_transformed of the first answers 3, 4, 2, 3, 5; that of 1 is on the same line
     assert scores == pytest.approx([5.5, 3.0, 0.5, -2.0, -4.5], rel=1e-12)
@@ -498,8 +499,9 @@ def test_rrtcs_christofides():
 
 def test_rrtcs_two_answers():
     """RRTCS 0.0.4, MangatSinghSinghUB(I, J, 0.6, 0.8, ...) on MangatSinghSinghUBData."""
-    m = surveys.mangat_singh_singh_two_answers(NO_YES, [0.6, 0.8], yes=1)
-    assert m.report_space.categories == ((0, 0), (0, 1), (1, 0), (1, 1))
+    m = by_matrix.mangat_singh_singh_two_answers(0.6, 0.8)
+    pairs = (("no", "no"), ("no", "yes"), ("yes", "no"), ("yes", "yes"))
+    assert m.report_space.categories == pairs
     est = of_counts(m, [113, 11, 35, 341])
     assert 0.656 == pytest.approx(est.proportions[1], rel=1e-12)
     # first5_transformed of (1, 1), (0, 0), and the formula for the others

@@ -185,7 +185,7 @@ def test_arguments():
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to print")
 @pytest.mark.parametrize(
-    "name", ["crosswise_with_anchor", "mangat_unrelated_question", "KRR of six"]
+    "name", ["crosswise_with_anchor", "unrelated_question_two_answers", "KRR of six"]
 )
 def test_a_page_prints_on_one_sheet(name, tmp_path):
     """The longest pages, with a long question, are one page of Letter paper."""
