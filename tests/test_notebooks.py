@@ -1,7 +1,8 @@
 """The notebooks run, are stored as they ran, and their text says what their numbers say.
 
-The published numbers that they quote are golden in test_sources, test_privacy, test_rounds,
-test_surveys_golden and test_planning_power.  After a change run `jupyter execute --inplace`.
+The published numbers that they quote are golden in test_sources, test_epsilon, test_privacy,
+test_rounds, test_surveys_golden and test_planning_power.  After a change run `jupyter execute
+--inplace`.
 """
 
 import ast

@@ -1,7 +1,6 @@
 """All rows in a uniformly random order: proved on every stream of tiny words."""
 
 import itertools
-import math
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
@@ -10,12 +9,11 @@ import numpy as np
 import pytest
 import scripted
 
-from rrstats.errors import ArgumentTypeError, FileError
-from rrstats.randomness import samplers
+from rrstats.errors import FileError
 
 pa = pytest.importorskip("pyarrow")
 shuffling = pytest.importorskip("rrstats.files.shuffle")
-Shuffle, permutation = shuffling.Shuffle, samplers.permutation
+Shuffle = shuffling.Shuffle
 
 ROWS = pa.schema([("row", pa.int64())])
 
@@ -45,48 +43,6 @@ def tiny_buckets(monkeypatch, rows, size=8):
 
 
 # -- exactly ----------------------------------------------------------------------------------
-
-
-def every_order(bits, rows, rounds):
-    """How often `permutation` gives each order, over all streams of tiny words."""
-    found, undecided = Counter(), 0
-    for words in itertools.product(range(1 << bits), repeat=rows * rounds):
-        source = scripted.Scripted({7: np.array(words).reshape(rounds, rows)}, bits)
-        try:
-            found[tuple(permutation(source, 7, 0, rows).tolist())] += 1
-        except AssertionError:
-            undecided += 1
-    return found, undecided
-
-
-@pytest.mark.parametrize(("bits", "rows", "rounds"), [(1, 2, 5), (2, 3, 2), (2, 4, 1), (3, 3, 1)])
-def test_every_order_is_equally_likely(bits, rows, rounds):
-    """Each of the n! orders has the same number of streams; the rest wait for more words."""
-    found, undecided = every_order(bits, rows, rounds)
-    assert set(itertools.permutations(range(rows))) == set(found)
-    tied = 1 - Fraction(math.perm(1 << bits, rows), 1 << bits * rows)
-    assert {(1 - tied**rounds) / math.factorial(rows)} == {
-        Fraction(count, 1 << bits * rows * rounds) for count in found.values()
-    }
-    assert tied**rounds == Fraction(undecided, 1 << bits * rows * rounds)
-
-
-def test_an_order_from_words_with_ties_would_be_found(monkeypatch):
-    """Planted: ties that keep the rows' order make some orders likelier."""
-    monkeypatch.setattr(shuffling.np, "any", lambda ties: False)
-    found, undecided = every_order(2, 3, 1)
-    assert 0 == undecided
-    assert 1 < len(set(found.values()))
-
-
-def test_few_rows_are_ordered_by_wide_words():
-    """The real words have 64 bits, and no rows or one row need no more than one draw."""
-    source = scripted.Recorded(scripted.Counting(1))
-    assert [] == permutation(source, 3, 9, 0).tolist()
-    assert [0] == permutation(source, 3, 9, 1).tolist()
-    assert [(3, 9, 0, 0, 64, b""), (3, 9, 1, 0, 64, b"")] == [tuple(a) for a in source.log]
-    with pytest.raises(ArgumentTypeError, match="must not repeat its words"):
-        permutation(scripted.Counting(1, bits=1), 0, 0, 3)
 
 
 class Streams:
@@ -143,7 +99,7 @@ def test_spilled_rows_come_in_every_order_equally_often(tmp_path, monkeypatch):
 def test_a_fault_in_the_shuffle_would_be_found(tmp_path, monkeypatch, fault):
     """Planted: buckets not permuted, rows dealt out in turn, one bucket left as it is."""
     tiny_buckets(monkeypatch, 2)
-    real, calls = permutation, itertools.count()
+    real, calls = shuffling.permutation, itertools.count()
 
     def faulty(source, stream, block, rows):
         drawn = real(source, stream, block, rows)

@@ -14,6 +14,8 @@ from scripted import Counting
 import rrstats as rr
 from rrstats import mechanisms
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
+from rrstats.mechanisms.epsilon import epsilon_from_prob
+from rrstats.mechanisms.krr import RowRates
 
 
 def test_by_prob():
@@ -235,3 +237,34 @@ def test_no_seed_anywhere():
         assert seed.to_bytes(4, "little") not in pickled
         assert b"enerator" not in pickled
     assert reports.attrs["rrstats"]["columns"][0]["simulated"] is True
+
+
+# -- a probability of each row ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("k", [2, 3, 1000])
+def test_the_epsilon_of_each_row_is_at_most_what_was_asked(k):
+    """The exact epsilon of each row's double: not above the column, and at most 1e-9 below it."""
+    epsilons = [1e-12, 1e-6, 0.01, 0.5, 1, 3, 8, 20, 36]
+    rates = RowRates.of(range(k), 9, epsilon=epsilons)
+    exact = [epsilon_from_prob(prob, k) for prob in rates.probs.tolist()]
+    assert all(0 <= asked - got for asked, got in zip(epsilons, exact, strict=True))
+    assert all(asked - got < 1e-9 for asked, got in zip(epsilons[:-2], exact, strict=False))
+    assert (rates.probs >= 1 / k).all()
+    assert rates.base.epsilon == max(rates.base.epsilon, *exact) <= 36
+    assert rates.base == rr.KRR(range(k), epsilon=36)
+
+
+def test_rows_have_the_scores_of_their_own_design():
+    """The scores of a row are those of k-RR with its prob; infinite where it says nothing."""
+    probs = [0.5, 0.75, 0.9, 0.4, 0.25]
+    rates = RowRates.of(list("abcd"), 5, prob=probs)
+    assert rates.base == rr.KRR(list("abcd"), 0.9)
+    for code in range(4):
+        codes = np.full(5, code, dtype=np.int8)
+        scores = rates.scores(codes, slice(0, 5))
+        for row, prob in enumerate(probs[:-1]):
+            expected = rr.KRR(list("abcd"), prob).channel.scores(codes[:1])[0]
+            np.testing.assert_allclose(scores[row], expected, rtol=1e-14)
+        assert np.isinf(scores[4]).all()
+        assert np.array_equal(rates.scores(codes[1:3], slice(1, 3)), scores[1:3])

@@ -330,18 +330,6 @@ def test_many_categories_take_few_steps():
     assert calls < 2 * 25 * k**2
 
 
-def test_lots_of_unlike_denominators():
-    """Thresholds that are equal as numbers are one cut, however they are written."""
-    third, sixth = Fraction(1, 3), Fraction(1, 6)
-    near = Fraction(2**60 // 3, 2**60)  # the same double as a third
-    entries = [[third, third + sixth, near], [0, sixth, 0], [1 - third, third, 1 - near]]
-    drawn = samplers.TableSampler(
-        tuple(tuple(map(Fraction, row)) for row in entries), np.dtype(np.uint8)
-    )
-    assert float(near) == float(third)
-    assert drawn.cuts == [near, third, Fraction(1, 2), Fraction(2, 3)]
-
-
 def test_bad_labels():
     """Reports have one label each, and every class shows a category."""
     with pytest.raises(ArgumentValueError, match="one label for each of the 3 rows"):

@@ -17,7 +17,7 @@ from rrstats.data.categories import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.mechanisms.attrs import Mechanisms
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord, check_rates
 from rrstats.mechanisms.row_privacy import row_epsilon
 from rrstats.mechanisms.serialization import MOST_LEVELS
 
@@ -66,6 +66,23 @@ def test_version_two():
         assert metadata.read({"rrstats": document}) == records
     assert row_epsilon(planned) == 2.0
     assert row_epsilon([*planned, by_row]) == total_epsilon([2.0, YES_NO.epsilon])
+
+
+@pytest.mark.parametrize(
+    ("by_row", "fits", "too_large"),
+    [
+        ({"prob": "p"}, [0.5, 0.75, math.nan], [0.5, 0.76, math.nan]),
+        ({"epsilon": "p"}, [0.0, 1.0, math.nan], [0.0, 1.2, math.nan]),
+    ],
+)
+def test_no_row_is_above_the_recorded_largest(by_row, fits, too_large):
+    """A row above it would have lost more privacy than is recorded; rows at or below it fit."""
+    record = dataclasses.replace(ColumnRecord.of("answer", YES_NO), by_row=by_row)
+    check_rates(record, pd.DataFrame({"p": fits}))
+    check_rates(record, pd.DataFrame({"p": []}, dtype=float))
+    check_rates(record, pd.DataFrame({"other": too_large}))
+    with pytest.raises(MetadataError, match="of some row in column 'p' is above the largest"):
+        check_rates(record, pd.DataFrame({"p": too_large}))
 
 
 def test_by_hand():

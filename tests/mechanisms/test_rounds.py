@@ -216,15 +216,16 @@ def test_a_lifetime_of_rappor_tells_no_more_than_the_kept_bits():
 
 
 @pytest.mark.parametrize("kept", list(itertools.product((0, 1), repeat=2)))
-def test_law_of_the_instantaneous_round(kept):
+@pytest.mark.parametrize(("p", "q"), [(0.5, 0.75), (0.25, 0.625)])
+def test_law_of_the_instantaneous_round(kept, p, q):
     """Every stream of tiny words: a kept 1 is reported with q, a kept 0 with p, independently."""
-    m = Rappor(["a", "b"], 0.5, 0.5, 0.75)
+    m = Rappor(["a", "b"], 0.5, p, q)
     recorded = Recorded(Counting(0, 2))
     rr.instantaneous(np.array([kept], dtype=bool), m, rng=recorded)
-    source = EveryStream(2, dict.fromkeys(recorded.streams(), 1))
+    source = EveryStream(2, dict.fromkeys(recorded.streams(), 2))
     reports = rr.instantaneous(np.tile(np.array(kept, dtype=bool), (source.rows, 1)), m, rng=source)
     law = source.law(reports @ [2, 1], 4)
-    chances = [Fraction(3, 4) if bit else Fraction(1, 2) for bit in kept]
+    chances = [Fraction(q) if bit else Fraction(p) for bit in kept]
     expected = [
         math.prod(c if bit else 1 - c for bit, c in zip(bits, chances, strict=True))
         for bits in itertools.product((0, 1), repeat=2)

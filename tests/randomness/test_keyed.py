@@ -312,6 +312,14 @@ def test_bad_keys_and_ids_are_refused(what):
     assert "password" not in str(caught.value).replace("a password or a number", "")
 
 
+def test_a_key_has_at_least_ten_different_bytes():
+    """Ten different bytes among 32 can be a key, nine cannot: a random key has fewer never."""
+    ten, nine = (bytes(byte % differing for byte in range(32)) for differing in (10, 9))
+    assert len(rr.privatize(["a"], M, key=ten, id=[1], question="q")) == 1
+    with pytest.raises(rr.errors.ArgumentValueError, match="of which 9 differ"):
+        rr.privatize(["a"], M, key=nine, id=[1], question="q")
+
+
 def test_a_place_that_no_row_uses_does_not_count():
     """Missing or odd entries of a dictionary are no ids unless a row has them."""
     held = pd.Categorical.from_codes([0, 1], pd.Index(["P1", "P2", 3.5], dtype=object))
