@@ -147,6 +147,29 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
 }
 """The answers to wrong keywords, of which the first that fits is used."""
 
+_OF_TABLE = "it is a method of a table: rr.crosstab(...).{}()"
+_OF_LINK = "give its name to logit: rr.logit(..., link='{}')"
+_BY_MATRIX = "the guide's page 'Designs by their matrix' makes it of rr.MatrixDesign"
+
+_ELSEWHERE = {
+    **{name: _OF_TABLE.format(name) for name in ("correlation", "cramers_v", "odds_ratio", "phi")},
+    **{name: _OF_LINK.format(name) for name in ("cauchit", "cloglog", "probit")},
+    **dict.fromkeys(
+        (
+            "christofides",
+            "mangat_singh",
+            "mangat_singh_singh",
+            "mangat_singh_singh_two_answers",
+            "mangat_unrelated_question",
+        ),
+        _BY_MATRIX,
+    ),
+    "devore": "mangat has its matrix, and forced_response that forces only a yes its words",
+    "disguised_response": "warner has its matrix, and kuk with one card its words",
+    "soberanis_cruz": "unrelated_question has its matrix",
+}
+"""Names of the field for what the package has under another name, with the next step."""
+
 
 def nearest(name: object, names: Iterable[object]) -> str | None:
     """The right name that a wrong one resembles most, if any; case matters only in a tie.
@@ -298,4 +321,6 @@ def missing_attribute(module: str, name: str, names: Iterable[str]) -> str:
     # Names with two underscores are asked for by Python's own tools.
     near = None if name.startswith("__") else nearest(name, names)
     hint = f"; did you mean {near}?" if near else ""
+    if name in _ELSEWHERE:
+        hint = f"; {_ELSEWHERE[name]}"
     return f"module {module!r} has no attribute {name!r}{hint}"

@@ -210,6 +210,32 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
     assert not hasattr(module, "__no_such_name__")
 
 
+@pytest.mark.parametrize(
+    ("module", "names", "answer"),
+    [
+        (
+            rr,
+            "phi odds_ratio cramers_v correlation",
+            r"method of a table: .*\.{}\(\)",
+        ),
+        (rr, "probit cloglog cauchit", r"rr.logit\(..., link='{}'\)"),
+        (rr.surveys, "disguised_response", "warner has its matrix, and kuk"),
+        (rr.surveys, "devore", "mangat has its matrix, and forced_response"),
+        (rr.surveys, "soberanis_cruz", "unrelated_question has its matrix"),
+        (
+            rr.surveys,
+            "christofides mangat_singh mangat_singh_singh mangat_unrelated_question",
+            "'Designs by their matrix' makes it of rr.MatrixDesign",
+        ),
+    ],
+)
+def test_a_name_of_the_field_says_where_its_thing_is(module, names, answer):
+    """Not the name that is spelt alike, such as correlations, or mangat for another design."""
+    for name in names.split():
+        with pytest.raises(AttributeError, match=answer.format(name)):
+            getattr(module, name)
+
+
 def test_every_public_module_answers_and_lists_its_names():
     """The answer stands in each public module, and dir() lists the public names."""
     for name in set(rr.__all__) - {"files", "errors"}:
