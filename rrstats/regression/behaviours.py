@@ -21,7 +21,7 @@ from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportFrame
-from rrstats.regression.design_matrix import DesignMatrix, check_ordinary, covariates, from_r
+from rrstats.regression.design_matrix import DesignMatrix, check_ordinary, covariates, from_r, sides
 from rrstats.regression.likelihood import ReportedOutcome, Terms
 from rrstats.regression.private_covariates import ModelRequest, ShareColumns
 from rrstats.regression.varying_columns import VaryingColumns
@@ -141,7 +141,7 @@ def open_behaviours(
     frame = request.frame
     if frame is not None:
         formula = from_r(f"`the behaviour` ~ {right}", frame.columns)
-        design = covariates(frame, formula, rows=rows)
+        design = covariates(frame, sides(formula), rows=rows)
         check_ordinary(ReportFrame.of(frame), list(design.frame.columns))
     elif right.strip() == "1":
         design = covariates(None, rows=rows)

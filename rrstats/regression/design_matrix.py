@@ -451,14 +451,22 @@ _JUMPS = re.compile(r"[<>%]|[=!]=|//")
 _EXAMPLE = "'smoker ~ age + C(region)'"
 
 
+class Sides(NamedTuple):
+    """A formula that was parsed: its text, the column of the outcome and the terms on the right."""
+
+    text: str
+    outcome: str
+    terms: Any
+
+
 def _formula_covariates(
-    formula: str, data: pd.DataFrame, keep_levels: frozenset[str]
+    formula: Sides, data: pd.DataFrame, keep_levels: frozenset[str]
 ) -> DesignMatrix:
     """The right side of a formula over a frame.
 
     keep_levels : columns that keep all their categories; others lose those that no row has.
     """
-    outcome, terms = sides(formula)
+    text, outcome, terms = formula
     uses = [
         (name, factor.eval_method.value == "lookup", str(factor.expr))
         for factor in dict.fromkeys(factor for term in terms for factor in term.factors)
@@ -473,7 +481,7 @@ def _formula_covariates(
         pd.DataFrame({name: column_of(data, name) for name in used}, index=data.index),
         keep_levels=keep_levels,
         terms=terms,
-        text=formula.partition("~")[2].strip(),
+        text=text.partition("~")[2].strip(),
         columns=tuple(map(str, data.columns)),
         plain=frozenset(name for name, plain, _ in uses if plain),
         factors=frozenset(used) - other,
@@ -522,8 +530,8 @@ _NO_FORMULAS = (
 )
 
 
-def sides(formula: str) -> tuple[str, Any]:
-    """The column on the left of a formula, and the terms on its right."""
+def sides(formula: str) -> Sides:
+    """Parse a formula: the column on its left, and the terms on its right."""
     with needing(_NO_FORMULAS):
         from formulaic import Formula
         from formulaic.errors import FormulaicError
@@ -545,7 +553,7 @@ def sides(formula: str) -> tuple[str, Any]:
             f"'{formula}' must have the name of the column of the outcome on its left, and "
             f"covariates on its right, as in {_EXAMPLE}; names with spaces stand in backticks"
         )
-    return str(factors[0].expr), right
+    return Sides(formula, str(factors[0].expr), right)
 
 
 def _looked_up(factor: Any) -> set[str]:
@@ -593,7 +601,7 @@ def _is_smooth(expression: str) -> bool:
 
 def covariates(
     data: pd.DataFrame | None,
-    formula: str | None = None,
+    formula: Sides | None = None,
     *,
     rows: int,
     intercept: bool = False,

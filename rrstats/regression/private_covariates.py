@@ -39,6 +39,7 @@ from rrstats.estimation.sample_design import SampleDesign, design_of
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.regression.design_matrix import (
     DesignMatrix,
+    Sides,
     check_ordinary,
     column_or_values,
     complete_rows,
@@ -423,11 +424,16 @@ class ModelRequest:
         return from_r(self.outcome, () if self.frame is None else self.frame.columns)
 
     @cached_property
+    def sides(self) -> Sides | None:
+        """The formula, if there is one, parsed."""
+        return None if self.formula is None else sides(self.formula)
+
+    @cached_property
     def values(self) -> Any:
         """Values of the outcome."""
-        if self.formula is None:
+        if self.sides is None:
             return self.outcome
-        return column_of(self.frame, sides(self.formula)[0])
+        return column_of(self.frame, self.sides.outcome)
 
     @property
     def record(self) -> Any:
@@ -481,8 +487,8 @@ class ModelRequest:
 
     def check_outcome(self) -> None:
         """Raise MetadataError for an outcome that may hold reports under another name."""
-        if self.formula is not None:
-            check_ordinary(ReportFrame.of(self.frame), [sides(self.formula)[0]])
+        if self.sides is not None:
+            check_ordinary(ReportFrame.of(self.frame), [self.sides.outcome])
 
     def check_labels(self) -> None:
         """Raise for an outcome whose rows have other labels than the data."""
@@ -500,8 +506,8 @@ class ModelRequest:
         frame = self.frame
         if frame is None:
             return []
-        if self.formula is not None:
-            opened = covariates(frame, self.formula, rows=len(frame))
+        if self.sides is not None:
+            opened = covariates(frame, self.sides, rows=len(frame))
             return list(opened.frame.columns)
         return list(frame.columns)
 
@@ -631,7 +637,7 @@ def _open_design(request: ModelRequest, rows: int) -> DesignMatrix:
     if data is not None and private.columns:
         data = private.framed(data, None)
     return covariates(
-        data, request.formula, rows=rows, intercept=intercept, keep_levels=private.names
+        data, request.sides, rows=rows, intercept=intercept, keep_levels=private.names
     )
 
 

@@ -596,3 +596,19 @@ def test_a_mapping_of_mechanisms_by_column_names_the_right_argument(link, formul
     samples = {"y": COIN, "g": rr.KRR(["no", "yes"], 0.7)}  # samples may be called like columns
     group = np.array(["y", "g"] * 30)
     assert fit(frame["y"], np.ones((60, 1)), mechanism=samples, group=group).params.notna().all()
+
+
+def test_a_formula_is_parsed_once(monkeypatch):
+    """A regression parses its formula once, for the outcome, the covariates and the design."""
+    formulaic = pytest.importorskip("formulaic")
+    parsed = []
+    formula = formulaic.Formula
+
+    def counted(text):
+        parsed.append(text)
+        return formula(text)
+
+    monkeypatch.setattr(formulaic, "Formula", counted)
+    frame = pd.DataFrame({"y": np.arange(40.0) % 7, "a": list("abca") * 10, "x": np.arange(40.0)})
+    rr.linear("y ~ C(a) + x", frame, covariates={"a": rr.surveys.direct(list("abc"))})
+    assert ["y ~ C(a) + x"] == parsed
