@@ -614,28 +614,26 @@ class FrameAccessor:
             "<randomized response on a DataFrame: privatize, estimate, crosstab, means, logit, "
             "linear, tally, check, simulate, to_csv, to_parquet, budget, mechanisms, epsilon>"
         )
-        notes: list[str] = []
+        note = ""
         with suppress(RRStatsError):  # of attrs that cannot be read
-            records = [each for each in read(self._data.attrs) if each.unknown == "warn"]
-            notes = [_replacement_note(record) for record in records[:_MOST_NOTES]]
-        return "\n".join([methods, *notes])
+            note = _replacement_note(read(self._data.attrs))
+        return f"{methods}\n{note}" if note else methods
 
 
-_MOST_NOTES = 5
-"""The number of columns about which the accessor prints a note."""
-
-
-def _replacement_note(record: ColumnRecord) -> str:
-    """What happened to answers of other words in a column, if there were any, and how to see them.
+def _replacement_note(records: Sequence[ColumnRecord]) -> str:
+    """What happened to answers of other words, if there were any, and how to see them; or "".
 
     It follows from the design alone: that there were some is not for the readers of the reports.
     """
-    name = quote(record.name)
-    categories = "[...]" if record.is_shortened else record.largest().domain.describe()
+    replaced = [each for each in records if each.unknown == "warn" and not each.is_shortened]
+    if not replaced:
+        return ""
+    name = quote(replaced[0].name)
+    categories = replaced[0].largest().domain.describe()
+    where = f"column {name}" if len(replaced) == 1 else f"{len(replaced)} columns"
     return (
-        f"Column {name}: answers that were missing or none of {categories} were replaced by noise; "
-        f"df.rr.check({name}, {categories}) of the true answers shows the data curator whether any "
-        "were."
+        f"In {where} answers that were missing or no category, if any, were replaced by noise: "
+        f"df.rr.check({name}, {categories}) of the true answers shows them to the data curator."
     )
 
 

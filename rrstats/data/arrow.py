@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     ArrowCells: TypeAlias = pa.Array | pa.ChunkedArray
 
 
+WORD_PLACES = "rrstats.word_places"
+"""The Arrow extension type of cells of text that were looked up among the words of categories.
+
+Its storage is int32: 0 .. k-1, k for another word, and missing.
+"""
+
+
+def are_word_places(arrow: Any) -> bool:
+    """True for the type of cells of text that were looked up among words."""
+    return getattr(arrow, "extension_name", None) == WORD_PLACES
+
+
 def arrow_type(dtype: Any) -> Any:
     """The Arrow type behind a declared type, of pandas or Arrow; None if there is none."""
     if isinstance(dtype, pd.ArrowDtype):
@@ -25,7 +37,8 @@ def arrow_type(dtype: Any) -> Any:
         import pyarrow as pa
 
         return pa.large_string()
-    return dtype if type(dtype).__module__.startswith("pyarrow") else None
+    is_arrow = type(dtype).__module__.startswith("pyarrow") or are_word_places(dtype)
+    return dtype if is_arrow else None
 
 
 def arrow_kind(arrow: pa.DataType) -> str:
@@ -56,6 +69,9 @@ def result_type(categories: Categories, column_type: pa.DataType) -> pa.DataType
     if pa.types.is_dictionary(column_type):
         values = result_type(categories, column_type.value_type)
         return pa.dictionary(pa.int32(), values, ordered=column_type.ordered)
+    if are_word_places(column_type):
+        values = pa.array([c for c in categories.categories if c is not None])
+        return pa.dictionary(pa.int32(), values.type)
     if pa.types.is_null(column_type):  # what Arrow makes of a column in which all are missing
         return pa.array(categories.categories).type
     if categories.kind == "int":

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.arrow import arrow_kind, arrow_objects, arrow_type
+from rrstats.data.arrow import are_word_places, arrow_kind, arrow_objects, arrow_type
 from rrstats.data.categories import Categories, Codes
 from rrstats.errors import ArgumentTypeError
 
@@ -309,6 +309,14 @@ def _of_chunk(categories: Categories, dtype: pa.DataType) -> Encoder:
     import pyarrow.compute as pc
 
     kind = arrow_kind(dtype)
+    if are_word_places(dtype):
+        absent = categories.absent_code
+
+        def places(cells: Any) -> Codes:
+            codes: Codes = cells.storage.fill_null(absent).to_numpy().astype(categories.dtype)
+            return codes
+
+        return places
     if pa.types.is_dictionary(dtype):
         return _of_encoded(categories, _of_arrow(categories, dtype.value_type))
     if kind in ("bool", "int", "float"):

@@ -512,6 +512,8 @@ class Estimates(_Several):
             table = estimate.to_frame(level, method=method, simultaneous=simultaneous)
             table.insert(0, "column", label_column((name,) * len(table)), True)
             tables.append(table)
+        if len({table["category"].dtype for table in tables}) > 1:  # True is not 1
+            tables = [table.astype({"category": object}) for table in tables]
         return pd.concat(tables, ignore_index=True)
 
 

@@ -2,6 +2,7 @@
 
     rr.files.privatize_file("in.parquet", "out.parquet", {"answer": rr.KRR(words, 0.75)})
     rr.files.estimate_file("out.parquet")["answer"].interval()
+    rr.files.read("out.parquet").rr.estimate()       # the frame with its records
     page = rr.files.statement_of("out.parquet")      # the page to publish with it: Markdown, HTML
 
 Formats: Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or
@@ -10,7 +11,8 @@ not.  Reading and writing needs pyarrow: ``pip install pyarrow``.
 `formats` and `csv` read and write one file and keep the contract in `data_file`.  `batches`
 privatizes its rows, and `shuffle` shuffles them, in the types of `compact`; `row_order` says which
 categories keep an order.  `plan` reads the request, `file_metadata` and `ledger` record the
-release, and `atomic` publishes it.  `privatize_file` and `estimate_file` bring them together.
+release, and `atomic` publishes it.  `privatize_file`, `estimate_file` and `read_file` bring them
+together.
 """
 
 from rrstats._names import answer_names
@@ -25,6 +27,7 @@ try:
         tally_file,
     )
     from rrstats.files.privatize_file import privatize_file
+    from rrstats.files.read_file import read
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "pyarrow":
         raise
@@ -37,6 +40,7 @@ __all__ = [
     "describe_file",
     "estimate_file",
     "privatize_file",
+    "read",
     "statement_of",
     "tally_file",
 ]

@@ -17,8 +17,10 @@ import csv
 import gzip
 import io
 import itertools
+import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any, cast
@@ -28,6 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rrstats.data.arrow import WORD_PLACES
 from rrstats.data.categories import is_unicode
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, FileError
@@ -68,6 +71,11 @@ class TextFile:
         self.fields = self.names
         self._newline = b"\r\n" if self._header.endswith(b"\r\n") else b"\n"
         self.records = records_in(path.with_name(path.name + SIDECAR))
+
+    @property
+    def separator(self) -> str:
+        """The character between the cells of a row."""
+        return chr(self._separator)
 
     def type_of(self, name: str) -> pa.DataType:
         """Text."""
@@ -350,8 +358,33 @@ class Grid:
             raise FileError(f"{self._path} {otherwise}")
 
 
+class WordPlaces(pa.ExtensionType):  # type: ignore[misc]
+    """The type of cells of text that were looked up among the words of categories."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.int32(), WORD_PLACES)
+
+    def __hash__(self) -> int:
+        return hash(WORD_PLACES)
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, storage_type: pa.DataType, serialized: bytes) -> WordPlaces:
+        return cls()
+
+
+_SPELLINGS = {True: ("True", "true", "TRUE"), False: ("False", "false", "FALSE")}
+"""The words of booleans, as pandas and other readers of CSV take them; the first is written."""
+
+
 class Words:
-    """Converts between the categories of a column and text."""
+    """Finds the categories of a column in its cells of text.
+
+    Text and whole numbers stand in the file as they are declared.  Booleans are True and False;
+    other numbers may be spelled in any way (1.5, 1.50).
+    """
 
     def __init__(self, space: ReportSpace) -> None:
         codec = codec_of(space)
@@ -361,33 +394,54 @@ class Words:
                 "Parquet or Feather, which hold bytes, or a mechanism that reports one category"
             )
         domain = codec.domain
-        categories: list[Any] = [word for word in domain.categories if word is not None]
+        self._k = domain.k
+        answers: list[tuple[int, Any]] = [
+            (code, word) for code, word in enumerate(domain.categories) if word is not None
+        ]
         are_int64 = domain.kind == "int" and all(
-            -(1 << 63) <= number < 1 << 63 for number in categories
+            -(1 << 63) <= number < 1 << 63 for _, number in answers
         )
         are_text = domain.kind == "str" and all(
-            word and "\0" not in word and is_unicode(word) for word in categories
+            word and "\0" not in word and is_unicode(word) for _, word in answers
         )
-        if not are_int64 and not are_text:
+        if not are_int64 and not are_text and domain.kind not in ("bool", "float"):
             raise ArgumentTypeError(
-                "categories in a CSV file must be text (valid Unicode), whole numbers of 64 bits, "
-                f"or None for an empty cell, found {domain.describe()}; declare them as they stand "
-                "in the file, for example 'True' and 'False'"
+                "categories in a CSV file must be text (valid Unicode), booleans, whole numbers of "
+                "64 bits or decimals, or None for an empty cell, found "
+                f"{domain.describe()}; declare them as text"
             )
-        # One more value, which is not a category, stands for all cells that are not categories.
-        # Text of a file never holds the character 0.
-        other: int | str = "\0"
-        if are_int64:
-            other = next(n for n in range(len(categories) + 1) if n not in categories)
-        self._texts = pa.array([str(category) for category in categories])
-        self._dictionary = pa.array([*categories, other])
+        self._numbers: dict[float, int] | None = None
+        if domain.kind == "float":
+            self._numbers = {float(number): code for code, number in answers}
+        words = [
+            (spelling, code)
+            for code, word in answers
+            for spelling in (_SPELLINGS[word] if domain.kind == "bool" else [str(word)])
+        ]
+        self._texts = pa.array([word for word, _ in words])
+        codes = [code for _, code in words]
+        self._codes = pa.array([*codes, self._k], pa.int32())
 
-    def encode(self, texts: pa.Array) -> pa.DictionaryArray:
-        """Cells as values of the categories' type; an empty cell is missing."""
-        codes = pc.index_in(texts, value_set=self._texts).fill_null(len(self._texts))
+    def encode(self, texts: pa.Array) -> pa.ExtensionArray:
+        """Cells as places among the categories; an empty cell is missing."""
+        if self._numbers is None:
+            places = pc.index_in(texts, value_set=self._texts).fill_null(len(self._texts))
+            codes = self._codes.take(places)
+        else:
+            distinct = texts.dictionary_encode()
+            of_distinct = map(self._code_of_number, distinct.dictionary.to_pylist())
+            codes = pa.array(of_distinct, pa.int32()).take(distinct.indices)
         empty = pc.equal(pc.binary_length(texts), 0)
-        indices = pc.if_else(empty, pa.scalar(None, pa.int32()), codes)
-        return pa.DictionaryArray.from_arrays(indices, self._dictionary)
+        storage = pc.if_else(empty, pa.scalar(None, pa.int32()), codes)
+        return pa.ExtensionArray.from_storage(WordPlaces(), storage)
+
+    def _code_of_number(self, text: str) -> int:
+        """The code of a number as it is spelled in a cell; k if it is no category."""
+        number = math.nan
+        if text.isascii() and "_" not in text:  # which Python reads, and no other program
+            with suppress(ValueError):
+                number = float(text)
+        return cast(dict[float, int], self._numbers).get(number, self._k)
 
 
 class TextPiece:

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrstats._names import checked_keywords
+from rrstats.data.arrow import are_word_places
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, FileError, MetadataError
@@ -231,7 +232,7 @@ def _count(
         # If "no answer" is a category, its reports do not count as missing.
         allowed = record is None or record.missing == "keep"
         return counted, 0 if allowed else counted.n_missing
-    parts = cells(record.plan["asked"]).cast(pa.string())
+    parts = _labels_of_parts(cells(record.plan["asked"]), record.plan["parts"])
     was_asked = pc.is_in(parts, value_set=pa.array(asked_labels(record), pa.string()))
     has_report = reports.is_valid()
     if mechanism.domain.missing_code is not None:
@@ -242,6 +243,13 @@ def _count(
     contradictions = pc.sum(pc.xor(was_asked, has_report), min_count=0).as_py()
     n_missing = len(reports) - len(asked_reports)
     return replace(counted, n_missing=n_missing, plan=record.plan), contradictions
+
+
+def _labels_of_parts(cells: pa.Array, parts: Iterable[Any]) -> pa.Array:
+    """The public column of a plan as text; other words of a text file are missing."""
+    if are_word_places(cells.type):
+        return pa.array([*map(part_label, parts), None], pa.string()).take(cells.storage)
+    return cells.cast(pa.string())
 
 
 # -- for the data curator ------------------------------------------------------------------

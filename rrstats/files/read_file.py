@@ -1,0 +1,153 @@
+"""Read a released file as a frame whose attrs hold its records.
+
+CSV files hold text, so the record says the types of the reports: booleans, whole numbers, decimals
+or text.  Public columns of CSV files get the types that pandas infers.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rrstats._checks import quote
+from rrstats.data.categories import Categories, PublicCategories
+from rrstats.data.codecs import codec_of
+from rrstats.errors import FileError, MetadataError
+from rrstats.files import file_metadata
+from rrstats.files.batches import reading
+from rrstats.files.csv import TextFile
+from rrstats.files.data_file import DataFile, ReportSpace
+from rrstats.files.estimate_file import describe_file, document_beside
+from rrstats.files.formats import open_source
+from rrstats.mechanisms.plans import part_label
+from rrstats.mechanisms.records import KEY, ColumnRecord, write
+from rrstats.mechanisms.serialization import parse_object
+
+_NULLABLE = {pa.bool_(): pd.BooleanDtype(), pa.int64(): pd.Int64Dtype()}
+"""Types of pandas for reports of a CSV file that may be missing, as `privatize` has them."""
+
+
+def read(path: Path | str) -> pd.DataFrame:
+    """Read a released file with its records, in one call.
+
+    Parameters
+    ----------
+    path : path
+        A file of reports, or a directory of Parquet files.  The ``.rrstats.json`` of a CSV file
+        must stand beside it.
+
+    Returns
+    -------
+    DataFrame
+        All columns of the file.  Its attrs hold the records, so that ``frame.rr.estimate()`` needs
+        no design.  Reports have the type of their categories, also in CSV; where reports may be
+        missing (a plan, ``missing="keep"``), booleans and whole numbers are nullable.
+
+    Raises
+    ------
+    FileError
+        The file cannot be read, or does not say that any column was privatized.
+    MetadataError
+        Its document cannot be read, or does not fit the file.
+
+    Notes
+    -----
+    All rows are read into memory; `tally_file` and `estimate_file` read in pieces.  Public columns
+    of CSV files get the types that pandas infers: for others give ``dtype`` to `pandas.read_csv`,
+    and copy its columns into this frame.
+
+    Examples
+    --------
+    >>> import pandas as pd, rrstats as rr, tempfile
+    >>> df = pd.DataFrame({"smoker": [True, False] * 50, "age": range(100)})
+    >>> released = df.rr.privatize("smoker", [False, True], 0.75)
+    >>> path = f"{tempfile.mkdtemp()}/released.csv"
+    >>> receipt = released.rr.to_csv(path)
+    >>> frame = rr.files.read(path)
+    >>> frame.equals(released), list(frame.rr.estimate())
+    (True, ['smoker'])
+    """
+    source = open_source(path)
+    records = describe_file(path)
+    if not records:
+        document = document_beside(source)
+        why = "" if document is None else f", because {document} is not beside it; put it there"
+        raise FileError(f"{path} does not say that any column was privatized{why}")
+    first = source.files[0]
+    if isinstance(first, TextFile):
+        frame = _text_frame(first, records)
+    else:
+        tables = [_table(file) for file in source.files]
+        frame = pa.concat_tables(tables).unify_dictionaries().to_pandas()
+        frame.attrs = parse_object(tables[0].schema.metadata or {}, file_metadata.ATTRS)
+    frame.attrs[KEY] = write(records)
+    return frame
+
+
+def _table(file: DataFile) -> pa.Table:
+    """All rows of a file with Arrow types, with its key-values."""
+    schema = file.schema_of({})
+    batches = [piece.replaced({}, schema) for piece in file.pieces({})]
+    return pa.Table.from_batches(batches, schema).replace_schema_metadata(dict(file.metadata))
+
+
+def _text_frame(file: TextFile, records: list[ColumnRecord]) -> pd.DataFrame:
+    """A CSV file with the types of the records."""
+    by_name = {str(record.name): record for record in records}
+    labels = {
+        record.plan["asked"]: [part_label(part) for part in record.plan["parts"]]
+        for record in records
+        if record.plan is not None
+    }
+    spaces: dict[str, ReportSpace] = {
+        name: record.largest().report_space for name, record in by_name.items()
+    }
+    spaces |= {name: PublicCategories(each) for name, each in labels.items()}
+    parts: dict[str, list[pa.Array]] = {name: [] for name in spaces}
+    for piece in file.pieces(spaces):
+        for name, codes_of_parts in parts.items():
+            codes_of_parts.append(piece.cells(name).storage)
+    codes = {name: pa.chunked_array(each, pa.int32()) for name, each in parts.items()}
+    columns: dict[str, Any] = {}
+    for name, record in by_name.items():
+        columns[name] = _reports(codes[name], spaces[name], record, file.path)
+    for name, each in labels.items():
+        places = codes[name].fill_null(-1).to_numpy()
+        columns[name] = pd.Categorical.from_codes(
+            np.where(places < len(each), places, -1), pd.Index(each)
+        )
+    public = [place for place, name in enumerate(file.names) if name not in columns]
+    frame = pd.DataFrame(index=range(len(next(iter(codes.values())))))
+    if public:
+        with reading(file.path, "text"):
+            frame = pd.read_csv(file.path, sep=file.separator, usecols=public)
+    for place, name in enumerate(file.names):
+        if name in columns:
+            frame.insert(place, name, columns[name])
+    return frame
+
+
+def _reports(
+    codes: pa.ChunkedArray, space: ReportSpace, record: ColumnRecord, path: Path
+) -> pd.Series[Any]:
+    """The reports of a column in the type of their categories."""
+    domain: Categories = codec_of(space).domain
+    may_lack = record.missing == "keep" or record.plan is not None
+    n_other = pc.sum(pc.equal(codes, domain.k), min_count=0).as_py()
+    if not may_lack and domain.missing_code is None:
+        n_other += codes.null_count
+    if n_other:
+        raise MetadataError(
+            f"{n_other} of {len(codes)} cells in column {quote(record.name)} of {path} are none of "
+            "its reports, as the document beside it lists them; use the file as it was released"
+        )
+    types = _NULLABLE if may_lack or domain.missing_code is not None else {}
+    reports: pd.Series[Any] = (
+        pa.array(domain.categories).take(codes).to_pandas(types_mapper=types.get)
+    )
+    return reports
