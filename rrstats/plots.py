@@ -459,6 +459,69 @@ def plot_lines(
     return ax
 
 
+def plot_bounds(
+    frame: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    level: float = 0.95,
+    ylabel: str = "",
+    title: str | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Axes:
+    """Draw bounds of a proportion against an assumed proportion, with the band of their intervals.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Columns "low_bound", "high_bound", "low" and "high"; the index has the assumed proportions,
+        and its name is written below.  Bounds that are equal everywhere are drawn as a line.
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+    level : float
+        Confidence level of the band, for the legend.
+    ylabel : str
+        Text beside the vertical axis.
+    title : str, optional
+        Text above the picture.
+    figsize : (float, float), optional
+        Width and height of new Axes in inches.
+
+    Returns
+    -------
+    Axes
+        Bounds outside 0 to 100% are drawn at the edge.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"low_bound": [0.4, 0.3], "high_bound": [0.4, 0.3]})
+    >>> frame = frame.assign(low=[0.3, 0.1], high=[0.5, 0.5]).set_axis([0.0, 0.5])
+    >>> ax = plot_bounds(frame, ylabel="proportion of yes")
+    >>> ax.get_ylabel()
+    'proportion of yes'
+    """
+    ax = _axes(ax, figsize or (7.5, 4.0))
+    x = frame.index.to_numpy(dtype=np.float64)
+    low, high = (frame[name].clip(0, 1) for name in ("low_bound", "high_bound"))
+    ax.fill_between(
+        x, frame["low"], frame["high"], color=COLORS[0], alpha=0.18, linewidth=0,
+        label=f"{level * 100:.10g}% interval",
+    )  # fmt: skip
+    if (low != high).any():
+        ax.fill_between(x, low, high, color=COLORS[0], alpha=0.45, linewidth=0, label="bounds")
+    else:
+        ax.plot(x, low, color=COLORS[0], linewidth=1.8, label="estimate")
+    _format(ax.xaxis, percent=True)
+    _format(ax.yaxis, percent=True)
+    ax.set_xlim(x.min(), x.max())
+    ax.set_ylim(-0.01, 1.01)
+    ax.set_xlabel(_title(frame.index), parse_math=False)
+    ax.set_ylabel(ylabel, parse_math=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False)
+    _finish(ax, title)
+    return ax
+
+
 def _name_lines(ax: Axes, lines: Sequence[tuple[str, Any]]) -> None:
     """Write names beside the ends of lines, as far apart as their letters need."""
     ax.autoscale_view()  # limits are found lazily, and transData has the last ones

@@ -38,8 +38,10 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation import arrays
+from rrstats.estimation.control_questions import Corrected, corrected
 from rrstats.estimation.groups import Estimates, GroupEstimates
 from rrstats.estimation.moments import ChannelMoments, Moments, contrast_errors
+from rrstats.estimation.noncompliance import NoncomplianceBounds, TippingPoint, reported_of
 from rrstats.estimation.ratios import ratio_of_sums, scaled_mean
 from rrstats.estimation.report_columns import ReportRequest
 from rrstats.estimation.result import (
@@ -549,6 +551,138 @@ class Estimate(Result):
         single = self.k == 2 if rates is None else rates.complementary
         level = arrays.level_of_each(level, simultaneous, 1 if single else self.k)
         return self.moments.interval(level, method, target)
+
+    # -- people who did not follow the instructions ----------------------------------------
+
+    def corrected(self, control: Any, *, prevalence: Any = None, paired: Any = True) -> Corrected:
+        """Correct for people who answer at random, by a control question.
+
+        Parameters
+        ----------
+        control : (wrong, n) or Estimate
+            The number of wrong reports to a control question whose right report is known for each
+            person, and of all reports to it; or the estimate of a control question of known
+            prevalence.
+        prevalence : float, mapping or sequence, optional
+            With an estimate as control: its true proportion of the sensitive (else the last)
+            category, or of all categories.
+        paired : bool or Crosstab
+            True: the same people answered both questions.  Errors are then the largest that any
+            correlation allows.  A crosstab of the reports with the control reports (or with a
+            column that is True where the control report was wrong) says the correlation.  False:
+            other people answered the control question.
+
+        Returns
+        -------
+        Corrected
+            Proportions among people who do not answer at random; the interval has both errors.
+
+        Raises
+        ------
+        ArgumentValueError
+            The known answer contradicts the control reports by more than chance.
+        NotIdentifiableError
+            All answer at random.
+
+        Notes
+        -----
+        A random answer among m reports is wrong with probability (m - 1) / m.  With g at random,
+        pi = (estimate - g r) / (1 - g), with r the mean score of random reports (1/2 for crosswise;
+        Walzenbach and Hinz 2019).  The same proportion is assumed to answer both questions at
+        random.
+
+        Examples
+        --------
+        Doping in the first survey of Cruyff et al. (2024); 45 of 354 failed a number sequence:
+
+        >>> import rrstats as rr
+        >>> m = rr.surveys.extended_crosswise(
+        ...     ["no", "yes"], {"A": 0.2, "B": 0.8}, yes="yes", reports=["different", "same"]
+        ... )
+        >>> counts = {"A": {"different": 60, "same": 109}, "B": {"different": 139, "same": 46}}
+        >>> found = rr.estimate(rr.Tally.from_counts(counts, m)).corrected((45, 354))
+        >>> round(found.noncompliance, 3), found.proportions.round(4)
+        (0.254, array([0.9482, 0.0518]))
+        """
+        return corrected(reported_of(self), control, prevalence, paired)
+
+    def noncompliance(self, proportion: Any, behaviour: Any = "random") -> NoncomplianceBounds:
+        """The proportions if some respondents did not follow the instructions.
+
+        Parameters
+        ----------
+        proportion : float, sequence of floats, or tuple (low, high)
+            The proportion of respondents who did not follow, in [0, 1): a number, a list of numbers
+            to compare, or a range.
+        behaviour : "random", "any", a report, or a mapping from report to probability
+            What they reported: any report with the same probability; anything (bounds over all
+            behaviours, which may differ between samples); always the same report; or reports with
+            given probabilities.  Of reports that are sets, "random" names each category with the
+            mean probability of a set.
+
+        Returns
+        -------
+        NoncomplianceBounds
+            Proportions, or their bounds, among the people who followed, with intervals; and bounds
+            among all, where those who did not follow may be of any category.
+
+        Raises
+        ------
+        ArgumentValueError
+            A proportion is outside [0, 1), or the behaviour has no such report.
+
+        Notes
+        -----
+        pi = (estimate - g r) / (1 - g), with r the mean score of the others' reports.  It is linear
+        in the behaviour, so bounds over all behaviours are at single reports (Horowitz and Manski
+        1995).  Bounds may lie outside [0, 1]; `NoncomplianceBounds.sharp_bounds` are inside.
+
+        Examples
+        --------
+        43.6% of the athletes of a championship, in an unrelated-question survey of 2011:
+
+        >>> import rrstats as rr
+        >>> m = rr.surveys.unrelated_question(["no", "yes"], 2/3, 1/2, yes="yes")
+        >>> est = rr.estimate(rr.Tally.from_counts({"no": 652, "yes": 550}, m))
+        >>> bounds = est.noncompliance(0.144, behaviour="yes")
+        >>> est.proportions.round(3), bounds.proportions.round(3)
+        (array([0.564, 0.436]), array([0.7, 0.3]))
+
+        If 14.4% always said yes, 30.0% of the others would have the attribute.
+        """
+        return reported_of(self).bounds(proportion, behaviour)
+
+    def tipping_point(
+        self, category: Hashable, value: float, behaviour: Any = "random", level: float = 0.95
+    ) -> TippingPoint:
+        """The proportion of respondents who did not follow that explains a claimed proportion.
+
+        Parameters
+        ----------
+        category : hashable
+        value : float
+            The claimed proportion of the category among people who followed.
+        behaviour : object
+            As for `noncompliance`; "any" gives the smallest proportion over all behaviours.
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        TippingPoint
+            The proportion, NaN where no proportion below 1 explains the claim, with an interval.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.surveys.unrelated_question(["no", "yes"], 2/3, 1/2, yes="yes")
+        >>> est = rr.estimate(rr.Tally.from_counts({"no": 652, "yes": 550}, m))
+        >>> round(est.tipping_point("yes", 0.212, behaviour="yes").proportion, 3)
+        0.216
+
+        21.6% who always say yes explain 21.2% instead of 43.6%.
+        """
+        return reported_of(self).tipping_point(self.code_of(category), value, behaviour, level)
 
     # -- ratios and means ------------------------------------------------------------------
 

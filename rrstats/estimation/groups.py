@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import quote
+from rrstats._checks import quote, quote_list
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats.errors import ArgumentValueError
@@ -172,6 +172,115 @@ class _Several(Result, Mapping[Any, Any]):
 
 
 @checked_keywords
+def with_labels(
+    table: pd.DataFrame, names: Sequence[Hashable], labels: Sequence[tuple[Any, ...]]
+) -> pd.DataFrame:
+    """A table of equally many rows for each group, with the columns that make the groups in front.
+
+    labels : of each group, one for each of the names.
+    """
+    k = len(table) // len(labels)
+    for place, name in enumerate(names):
+        column = label_column(tuple(label[place] for label in labels for _ in range(k)))
+        free = f"{name}_group" if name in table.columns else name
+        table.insert(place, free, column, True)
+    return table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupResults(Result, Mapping[Any, Any]):
+    """A mapping from group to a result of its estimate, with a common table.
+
+    Attributes
+    ----------
+    names : tuple of hashables
+        The columns that make the groups.
+    results : mapping
+        From label (a tuple for several columns) to result.
+    """
+
+    names: tuple[Hashable, ...]
+    results: Mapping[Any, Any]
+
+    def __getitem__(self, group: Hashable) -> Any:
+        if group not in self.results:
+            raise KeyError(f"the group must be one of the {len(self)} groups of this result")
+        return self.results[group]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+    @property
+    def _first(self) -> Any:
+        return next(iter(self.results.values()))
+
+    @property
+    def _n_labels(self) -> int:
+        """The columns of the groups, and the labels of a result."""
+        return len(self.names) + int(self._first._n_labels)
+
+    @property
+    def _shown(self) -> Sequence[str]:  # type: ignore[override]
+        """The columns of the results."""
+        shown: Sequence[str] = self._first._shown
+        return shown
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """A tidy frame of all groups.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the groups, then those of each result's frame.
+        """
+        tables = [result.to_frame(level) for result in self.values()]
+        labels = [group if len(self.names) > 1 else (group,) for group in self]
+        return with_labels(pd.concat(tables, ignore_index=True), self.names, labels)
+
+    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
+        """A sentence for each group.
+
+        Parameters
+        ----------
+        category : hashable
+            By default the last one.
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        str
+            One line for each.
+        """
+        return "\n".join(
+            f"{label_text(group)}: {result.interpret(category, level)}"
+            for group, result in self.items()
+        )
+
+    @property
+    def title(self) -> str:
+        """The kind of result, and the columns of the groups."""
+        return f"{self._first.title} of {len(self)} groups by {', '.join(map(str, self.names))}"
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The number of reports in all groups."""
+        return [("n", f"{sum(result.n for result in self.values()):,}")]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """The notes of the results, each once."""
+        return list(dict.fromkeys(note for result in self.values() for note in result.notes))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupEstimates(_Several):
     """A mapping from group to estimate.
@@ -318,12 +427,67 @@ class GroupEstimates(_Several):
 
     def _labelled(self, table: pd.DataFrame) -> pd.DataFrame:
         """A table with equally many rows for each group, after adding the groups' columns."""
-        k = len(table) // len(self)
-        for place, name in enumerate(self.names):
-            column = label_column(tuple(labels[place] for labels in self._labels for _ in range(k)))
-            free = f"{name}_group" if name in table.columns else name
-            table.insert(place, free, column, True)
-        return table
+        return with_labels(table, self.names, self._labels)
+
+    def corrected(
+        self, control: Any, *, prevalence: Any = None, paired: Any = True
+    ) -> GroupResults:
+        """Correct each group for people who answer at random, by a control question.
+
+        Parameters
+        ----------
+        control : (wrong, n), Estimate, or a mapping from group to either
+            As for `Estimate.corrected`; a mapping has a control for each group, else all groups
+            have the same.
+        prevalence, paired
+            As for `Estimate.corrected`; ``paired`` may be a mapping from group, too.
+
+        Returns
+        -------
+        GroupResults
+            A mapping from group to its corrected estimate.
+        """
+        controls = self._by_group(control, "control")
+        pairs = self._by_group(paired, "paired")
+        results = {
+            group: estimate.corrected(controls[group], prevalence=prevalence, paired=pairs[group])
+            for group, estimate in self.items()
+        }
+        return GroupResults(self.names, results)
+
+    def noncompliance(self, proportion: Any, behaviour: Any = "random") -> GroupResults:
+        """The proportions of each group if some of its respondents did not follow.
+
+        Parameters
+        ----------
+        proportion : object, or a mapping from group
+            As for `Estimate.noncompliance`; a mapping has one for each group.
+        behaviour : object
+            As for `Estimate.noncompliance`.
+
+        Returns
+        -------
+        GroupResults
+            A mapping from group to its bounds.
+        """
+        proportions = self._by_group(proportion, "proportion")
+        results = {
+            group: estimate.noncompliance(proportions[group], behaviour)
+            for group, estimate in self.items()
+        }
+        return GroupResults(self.names, results)
+
+    def _by_group(self, argument: Any, name: str) -> Mapping[Any, Any]:
+        """An argument of each group, from a mapping by group or from one for all."""
+        if not isinstance(argument, Mapping):
+            return dict.fromkeys(self, argument)
+        absent = [group for group in self if group not in argument]
+        if absent:
+            raise ArgumentValueError(
+                f"{name} must be for each group, found none for {len(absent)} of {len(self)}: "
+                f"{quote_list(absent)}"
+            )
+        return argument
 
     def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
         """The proportions among the people of some categories, by default those who answered.

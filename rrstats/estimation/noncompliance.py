@@ -1,0 +1,618 @@
+"""Estimates where some people do not follow the instructions of the design.
+
+The unbiased estimate is linear in the reports.  If a proportion g of the respondents gave reports
+of another distribution (at random, always the same one), it has the mean (1 - g) pi + g r, with pi
+the proportions among those who followed and r the mean score of the others' reports.  So
+
+    pi = (estimate - g r) / (1 - g).
+
+`NoncomplianceBounds` takes g as assumed, `Corrected` (in `control_questions`) from a control
+question, and `TippingPoint` is the g that explains a claim.  The true answers of those who did not
+follow may be anything.  Nothing here is moved into [0, 1] except the ends of intervals.
+Sources: Walzenbach and Hinz (2019) and Atsusaka and Stevenson (2023) for random answers in the
+crosswise model; Horowitz and Manski (1995) for bounds over all behaviours; Imbens and Manski (2004)
+for their intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy
+
+from rrstats._checks import (
+    check_level,
+    check_number,
+    check_proportions,
+    quote,
+)
+from rrstats._display import label, percent_range
+from rrstats._typing import Floats
+from rrstats.data.bitsets import Subsets
+from rrstats.data.categories import Categories
+from rrstats.errors import ArgumentValueError, NotIdentifiableError
+from rrstats.estimation import arrays
+from rrstats.estimation.moments import Moments
+from rrstats.estimation.result import (
+    Result,
+    Rounded,
+    formats_of,
+    label_column,
+    place_of,
+)
+from rrstats.inference.contrasts import Interval, normal_quantile
+from rrstats.mechanisms.channel import transition_matrix
+from rrstats.plots import plot_bounds
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+RANDOM = "random"
+_ANY = "any"
+
+_PICTURE = 61
+"""Assumed proportions of a picture."""
+
+_BISECTIONS = 50
+"""Steps of a bisection between two quantiles."""
+
+
+# -- behaviours ----------------------------------------------------------------------------------
+
+
+class MeanScores(NamedTuple):
+    """(k,) smallest and largest mean score of the reports of people who did not follow."""
+
+    low: Floats
+    high: Floats
+
+
+def behaviour_scores(moments: Moments, space: Categories | Subsets, behaviour: Any) -> MeanScores:
+    """The mean scores of the reports of people with a behaviour.
+
+    moments : of the estimate.  space : of its reports.
+    behaviour : "random", "any", a report, or a mapping from report to probability.
+    """
+    if isinstance(behaviour, str) and behaviour == _ANY:
+        return _extreme_scores(moments)
+    rates = _rates_of(behaviour, space)
+    if moments.is_multinomial:
+        samples = len(moments.channel.samples) // len(rates)
+        scores = _weights(moments) @ np.tile(rates, samples)
+    else:
+        scores = moments.channel.solve(rates)
+    return MeanScores(scores, scores)
+
+
+def _weights(moments: Moments) -> Floats:
+    """(k, m) the estimate is these weights times the rates within each sample."""
+    sums = getattr(moments, "first", moments.reported)  # of weights, where there are any
+    return arrays.weights(moments.channel, np.asarray(sums, dtype=np.float64))
+
+
+def _extreme_scores(moments: Moments) -> MeanScores:
+    """The smallest and the largest mean scores over all behaviours, another one in each sample."""
+    channel = moments.channel
+    if not moments.is_multinomial:
+        ends = [channel.solve(np.full(moments.k, rate)) for rate in (0.0, 1.0)]
+        return MeanScores(np.minimum(*ends), np.maximum(*ends))
+    weights = _weights(moments)
+    of_samples = [weights[:, channel.samples == sample] for sample in np.unique(channel.samples)]
+    low = np.sum([part.min(axis=1) for part in of_samples], axis=0)
+    high = np.sum([part.max(axis=1) for part in of_samples], axis=0)
+    return MeanScores(low, high)
+
+
+def _rates_of(behaviour: Any, space: Categories | Subsets) -> Floats:
+    """(m,) the probability of each report; of sets that each category is a member."""
+    if isinstance(behaviour, str) and behaviour == RANDOM:
+        if isinstance(space, Subsets):
+            rate = 0.5 if space.size is None else space.size / space.k
+        else:
+            rate = 1 / space.k
+        return np.full(space.k, rate)
+    if not isinstance(behaviour, Mapping):
+        return _report_of(behaviour, space)
+    probabilities = check_proportions(
+        list(behaviour.values()), "the probabilities of behaviour", len(behaviour)
+    )
+    reports = np.array([_report_of(report, space) for report in behaviour])
+    return np.asarray(probabilities @ reports)
+
+
+def _report_of(report: Any, space: Categories | Subsets) -> Floats:
+    """(m,) 1 at a report, or at the members of a set."""
+    domain = space if isinstance(space, Categories) else space.domain
+    members = [report] if isinstance(space, Categories) else list(report)
+    codes = [domain.code(member) for member in members]
+    if any(code >= domain.k for code in codes):
+        raise ArgumentValueError(
+            "behaviour must be 'random', 'any', a report, or a mapping from report to probability; "
+            f"the reports are {domain.describe()}, found {quote(report)}"
+        )
+    indicator = np.zeros(domain.k)
+    indicator[codes] = 1.0
+    return indicator
+
+
+def behaviour_text(behaviour: Any) -> str:
+    """A behaviour in words: what the people who did not follow did."""
+    if isinstance(behaviour, str) and behaviour in (RANDOM, _ANY):
+        return {RANDOM: "answer at random", _ANY: "report anything"}[behaviour]
+    if isinstance(behaviour, Mapping):
+        return f"report {', '.join(f'{p:.4g} {label(r)}' for r, p in behaviour.items())}"
+    return f"always report {label(behaviour)}"
+
+
+# -- bounds --------------------------------------------------------------------------------------
+
+
+def followers(estimate: Any, scores: Any, proportion: Any) -> Any:
+    """The proportions among people who followed, from the mean of all scores."""
+    return (estimate - proportion * scores) / (1 - proportion)
+
+
+def _check_share(value: Any, name: str) -> float:
+    """A proportion of people who did not follow: in [0, 1)."""
+    return check_number(value, name, 0, 1, ends="[)", hint="somebody must have followed")
+
+
+def assumed_proportions(proportion: Any) -> Floats:
+    """(g, 2) the smallest and largest proportion of each row: numbers, or one pair (low, high)."""
+    if isinstance(proportion, tuple):
+        if len(proportion) != 2:
+            raise ArgumentValueError(
+                "proportion must be a number, a list of numbers, or a pair (low, high), found a "
+                f"tuple of {len(proportion)}"
+            )
+        low, high = (_check_share(end, "each end of proportion") for end in proportion)
+        if low > high:
+            raise ArgumentValueError(f"proportion must be (low, high), found ({low:g}, {high:g})")
+        return np.array([[low, high]])
+    values = [proportion] if np.ndim(proportion) == 0 else list(proportion)
+    if not values:
+        raise ArgumentValueError("proportion must have at least one number, found none")
+    return np.array([[_check_share(value, "proportion")] * 2 for value in values])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoncomplianceBounds(Result):
+    """Proportions if some of the respondents did not follow the instructions.
+
+    Attributes
+    ----------
+    categories : tuple of k hashables
+    assumed : ndarray of shape (g, 2)
+        The smallest and the largest assumed proportion of people who did not follow, by row.
+    behaviour : object
+        What they did: "random", "any", a report, or a mapping from report to probability.
+    behaviour_rates : ndarray of shape (m,), or None
+        The probabilities of their reports; None for "any".
+    moments : Moments
+        Those of the estimate.
+    scores : MeanScores
+        (k,) smallest and largest mean scores of the reports of people who did not follow.
+    """
+
+    _shown = ("low_bound", "high_bound", "low", "high", "all_low", "all_high")
+    _formats = formats_of("{:.4f}", "low_bound", "high_bound", "all_low", "all_high", "assumed")
+
+    categories: tuple[Hashable, ...]
+    assumed: Floats
+    behaviour: Any
+    behaviour_rates: Floats | None
+    moments: Moments
+    scores: MeanScores
+
+    @property
+    def n(self) -> int:
+        """The number of reports."""
+        return int(self.moments.n)
+
+    @property
+    def _n_labels(self) -> int:
+        """The assumed proportion, and the category."""
+        return 2
+
+    @property
+    def bounds(self) -> Interval:
+        """(g, k) or, of one row, (k,) bounds of the proportions among people who followed.
+
+        They may lie outside [0, 1]; without noncompliance both are the estimate.
+        """
+        low, high = self._bounds
+        return Interval(self._squeezed(low), self._squeezed(high))
+
+    @property
+    def proportions(self) -> Floats:
+        """(k,) or (g, k) proportions among people who followed, where they are identified.
+
+        Raises
+        ------
+        NotIdentifiableError
+            The assumption leaves a range: ``behaviour="any"``, or an interval of proportions.
+        """
+        low, high = self._bounds
+        if (low != high).any():
+            raise NotIdentifiableError(
+                "this assumption gives a range of proportions, not one; use bounds"
+            )
+        return self._squeezed(low)
+
+    @property
+    def everybody(self) -> Interval:
+        """(g, k) or (k,) bounds among all: people who did not follow may be of any category."""
+        low, high = self._everybody
+        return Interval(self._squeezed(low), self._squeezed(high))
+
+    @property
+    def _bounds(self) -> tuple[Floats, Floats]:
+        """(g, k) bounds among people who followed; ends of the assumed range suffice.
+
+        The proportion is monotone in the assumed proportion.
+        """
+        ends = self.assumed.T[:, :, None]
+        estimate = self.moments.proportions
+        low = np.min([followers(estimate, self.scores.high, end) for end in ends], axis=0)
+        high = np.max([followers(estimate, self.scores.low, end) for end in ends], axis=0)
+        return low, high
+
+    @property
+    def _everybody(self) -> tuple[Floats, Floats]:
+        """(g, k) bounds among all respondents."""
+        ends = self.assumed.T[:, :, None]
+        estimate = self.moments.proportions
+        low = np.min([estimate - end * self.scores.high for end in ends], axis=0)
+        high = np.max([estimate - end * self.scores.low + end for end in ends], axis=0)
+        return low, high
+
+    def _squeezed(self, values: Floats) -> Floats:
+        return values[0] if len(values) == 1 else values
+
+    def interval(self, level: float = 0.95, *, everybody: bool = False) -> Interval:
+        """Intervals that cover the true proportions, whatever they are between the bounds.
+
+        Parameters
+        ----------
+        level : float
+            Confidence.
+        everybody : bool
+            Of all respondents; by default of people who followed.
+
+        Returns
+        -------
+        Interval
+            (k,) or (g, k) ends, cut to [0, 1].
+
+        Notes
+        -----
+        Imbens and Manski (2004): both bounds are moved outward by c standard errors, with c between
+        the one-sided and the two-sided quantile, by the distance of the bounds.  The margins are
+        those of the estimate's own interval that is not cut, times c over the normal quantile.
+        Where a true proportion is 0 or 1 coverage is that of the estimate's intervals.
+        """
+        level = check_level(level)
+        estimate = self.moments.proportions
+        ends = self.moments.uncut_interval(level, self.moments.df)
+        low, high = self._everybody if everybody else self._bounds
+        scale = np.ones(1) if everybody else 1 / (1 - self.assumed.max(axis=1))
+        errors = np.fmax(estimate - ends.low, ends.high - estimate) / normal_quantile(level)
+        stretch = _imbens_manski(level, (high - low) / (errors * scale[:, None]))
+        stretch = stretch / normal_quantile(level) * scale[:, None]
+        low = low - stretch * (estimate - ends.low)
+        high = high + stretch * (ends.high - estimate)
+        low, high = (
+            np.nan_to_num(np.clip(end, 0, 1), nan=nan) for end, nan in [(low, 0), (high, 1)]
+        )
+        return Interval(self._squeezed(low), self._squeezed(high))
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """One row for each assumed proportion and category.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            assumed (the proportion, as text if it is a range), category, then
+            low_bound and high_bound among people who followed with the interval low and high, and
+            all_low and all_high, the bounds among all respondents.
+        """
+        rows, k = len(self.assumed), len(self.categories)
+        low, high = (np.reshape(end, (rows, k)) for end in self.interval(level))
+        columns = [*self._bounds, low, high, *self._everybody]
+        assumed: list[Any] = [
+            a if a == b else f"{a:g} to {b:g}" for a, b in self.assumed.tolist() for _ in range(k)
+        ]
+        table = {"assumed": assumed, "category": label_column(self.categories * rows)}
+        return pd.DataFrame(table | dict(zip(self._shown, map(np.ravel, columns), strict=True)))
+
+    def sharp_bounds(self) -> Interval:
+        """Bounds over all proportions inside the simplex that could make these reports.
+
+        They start from the maximum likelihood proportions, so that reports and proportions agree,
+        and use what the other categories' proportions rule out; where all proportions are inside
+        the simplex and ``behaviour`` is one distribution, both ends are the same.
+
+        Returns
+        -------
+        Interval
+            (g, k) or (k,) sharp bounds among people who followed, by linear programming.
+
+        Raises
+        ------
+        ArgumentValueError
+            The sample has weights or a design, reports name several categories, or no behaviour
+            of so many people explains the reports.
+        """
+        if self.moments.designed or not self.moments.is_multinomial:
+            raise ArgumentValueError(
+                "sharp bounds need counts of reports, without weights or a design and of one label "
+                "each; bounds has the others"
+            )
+        rows = [self._sharp(low, high) for low, high in self.assumed.tolist()]
+        low, high = np.moveaxis(np.array(rows), 2, 0)
+        return Interval(self._squeezed(low), self._squeezed(high))
+
+    def _sharp(self, fewest: float, most: float) -> Floats:
+        """(k, 2) sharp bounds for a range of assumed proportions.
+
+        With g people who did not follow, t = 1 / (1 - g) and v = (t - 1) times the probabilities of
+        their reports, reports have the rates r where P pi + v = t r: linear in pi, v and t.
+        """
+        channel = self.moments.channel
+        matrix = transition_matrix(channel)
+        m, classes = matrix.shape
+        rates = matrix @ arrays.most_likely(channel, self.moments.reported)
+        equations = [np.hstack([matrix, np.eye(m), -rates[:, None]])]
+        values = [np.zeros(m)]
+        equations.append(np.append(np.ones(classes), np.zeros(m + 1))[None])
+        values.append(np.ones(1))
+        if self.behaviour_rates is not None:
+            of_cells = np.tile(self.behaviour_rates, m // len(self.behaviour_rates))
+            equations.append(np.hstack([np.zeros((m, classes)), np.eye(m), -of_cells[:, None]]))
+            values.append(-of_cells)
+        limits = [(0, None)] * (classes + m) + [(1 / (1 - fewest), 1 / (1 - most))]
+        ends = []
+        for code in range(self.moments.k):
+            is_category = np.asarray(channel.class_of) == code
+            goal = np.append(is_category.astype(np.float64), np.zeros(m + 1))
+            ends.append([sign * _least(sign * goal, equations, values, limits) for sign in (1, -1)])
+        return np.array(ends)
+
+    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
+        """The proportions of one category in a sentence for each assumed proportion.
+
+        Parameters
+        ----------
+        category : hashable
+            By default the last one.
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        str
+        """
+        place = len(self.categories) - 1
+        if category is not ...:
+            place = place_of(category, self.categories, "this result")
+        shape = (len(self.assumed), len(self.categories))
+        low, high = (np.reshape(end, shape)[:, place] for end in self.interval(level))
+        low_bounds, high_bounds = (bound[:, place] for bound in self._bounds)
+        lines = []
+        for row, (fewest, most) in enumerate(self.assumed.tolist()):
+            share = f"{fewest:.1%}" if fewest == most else f"{fewest:.1%} to {most:.1%}"
+            about = f"{low_bounds[row]:.1%}"
+            if low_bounds[row] != high_bounds[row]:
+                about = f"{about} to {high_bounds[row]:.1%}"
+            lines.append(
+                f"if {share} {behaviour_text(self.behaviour)}, {about} "
+                f"{label(self.categories[place])} among the others, {level * 100:.10g}% interval "
+                f"{percent_range(low[row], high[row])}"
+            )
+        return "\n".join(lines)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        category: Hashable = ...,
+        level: float = 0.95,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Axes:
+        """Draw the proportion of one category against the assumed proportion.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        category : hashable
+            By default the last one.
+        level : float
+            Confidence level of the band.
+        title : str, optional
+            Text above the picture.
+        figsize : (float, float), optional
+            Width and height of new Axes in inches.
+
+        Returns
+        -------
+        Axes
+            From 0 to the largest assumed proportion, at least to 50%: bounds among people who
+            followed as a line or a dark area, their interval as a light one.
+        """
+        place = len(self.categories) - 1
+        if category is not ...:
+            place = place_of(category, self.categories, "this result")
+        most = max(0.5, float(self.assumed.max()))
+        grid = np.linspace(0, most, _PICTURE)
+        drawn = replace(self, assumed=np.stack([grid, grid], axis=1))
+        ends = [*drawn.bounds, *drawn.interval(level)]
+        names = ("low_bound", "high_bound", "low", "high")
+        lines = {name: end[:, place] for name, end in zip(names, ends, strict=True)}
+        frame = pd.DataFrame(
+            lines, index=pd.Index(grid, name=f"people who {behaviour_text(self.behaviour)}")
+        )
+        return plot_bounds(
+            frame,
+            ax,
+            level=level,
+            ylabel=f"proportion of {label(self.categories[place])} among the others",
+            title=f"{self.n:,} reports" if title is None else title,
+            figsize=figsize,
+        )
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """What people who did not follow do, and the number of reports."""
+        return [("those who did not follow", behaviour_text(self.behaviour)), ("n", f"{self.n:,}")]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the columns are about."""
+        return [
+            "low_bound and high_bound are about the people who followed, low and high their "
+            "interval; all_low and all_high about all, where those who did not follow "
+            "may be of any category."
+        ]
+
+
+def _imbens_manski(level: float, distance: Floats) -> Floats:
+    """The quantile c with Phi(c + distance) - Phi(-c) = level, for bounds some errors apart."""
+    two_sided = normal_quantile(level)
+    one_sided = float(scipy.special.ndtri(level))
+    low = np.full(np.shape(distance), one_sided)
+    high = np.full(np.shape(distance), two_sided)
+    distance = np.nan_to_num(distance, nan=0.0)
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        is_enough = scipy.special.ndtr(middle + distance) - scipy.special.ndtr(-middle) >= level
+        low = np.where(is_enough, low, middle)
+        high = np.where(is_enough, middle, high)
+    return high
+
+
+def _least(
+    goal: Floats,
+    equations: Sequence[Floats],
+    values: Sequence[Floats],
+    limits: Sequence[tuple[float, float | None]],
+) -> float:
+    """The least value of a linear function under linear equations and limits."""
+    solved = scipy.optimize.linprog(
+        goal, A_eq=np.vstack(equations), b_eq=np.concatenate(values), bounds=limits
+    )
+    if not solved.success:
+        raise ArgumentValueError(
+            "no proportions explain the reports if so many people behaved so; assume fewer people "
+            "or behaviour='any'"
+        )
+    return float(solved.fun)
+
+
+# -- the proportion that explains a claim ---------------------------------------------------------
+
+
+@dataclass(frozen=True, repr=False)
+class TippingPoint(Rounded):
+    """The proportion of people who did not follow that explains a claimed proportion.
+
+    Attributes
+    ----------
+    category : hashable
+    value : float
+        The claimed proportion of the category among the people who followed.
+    behaviour : object
+    proportion, low, high : float
+        With an interval from that of the estimate; NaN where none below 1 explains it.
+    """
+
+    category: Hashable
+    value: float
+    behaviour: Any
+    proportion: float
+    low: float
+    high: float
+
+
+# -- from an estimate ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Reported:
+    """What the functions below need of an estimate.
+
+    categories : (k,).  moments : its moments.  space : of its reports.  sensitive : the code of the
+    sensitive category.
+    """
+
+    categories: tuple[Hashable, ...]
+    moments: Moments
+    space: Categories | Subsets
+    sensitive: int
+
+    def scores(self, behaviour: Any) -> MeanScores:
+        """The mean scores of the reports of people with a behaviour."""
+        return behaviour_scores(self.moments, self.space, behaviour)
+
+    def bounds(self, proportion: Any, behaviour: Any) -> NoncomplianceBounds:
+        """The proportions if some people did not follow the instructions."""
+        is_any = isinstance(behaviour, str) and behaviour == _ANY
+        return NoncomplianceBounds(
+            self.categories,
+            assumed_proportions(proportion),
+            behaviour,
+            None if is_any else _rates_of(behaviour, self.space),
+            self.moments,
+            self.scores(behaviour),
+        )
+
+    def tipping_point(self, code: int, value: float, behaviour: Any, level: float) -> TippingPoint:
+        """The proportion of people who did not follow that explains a claimed proportion."""
+        value = check_number(value, "value", 0, 1)
+        level = check_level(level)
+        estimate = float(self.moments.proportions[code])
+        scores = self.scores(behaviour)
+        score = float((scores.high if estimate > value else scores.low)[code])
+        ends = self.moments.uncut_interval(level, self.moments.df)
+        explained = [
+            _explaining(float(end[code]), value, score)
+            for end in (self.moments.proportions, ends.low, ends.high)
+        ]
+        proportion, *limits = explained
+        low, high = sorted(min(max(limit, 0.0), 1.0) for limit in limits)
+        is_possible = 0 <= proportion < 1
+        return TippingPoint(
+            self.categories[code],
+            value,
+            behaviour,
+            proportion if is_possible else np.nan,
+            low if is_possible else np.nan,
+            high if is_possible else np.nan,
+        )
+
+
+def reported_of(estimate: Any) -> Reported:
+    """What is needed of an estimate; without a named sensitive category the last one is it."""
+    mechanism = estimate.mechanism
+    part = getattr(mechanism, "parts", (mechanism,))[0]
+    categories = tuple(estimate.categories)
+    yes = getattr(part, "yes", None)
+    sensitive = categories.index(yes) if yes in categories else len(categories) - 1
+    return Reported(categories, estimate.moments, mechanism.report_space, sensitive)
+
+
+def _explaining(estimate: float, value: float, score: float) -> float:
+    """The g with (estimate - g score) / (1 - g) = value."""
+    if estimate == value:
+        return 0.0
+    return (estimate - value) / (score - value) if score != value else np.inf
