@@ -7,8 +7,9 @@ silently.  The target of a variance is ``"population"`` or ``"rows"``, as in `de
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,7 +158,7 @@ def covariance(
 ) -> Floats:
     """(k, k) the estimated covariance of `debias`, over n - ddof respondents or n rows."""
     if isinstance(channel, StackedChannel):
-        stacked = _separable_covariance if channel.is_separable else _joint_covariance
+        stacked = _separable_covariance if channel.has_scores else _joint_covariance
         return stacked(channel, np.asarray(counts), n, target, ddof=ddof)
     proportions = debias(channel, counts, n)
     if has_latent_classes(channel):  # they do not follow from the categories; the rates are known
@@ -249,12 +250,134 @@ def _joint_covariance(
     return ((n - 1) * total - np.diag(mean) + np.outer(mean, mean)) / max(n, 1)
 
 
+# -- samples by a coin -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MeanRates:
+    """The binomial channel whose reports have the mean variance of those of several k-RR.
+
+    The score of a report has variance a + b f - f^2 at a true proportion f, with
+    a = q (1 - q) / (p - q)^2 and b = (1 - 2 q) / (p - q); so has that of a binomial channel with
+    the means of a and b over the reports, by their squared weights.
+
+    low, high : its false and its true positive rate.
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, a: float, b: float) -> MeanRates:
+        """The channel of these means."""
+        scale = np.sqrt(b * b + 4 * a)  # a = u (u + b) for u = q / (p - q), scale = 1 / (p - q)
+        u = 2 * a / (scale + b)
+        return cls(float(u / scale), float((u + 1) / scale))
+
+    def binomial_rates(self, k: int) -> BinomialRates:
+        """The rates of each of k categories."""
+        low, high = (np.full(k, rate) for rate in (self.low, self.high))
+        return BinomialRates(low, high, k == 2)
+
+    def support(self, proportions: Floats) -> Floats:
+        """The rates at which the channel has these proportions."""
+        return np.asarray(self.low + proportions * (self.high - self.low))
+
+    def variance(self, proportions: Floats) -> Floats:
+        """The variance of one score at these proportions, cut to [0, 1]."""
+        rates = np.clip(self.support(proportions), self.low, self.high)
+        return np.asarray(rates * (1 - rates) / (self.high - self.low) ** 2)
+
+
+def mean_rates(parts: Sequence[KRRChannel], masses: Floats) -> MeanRates:
+    """The binomial channel of the reports of several k-RR.
+
+    masses : (parts,) the sums of their squared weights.
+    """
+    q = np.array([float(part.prob_other) for part in parts])
+    gap = np.array([part.gap for part in parts])
+    shares = masses / (masses.sum() or np.nan)
+    return MeanRates.of(float(shares @ (q * (1 - q) / gap**2)), float(shares @ ((1 - 2 * q) / gap)))
+
+
+_MOST_CORRECTIONS = 100
+"""Steps of the correction of `pooled_covariance`: each adds a factor of about 1 / n."""
+
+_CORRECTION_TOLERANCE = 1e-15
+"""Relative change at which the correction ends."""
+
+
+def pooled_covariance(
+    channel: Channel, gains: Floats, proportions: Floats, sizes: Floats, *, corrected: bool = True
+) -> Floats:
+    """(k, k) covariance of a pooled estimate in the population, from its proportions.
+
+    gains : (k, m) the estimate is ``gains @ (rates within each sample)``.
+    sizes : (m,) the number of reports in the sample of each cell.
+    corrected : whether the covariance of the estimated proportions is taken off their products,
+        which makes it unbiased.  NaN where too few reports leave no estimate.
+    """
+    matrix = transition_matrix(channel)
+    samples = channel.samples
+    size_of_sample = np.full(int(samples.max()) + 1, np.inf)
+    size_of_sample[samples] = np.where(sizes > 0, sizes, np.inf)
+    first = covariance_within(gains, matrix @ proportions, samples, size_of_sample)
+    if not corrected or not np.isfinite(first).all():
+        return first
+    maps = [
+        (gains[:, samples == sample] @ matrix[samples == sample], size)
+        for sample, size in enumerate(size_of_sample)
+    ]
+    total = first
+    for _ in range(_MOST_CORRECTIONS):
+        previous = total
+        total = first + sum(each @ previous @ each.T / size for each, size in maps)
+        if np.abs(total - previous).max() <= _CORRECTION_TOLERANCE * np.abs(total).max():
+            return np.asarray(total)
+    return np.full_like(first, np.nan)
+
+
+def pooled_support(channel: Channel, counts: NDArray[Any]) -> tuple[Floats, float]:
+    """(k,) counts of reports that name one category, and the number of reports that name one.
+
+    The reports of other samples tell of sums of categories; NaN if all do.
+    """
+    total: Any = np.full(channel.k, np.nan)
+    size = 0.0
+    for part, block, part_size in _split(cast(StackedChannel, channel), counts):
+        named = part.support_counts(block)
+        if not np.isnan(named).any():
+            total = np.where(np.isnan(total), 0.0, total) + named
+            size += part_size
+    return np.asarray(total), size
+
+
 # -- more of a channel -----------------------------------------------------------------------
 
 
 def has_scores(channel: Channel) -> bool:
-    """True where each report has a score: False if samples identify proportions only together."""
-    return not isinstance(channel, StackedChannel) or channel.is_separable
+    """True where each report has a score: False if samples are estimated only together."""
+    return not isinstance(channel, StackedChannel) or channel.has_scores
+
+
+def is_pooled(channel: Channel) -> bool:
+    """True where a coin assigned people to samples, which then count by their precision."""
+    return isinstance(channel, StackedChannel) and channel.pooled
+
+
+def pooled(channel: Channel, plan: object) -> Channel:
+    """The channel of a column; with the plan of a frame, whose coin chose the samples, pooled."""
+    if plan is None or not isinstance(channel, StackedChannel):
+        return channel
+    return channel.pool()
+
+
+def krr_parts(channel: Channel) -> list[KRRChannel] | None:
+    """The samples of a pooled channel, if all are k-RR of the categories; else None."""
+    if not isinstance(channel, StackedChannel) or not channel.pooled:
+        return None
+    parts = [part for part in channel.parts if isinstance(part, KRRChannel)]
+    return parts if len(parts) == len(channel.parts) and parts[0].k == channel.k else None
 
 
 def score_variances(channel: Channel, counts: NDArray[Any]) -> Floats | None:
@@ -353,9 +476,9 @@ def default_method(channel: Channel) -> str:
         return DEFAULT_METHOD
     parts = _rates_of_parts(channel)
     cells = len(channel.samples) if parts is None else 2 * len(parts.true_positive_rate)
-    is_separable = isinstance(channel, StackedChannel) and channel.is_separable
+    samples_differ = isinstance(channel, StackedChannel) and has_scores(channel)
     classes = len(channel.class_of)
-    if classes <= _MOST_PROFILED and not is_separable:
+    if classes <= _MOST_PROFILED and not samples_differ and not is_pooled(channel):
         return "profile-likelihood"
     return "empirical-likelihood" if classes * cells <= _MOST_SCORES else "wald"
 
@@ -413,7 +536,7 @@ def empirical_interval(moments: ScoredMoments, level: float) -> Interval:
     For samples that each identify the proportions, the interval is that of the mean of all scores.
     """
     channel = moments.channel
-    rates = None if moments.designed else _rates_of_parts(channel)
+    rates = None if moments.designed or is_pooled(channel) else _rates_of_parts(channel)
     if isinstance(channel, StackedChannel) and rates is not None:
         split = _split(channel, moments.reported)
         blocks = np.array([block for _, block, _ in split])

@@ -1078,7 +1078,8 @@ def estimate(
     weighting : {"equal", "precision"}
         Of rows whose prob differs.  "equal" is the mean of the rows' scores, unbiased whatever else
         differs between them.  "precision" weights a row by (p - q)^2, which has a smaller variance
-        and assumes that true proportions do not depend on prob.
+        and assumes that true proportions do not depend on prob.  The reports of a column that a
+        plan asks in several parts always count by precision: its coin makes that true.
 
     Returns
     -------
@@ -1141,7 +1142,8 @@ def estimate(
 def _estimate_of(counted: Any, settings: _Settings, weighting: str) -> Estimate:
     """The estimate of one tally, or of the sums of rows whose prob differs."""
     by_row = isinstance(counted, RowSums)
-    if weighting != "equal" and not by_row and counted.mechanism.groups is not None:
+    is_mixed = not by_row and counted.plan is None and counted.mechanism.groups is not None
+    if weighting != "equal" and is_mixed:
         check_left_out("rows of several samples count the same", weighting=weighting)
     return Estimate(counted, *settings)
 

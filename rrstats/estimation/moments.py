@@ -6,6 +6,7 @@ hold Moments and do not ask how the numbers came about.  There is one kind for e
 
     ChannelMoments   reports of one mechanism, of one group or of many at once
     RowMoments       reports of k-RR whose prob differs by row
+    PooledMoments    reports of several samples by the coin of a plan; of one column `PartMoments`
     SurveyMoments    reports of a sample with weights, strata or clusters (in `survey_moments`)
 
 Proportions may lie outside [0, 1]: nothing is clipped silently.
@@ -25,6 +26,7 @@ from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
+from rrstats.estimation.arrays import MeanRates
 from rrstats.estimation.tally import RowSums, Tally
 from rrstats.inference import binomial, contrasts
 from rrstats.inference.binomial import DEFAULT_METHOD, METHOD_OF_ROWS, METHODS
@@ -34,12 +36,18 @@ from rrstats.inference.contrasts import (
     normal_quantile,
     student_quantile,
 )
-from rrstats.mechanisms.channel import BinomialRates, Channel, fixed, recode_matrix
+from rrstats.mechanisms.channel import BinomialRates, Channel, KRRChannel, fixed, recode_matrix
 from rrstats.mechanisms.krr import no_common_channel
 
 ROUNDING = 1e-12
 """What is below 0 by less than this share of the terms of a sum is 0 but for rounding."""
 
+
+PRECISION = (
+    "The plan asks this column in several parts, whose reports count by their precision: the "
+    "public coin gives all parts the same true proportions."
+)
+"""The note of an estimate from several parts of a plan."""
 
 LAST_DIGITS = 16 * np.finfo(np.float64).eps
 """What is smaller than this share of the terms of a sum has no correct digit."""
@@ -477,17 +485,100 @@ class EffectiveMoments(Moments):
         return contrasts.hull(interval, Interval(self.proportions, self.proportions))
 
 
-class RowMoments(EffectiveMoments):
+class MixedMoments(EffectiveMoments):
+    """Moments of reports of several k-RR: weighted means of the reports' scores.
+
+    Intervals are those of as many reports as `effective_n` of one binomial channel (`MeanRates`):
+    Kish's number for the weights, and fewer where `variance` is larger, because populations differ.
+    """
+
+    default_method = DEFAULT_METHOD
+    target: str
+    ddof: int
+
+    @property
+    @abstractmethod
+    def mean_rates(self) -> MeanRates:
+        """The binomial channel with the mean variance of the reports."""
+
+    @property
+    @abstractmethod
+    def squared_weights(self) -> float:
+        """The sum of the squares of the reports' weights, which sum to 1."""
+
+    @abstractmethod
+    def _covariance(self, target: str, ddof: int) -> Floats:
+        """(k, k) covariance of the proportions."""
+
+    @property
+    def covariance(self) -> Floats:
+        """(k, k) covariance of the proportions, for the target."""
+        return self._covariance(self.target, self.ddof)
+
+    def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
+        """(j, j) covariance of (j, k) contrasts of the proportions."""
+        return [np.asarray(contrasts @ self.covariance @ contrasts.T)]
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(k,) variance of the proportions, for the target."""
+        return fixed(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @property
+    def binomial_rates(self) -> BinomialRates:
+        """The rates of the mean channel."""
+        return self.mean_rates.binomial_rates(self.k)
+
+    @property
+    def effective_support(self) -> Floats:
+        """(k,) the rates at which that channel has these proportions."""
+        return self.mean_rates.support(self.proportions)
+
+    @cached_property
+    def _modelled(self) -> Floats:
+        """(k,) the variances if people of every k-RR had these proportions, cut to [0, 1]."""
+        return fixed(self.mean_rates.variance(self.proportions) * self.squared_weights)
+
+    @cached_property
+    def design_effect(self) -> Floats:
+        """(k,) n / `effective_n`: of the weights, and of populations that differ."""
+        drawn = np.maximum(np.diagonal(self._covariance("population", 0)), 0.0)
+        return fixed(self.n * self.squared_weights * np.fmax(1.0, drawn / self._modelled))
+
+    def interval(self, level: float, method: str | None, target: str) -> Interval:
+        """(k,) intervals of the proportions, for any target."""
+        if np.isnan(self.proportions).any():
+            return Interval(np.zeros(self.k), np.ones(self.k))
+        if target == "rows":
+            check_one_of(method or METHOD_OF_ROWS, "method", [METHOD_OF_ROWS])
+            return contrasts.cut_to_unit(self._rows_interval(level))
+        return self.effective_interval(level, method or DEFAULT_METHOD, self.binomial_rates)
+
+    def _rows_interval(self, level: float) -> Interval:
+        """Normal intervals about the rows, with a correction for continuity; not cut."""
+        rates = self.mean_rates
+        near = np.clip(self.proportions, 0, 1)
+        least = self._modelled - near * (1 - near) / self.n
+        about_rows = np.maximum(np.diagonal(self._covariance("rows", 0)), 0.0)
+        error = np.sqrt(np.maximum(about_rows, least))
+        gap = rates.high - rates.low
+        error += 0.5 / (self.effective_n * gap * normal_quantile(level))
+        return contrasts.wald(self.proportions, error, normal_quantile(level))
+
+    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
+        """(k,) intervals that may leave [0, 1]."""
+        if self.target == "rows":
+            return self._rows_interval(level)
+        return super().uncut_interval(level, df)
+
+
+class RowMoments(MixedMoments):
     """Moments of reports of k-RR whose prob differs by row: weighted means of the rows' scores.
 
-    The variance is that of a ratio of sums, so it holds whatever differs between rows.  The score
-    of a row has variance a + b f - f^2 at a true proportion f; the mean of these over rows is that
-    of as many reports as `effective_n` of one binomial channel, which intervals use.  Where
-    `variance` is larger, because populations differ, they use fewer reports.
+    The variance is that of a ratio of sums, so it holds whatever differs between rows.
     """
 
     is_multinomial = False
-    default_method = DEFAULT_METHOD
     condition_number = 0.0
 
     def __init__(self, sums: RowSums, target: str, ddof: int) -> None:
@@ -518,14 +609,14 @@ class RowMoments(EffectiveMoments):
         return ww.sum() / weight**2, fixed(first), second, squares / weight**2
 
     @property
+    def squared_weights(self) -> float:
+        """The sum of the squares of the rows' weights, which sum to 1."""
+        return self._sums[0]
+
+    @property
     def proportions(self) -> Floats:
         """(k,) weighted means of the scores; may lie outside [0, 1]."""
         return self._sums[1]
-
-    @property
-    def covariance(self) -> Floats:
-        """(k, k) covariance of the proportions, for the target."""
-        return self._covariance(self.target, self.ddof)
 
     def _covariance(self, target: str, ddof: int) -> Floats:
         ww, mean, totals, squares = self._sums
@@ -541,15 +632,6 @@ class RowMoments(EffectiveMoments):
         """False: rows whose prob differs are judged by group."""
         return False
 
-    def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
-        """(j, j) covariance of (j, k) contrasts of the proportions."""
-        return [np.asarray(contrasts @ self.covariance @ contrasts.T)]
-
-    @cached_property
-    def variance(self) -> Floats:
-        """(k,) variance of the proportions, for the target."""
-        return fixed(np.maximum(np.diagonal(self.covariance), 0.0))
-
     @cached_property
     def randomization_variance(self) -> Floats:
         """(k,) the part of `variance` due to randomization."""
@@ -557,39 +639,11 @@ class RowMoments(EffectiveMoments):
         return fixed(np.diagonal(squares) - totals)
 
     @cached_property
-    def _ends(self) -> tuple[float, float]:
-        """The false and the true positive rate of the binomial channel with the mean variance."""
+    def mean_rates(self) -> MeanRates:
+        """The binomial channel with the mean variance of the rows."""
         _, _, ww, _, _, _, ssq, ssqq, ws, wsq = self.row_sums.sums.sum(axis=1)
-        a = (ssq - ssqq) / (ww or np.nan)
-        b = (ws - 2 * wsq) / (ww or np.nan)
-        scale = np.sqrt(b * b + 4 * a)  # a = u (u + b) for u = q / (p - q), scale = 1 / (p - q)
-        u = 2 * a / (scale + b)
-        return float(u / scale), float((u + 1) / scale)
-
-    @property
-    def binomial_rates(self) -> BinomialRates:
-        """The rates of that channel."""
-        low, high = (np.full(self.k, rate) for rate in self._ends)
-        return BinomialRates(low, high, self.k == 2)
-
-    @property
-    def effective_support(self) -> Floats:
-        """(k,) the rates at which that channel has these proportions."""
-        low, high = self._ends
-        return np.asarray(low + self.proportions * (high - low))
-
-    @cached_property
-    def _modelled(self) -> Floats:
-        """(k,) the variances if people of every prob had these proportions, cut to [0, 1]."""
-        low, high = self._ends
-        rates = np.clip(self.effective_support, low, high)
-        return np.asarray(rates * (1 - rates) / (high - low) ** 2 * self._sums[0])
-
-    @cached_property
-    def design_effect(self) -> Floats:
-        """(k,) n / `effective_n`: of the weights, and of populations that differ."""
-        drawn = np.maximum(np.diagonal(self._covariance("population", 0)), 0.0)
-        return fixed(self.n * self._sums[0] * np.fmax(1.0, drawn / self._modelled))
+        total = ww or np.nan
+        return MeanRates.of((ssq - ssqq) / total, (ws - 2 * wsq) / total)
 
     @cached_property
     def support(self) -> tuple[Floats, Floats]:
@@ -603,31 +657,6 @@ class RowMoments(EffectiveMoments):
         beyond = np.maximum(0.0, np.abs(self.proportions - 0.5) - 0.5)
         spread = self._modelled + self.row_sums.most * beyond / 3
         return np.asarray(beyond**2 > 2 * np.log(2e9 * self.k) * spread)
-
-    def interval(self, level: float, method: str | None, target: str) -> Interval:
-        """(k,) intervals of the proportions, for any target."""
-        if np.isnan(self.proportions).any():
-            return Interval(np.zeros(self.k), np.ones(self.k))
-        if target == "rows":
-            check_one_of(method or METHOD_OF_ROWS, "method", [METHOD_OF_ROWS])
-            return contrasts.cut_to_unit(self._rows_interval(level))
-        return self.effective_interval(level, method or DEFAULT_METHOD, self.binomial_rates)
-
-    def _rows_interval(self, level: float) -> Interval:
-        """Normal intervals about the rows, with a correction for continuity; not cut."""
-        low, high = self._ends
-        near = np.clip(self.proportions, 0, 1)
-        least = self._modelled - near * (1 - near) / self.n
-        about_rows = np.maximum(np.diagonal(self._covariance("rows", 0)), 0.0)
-        error = np.sqrt(np.maximum(about_rows, least))
-        error += 0.5 / (self.effective_n * (high - low) * normal_quantile(level))
-        return contrasts.wald(self.proportions, error, normal_quantile(level))
-
-    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
-        """(k,) intervals that may leave [0, 1]."""
-        if self.target == "rows":
-            return self._rows_interval(level)
-        return super().uncut_interval(level, df)
 
     @property
     def naive(self) -> Floats:
@@ -646,8 +675,178 @@ class RowMoments(EffectiveMoments):
         return ["The prob differs by row; every row counts the same."]
 
 
-def channel_moments(tally: Tally, target: str, ddof: int) -> ChannelMoments:
+class PooledMoments(EffectiveMoments):
+    """Moments of reports of several samples to which a coin assigned people: a plan's parts.
+
+    The estimate is f = sum over samples of W_j r_j, with the rates r_j of the n_j reports of sample
+    j; the W_j depend on mechanisms and sizes alone (`StackedChannel`).  With r_j = P_j f it has
+
+        V = sum of W_j (diag(r_j) - r_j r_j') W_j' / n_j
+
+    in the population.  The estimate of r_j r_j' from f is too large by P_j V P_j', so V solves a
+    linear equation: it is unbiased given the sizes, also with one report in a sample.  For just
+    these people, V less the variance of drawing them (Neyman 1923).
+    """
+
+    default_method = "empirical-likelihood"
+
+    def __init__(
+        self, channel: Channel, reported: NDArray[Any], n: int, target: str, ddof: int
+    ) -> None:
+        self._channel = channel
+        self._reported = reported
+        self.n = n
+        self.k = channel.k
+        self.target = target
+        self.ddof = ddof
+
+    @property
+    def channel(self) -> Channel:
+        """P(report | truth), pooled."""
+        return self._channel
+
+    @property
+    def reported(self) -> NDArray[Any]:
+        """(m,) counts of the reports."""
+        return self._reported
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """(m,) the number of reports in the sample of each cell."""
+        return fixed(arrays.sample_sizes(self.channel, self.reported, self.n))
+
+    @cached_property
+    def gains(self) -> Floats:
+        """(k, m) the estimate is ``gains @ (rates within each sample)``."""
+        return fixed(arrays.weights(self.channel, self.reported))
+
+    @cached_property
+    def proportions(self) -> Floats:
+        """(k,) unbiased true proportions; may lie outside [0, 1]."""
+        return fixed(arrays.debias(self.channel, self.reported, self.n))
+
+    @property
+    def covariance(self) -> Floats:
+        """(k, k) covariance of the proportions, for the target."""
+        return self._covariance(self.target, self.ddof)
+
+    def _covariance(self, target: str, ddof: int) -> Floats:
+        if target == "population":
+            return self._of_population(ddof)
+        mean = self.proportions
+        spread = np.diag(mean) - np.outer(mean, mean)
+        if self.n == 1:
+            return self._of_population(0) - spread
+        return np.asarray(((self.n - 1) * self._of_population(1) - spread) / max(self.n, 1))
+
+    def _of_population(self, ddof: int) -> Floats:
+        """(k, k) covariance for the population; unbiased for ddof 1, else without correction."""
+        return arrays.pooled_covariance(
+            self.channel, self.gains, self.proportions, self.sizes, corrected=ddof > 0
+        )
+
+    def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
+        """(j, j) covariance of (j, k) contrasts of the proportions."""
+        return [np.asarray(contrasts @ self.covariance @ contrasts.T)]
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(k,) variance of the proportions; for very few rows alone it may be negative."""
+        return fixed(np.diagonal(self.covariance).copy())
+
+    @cached_property
+    def randomization_variance(self) -> Floats:
+        """(k,) the part of `variance` due to randomization: the variance for these rows."""
+        return fixed(np.diagonal(self._covariance("rows", 0)).copy())
+
+    @cached_property
+    def support(self) -> tuple[Floats, Floats]:
+        """(k,) counts and proportions of reports that name one category, or NaN."""
+        counts, size = arrays.pooled_support(self.channel, self.reported)
+        return counts, counts / (size or np.nan)
+
+    @property
+    def effective_support(self) -> Floats:
+        """(k,) proportions of the supporting reports."""
+        return self.support[1]
+
+    @cached_property
+    def implausible(self) -> NDArray[np.bool_]:
+        """(k,) True where reports are rarer or commoner than any truth explains."""
+        return arrays.implausible(self.channel, self.reported, self.n)
+
+    def interval(self, level: float, method: str | None, target: str) -> Interval:
+        """(k,) intervals of the proportions, for any target."""
+        return self.general_interval(level, method, target)
+
+
+class PartMoments(MixedMoments, PooledMoments):
+    """Moments of one column that a plan asks in several parts: weighted means of the scores.
+
+    A report of k-RR counts (p - q)^2, the inverse of its score's variance at equally common
+    categories up to a factor: fixed by the plan.
+    """
+
+    default_method = DEFAULT_METHOD
+
+    @cached_property
+    def _weights_of_parts(self) -> tuple[Floats, Floats]:
+        """(parts,) the number of reports, and the weight of one, where all sum to 1."""
+        sizes = np.array([block.sum() for block in self._blocks])
+        precisions = np.array([part.gap**2 for part in self._parts])
+        return sizes, precisions / (float(sizes @ precisions) or np.nan)
+
+    @cached_property
+    def _parts(self) -> list[KRRChannel]:
+        return arrays.krr_parts(self.channel) or []
+
+    @cached_property
+    def _blocks(self) -> list[Floats]:
+        return np.split(self.reported.astype(np.float64), len(self._parts))
+
+    @cached_property
+    def squared_weights(self) -> float:
+        """The sum of the squares of the reports' weights, which sum to 1."""
+        sizes, weights = self._weights_of_parts
+        return float(sizes @ weights**2)
+
+    @cached_property
+    def mean_rates(self) -> MeanRates:
+        """The binomial channel with the mean variance of the reports."""
+        sizes, weights = self._weights_of_parts
+        return arrays.mean_rates(self._parts, sizes * weights**2)
+
+    def _covariance(self, target: str, ddof: int) -> Floats:
+        return PooledMoments._covariance(self, target, ddof)
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(k,) variance of the proportions; for very few rows alone it may be negative."""
+        return fixed(np.diagonal(self.covariance).copy())
+
+    def _of_population(self, ddof: int) -> Floats:
+        """(k, k) covariance for the population, in closed form."""
+        sizes, weights = self._weights_of_parts
+        total = np.zeros((self.k, self.k))
+        for part, mass in zip(self._parts, sizes * weights**2, strict=True):
+            # Not cut to [0, 1], as a channel does: that would bias the variance.
+            rates = float(part.prob_other) + self.proportions * part.gap
+            total += mass / part.gap**2 * (np.diag(rates) - np.outer(rates, rates))
+        left = 1 - ddof * self.squared_weights
+        return np.asarray(total / left if left > ROUNDING else np.full((self.k, self.k), np.nan))
+
+    @property
+    def shared_notes(self) -> Sequence[str]:
+        """A sentence on how the parts count."""
+        return [PRECISION]
+
+
+def channel_moments(tally: Tally, target: str, ddof: int) -> Moments:
     """The moments of a tally without a design."""
+    channel = arrays.pooled(tally.mechanism.channel, tally.plan)
+    if arrays.is_pooled(channel):
+        kind = PooledMoments if arrays.krr_parts(channel) is None else PartMoments
+        return kind(channel, tally.reported, tally.n, target, ddof)
     return ChannelMoments(tally.mechanism.channel, tally.reported, tally.n, target, ddof)
 
 

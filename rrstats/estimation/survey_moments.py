@@ -32,8 +32,10 @@ from rrstats._checks import check_number, check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
+from rrstats.estimation.arrays import MeanRates
 from rrstats.estimation.moments import (
     LAST_DIGITS,
+    PRECISION,
     ROUNDING,
     EffectiveMoments,
     Moments,
@@ -45,8 +47,15 @@ from rrstats.estimation.moments import (
 )
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import RowSums, Tally
+from rrstats.inference.binomial import DEFAULT_METHOD
 from rrstats.inference.contrasts import Interval
-from rrstats.mechanisms.channel import Channel, fixed, has_latent_classes, transition_matrix
+from rrstats.mechanisms.channel import (
+    BinomialRates,
+    Channel,
+    fixed,
+    has_latent_classes,
+    transition_matrix,
+)
 
 _MIN_DF = 8
 """With fewer degrees of freedom a variance estimate is very noisy."""
@@ -66,6 +75,7 @@ class SampleCells:
     alone : (u,) whether every row is a cluster by itself.
     rows, inverse, inverse2 : (u,) the number of rows, and sums of 1/w and 1/w^2.
     reported, first, second : (u, m) counts, sums of w and of w^2 by report cell.
+    channel : P(report | truth); of a plan pooled.
     table : (m, k) the score of each report cell, and of which category it is one: ``speaks``.
     split : whether reports name several categories.  Then each category has two report cells of
         its own, named and not named; what is known of two categories together is not there.
@@ -74,9 +84,10 @@ class SampleCells:
     """
 
     def __init__(self, tally: Tally, design: SampleDesign) -> None:
-        channel = tally.mechanism.channel
+        channel = arrays.pooled(tally.mechanism.channel, tally.plan)
         counts = tally.counts
         m = len(channel.samples)
+        self.channel = channel
         self.units = counts.units
         self.drawn = counts.drawn  # shared by all groups of the sample
         self.rows = counts.rows.astype(np.float64)
@@ -97,7 +108,7 @@ class SampleCells:
             self.first = np.hstack([self.first, weight[:, None] - self.first])
             self.second = np.hstack([self.second, weight2[:, None] - self.second])
         else:
-            self.table = channel.scores(np.arange(m))
+            self.table = self._scores()
             self.speaks = np.ones_like(self.table)
         if design.population is not None:
             self.sampled = _sampled_shares(self, design.population)
@@ -106,6 +117,17 @@ class SampleCells:
                 scale = np.divide(1, sampled, out=np.ones_like(sampled), where=sampled > 0)
                 self.first = self.first * scale
                 self.second = self.second * scale**2
+
+    def _scores(self) -> Floats:
+        """(m, k) the score of each report cell; of pooled samples as if all were of one sample."""
+        channel = self.channel
+        if arrays.has_scores(channel):
+            return channel.scores(np.arange(len(channel.samples)))
+        weights = self.first.sum(axis=0)
+        sizes = np.bincount(channel.samples, weights)[channel.samples]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            expansion = np.where(sizes > 0, weights.sum() / sizes, 0.0)
+        return np.asarray(arrays.weights(channel, weights).T * expansion[:, None])
 
     def set_places(self, places: NDArray[np.intp]) -> None:
         """Say which of all units these are, in ascending order."""
@@ -350,14 +372,15 @@ class SurveyMoments(EffectiveMoments):
 
     def __init__(self, tally: Tally, design: SampleDesign) -> None:
         self._tally = tally
-        self.n = tally.n
-        self.k = self.channel.k
-        if not arrays.has_scores(self.channel):
+        channel = arrays.pooled(tally.mechanism.channel, tally.plan)
+        if not (arrays.has_scores(channel) or arrays.is_pooled(channel)):
             raise ArgumentValueError(
                 "weights, strata and clusters need a score for each report, and the samples of "
                 "this design have none, because they identify the proportions only together; "
                 "leave them out, or estimate groups separately"
             )
+        self.n = tally.n
+        self.k = channel.k
         self.cells = cells = SampleCells(tally, design)
         self.form = variance_form(cells)
         self.least_form = plain_form(cells)
@@ -367,13 +390,17 @@ class SurveyMoments(EffectiveMoments):
         self.cell_shares = self.first / self.size
         self._totals = self.first @ cells.table
         self._proportions = fixed(self._totals / self.size)
-        self.centred = (cells.table - cells.speaks * self._proportions) / self.size
+        self.centred = (cells.table - self._expected_scores()) / self.size
         self._df = degrees_of_freedom(cells)
+
+    def _expected_scores(self) -> Floats:
+        """(m, k) the mean score in the sample of each cell."""
+        return np.asarray(self.cells.speaks * self._proportions)
 
     @property
     def channel(self) -> Channel:
         """P(report | truth)."""
-        return self._tally.mechanism.channel
+        return self.cells.channel
 
     @cached_property
     def reported(self) -> NDArray[Any]:
@@ -435,7 +462,12 @@ class SurveyMoments(EffectiveMoments):
     @property
     def total_std_error(self) -> Floats:
         """(k,) standard errors of the totals; NaN where a variance is negative, too."""
-        return root(self.total_variance, self._size_of_terms(self.form, self.cells.table, 1.0))
+        return root(self.total_variance, self._size_of_terms(self.form, self._total_scores, 1.0))
+
+    @property
+    def _total_scores(self) -> Floats:
+        """(m, k) the change of the totals by one more report of weight 1."""
+        return self.cells.table
 
     def _size_of_terms(self, form: VarianceForm, values: Floats, divisor: float) -> float:
         """The largest sum of the absolute terms of a variance, which rounding goes with.
@@ -502,7 +534,7 @@ class SurveyMoments(EffectiveMoments):
         """(k,) variance of the totals; NaN where they are nobody's."""
         if not self.weight:
             return fixed(np.full(self.k, np.nan))
-        return fixed(self.form.variance(self.cells.table) + self._noise(self.form.within))
+        return fixed(self.form.variance(self._total_scores) + self._noise(self.form.within))
 
     @cached_property
     def randomization_variance(self) -> Floats:
@@ -511,8 +543,12 @@ class SurveyMoments(EffectiveMoments):
 
     def _noise(self, mass: Floats) -> Floats:
         """(k,) the randomization's variance of reports whose squared weights sum to ``mass``."""
-        table = self.cells.table
-        return np.asarray(self._fitted(mass) @ table**2 - mass @ table)
+        squares = self._fitted(mass) @ self.cells.table**2
+        return np.asarray(squares - np.diagonal(self._truths(mass)))
+
+    def _truths(self, mass: Floats) -> Floats:
+        """(k, k) what true answers alone would make of the products of scores: their squares."""
+        return np.diag(mass @ self.cells.table)
 
     def _fitted(self, mass: Floats) -> Floats:
         """(m,) sums by report cell, replaced by what true answers would make of them on average.
@@ -533,14 +569,13 @@ class SurveyMoments(EffectiveMoments):
         return fitted
 
     def _covariance_of_all(self, form: VarianceForm) -> Floats:
-        table = self.cells.table
-        means = np.diag(form.within @ table)
-        return self._covariance(form, self.centred, table, means)
+        means = self._truths(form.within)
+        return self._covariance(form, self.centred, self.cells.table, means)
 
     def _contrast_covariance(self, form: VarianceForm, contrasts: Floats) -> Floats:
         """(j, j) covariance of (j, k) contrasts of the proportions."""
         table = self.cells.table
-        means = (contrasts * (form.within @ table)) @ contrasts.T
+        means = contrasts @ self._truths(form.within) @ contrasts.T
         return self._covariance(form, self.centred @ contrasts.T, table @ contrasts.T, means)
 
     def _covariance(
@@ -584,7 +619,7 @@ class SurveyMoments(EffectiveMoments):
         contrast : (k,) the weights of the sum.  None where nothing varies.
         """
         variance = contrast_errors(self, contrast)[1] ** 2
-        values = (self.cells.table - self.proportions) @ contrast
+        values = self.size * self.centred @ contrast
         variation = float(self.cell_shares @ values**2)
         return 1 + variation / variance if variation > ROUNDING and variance > 0 else None
 
@@ -625,7 +660,7 @@ class SurveyMoments(EffectiveMoments):
     @property
     def notes(self) -> Sequence[str]:
         """Limits of the standard errors of this sample."""
-        notes = []
+        notes = [*self.shared_notes]
         sampling_variance = self.variance - self.randomization_variance
         rounding = ROUNDING * self._size_of_terms(self.form, self.centred, self.size)
         below = int((sampling_variance < -rounding).sum())
@@ -664,6 +699,110 @@ class SurveyMoments(EffectiveMoments):
         if not np.allclose(first_sampled, second_sampled, rtol=_ALIKE, atol=0):
             return None
         return _merged(first, second, np.argsort(order)[second.places])
+
+
+class PooledSurveyMoments(SurveyMoments):
+    """Those of several samples to which a coin assigned people: the parts of a plan.
+
+    The samples' gains count as known, like weights: a report moves the estimate by its distance
+    from what the estimate expects in its sample.
+    """
+
+    def _expected_scores(self) -> Floats:
+        table = self.cells.table
+        samples = self.channel.samples
+        rates = transition_matrix(self.channel) @ self._proportions
+        expected = np.zeros((int(samples.max()) + 1, self.k))
+        np.add.at(expected, samples, rates[:, None] * table)
+        return np.asarray(expected[samples])
+
+    @property
+    def _total_scores(self) -> Floats:
+        """(m, k) the change of the totals by one more report of weight 1."""
+        return self.size * self.centred + self._proportions
+
+    def _truths(self, mass: Floats) -> Floats:
+        """(k, k) what true answers alone would make of the products of scores."""
+        total = np.zeros((self.k, self.k))
+        matrix = transition_matrix(self.channel)
+        for sample in np.unique(self.channel.samples):
+            cells = self.channel.samples == sample
+            scores = self.cells.table[cells].T @ matrix[cells]
+            total += mass[cells].sum() * (scores * self._proportions) @ scores.T
+        return total
+
+    def _fitted(self, mass: Floats) -> Floats:
+        """(m,) the sums by report cell, as they are."""
+        return mass
+
+    @cached_property
+    def support(self) -> tuple[Floats, Floats]:
+        """(k,) counts and weighted proportions of reports that name one category, or NaN."""
+        counts, _ = arrays.pooled_support(self.channel, self.reported)
+        weights, size = arrays.pooled_support(self.channel, self.first)
+        return counts, weights / (size or np.nan)
+
+    def _scored(self, sizes: Any) -> Scored:
+        """Counts of cells in a simple random sample of a size, by sample."""
+        gains = arrays.weights(self.channel, self.first)
+        return Scored(gains, sizes * self.cell_shares, self.channel.samples)
+
+    @property
+    def default_method(self) -> str:
+        """The default method of intervals."""
+        return "empirical-likelihood"
+
+
+class PartSurveyMoments(PooledSurveyMoments):
+    """Those of one column that a plan asks in several parts; see `moments.PartMoments`.
+
+    Intervals are those of the binomial channel with the mean variance of the reports.  Its sample
+    size is Kish's for the weights times the precisions, and less where `variance` is larger.
+    """
+
+    default_method = DEFAULT_METHOD
+
+    @cached_property
+    def _precisions(self) -> Floats:
+        """(m,) what a report of weight 1 counts in its sample."""
+        parts = arrays.krr_parts(self.channel) or []
+        return fixed(np.array([part.gap**2 for part in parts])[self.channel.samples])
+
+    @cached_property
+    def _squares(self) -> Floats:
+        """(parts,) sums of the squared weights times precisions, where these sum to 1."""
+        total = float(self.first @ self._precisions) or np.nan
+        squares = self.cells.second.sum(axis=0) * (self._precisions / total) ** 2
+        return fixed(np.bincount(self.channel.samples, squares).astype(np.float64))
+
+    @cached_property
+    def mean_rates(self) -> MeanRates:
+        """The binomial channel with the mean variance of the reports."""
+        return arrays.mean_rates(arrays.krr_parts(self.channel) or [], self._squares)
+
+    @property
+    def binomial_rates(self) -> BinomialRates:
+        """The rates of the mean channel."""
+        return self.mean_rates.binomial_rates(self.k)
+
+    @property
+    def effective_support(self) -> Floats:
+        """(k,) the rates at which that channel has these proportions."""
+        return self.mean_rates.support(self.proportions)
+
+    @cached_property
+    def design_effect(self) -> Floats:
+        """(k,) n over the number of reports of the mean channel that have `variance`."""
+        squares = float(self._squares.sum())
+        modelled = self.mean_rates.variance(self.proportions) * squares
+        with np.errstate(invalid="ignore", divide="ignore"):
+            larger = np.fmax(self.variance, self.least_variance) / modelled
+        return fixed(self.n * squares * np.fmax(1.0, larger))
+
+    @property
+    def shared_notes(self) -> Sequence[str]:
+        """A sentence on how the parts count."""
+        return [PRECISION]
 
 
 def _merged(
@@ -720,5 +859,9 @@ def moments_of(counted: Tally | RowSums, target: str, ddof: int, design: SampleD
     if isinstance(counted, RowSums):
         return RowMoments(counted, target, ddof)
     if counted.sampled or design.finite:
-        return SurveyMoments(counted, design)
+        channel = arrays.pooled(counted.mechanism.channel, counted.plan)
+        if not arrays.is_pooled(channel):
+            return SurveyMoments(counted, design)
+        is_column = arrays.krr_parts(channel) is not None
+        return (PartSurveyMoments if is_column else PooledSurveyMoments)(counted, design)
     return channel_moments(counted, target, ddof)

@@ -15,7 +15,8 @@ sample alone identifies the proportions (versions of a questionnaire, waves with
 a sample with direct answers): the estimate is the mean of the scores of all respondents, each
 debiased by their own channel.  In two-sample designs only all samples together do (an unrelated
 question of unknown prevalence, cheater detection): the estimate uses one left inverse of the
-stacked matrix.
+stacked matrix.  So it does where a public coin assigned people to samples (the parts of a plan),
+so that all samples have the same proportions and may count by their precision.
 Sources: van den Hout and van der Heijden (2002); Chaudhuri (2011) for scores.
 """
 
@@ -23,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -340,6 +341,8 @@ class StackedChannel(MatrixForm):
 
     parts : one multinomial channel for each sample.
     class_of : the category of each class.
+    pooled : whether a coin assigned people to samples.  They then count by their precision at
+        equally common classes; else, where each identifies the categories, all reports count alike.
     If the sizes of samples are not given, they count as equal.
 
     >>> parts = (KRRChannel.of(2, Fraction(3, 4)), KRRChannel.of(2, Fraction(9, 10)))
@@ -349,6 +352,7 @@ class StackedChannel(MatrixForm):
 
     parts: tuple[MultinomialChannel, ...]
     class_of: tuple[int, ...]
+    pooled: bool = False
 
     @cached_property
     def bounds(self) -> tuple[int, ...]:
@@ -376,6 +380,15 @@ class StackedChannel(MatrixForm):
         except NotIdentifiableError:
             return False
         return True
+
+    @property
+    def has_scores(self) -> bool:
+        """True if the estimate is the mean of the scores of all reports, each from its sample."""
+        return self.is_separable and not self.pooled
+
+    def pool(self) -> StackedChannel:
+        """The same samples for people whom a coin assigned to them."""
+        return replace(self, pooled=True)
 
     @cached_property
     def matrix(self) -> Floats:
@@ -411,10 +424,23 @@ class StackedChannel(MatrixForm):
         """(k, m) the left inverses of the samples, side by side."""
         return np.hstack([part.solve(np.eye(part.m)).T for part in self.parts])
 
+    @cached_property
+    def _precisions(self) -> Floats | None:
+        """(m,) the precision of a report of each cell's sample, if all samples are k-RR.
+
+        Up to a factor the inverse variance of its score at equally common categories, (p - q)^2:
+        then these weights are those of `left_inverse`.
+        """
+        gaps = [part.gap for part in self.parts if isinstance(part, KRRChannel)]
+        if len(gaps) < len(self.parts):
+            return None
+        return fixed(np.array(gaps)[self.samples] ** 2)
+
     def _weights(self, sizes: Floats | None) -> Floats:
         """(k, m) the left inverse of all samples together."""
-        if self.is_separable:
-            people = np.ones(self.m) if sizes is None else sizes
+        precisions = self._precisions if self.pooled else np.ones(self.m)
+        if self.is_separable and precisions is not None:
+            people = precisions if sizes is None else sizes * precisions
             with np.errstate(invalid="ignore"):
                 proportions = people / people[list(self.bounds[:-1])].sum()
             return np.asarray(self._separate_inverses * proportions)
@@ -431,19 +457,28 @@ class StackedChannel(MatrixForm):
 
     def covariance(self, proportions: ArrayLike, target: str) -> Floats:
         """(..., k, k) n times the covariance of the estimate from n people in equal samples."""
+        sizes = np.full(len(self.parts), 1 / len(self.parts))
+        covariance = self.covariance_of_parts(proportions, sizes)
         rates = np.asarray(proportions, dtype=np.float64) @ self.matrix.T
         weights = self._weights(None)
-        sizes = np.full(len(self.parts), 1 / len(self.parts))
-        covariance = covariance_within(weights, rates, self.samples, sizes)
         if check_target(target) == "population":
             return covariance
         mean = rates @ weights.T
         sampling = mean[..., None] * np.eye(self.k) - mean[..., :, None] * mean[..., None, :]
         return covariance - sampling
 
+    def covariance_of_parts(self, proportions: ArrayLike, fractions: Floats) -> Floats:
+        """(..., k, k) n times the covariance in the population, for samples of unequal sizes.
+
+        fractions : (parts,) the part of all n people in each sample.
+        """
+        rates = np.asarray(proportions, dtype=np.float64) @ self.matrix.T
+        weights = self._weights(fractions[self.samples])
+        return covariance_within(weights, rates, self.samples, fractions)
+
     def scores(self, reports: NDArray[Any]) -> Floats:
         """(n, k) unbiased values of coded reports, if every sample identifies the categories."""
-        if not self.is_separable:
+        if not self.has_scores:
             raise ArgumentValueError(
                 "a single report has no score in this design: only all samples together identify "
                 "the proportions"

@@ -884,8 +884,8 @@ def frame(
     want : {"proportions", "pairs"} or list
         What is to be estimated: proportions of each column, each row reporting one column; all
         two-way tables, each row reporting one pair of columns; or a list of columns and pairs.
-        Proportions and means of a column come from its pairs too, less precisely, and all its
-        reports count the same: see `FramePlan.variances`.
+        Proportions and means of a column come from its pairs too, less precisely.  In estimates of
+        proportions all reports count, by their precision: see `FramePlan.variances`.
     chances : list of float, optional
         The chance of each part of the plan, in the order of columns, of pairs or of ``want``; they
         need not sum to 1.  By default all are equal.

@@ -50,12 +50,12 @@ from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.plans import (
     ASKED,
     dominating,
-    marginal_mechanism,
     part_label,
     part_mechanism,
     plan_mechanisms,
 )
 from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read
+from rrstats.mechanisms.samples import Samples
 from rrstats.privatization.column import ColumnAnswers, chained, threads_for
 from rrstats.randomness.samplers import below, cells
 from rrstats.randomness.sources import (
@@ -203,9 +203,9 @@ class FramePlan:
         -------
         float
             0 for a pair that is never asked together.  A column is estimated from about n times
-            this many rows, with the mechanism in ``mechanisms``: plan with both.  Only for a column
-            in several parts of unequal chances take `variances`: `rrstats.planning.half_width`
-            plans with samples of equal size.
+            this many rows, with the mechanism in ``mechanisms``: plan with both.  For a column in
+            several parts take `variances`: `rrstats.planning.half_width` plans with samples of
+            equal size whose reports all count the same.
 
         Examples
         --------
@@ -240,8 +240,9 @@ class FramePlan:
 
         Notes
         -----
-        All reports of a column count the same, and those of a pair are noisier: a pair beside a
-        part of the column alone may make its proportions less precise than that part alone.
+        They are those of the estimates.  The reports of a column in several parts count by their
+        precision, (p - q)^2 of the part's k-RR, which the plan fixes: no part makes an estimate
+        less precise.  At other chances and proportions the weights stay unbiased.
 
         Examples
         --------
@@ -273,17 +274,16 @@ class FramePlan:
 
     def _column_variance(self, name: Hashable, proportion: float) -> float:
         """The variance of a column's estimated proportion times the number of all rows."""
-        domain = self.categories[name]
-        # The mean of all reports counts each part as often as it is asked.
-        weighted = [
-            number * _variance(marginal_mechanism(domain, mechanism), proportion)
-            for part, number, mechanism in zip(
-                self.parts, self.chances, self.part_mechanisms, strict=True
-            )
-            if name in part
-        ]
-        fraction = self.asked_fraction(name)
-        return math.fsum(weighted) / math.fsum(self.chances) / fraction**2
+        mechanism = self.mechanisms[name]
+        if not isinstance(mechanism, Samples):
+            return _variance(mechanism, proportion) / self.asked_fraction(name)
+        by_label: dict[Hashable, float] = dict(zip(self.labels, self.chances, strict=True))
+        chances = [by_label[part] for part in mechanism.groups]
+        fractions = np.array(chances) / math.fsum(self.chances)
+        covariance = mechanism.channel.pool().covariance_of_parts(
+            _proportions(mechanism, proportion), fractions
+        )
+        return float(covariance[0, 0])
 
     @property
     def records(self) -> list[ColumnRecord]:
@@ -646,9 +646,15 @@ def _asked_rows(
 
 def _variance(mechanism: Mechanism, proportion: float) -> float:
     """The variance of one debiased report of a k-RR, for a category with this proportion."""
+    proportions = _proportions(mechanism, proportion)
+    return float(report_variance(mechanism.channel, proportions, "population")[0])
+
+
+def _proportions(mechanism: Mechanism, proportion: float) -> NDArray[np.float64]:
+    """(k,) the proportion of the first category; the others are equally common."""
     proportions = np.full(mechanism.k, (1 - proportion) / (mechanism.k - 1))
     proportions[0] = proportion
-    return float(report_variance(mechanism.channel, proportions, "population")[0])
+    return proportions
 
 
 def _cell_variance(mechanisms: Sequence[Mechanism]) -> float:
