@@ -20,7 +20,6 @@ from rrstats.estimators import (
     debias_reports,
     proportion_variance,
 )
-from rrstats.inference.contrasts import project_to_simplex
 
 # Counts of published examples, and corners, that no true shares explain are wanted here.
 pytestmark = pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
@@ -152,15 +151,6 @@ def test_mle_and_projection_of_the_theory_page():
         assert [0.5782588213748328, 0.28434823572503337, 0.13739294290013374] == pytest.approx(
             shares.tolist(), rel=1e-12
         )
-
-
-def test_projection_of_the_theory_page():
-    """.5 .3 .25 .1 -.05 -.1: each less .0375, and none below 0."""
-    expected = [0.46249999999999997, 0.26249999999999996, 0.21249999999999997, 0.0625, 0.0, 0.0]
-    raw = np.array([0.5, 0.3, 0.25, 0.1, -0.05, -0.1])
-    assert expected == pytest.approx(project_to_simplex(raw).tolist(), rel=1e-12)
-    both = project_to_simplex(np.array([raw, raw[::-1]]))
-    assert both[0].tolist() == both[1].tolist()[::-1]
 
 
 # -- exact laws ----------------------------------------------------------------------------

@@ -27,7 +27,6 @@ from rrstats.estimation.hypothesis_tests import change, goodness_of_fit, homogen
 from rrstats.estimation.report_columns import report_column
 from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference.contrasts import raise_covariance, wald_statistic
-from rrstats.inference.multinomial import random_tables
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 
 COIN = rr.KRR(["no", "yes"], 0.75)
@@ -331,29 +330,6 @@ def test_simulated_tables_keep_their_margins():
     groups = [counted(row, COIN) for row in table]
     again = homogeneity(groups, simulations=20_000, seed=2)
     assert again.p_value == found.p_value
-
-
-def test_random_tables_follow_fishers_law():
-    """Each table with given margins comes as often as shuffled pairs would make it."""
-    rows, columns = np.array([3, 2, 2]), np.array([4, 2, 1])
-    listed = [
-        table
-        for cells in itertools.product(range(4), repeat=4)
-        if (table := _filled(np.reshape(cells, (2, 2)), rows, columns)) is not None
-    ]
-    logs = special.gammaln(np.concatenate([rows, columns]) + 1).sum() - special.gammaln(8)
-    prob = [np.exp(logs - special.gammaln(table + 1).sum()) for table in listed]
-    assert sum(prob) == pytest.approx(1)
-    drawn = random_tables(np.random.default_rng(3), 100_000, rows, columns)
-    counts = [(drawn == table).all(axis=(1, 2)).sum() for table in listed]
-    chance.assert_law(np.array(counts), np.array(prob))
-
-
-def _filled(corner, rows, columns):
-    """The table of a corner and its margins; None where a cell would be negative."""
-    wide = np.column_stack([corner, rows[:-1] - corner.sum(axis=1)])
-    table = np.vstack([wide, columns - wide.sum(axis=0)])
-    return table if table.min() >= 0 else None
 
 
 def test_the_same_seed_gives_the_same_p_value():

@@ -11,6 +11,7 @@ from rrstats.inference.contrasts import (
     Interval,
     fieller,
     mean_interval,
+    project_to_simplex,
     ratio_interval,
     ratio_variance,
 )
@@ -157,3 +158,24 @@ def test_an_estimate_outside_is_compared_with_the_best_inside():
     assert plain.high[0] < 0 < bounded.high[0]
     plain, bounded = (mean_interval(-values, counts, None, bounded=b) for b in (False, True))
     assert plain == bounded
+
+
+def test_projection_of_the_theory_page():
+    """.5 .3 .25 .1 -.05 -.1: each less .0375, and none below 0."""
+    expected = [0.46249999999999997, 0.26249999999999996, 0.21249999999999997, 0.0625, 0.0, 0.0]
+    raw = np.array([0.5, 0.3, 0.25, 0.1, -0.05, -0.1])
+    assert expected == pytest.approx(project_to_simplex(raw).tolist(), rel=1e-12)
+    both = project_to_simplex(np.array([raw, raw[::-1]]))
+    assert both[0].tolist() == both[1].tolist()[::-1]
+
+
+def test_the_projection_is_the_nearest_of_the_simplex():
+    """It lies in the simplex, and no point of a fine grid of the simplex is nearer."""
+    grid = np.array([(i, j, 20 - i - j) for i in range(21) for j in range(21 - i)]) / 20
+    for raw in np.random.default_rng(1).normal(1 / 3, 0.6, (50, 3)):
+        projected = project_to_simplex(raw)
+        assert projected.min() >= 0
+        assert projected.sum() == pytest.approx(1, abs=1e-12)
+        assert (np.linalg.norm(grid - raw, axis=1) >= np.linalg.norm(projected - raw) - 1e-12).all()
+    inside = np.array([0.5, 0.2, 0.3])
+    assert project_to_simplex(inside) == pytest.approx(inside, abs=1e-15)

@@ -241,6 +241,37 @@ def test_methods_are_symmetric_monotone_and_hold_the_observed_rate(method, level
         assert 0 <= low.min() <= high.max() <= 1
 
 
+def test_wilson_ends_at_0_and_1_exactly():
+    """At a count of 0 the limit is 0 and at n it is 1, to the last digit."""
+    n = np.arange(1, 300)
+    assert set(intervals.wilson_rates(0 * n, n).low.tolist()) == {0.0}
+    assert set(intervals.wilson_rates(n, n).high.tolist()) == {1.0}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_levels_are_95_percent_by_default(method):
+    """Without a level each method gives its 95% interval."""
+    default, named = METHODS[method](3, 10), METHODS[method](3, 10, 0.95)
+    assert (float(default.low), float(default.high)) == (float(named.low), float(named.high))
+
+
+def test_score_intervals_of_rows_end_where_the_variance_says():
+    """Each end solves (estimate - t)^2 = z^2 / n (t members + (1 - t) others), each the worst."""
+    proportions = np.array([0.2, 0.5, 0.3])
+    variances = np.array([[0.9, 0.2, 0.4], [0.3, 0.7, 0.1], [0.25, 0.6, 1.1]])
+    parts = np.eye(3, dtype=bool)
+    ends = intervals.rows_variance_interval(proportions, 400, variances, parts, level=0.9)
+    scale = stats.norm.ppf(0.95) ** 2 / 400
+    members, others = np.array([0.9, 0.7, 1.1]), np.array([0.4, 0.3, 0.6])
+    for t in ends:
+        spread = scale * (t * members + (1 - t) * others)
+        assert (proportions - t) ** 2 == pytest.approx(spread, rel=1e-9)
+    assert (ends.low < proportions).all()
+    assert (proportions < ends.high).all()
+    nothing = intervals.rows_variance_interval(proportions, 0, variances, parts, level=0.9)
+    assert (nothing.low.tolist(), nothing.high.tolist()) == ([0.0] * 3, [1.0] * 3)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_higher_levels_are_wider(method):
     """An interval of a higher level holds one of a lower level."""

@@ -16,7 +16,6 @@ from scipy import stats
 import rrstats as rr
 from rrstats import planning
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning
-from rrstats.inference.multinomial import smoothed
 from rrstats.mechanisms import from_dict
 from rrstats.planning import design
 
@@ -156,26 +155,6 @@ def test_a_design_for_the_mean_works_everywhere(tmp_path):
     frame.rr.to_csv(tmp_path / "a.csv")
     read = rr.files.estimate_file(tmp_path / "a.csv")["a"]
     assert (mean.mean, mean.std_error) == (read.mean().mean, read.mean().std_error)
-
-
-def test_the_kernel_of_smoothing_conserves_mass():
-    """A kernel with columns 1/4 1/2 1/4, and 2/3 1/3 at the ends, each of sum 1.
-
-    Of reports that say nothing its only fixed point is left: 3/4 of the others at both ends.
-    """
-    k = 9
-    kernel = 0.5 * np.eye(k) + 0.25 * (np.eye(k, k=1) + np.eye(k, k=-1))
-    kernel[:, 0] = [2 / 3, 1 / 3, *[0] * (k - 2)]
-    kernel[:, -1] = kernel[::-1, 0]
-    assert np.ones(k) == pytest.approx(kernel.sum(axis=0))
-    flat = np.array([3, *[4] * (k - 2), 3]) / (4 * k - 2)
-    assert flat == pytest.approx(kernel @ flat, abs=1e-15)
-    silent = smoothed(np.full((2, k), 0.5), np.array([60.0, 40.0]))
-    assert flat == pytest.approx(silent, abs=1e-6)
-    # All reports come from one category with certainty: the kernel's column of that category.
-    for place in (0, 4, k - 1):
-        start = smoothed(np.eye(k), 100.0 * np.eye(k)[place])
-        assert kernel[:, place] == pytest.approx(start, abs=1e-9)
 
 
 @pytest.mark.slow
