@@ -185,6 +185,16 @@ def nearest(name: object, names: Iterable[object]) -> str | None:
     return by_case.get(str(name).casefold())
 
 
+def did_you_mean(name: object, names: Iterable[object]) -> str:
+    """The end of a message about a wrong name: the nearest right one, or nothing.
+
+    >>> did_you_mean("anwser", ["answer", "age"]), did_you_mean("x", ["answer"])
+    ("; did you mean 'answer'?", '')
+    """
+    near = nearest(name, names)
+    return f"; did you mean {near!r}?" if near is not None else ""
+
+
 def wrong_keyword(call: str, wrong: str, keywords: Sequence[str]) -> ArgumentTypeError:
     """The error of a keyword that a function does not take.
 

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 import pandas as pd
 
-from rrstats._checks import quote
+from rrstats._checks import check_distinct, quote
 from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of
@@ -353,7 +353,7 @@ class FrameAccessor:
         mechanism: Any = None,
         prob: Any = None,
         *,
-        probs: float | Sequence[float] = (0.25, 0.5, 0.75),
+        q: float | Sequence[float] = (0.25, 0.5, 0.75),
         group: Hashable = None,
         weights: Hashable = None,
         target: str = "population",
@@ -367,7 +367,7 @@ class FrameAccessor:
         mechanism, prob : optional
             The mechanism of ``by``, or its categories and prob; needed only if the frame does not
             record it.  Where prob differs by row it is the name of a column.
-        probs, target
+        q, target
             As for `rrstats.quantiles`.
 
         Returns
@@ -379,7 +379,7 @@ class FrameAccessor:
         --------
         >>> import pandas as pd, rrstats
         >>> df = pd.DataFrame({"vote": ["yes"] * 30 + ["no"] * 70, "age": range(100)})
-        >>> df.rr.quantiles("age", "vote", rrstats.KRR(["yes", "no"], 0.9), probs=0.5).n
+        >>> df.rr.quantiles("age", "vote", rrstats.KRR(["yes", "no"], 0.9), q=0.5).n
         100
         """
         request = ReportRequest(self._mechanisms_of(mechanism), prob, group=group)
@@ -387,7 +387,7 @@ class FrameAccessor:
         return quantiles(
             columns.values,
             columns.reports,
-            probs=probs,
+            q=q,
             weights=columns.weights,
             target=target,
         )
@@ -397,7 +397,9 @@ class FrameAccessor:
     ) -> _GroupColumns:
         """Open the columns of means or quantiles; request : the mechanism of ``by``."""
         frame = ReportFrame.of(self._data)
-        reports = frame.answer(listed(by), request)
+        names = listed(by)
+        check_distinct(names, "by")
+        reports = frame.answer(names, request)
         row_weights = None if weights is None else frame.public("weights", weights)
         return _GroupColumns(frame.public("values", values), reports, row_weights)
 

@@ -32,12 +32,13 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats._checks import check_epsilon, check_level, check_whole_number, cut
+from rrstats._checks import check_epsilon, check_left_out, check_level, check_whole_number, cut
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, is_missing
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import is_mechanism
+from rrstats.privatization.frame import privatize
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator
 
@@ -137,8 +138,8 @@ class AuditResult:
 
 @checked_keywords
 def audit(
-    fn: Callable[[list[Any]], Any],
-    categories: Any,
+    fn: Any,
+    categories: Any = None,
     epsilon: float | None = None,
     *,
     trials: int = 100_000,
@@ -151,13 +152,15 @@ def audit(
 
     Parameters
     ----------
-    fn : callable
-        Takes a list of records and returns a release: one report for each record, in a list,
-        array, Series, Arrow array or frame.  For a function of a single answer give
+    fn : callable or Mechanism
+        A mechanism, for an audit of `rrstats.privatize` with it.  Or a function that takes a list
+        of records and returns a release: one report for each record, in a list, array, Series,
+        Arrow array or frame.  For a function of a single answer give
         ``lambda records: [f(record) for record in records]``; for a function of a Series create
         the Series with a fixed dtype, which must not follow from the records.
     categories : sequence of k hashables, or Mechanism
-        The declared answers, or a mechanism, which also has the claimed epsilon.
+        The declared answers, or a mechanism, which also has the claimed epsilon.  A mechanism as
+        ``fn`` needs none.
     epsilon : float, optional
         The claimed epsilon in nats, for replacing one record's value by any other.
     trials : int, default 100,000
@@ -199,6 +202,10 @@ def audit(
     >>> audit(lambda answers: answers, m, trials=4000).passed
     False
     """
+    if is_mechanism(fn):
+        check_left_out("a mechanism has its own categories", categories=categories)
+        categories = fn
+        fn = partial(privatize, categories=categories, unknown="uniform")
     if is_mechanism(categories):
         domain = categories.domain
         if epsilon is None:

@@ -233,12 +233,12 @@ def test_a_list_of_columns_has_one_design():
 def test_arguments_beside_a_mapping_or_without_categories_are_refused():
     """A mapping says all; one column needs its categories."""
     frame = frame_of()
-    for arguments, options in (
-        (({"answer": M}, CATEGORIES), {}),
-        (({"answer": M}, None, 0.75), {}),
-        (({"answer": M},), {"epsilon": 1.0}),
+    for arguments, options, words in (
+        (({"answer": M}, CATEGORIES), {}, "a mapping by column has the categories"),
+        (({"answer": M}, None, 0.75), {}, "has a mechanism, which is its whole design"),
+        (({"answer": M},), {"epsilon": 1.0}, "leave epsilon out"),
     ):
-        refused(rr.errors.RRStatsError, "mapping", frame.rr.privatize, *arguments, **options)
+        refused(rr.errors.RRStatsError, words, frame.rr.privatize, *arguments, **options)
     refused(rr.errors.RRStatsError, "categories must be", frame.rr.privatize, "answer")
     refused(rr.errors.RRStatsError, "categories must be", frame.rr.privatize, "answer", prob=0.75)
     with pytest.raises(TypeError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import difflib
 import enum
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -16,6 +15,7 @@ import pandas as pd
 from pandas.api.types import infer_dtype
 
 from rrstats._checks import check_rows, quote, type_name
+from rrstats._names import nearest
 from rrstats._typing import Floats
 from rrstats.data.arrow import arrow_type, plain, polars_series, taken
 from rrstats.data.categories import is_missing
@@ -244,9 +244,9 @@ def place_of(data: Any, name: Hashable) -> int:
         finding = f"is there {times} times"
     else:
         finding = "is not there"
-        near = difflib.get_close_matches(str(name), [str(column) for column in labels], n=1)
-        if near:
-            finding += f"; did you mean {near[0]!r}"
+        near = nearest(name, labels)
+        if near is not None:
+            finding += f"; did you mean {near!r}"
     raise ArgumentValueError(f"column {text} {finding}; the columns are {listed}")
 
 

@@ -14,7 +14,7 @@ Heijden (2002).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -28,7 +28,13 @@ from rrstats._checks import check_count, check_instance, check_level, check_one_
 from rrstats._display import label, percent_range
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning, LowPrecisionWarning, warn
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    ImplausibleReportsWarning,
+    LowPrecisionWarning,
+    warn,
+)
 from rrstats.estimation.arrays import check_possible, level_of_each
 from rrstats.estimation.axes import (
     Axis,
@@ -218,6 +224,8 @@ class Crosstab(CellProportions):
 
         Of all people, about 15% smoke and live in the north.
         """
+        rule = "a mapping from each column's name to its mechanism or its levels"
+        check_instance(columns, "columns", Mapping, rule)
         axes = tuple(declared_axis(name, described) for name, described in columns.items())
         check_size(axes)
         refuse_named(axes, "count from the rows with rr.crosstab")
@@ -1007,7 +1015,7 @@ def check_two_way(table: Crosstab) -> Crosstab:
 @checked_keywords
 def crosstab(
     data: Any,
-    *columns: Hashable,
+    *columns: Any,
     mechanisms: Mapping[Any, Any] | None = None,
     group: Hashable = None,
     target: str = "population",
@@ -1022,8 +1030,8 @@ def crosstab(
     data : DataFrame or frame of an engine
         A frame of pandas, or of an engine (Polars, pyarrow, DuckDB, Dask, PySpark), which counts
         the rows itself.
-    *columns : hashable
-        Names of columns, in the order of the table's axes.
+    *columns : hashable, or list of hashables
+        Names of columns, in the order of the table's axes; or one list of them.
     mechanisms : mapping from column to mechanism, or FramePlan, optional
         The mechanisms of columns whose frame has no record of them.  A column without a record and
         without a mechanism here is ordinary.  Of two columns that a plan asked together, the rows
@@ -1080,12 +1088,13 @@ def crosstab(
     frame = ReportFrame.of(data, mechanisms)
     if plan_records(mechanisms):
         mechanisms = None
-    check_columns(columns, mechanisms)
+    names = _listed_columns(columns, frame.names)
+    check_columns(names, mechanisms)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
     frame.check_names(design.columns)
     others = list(design.columns.values())
-    opened = as_pairs(frame.joint(columns, mechanisms, group=group, others=others, pairs=True))
+    opened = as_pairs(frame.joint(names, mechanisms, group=group, others=others, pairs=True))
     frame = cast(ReportFrame, opened[0].frame)  # of an engine with its rows counted
     rows = opened[0].size
     times = opened[0].times
@@ -1099,10 +1108,27 @@ def crosstab(
         sample_rows = rows_of(None, len(frame.table), design=row_design, times=times)
         tally = joint_tally(opened, axes, sample_rows, times)
         table = replace(table, combined=Estimate(tally, target, 1, design.without_rows()))
-    reason = f"have something missing in the columns {list(columns)}"
+    reason = f"have something missing in the columns {list(names)}"
     refuse_missing(missing, table.n_missing, rows, reason)
     _warn_of_noise(table)
     return table
+
+
+def _listed_columns(columns: Sequence[Any], names: Collection[Hashable]) -> Sequence[Hashable]:
+    """The columns of a table, from names or from one list of names.
+
+    Entries of the list that are no columns are counted: they may be answers.
+    """
+    if len(columns) != 1 or not isinstance(columns[0], list):
+        return columns
+    listed_names = columns[0]
+    wrong = sum(not isinstance(name, Hashable) or name not in names for name in listed_names)
+    if wrong:
+        raise ArgumentTypeError(
+            "columns must be names of columns, or one list of them, found list with "
+            f"{wrong} of {len(listed_names)} entries that are no column of the data"
+        )
+    return listed_names
 
 
 def _warn_of_noise(table: Crosstab) -> None:

@@ -26,7 +26,7 @@ from rrstats._checks import (
     check_proportions,
 )
 from rrstats._display import label, percent_range
-from rrstats._names import checked_keywords, checked_options
+from rrstats._names import checked_keywords, checked_options, did_you_mean
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import (
@@ -826,6 +826,7 @@ class Estimate(Result):
         if code >= self.k:
             raise ArgumentValueError(
                 f"{category!r} is not among the categories {self._answers.describe()}"
+                f"{did_you_mean(category, self.categories)}"
             )
         return code
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_proportions
+from rrstats._checks import check_probability, check_proportions
 from rrstats._display import chance, label
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
@@ -148,9 +149,9 @@ def posterior(
     reports : array-like of shape (n,)
     mechanism : Mechanism
         The mechanism of the reports.
-    prior : sequence of floats or mapping
+    prior : sequence of floats, mapping or float
         Prior proportions of the true answers, which sum to 1: (classes,) in their order, or from
-        answer to proportion.
+        answer to proportion; of two answers also a number, the proportion of the last.
     group : array-like of shape (n,), optional
         The sample of each report, for mechanisms with several samples.
 
@@ -207,8 +208,11 @@ def _labels(column: ReportColumn) -> pd.Index:
 def proportions_of(proportions: Any, space: Categories, name: str) -> Floats:
     """(k,) proportions that sum to 1, in the categories' order; 0 if not in the mapping.
 
-    name : of the argument.
+    name : of the argument; of two categories a number is the proportion of the last.
     """
+    if space.k == 2 and isinstance(proportions, Number):
+        last = check_probability(proportions, name)
+        return np.array([1 - last, last])
     if isinstance(proportions, Mapping | pd.Series):
         by_code = {space.code(label): proportion for label, proportion in proportions.items()}
         if space.k in by_code:

@@ -344,7 +344,7 @@ class Quantiles(GroupResult):
     ----------
     categories : tuple of k hashables
         The groups.
-    probs : tuple of p floats
+    q : tuple of p floats
         The probabilities of the quantiles.
     n : int
         Rows used.
@@ -374,7 +374,7 @@ class Quantiles(GroupResult):
     interpolated: Floats
     proportions: Floats
     effective_n: Floats
-    probs: tuple[float, ...]
+    q: tuple[float, ...]
     _ends: Interval = field(repr=False)
     _rows: SortedRows = field(repr=False)
 
@@ -410,7 +410,7 @@ class Quantiles(GroupResult):
         """
         if check_level(level) == _DEFAULT_LEVEL:
             return self._ends
-        return _estimates(self._rows, self.probs, self.target, level).ends
+        return _estimates(self._rows, self.q, self.target, level).ends
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame, one row for each group and probability.
@@ -423,14 +423,14 @@ class Quantiles(GroupResult):
         Returns
         -------
         DataFrame
-            Columns category, prob, n, proportion, effective_n, naive, quantile, interpolated, low
+            Columns category, q, n, proportion, effective_n, naive, quantile, interpolated, low
             and high.
         """
         groups = {"proportion": self.proportions, "effective_n": self.effective_n}
         low, high = self.interval(level)
         points = {"quantile": self.quantiles, "interpolated": self.interpolated}
         quantiles = {**points, "low": low, "high": high}
-        return self._framed({"category": self.categories, "prob": self.probs}, groups, quantiles)
+        return self._framed({"category": self.categories, "q": self.q}, groups, quantiles)
 
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The quantiles of one group in a sentence.
@@ -456,7 +456,7 @@ class Quantiles(GroupResult):
         estimates = ", ".join(
             f"{prob:.10g} quantile about {value:.4g} ({low:.4g} to {high:.4g})"
             for prob, value, low, high in zip(
-                self.probs, self.quantiles[place], lows, highs, strict=True
+                self.q, self.quantiles[place], lows, highs, strict=True
             )
         )
         return (
@@ -489,7 +489,7 @@ def quantiles(
     mechanism: Any = None,
     prob: Any = None,
     *,
-    probs: float | Sequence[float] = (0.25, 0.5, 0.75),
+    q: float | Sequence[float] = (0.25, 0.5, 0.75),
     group: Any = None,
     weights: Any = None,
     target: str = "population",
@@ -504,7 +504,7 @@ def quantiles(
         Reports of the group.
     mechanism, prob, group : optional
         As for `rrstats.estimate`; prob may be an array with one number for each row.
-    probs : float or sequence of p floats
+    q : float or sequence of p floats
         Probabilities of the quantiles in (0, 1): 0.5 is the median.
     weights : array-like of shape (n,), optional
         Sampling weights, not negative.
@@ -548,12 +548,12 @@ def quantiles(
     >>> import rrstats as rr
     >>> pay = [10.0] * 240 + [30.0] * 60 + [20.0] * 60 + [30.0] * 240
     >>> answers = ["no"] * 240 + ["yes"] * 60 + ["no"] * 60 + ["yes"] * 240
-    >>> found = quantiles(pay, answers, rr.KRR(["no", "yes"], 0.8), probs=0.5)
+    >>> found = quantiles(pay, answers, rr.KRR(["no", "yes"], 0.8), q=0.5)
     >>> found.naive.ravel().tolist(), found.quantiles.ravel().tolist()
     ([10.0, 30.0], [10.0, 30.0])
     """
     check_target(target)
-    probs = tuple(check_probability(p, "probs", "()") for p in np.atleast_1d(probs).tolist())
+    probs = tuple(check_probability(p, "q", "()") for p in np.atleast_1d(q).tolist())
     grouped = read_groups(values, "by", by, (mechanism, prob, None), group=group)
     y, w, out = read_rows(values, weights, grouped)
     rows = _sorted(grouped, y, w, out | grouped.missing())
@@ -572,7 +572,7 @@ def quantiles(
         interpolated=fixed(estimates.interpolated),
         proportions=fixed(proportions),
         effective_n=fixed(estimates.effective_n),
-        probs=probs,
+        q=probs,
         _ends=estimates.ends,
         _rows=rows,
     )

@@ -52,9 +52,17 @@ from rrstats.mechanisms.krr import (
     is_by_row,
     names_column,
     no_common_channel,
+    rate_column,
 )
 from rrstats.mechanisms.plans import ASKED, marginal_mechanism, part_mechanism
-from rrstats.mechanisms.records import ColumnRecord, asked_labels, check_most, find, read
+from rrstats.mechanisms.records import (
+    ColumnRecord,
+    asked_labels,
+    check_asked_column,
+    check_most,
+    find,
+    read,
+)
 from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -207,9 +215,12 @@ class ReportColumn(ReportModel):
         if unknown and self.mechanism is not None:
             space = self.mechanism.report_space
             what = "categories" if space == self.mechanism.domain else "possible reports"
+            hint = "give the mechanism that made them (were they privatized?)"
+            if unknown == self.size == self.m:
+                hint = "for counts of reports give rr.Tally.from_counts(counts, mechanism)"
             raise UnknownAnswersError(
                 f"{unknown} of {self.size} reports are not among the {what} "
-                f"{space.describe()}; give the mechanism that made them (were they privatized?)"
+                f"{space.describe()}; {hint}"
             )
 
     def codes(self, part: slice = ALL) -> NDArray[np.intp]:
@@ -662,6 +673,8 @@ class ReportFrame:
         name = names[0] if len(names) == 1 else None
         source = self.source(name) if len(names) == 1 else ReportSource()
         group = source.group(request.group)
+        if source.record is not None:
+            check_asked_column(source.record, self.names)
         if self.engine is None:
             frame = self
             values = reports_in(frame, names)
@@ -687,11 +700,11 @@ class ReportFrame:
         if record is not None and record.by_row and needs_record:
             rates = {argument: self.column(name) for argument, name in record.by_row.items()}
             return rates.get("prob"), rates.get("epsilon")
-        return self._rate(request.prob), self._rate(request.epsilon)
+        return self._rate(request.prob, "prob"), self._rate(request.epsilon, "epsilon")
 
-    def _rate(self, rate: Any) -> Any:
+    def _rate(self, rate: Any, argument: str) -> Any:
         """A prob or epsilon; the column for the name of one."""
-        return self.column(rate) if names_column(rate) else rate
+        return rate_column(self.table, rate, argument) if names_column(rate) else rate
 
     def joint(
         self,
@@ -734,6 +747,8 @@ class ReportFrame:
         """A column of reports for `joint`; its samples are those of ``group`` or of its plan."""
         source = self.source(name)
         values = self.column(name)
+        if source.record is not None:
+            check_asked_column(source.record, self.names)
         resolved = _resolved(values, source, (mechanism, None, None), None)
         sampled_by = source.group(group)
         needs_samples = resolved.mechanism.groups is not None or sampled_by != group

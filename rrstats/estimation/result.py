@@ -31,7 +31,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, wrap
-from rrstats._names import checked_keywords
+from rrstats._names import checked_keywords, did_you_mean
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.inference.contrasts import Interval
@@ -501,7 +501,10 @@ def label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
 def place_of(category: Hashable, categories: Sequence[Hashable], whose: str) -> int:
     """The index of a category; raises if it is unknown."""
     if category not in categories:
-        raise ArgumentValueError(f"{category!r} is not among the categories of {whose}")
+        raise ArgumentValueError(
+            f"{category!r} is not among the categories of {whose}"
+            f"{did_you_mean(category, categories)}"
+        )
     return categories.index(category)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_count
+from rrstats._checks import check_count, quote_list
 from rrstats._names import checked_keywords
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
@@ -400,9 +400,12 @@ def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:
         pairs = [(space.code(label), number) for label, number in counts.items()]
         outside = sum(code == space.k for code, _ in pairs)
         if outside:
+            counted_codes = {code for code, _ in pairs}
+            absent = [space.labels[code] for code in range(space.k) if code not in counted_codes]
+            hint = f"; {quote_list(absent)} have no count" if absent else ""
             raise ArgumentValueError(
-                f"{outside} of the {len(pairs)} labels in counts are not among the "
-                f"categories {space.describe()}"
+                f"counts must have labels among the categories {space.describe()}, found "
+                f"{outside} of {len(pairs)} labels that are not{hint}"
             )
     else:
         numbers = counts.tolist() if hasattr(counts, "tolist") else counts

@@ -13,7 +13,6 @@ and `grouped` cuts them into groups of a constant number of rows.
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import os
 import zlib
@@ -28,6 +27,7 @@ from typing import Any, TypeVar, cast
 import pyarrow as pa
 
 from rrstats._checks import check_left_out, cut
+from rrstats._names import nearest
 from rrstats.data.categories import PublicCategories
 from rrstats.errors import (
     ArgumentTypeError,
@@ -563,8 +563,8 @@ def _check_once(
         return str(name)
     problem = f"is there {times} times" if times else "is not there"
     if shown:
-        near = difflib.get_close_matches(str(name), names, n=1)
-        hint = f"; did you mean {near[0]!r}" if near and not times else ""
+        near = nearest(name, names)
+        hint = f"; did you mean {near!r}" if near is not None and not times else ""
         hint += f"; the columns are {', '.join(map(repr, names[:20]))}"
     else:
         count = "1 cell" if len(names) == 1 else f"{len(names)} cells"

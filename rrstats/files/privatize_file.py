@@ -23,7 +23,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from rrstats._checks import check_ending
+from rrstats._checks import check_ending, quote
 from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import open_reports
@@ -998,6 +998,12 @@ def _check_frame(
     """Raise if a file cannot hold the frame, or if a column does not hold its reports."""
     if not all(isinstance(name, str) for name in frame.columns):
         raise ArgumentTypeError("the names of the columns of a frame must be text to save it")
+    twice = frame.columns[frame.columns.duplicated()]
+    if len(twice):
+        raise ArgumentValueError(
+            f"the columns of a frame must have different names to save it, {quote(twice[0])} is "
+            "the name of several; rename them"
+        )
     for record in records:
         space = record.largest(mechanisms.get(record.name)).report_space
         if is_text:

@@ -180,6 +180,8 @@ def carry(
     1.0986122886681098 (counts ['kept'])
     """
     check_instance(target, "target", (pd.DataFrame, pd.Series), "a DataFrame or a Series")
+    rule = "a mapping from the name in the sources to the name in target"
+    check_instance(names or {}, "names", Mapping, rule)
     frame: Any = pd.DataFrame(target) if target.ndim == 1 else target
     records = _carried(frame, sources, dict(names or {}), dropped)
     carried = target.copy(deep=False)

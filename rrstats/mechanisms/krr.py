@@ -26,8 +26,8 @@ from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, ch
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
-from rrstats.data.columns import numbers
-from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
+from rrstats.data.columns import column_of, numbers
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.mechanisms.base import Chain, Mechanism, check_codes, is_mechanism
 from rrstats.mechanisms.channel import KRRChannel
 from rrstats.mechanisms.epsilon import (
@@ -202,6 +202,17 @@ def names_column(value: Any) -> bool:
         return True
     is_number = isinstance(value, Number | Decimal) or hasattr(value, "__array__")
     return isinstance(value, Hashable) and value is not None and not is_number
+
+
+def rate_column(data: Any, name: Hashable, argument: str) -> Any:
+    """The column of a frame that prob or epsilon names; raises for a number written as text."""
+    names = getattr(data, "column_names", data.columns)
+    if isinstance(name, str) and name not in names and name.replace(".", "", 1).isdigit():
+        raise ArgumentTypeError(
+            f"{argument} must be a number, or the name of a column, found the text {name!r}; "
+            f"write {argument}={name}"
+        )
+    return column_of(data, name)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ import contextlib
 import copy
 import json
 import math
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -383,6 +383,17 @@ def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
     return {"v": 2 if needs_version_2 else 1, "columns": columns}
 
 
+def check_asked_column(record: ColumnRecord, names: Collection[Hashable]) -> None:
+    """Raise MetadataError where the public column of a column's plan is absent."""
+    if record.plan is not None and record.plan["asked"] not in names:
+        public = cut(record.plan["asked"])
+        raise MetadataError(
+            f"column {cut(record.name)} needs the public column {public} of its release, which is "
+            "not there: it says which rows were asked, and by which design; keep it when you "
+            f"select columns, or join it again: df[{public}] = reports[{public}]"
+        )
+
+
 def check_plan(record: ColumnRecord, frame: pd.DataFrame) -> None:
     """Raise unless a column of a plan has its name, and the public column of its release.
 
@@ -390,6 +401,7 @@ def check_plan(record: ColumnRecord, frame: pd.DataFrame) -> None:
     """
     if record.plan is None:
         return
+    check_asked_column(record, frame.columns)
     name = record.name
     public = record.plan["asked"]
     labels = asked_labels(record)

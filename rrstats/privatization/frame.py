@@ -43,7 +43,13 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms.attrs import record_columns
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.krr import RowRates, as_mechanism, is_by_row, names_column
+from rrstats.mechanisms.krr import (
+    RowRates,
+    as_mechanism,
+    is_by_row,
+    names_column,
+    rate_column,
+)
 from rrstats.mechanisms.records import KEY, ColumnRecord, find, read
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.unary import Rappor
@@ -208,10 +214,12 @@ def column_mechanisms(
         columns = categories
         categories = None
     if isinstance(columns, Mapping):
-        why = "a mapping from column to mechanism is the whole design"
-        check_left_out(why, categories=categories, prob=prob, epsilon=epsilon)
+        why = "a mapping by column has the categories or the mechanism of each column"
+        check_left_out(why, categories=categories)
         names = list(columns)
-        mechanisms = {name: as_mechanism(columns[name]) for name in names}
+        mechanisms = {
+            name: _column_mechanism(name, design, prob, epsilon) for name, design in columns.items()
+        }
     else:
         several = isinstance(columns, list | set | pd.Index)
         if not several and not isinstance(columns, Hashable):  # they may hold answers
@@ -222,6 +230,16 @@ def column_mechanisms(
     if len(names) != 1:
         check_distinct(names, "columns")
     return mechanisms
+
+
+def _column_mechanism(
+    name: Hashable, design: Any, prob: float | None, epsilon: float | None
+) -> Mechanism:
+    """The mechanism of one column of a mapping: itself, or categories with a common number."""
+    if is_mechanism(design) or isinstance(design, Mapping):
+        why = f"column {quote(name)} has a mechanism, which is its whole design"
+        check_left_out(why, prob=prob, epsilon=epsilon)
+    return as_mechanism(design, prob, epsilon)
 
 
 @checked_keywords
@@ -252,8 +270,10 @@ def privatize(
         are privatized.
     categories : sequence of k hashables, Mechanism, mapping, or FramePlan
         The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.  For a DataFrame it
-        may be a mapping from column to mechanism, or a `FramePlan` (one epsilon for a whole row),
-        which goes with unknown, missing (not "keep"), rng and threads alone.
+        may be a mapping from column to mechanism or to categories: each of these columns then has
+        the one prob or epsilon, and epsilons add up over a row (``df.rr.epsilon`` is the sum).  Or
+        a `FramePlan` (one epsilon for a whole row), which goes with unknown, missing (not "keep"),
+        rng and threads alone.
     prob : float, array-like of shape (n,) or column name, optional
         P(report = truth), in [1/k, 1).  Where it differs by row it is a column, which is public:
         of a frame its name, else the numbers.  It stays in the released frame, for the estimate;
@@ -327,7 +347,8 @@ def privatize(
     policies = _Policies(unknown, missing, again, rng, threads, key)
     has_numbers = isinstance(prob, Number | None) and isinstance(epsilon, Number | None)
     rates = None
-    if not has_numbers and not isinstance(columns, Mapping | FramePlan):
+    design = categories if columns is None else columns
+    if not has_numbers and not isinstance(design, Mapping | FramePlan):
         rates = _row_rates(values, categories, prob, epsilon)
     if rates is not None:
         check_left_out(
@@ -385,7 +406,7 @@ def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates 
             )
         if is_frame and names_column(value):
             labels[argument] = value
-            arguments[argument] = column_of(data, value)
+            arguments[argument] = rate_column(data, value, argument)
             check_aligned(data, arguments[argument], argument)
         elif not is_frame and is_by_row(value):
             labels[argument] = getattr(value, "name", None)
@@ -504,6 +525,12 @@ def _draw_plan(
         _check_index(column, name)
     names = getattr(data, "column_names", data.columns)
     records = read(claims)
+    released = [record.name for record in records if record.name in places]
+    if released:
+        raise ArgumentValueError(
+            f"a plan takes true answers, and the columns {quote_list(released)} hold reports "
+            "already; give the frame that was privatized"
+        )
     _check_public(places, [], claims)
     release = FrameRelease(
         columns,

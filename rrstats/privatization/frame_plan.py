@@ -425,14 +425,20 @@ def _check_parts(parts: Sequence[tuple[Hashable, ...]], names: Sequence[Hashable
     unordered_labels = {part_label(sorted(part, key=str)) for part in parts}
     are_distinct = len(parts) == len(labels) == len(unordered_labels)
     are_proper = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in parts)
-    left = sum(name not in private for name in names)
+    absent = [name for name in names if name not in private]
+    if absent and parts:
+        raise ArgumentValueError(
+            "parts (want= of planning.frame) must have every column of the plan, "
+            f"{quote_list(absent)} {'is' if len(absent) == 1 else 'are'} in none; add them to a "
+            "part, or leave them out of the plan"
+        )
     other = sum(name not in names for name in private)  # counted: they may be answers
-    if left or other or not (parts and are_proper and are_distinct):
+    if other or not (parts and are_proper and are_distinct):
         raise ArgumentValueError(
             "parts (want= of planning.frame) must be columns of the plan, or pairs of two "
-            "different ones: every column in at least one part, and no part twice or with the "
-            f"label of another; found {len(parts)} parts of {len(names)} columns, {left} of "
-            f"which are in no part, and {other} names that are no column of the plan"
+            "different ones, no part twice or with the label of another; found "
+            f"{len(parts)} parts of {len(names)} columns, with {other} names that are no column "
+            "of the plan"
         )
 
 

@@ -39,9 +39,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance, check_whole_number
+from rrstats._checks import check_instance, check_whole_number, cut
 from rrstats._names import checked_keywords
-from rrstats.errors import ArgumentValueError
+from rrstats.errors import ArgumentValueError, FileError
 from rrstats.randomness.sources import Rows, Unpicklable, cipher_blocks, secret_bytes
 
 VERSION = 1
@@ -114,7 +114,14 @@ class Key(bytes):
         OSError
             The file cannot be read.
         """
-        return check_key(Path(path).read_bytes())
+        try:
+            key = Path(path).read_bytes()
+        except OSError as error:
+            raise FileError(
+                f"path must be a file that Key.save wrote; {cut(str(path))} cannot be read: "
+                f"{error.strerror}"
+            ) from None
+        return check_key(key)
 
 
 @checked_keywords

@@ -14,7 +14,6 @@ Source: formulaic (Wilkinson's notation), imported here when a formula is given.
 from __future__ import annotations
 
 import contextlib
-import difflib
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
@@ -26,6 +25,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_left_out, check_one_of, check_rows, needing
+from rrstats._names import nearest
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -338,9 +338,9 @@ class DesignMatrix:
             quoted = re.search(r"'(\w+)'|`(.+?)`", str(cause))
             name = (quoted[1] or quoted[2]) if quoted else ""
             hint = f"the columns are {list(self.columns[:20])}"
-            near = difflib.get_close_matches(name, self.columns, n=1)
-            if near:
-                hint = f"did you mean {near[0]!r}? {hint}"
+            near = nearest(name, self.columns)
+            if near is not None:
+                hint = f"did you mean {near!r}? {hint}"
         reason = f"{type(cause).__name__}: {next(iter(str(cause).splitlines()), '')}"
         return ArgumentValueError(
             f"the formula '{self.text}' cannot be made of these columns{where} ({reason}); "

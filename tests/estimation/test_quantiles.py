@@ -67,7 +67,7 @@ def test_the_page_of_mdn_by_hand():
     assert expected == _mdn(zip(durations, told, [0.4] * 4, strict=True), "high", (30, 70, 75))
     average = _quiet(durations, told, LEVELS, 0.8, ask=rr.means).means[1]
     assert expected[0] == pytest.approx(average, rel=1e-15)
-    found = _quiet(durations, told, LEVELS, 0.8, probs=(0.3, 0.7, 0.75))
+    found = _quiet(durations, told, LEVELS, 0.8, q=(0.3, 0.7, 0.75))
     assert expected[1] == pytest.approx(found.interpolated[1].tolist(), rel=1e-15)
     assert [100, 200, 400] == found.quantiles[1].tolist()
 
@@ -84,7 +84,7 @@ def test_means_and_percentiles_are_those_of_mdn_to_the_digit(rates, digits):
         if 0 in rates:
             made = [[rr.KRR(LEVELS, 1 - p / 2) if p else surveys.direct(LEVELS) for p in own]]
         average = _quiet(durations, told, *made, ask=rr.means).means
-        found = _quiet(durations, told, *made, probs=[q / 100 for q in percentiles])
+        found = _quiet(durations, told, *made, q=[q / 100 for q in percentiles])
         for j, group in enumerate(found.categories):
             records = zip(durations.tolist(), told, own, strict=True)
             mean, exact = _mdn(records, group, percentiles)
@@ -182,7 +182,7 @@ def test_quantiles_and_intervals_are_those_of_the_definition(name, target, weigh
     s, kept = report_column(told, mechanism).scores(), np.delete(np.arange(n), [3, 50])
     held = pd.Series(list(told), dtype=object)
     y[3], held[50] = np.nan, None
-    given = {"probs": probs, "target": target} | ({"weights": w} if weighted else {})
+    given = {"q": probs, "target": target} | ({"weights": w} if weighted else {})
     found = _quiet(y, held, mechanism, **given)
     assert (118, 2) == (found.n, found.n_missing)
     for level, (j, t) in itertools.product((0.95, 0.6), np.ndindex(mechanism.k, 3)):
@@ -200,7 +200,7 @@ def test_quantiles_do_not_depend_on_the_blocks_of_places(weighted, monkeypatch):
     rng, n = np.random.default_rng(8), 150
     mechanism = rr.KRR(["a", "b", "c", "d"], 0.6)
     reports = rng.choice(list("abcd"), n, p=[0.55, 0.25, 0.12, 0.08])
-    options = {"probs": (0.02, 0.3, 0.5, 0.97)}
+    options = {"q": (0.02, 0.3, 0.5, 0.97)}
     if weighted:
         options["weights"] = rng.uniform(0.5, 2, n)
     y = rng.normal(size=n).round()
@@ -243,7 +243,7 @@ def test_direct_answers_give_ordinary_quantiles():
     """Without noise they are NumPy's; of just these rows nothing is uncertain."""
     rng, probs, labels = np.random.default_rng(1), (0.05, 0.1, 0.5, 0.7, 0.9), np.array(["a", "b"])
     y, codes = rng.normal(size=300).round(1), rng.integers(0, 2, 300)
-    found = rr.quantiles(y, labels[codes], surveys.direct(labels), probs=probs, target="rows")
+    found = rr.quantiles(y, labels[codes], surveys.direct(labels), q=probs, target="rows")
     for j in (0, 1):
         plain = np.quantile(y[codes == j], probs, method="inverted_cdf").tolist()
         for ours in (found.quantiles, found.naive, *found.interval()):
@@ -257,11 +257,11 @@ def test_the_accessor_and_the_frame_of_the_result():
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"x": rng.choice(["no", "yes"], 500), "y": rng.normal(size=500)})
     told = frame.rr.simulate("x", COIN, seed=1)
-    found = told.rr.quantiles("y", by="x", probs=(0.2, 0.5))
-    moved = rr.quantiles(np.exp(told["y"]), told["x"], probs=(0.2, 0.5))
+    found = told.rr.quantiles("y", by="x", q=(0.2, 0.5))
+    moved = rr.quantiles(np.exp(told["y"]), told["x"], q=(0.2, 0.5))
     assert np.exp(found.quantiles).tolist() == moved.quantiles.tolist()
     assert np.exp(found.interval()).tolist() == np.array(moved.interval()).tolist()
-    heads = "category prob n proportion effective_n naive quantile interpolated low high"
+    heads = "category q n proportion effective_n naive quantile interpolated low high"
     table = found.to_frame(0.5)
     assert heads.split() == list(table)
     assert [["no", 0.2], ["no", 0.5], ["yes", 0.2], ["yes", 0.5]] == table.values[:, :2].tolist()
@@ -276,16 +276,16 @@ def test_too_few_rows_beyond_a_quantile_open_its_end():
     times its standard error: 8 > 2.306 (8 0.8)^1/2 = 5.83, and not 4 > 2.776 (4 0.9)^1/2 = 5.27.
     """
     y, told, direct = np.arange(40.0), ["a"] * 40, surveys.direct(["a", "b"])
-    high = _quiet(y, told, direct, probs=(0.8, 0.9)).interval().high[0]
+    high = _quiet(y, told, direct, q=(0.8, 0.9)).interval().high[0]
     assert [True, False] == np.isfinite(high).tolist()
-    low = _quiet(-y, told, direct, probs=(0.2, 0.1)).interval().low[0]
+    low = _quiet(-y, told, direct, q=(0.2, 0.1)).interval().low[0]
     assert [True, False] == np.isfinite(low).tolist()
 
 
 def test_what_cannot_be_known_is_said():
     """A size estimated below 0 gives NaN and no ends, a quantile past the data has one end."""
     with pytest.warns(errors.LowPrecisionWarning, match=r"1 of 2 groups \(yes\) cannot be est"):
-        found = rr.quantiles(np.arange(40.0), ["no"] * 35 + ["yes"] * 5, COIN, probs=(0.5, 0.99))
+        found = rr.quantiles(np.arange(40.0), ["no"] * 35 + ["yes"] * 5, COIN, q=(0.5, 0.99))
     (low, high), inf = found.interval(), np.inf
     assert np.isnan([found.quantiles[1], found.interpolated[1]]).all()
     assert [-inf, -inf, inf, inf, 0] == [*low[1], *high[1], found.effective_n[1]]
@@ -293,7 +293,7 @@ def test_what_cannot_be_known_is_said():
     assert "1 of 4 intervals end at infinity on one side" in " ".join(repr(found).split())
     assert found.interpret().endswith("the estimated size of the group is not positive")
     assert rr.quantiles([], [], COIN).interpret().endswith("no rows")
-    one = _quiet([7.0], ["no"], surveys.direct(["no", "yes"]), probs=0.5)
+    one = _quiet([7.0], ["no"], surveys.direct(["no", "yes"]), q=0.5)
     assert (7.0, -inf, inf) == (one.quantiles[0, 0], *(end[0, 0] for end in one.interval()))
 
 
@@ -302,8 +302,8 @@ BAD: dict = {
     "Value: one number for each of the 3 rows, found 2": {"values": [1.0, 2.0]},
     "Value: found 1 infinite of 3": {"values": [1.0, np.inf, 2.0]},
     "Value: found 1 of 3 missing, negative or beyond": {"weights": [1, -1, 1]},
-    r"Value: probs must be in \(0, 1\), got 1.0": {"probs": [0.5, 1.0]},
-    "Type: probs must be a number": {"probs": "all"},
+    r"Value: q must be in \(0, 1\), got 1.0": {"q": [0.5, 1.0]},
+    "Type: q must be a number": {"q": "all"},
     "Value: target must be one of": {"target": "sample"},
     "Value: 1 of 3 reports are not among": {"by": ["no", "yes", "maybe"]},
     "Value: a single report has no score": {"mechanism": LIAR, "group": [1, 2, 1]},
@@ -341,7 +341,7 @@ def test_intervals_cover(n, prob, shares, ties):
         x = rng.choice(k, n, p=shares)
         told = np.where(rng.random(n) < prob, x, (x + rng.integers(1, k, n)) % k)
         y = rng.exponential(x + 1.0)
-        low, high = _quiet(np.floor(y) if ties else y, told, mechanism, probs=taus).interval()
+        low, high = _quiet(np.floor(y) if ties else y, told, mechanism, q=taus).interval()
         hits += (low <= points) & (points <= high)
     for one in hits.ravel().tolist():
         assert_at_least(one, worlds, 0.94, false_alarm=1e-9, tests=hits.size)
@@ -370,7 +370,7 @@ def test_intervals_cover_with_weights_that_grow_with_the_value(n, prob, growth):
     for _ in range(worlds):
         v, x = rng.exponential(size=n), rng.random(n) < 0.4
         told = np.where(rng.random(n) < prob, x, ~x).astype(int)
-        found = _quiet(v, told, mechanism, probs=taus, weights=weight_of(v))
+        found = _quiet(v, told, mechanism, q=taus, weights=weight_of(v))
         low, high = found.interval()
         hits += (low <= points) & (points <= high)
     for one in hits.ravel().tolist():

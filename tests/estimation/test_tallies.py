@@ -149,7 +149,7 @@ def test_labels_are_typed():
     m = rr.KRR([1, 2], 0.75)
     assert rr.Tally.from_counts({np.int64(1): 4, 2: 1}, m).reported.tolist() == [4, 1]
     for labels in (["1", "2"], [True, 2]):
-        with pytest.raises(ArgumentValueError, match="labels in counts are not among"):
+        with pytest.raises(ArgumentValueError, match="of 2 labels that are not"):
             rr.Tally.from_counts(dict.fromkeys(labels, 3), m)
 
 
@@ -163,7 +163,7 @@ def test_labels_are_typed():
         ([2, True, 1], TypeError, "counts must be a number, found bool"),
         ([2, 3], ValueError, "a mapping from category to number, or 3 numbers"),
         (pd.DataFrame({"n": COUNTS}), ValueError, "a mapping from category to number"),
-        ({"never": 2, "ever": 1, "0nce": 1}, ValueError, "2 of the 3 labels in counts are not"),
+        ({"never": 2, "ever": 1, "0nce": 1}, ValueError, "found 2 of 3 labels that are not"),
     ],
 )
 def test_bad_counts(counts, kind, message):

@@ -161,8 +161,11 @@ def test_planning_chooses_the_parts():
 
 
 BAD = {
-    "no parts": ({"parts": []}, "3 of which are in no part"),
-    "a column in no part": ({"parts": ["a", "b"]}, "every column in at least one part"),
+    "no parts": ({"parts": []}, "found 0 parts of 3 columns"),
+    "a column in no part": (
+        {"parts": ["a", "b"]},
+        "is in none; add them to a part",
+    ),
     "an unknown column": ({"parts": ["a", "b", "c", "d"]}, "1 names that are no column"),
     "a column twice": ({"parts": ["a", "b", "c", "a"]}, "no part twice"),
     "a pair turned": ({"parts": [("a", "b"), "c", ("b", "a")]}, "no part twice"),
@@ -298,7 +301,7 @@ def test_records_stay_with_the_public_column():
         lambda: released.assign(a=another["a"]).rr.epsilon,  # of two releases
         lambda: released.assign(rr_asked=another["rr_asked"].astype(str)).rr.budget(),
     ):
-        refused(rr.errors.MetadataError, "the public column 'rr_asked' of that", broken)
+        refused(rr.errors.MetadataError, "the public column 'rr_asked' of ", broken)
     some = rr.metadata.carry(merged[["b", "rr_asked"]], released, dropped=["a", "c"])
     assert some.rr.epsilon == 0.75
 
@@ -379,8 +382,8 @@ def test_data_that_do_not_fit_a_plan_are_refused():
     for data, text in (
         (FRAME.drop(columns="b"), "column 'b' is not there"),
         (twice, "column 'a' is there 2 times"),
-        (released, "there is a column 'rr_asked'"),
-        (released.rename(columns={"rr_asked": "x"}), "recorded as holding reports already"),
+        (released, "hold reports already"),
+        (released.rename(columns={"rr_asked": "x"}), "hold reports already"),
         (FRAME.set_index("a", drop=False), "the index is also named 'a'"),
         ([0, 1], "columns belong to a DataFrame"),
     ):

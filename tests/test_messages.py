@@ -1,0 +1,206 @@
+"""Errors that newcomers meet say what happened and what to type, and what they typed works."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import rrstats as rr
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    UnknownAnswersError,
+)
+
+M = rr.KRR(["no", "yes"], 0.75)
+ANSWERS = pd.DataFrame(
+    {
+        "vote": ["no", "yes"] * 60,
+        "health": ["good", "fair", "poor"] * 40,
+        "age": range(120),
+        "region": ["north", "south", "south", "north"] * 30,
+    }
+)
+CATEGORIES = {"vote": ["no", "yes"], "health": ["poor", "fair", "good"]}
+REPORTS = ANSWERS.rr.privatize(CATEGORIES, epsilon=1)
+PLAN = rr.planning.frame(CATEGORIES, 2)
+DIRECT = rr.surveys.direct(CATEGORIES["health"])
+ESTIMATE = rr.estimate(rr.Tally.from_counts([640, 200, 160], rr.KRR(CATEGORIES["health"], 0.75)))
+
+
+def test_a_mapping_to_categories_takes_one_epsilon():
+    """Each column has the given epsilon or prob, and the epsilon of a row is their sum."""
+    for column, mechanism in REPORTS.rr.mechanisms.items():
+        assert mechanism == rr.KRR(CATEGORIES[column], epsilon=1)
+    assert REPORTS.rr.epsilon == pytest.approx(2)
+    assert 1.9 < REPORTS.rr.epsilon <= 2
+    by_function = rr.privatize(ANSWERS, CATEGORIES, 0.75)
+    assert by_function.rr.mechanisms["health"] == rr.KRR(CATEGORIES["health"], 0.75)
+    with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found neither"):
+        ANSWERS.rr.privatize(CATEGORIES)
+    with pytest.raises(ArgumentTypeError, match=r"column 'vote' has a mechanism, .* epsilon out"):
+        ANSWERS.rr.privatize({"vote": M, "health": ["poor", "fair", "good"]}, epsilon=1)
+
+
+def planned():
+    """A release by a plan."""
+    return ANSWERS.rr.privatize(PLAN)
+
+
+MESSAGES = {
+    "a number as text": (
+        lambda: ANSWERS.rr.privatize("vote", ["no", "yes"], epsilon="1"),
+        ArgumentTypeError,
+        "epsilon must be a number, or the name of a column, found the text '1'; write epsilon=1",
+    ),
+    "a number as text, to estimate": (
+        lambda: REPORTS.rr.estimate("vote", ["no", "yes"], "0.75"),
+        ArgumentTypeError,
+        "found the text '0.75'; write prob=0.75",
+    ),
+    "a column in no part": (
+        lambda: rr.planning.frame(CATEGORIES, 2, want=["health"]),
+        ArgumentValueError,
+        "['vote'] is in none; add them to a part, or leave them out of the plan",
+    ),
+    "a plan of reports": (
+        lambda: planned().rr.privatize(PLAN),
+        ArgumentValueError,
+        "a plan takes true answers, and the columns ['vote', 'health'] hold reports already",
+    ),
+    "no public column, to estimate": (
+        lambda: planned().drop(columns="rr_asked").rr.estimate("vote"),
+        MetadataError,
+        "needs the public column 'rr_asked' of its release, which is not there: it says which rows",
+    ),
+    "no public column, in a table": (
+        lambda: planned().drop(columns="rr_asked").rr.crosstab("vote", "region"),
+        MetadataError,
+        "needs the public column 'rr_asked' of its release",
+    ),
+    "no public column, for epsilon": (
+        lambda: planned().drop(columns="rr_asked").rr.epsilon,
+        MetadataError,
+        "df['rr_asked'] = reports['rr_asked']",
+    ),
+    "another case": (
+        lambda: ESTIMATE["Fair"],
+        ArgumentValueError,
+        "'Fair' is not among the categories ['poor', 'fair', 'good']; did you mean 'fair'?",
+    ),
+    "another case of a group": (
+        lambda: rr.means(range(120), ANSWERS["health"], DIRECT).interpret("Fair"),
+        ArgumentValueError,
+        "did you mean 'fair'?",
+    ),
+    "counts as reports": (
+        lambda: rr.estimate([120, 880], M),
+        UnknownAnswersError,
+        "for counts of reports give rr.Tally.from_counts(counts, mechanism)",
+    ),
+    "names of carry": (
+        lambda: rr.metadata.carry(REPORTS, names=["vote"]),
+        ArgumentTypeError,
+        "names must be a mapping from the name in the sources to the name in target, found list",
+    ),
+    "no key": (
+        lambda: rr.Key.read("there/is/no.key"),
+        OSError,
+        "path must be a file that Key.save wrote; 'there/is/no.key' cannot be read: No such file",
+    ),
+    "no group": (
+        lambda: REPORTS.rr.means("age", []),
+        ArgumentValueError,
+        "by must name at least one column",
+    ),
+    "no group of quantiles": (
+        lambda: REPORTS.rr.quantiles("age", []),
+        ArgumentValueError,
+        "by must name at least one column",
+    ),
+    "columns of a table": (
+        lambda: rr.Crosstab.from_counts([[1, 2], [3, 4]], 3),
+        ArgumentTypeError,
+        "columns must be a mapping from each column's name to its mechanism or its levels",
+    ),
+    "a wrong label": (
+        lambda: rr.Tally.from_counts({"no": 3, "secret": 4}, M),
+        ArgumentValueError,
+        "among the categories ['no', 'yes'], found 1 of 2 labels that are not; ['yes'] have no",
+    ),
+    "a long target": (
+        lambda: rr.estimate(["no"], M, target="x" * 300),
+        ArgumentValueError,
+        "target must be one of ['population', 'rows'], got str of 302 letters",
+    ),
+    "a prior of three": (
+        lambda: rr.posterior(["poor"], rr.KRR(CATEGORIES["health"], 0.75), 0.2),
+        ArgumentValueError,
+        "prior must have dimension 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_one_clear_sentence(name):
+    """The error names the argument and the next step, in at most 300 letters, and is ours."""
+    call, error, words = MESSAGES[name]
+    with pytest.raises(error, match=re.escape(words)) as caught:
+        call()
+    assert isinstance(caught.value, rr.errors.RRStatsError)
+    assert len(str(caught.value)) <= 300
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_two_columns_of_one_name_cannot_be_saved(pa, tmp_path, ending):
+    """The name is in the error, and nothing is written."""
+    path = tmp_path / f"released.{ending}"
+    frame = REPORTS.set_axis(["vote", "health", "age", "age"], axis=1)
+    with pytest.raises(ArgumentValueError, match="'age' is the name of several; rename them"):
+        frame.rr.to_parquet(path) if ending == "parquet" else frame.rr.to_csv(path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_crosstab_takes_a_list_of_columns():
+    """A list names the columns as the names alone do."""
+    by_list = REPORTS.rr.crosstab(["vote", "region"])
+    by_names = REPORTS.rr.crosstab("vote", "region")
+    np.testing.assert_array_equal(by_names.proportions, by_list.proportions)
+
+
+def test_prior_of_two_answers_may_be_a_number():
+    """It is the proportion of the last answer, as for an estimate."""
+    by_number = rr.posterior(["no", "yes"], M, 0.2)
+    by_name = rr.posterior(["no", "yes"], M, {"yes": 0.2, "no": 0.8})
+    np.testing.assert_allclose(by_number.probabilities, by_name.probabilities, rtol=1e-12)
+    with pytest.raises(ArgumentValueError, match="prior must be in"):
+        rr.posterior(["no"], M, 1.2)
+
+
+def test_audit_of_a_mechanism():
+    """A mechanism stands for the function that privatizes with it, with its own epsilon."""
+    for mechanism in (M, rr.UnaryEncoding.symmetric(["a", "b", "c"], epsilon=1)):
+        audited = rr.audit(mechanism, trials=1000, level=1 - 1e-6)
+        assert audited.passed
+        assert audited.claimed == mechanism.epsilon
+    with pytest.raises(ArgumentTypeError, match="a mechanism has its own categories; leave"):
+        rr.audit(M, ["no", "yes"])
+    assert not rr.audit(M, epsilon=0.1, trials=4000).passed
+
+
+def test_wald_test_reads_equations():
+    """Text such as "age = 0" is the hypothesis of a coefficient, and of two equal ones."""
+    fit = REPORTS.assign(height=[2, 3, 5, 7, 11, 13] * 20).rr.logit("vote ~ age + height")
+    assert fit.wald_test("age = 0").p_value == fit.wald_test("age").p_value
+    assert fit.wald_test("0 = age").p_value == pytest.approx(fit.wald_test("age").p_value)
+    both = fit.wald_test("age = 0, height=0")
+    assert both.p_value == pytest.approx(fit.wald_test(["age", "height"]).p_value)
+    assert fit.wald_test("age = height").p_value == pytest.approx(
+        fit.wald_test([[0, 1, -1]]).p_value
+    )
+    for wrong in ("age = 1", "agee = 0", "age = 0 = height", "age ="):
+        with pytest.raises(ArgumentValueError, match="equations such as 'age = 0'"):
+            fit.wald_test(wrong)
