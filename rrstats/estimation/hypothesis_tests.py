@@ -902,26 +902,43 @@ def design_fit(
             "clusters, and reports that name several categories, do not have; estimate by= the "
             "sample and compare these groups by hypotheses.homogeneity"
         )
-    matrix, counts, sizes = cells_of(estimate)
+    sample = cells_of(estimate)
+    df = free_cells(sample)
+    if not estimate.n:
+        return result_of(_FOLLOWED, 0, untested(df))
+    value, expected = distance_to_design(sample, statistic)
+    method = f"{STATISTICS[statistic]} of the reports against the design"
+    outcome = counting.test(method, value, df, expected, remedy="merge samples")
+    return result_of(_FOLLOWED, estimate.n, outcome)
+
+
+def free_cells(sample: Sample) -> int:
+    """Degrees of freedom that proportions leave to the reports; raises where there are none."""
+    matrix, _, sizes = sample
     sampled = sizes > 0
     slopes = (matrix[:, :-1] - matrix[:, -1:])[sampled]
     fitted = int(np.linalg.matrix_rank(slopes)) if slopes.size else 0
-    possible = sampled & matrix.any(axis=1)
-    free = int(possible.sum()) - len(np.unique(estimate.channel.samples[possible]))
-    if estimate.n and free <= fitted:
+    # The cells of a sample have rates that sum to 1 for every truth.
+    samples = round(float(matrix[sampled, 0].sum()))
+    free = int((sampled & matrix.any(axis=1)).sum()) - samples
+    if sampled.any() and free <= fitted:
         raise ArgumentValueError(
             f"the design must have more free cells of reports than proportions to be tested, found "
             f"{free} and {fitted}: proportions explain any reports; samples with other "
             "probabilities (surveys.extended_crosswise) or a control question can test it"
         )
-    if not estimate.n:
-        return result_of(_FOLLOWED, 0, untested(free))
+    return free - fitted
+
+
+def distance_to_design(sample: Sample, statistic: str) -> tuple[float, Floats]:
+    """The distance of counts from those of the likeliest proportions, and these counts.
+
+    Proportions may lie outside [0, 1], as under a null hypothesis.
+    """
+    matrix, counts, sizes = sample
     start = np.full(matrix.shape[1], 1 / matrix.shape[1])
-    rates = matrix @ fit_proportions([(matrix, counts, sizes)], start)
-    value = float(distance(counts, sizes * rates, statistic))
-    method = f"{STATISTICS[statistic]} of the reports against the design"
-    outcome = counting.test(method, value, free - fitted, sizes * rates, remedy="merge samples")
-    return result_of(_FOLLOWED, estimate.n, outcome)
+    expected = sizes * (matrix @ fit_proportions([sample], start))
+    return float(distance(counts, expected, statistic)), expected
 
 
 # -- independence ----------------------------------------------------------------------------

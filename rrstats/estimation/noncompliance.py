@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RANDOM = "random"
-_ANY = "any"
+ANY = "any"
 
 _PICTURE = 61
 """Assumed proportions of a picture."""
@@ -77,9 +77,9 @@ def behaviour_scores(moments: Moments, space: Categories | Subsets, behaviour: A
     moments : of the estimate.  space : of its reports.
     behaviour : "random", "any", a report, or a mapping from report to probability.
     """
-    if isinstance(behaviour, str) and behaviour == _ANY:
+    if isinstance(behaviour, str) and behaviour == ANY:
         return _extreme_scores(moments)
-    rates = _rates_of(behaviour, space)
+    rates = rates_of(behaviour, space)
     if moments.is_multinomial:
         samples = len(moments.channel.samples) // len(rates)
         scores = _weights(moments) @ np.tile(rates, samples)
@@ -107,7 +107,7 @@ def _extreme_scores(moments: Moments) -> MeanScores:
     return MeanScores(low, high)
 
 
-def _rates_of(behaviour: Any, space: Categories | Subsets) -> Floats:
+def rates_of(behaviour: Any, space: Categories | Subsets) -> Floats:
     """(m,) the probability of each report; of sets that each category is a member."""
     if isinstance(behaviour, str) and behaviour == RANDOM:
         if isinstance(space, Subsets):
@@ -141,8 +141,8 @@ def _report_of(report: Any, space: Categories | Subsets) -> Floats:
 
 def behaviour_text(behaviour: Any) -> str:
     """A behaviour in words: what the people who did not follow did."""
-    if isinstance(behaviour, str) and behaviour in (RANDOM, _ANY):
-        return {RANDOM: "answer at random", _ANY: "report anything"}[behaviour]
+    if isinstance(behaviour, str) and behaviour in (RANDOM, ANY):
+        return {RANDOM: "answer at random", ANY: "report anything"}[behaviour]
     if isinstance(behaviour, Mapping):
         return f"report {', '.join(f'{p:.4g} {label(r)}' for r, p in behaviour.items())}"
     return f"always report {label(behaviour)}"
@@ -566,12 +566,12 @@ class Reported:
 
     def bounds(self, proportion: Any, behaviour: Any) -> NoncomplianceBounds:
         """The proportions if some people did not follow the instructions."""
-        is_any = isinstance(behaviour, str) and behaviour == _ANY
+        is_any = isinstance(behaviour, str) and behaviour == ANY
         return NoncomplianceBounds(
             self.categories,
             assumed_proportions(proportion),
             behaviour,
-            None if is_any else _rates_of(behaviour, self.space),
+            None if is_any else rates_of(behaviour, self.space),
             self.moments,
             self.scores(behaviour),
         )

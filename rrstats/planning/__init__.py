@@ -12,6 +12,8 @@ Each function answers one question; for a table or a plot of several values use 
 - the matrix for a question (proportions, a mean, a distribution over brackets): `design`
 - one epsilon for all private columns of a frame: `frame`
 - effect of one report, or of a few attackers, on an estimate: `influence`, `worst_case_bias`
+- people who do not follow the instructions: `tolerable_noncompliance`; the power of the test
+  whether they do: `design_fit_power`, `people_for_design_fit`
 
 Each function takes a mechanism, or categories (or only their number, 2 by default) with ``prob`` or
 ``epsilon``.  `precision` has widths, `power` tests, `designs` matrices, and `compare` the rest.
@@ -28,6 +30,11 @@ from rrstats.planning.compare import (
     worst_case_bias,
 )
 from rrstats.planning.designs import design
+from rrstats.planning.noncompliance import (
+    design_fit_power,
+    people_for_design_fit,
+    tolerable_noncompliance,
+)
 from rrstats.planning.power import detectable, people_for_power, power
 from rrstats.planning.precision import half_width, least_epsilon, people
 
@@ -36,15 +43,18 @@ __all__ = [
     "break_even",
     "design",
     "design_effect",
+    "design_fit_power",
     "detectable",
     "frame",
     "half_width",
     "influence",
     "least_epsilon",
     "people",
+    "people_for_design_fit",
     "people_for_power",
     "power",
     "recommend",
+    "tolerable_noncompliance",
     "worst_case_bias",
 ]
 
