@@ -154,7 +154,8 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
     s = data.same.shape[1]
     n = len(y)
     check_columns(data.same, data.varying, data.ordered, 0)
-    sizes = np.sqrt(np.append((data.same**2).mean(axis=0), data.varying.mean_squares()))
+    mean_squares = np.einsum("rs,rs->s", data.same, data.same) / n
+    sizes = np.sqrt(np.append(mean_squares, data.varying.mean_squares()))
     people = ScoredRows.of(y, data, sizes)
     information = people.information()
     if not np.linalg.cond(information) < _SINGULAR:

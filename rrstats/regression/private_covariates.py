@@ -351,7 +351,7 @@ def _independent_places(data: ModelData) -> list[int]:
     s = data.same.shape[1]
     profiles, v = varying.places.shape
     # Columns of the triangle have the lengths and products of the columns of people.
-    triangle = np.asarray(np.linalg.qr(np.hstack([data.same, varying.base.T]), mode="r"))
+    triangle = varying.triangle(data.same)
     base = triangle[:, s:]
     candidates = {0: base[:, 0]}
     for j in range(v):

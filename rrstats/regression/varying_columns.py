@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
+from rrstats.estimation.report_columns import blocks
+from rrstats.regression.design_matrix import BLOCK
 
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)
 """Relative difference up to which one column is a multiple of another."""
@@ -97,11 +99,23 @@ class VaryingColumns:
             used, matrix = self.bases(profile)
             key = tuple(used.tolist())
             if key not in by_bases:
-                columns = np.hstack([same, self.base[used].T])
-                by_bases[key] = np.asarray(np.linalg.qr(columns, mode="r"))
+                by_bases[key] = self.triangle(same, used)
             triangle = by_bases[key]
             triangles.append(np.hstack([triangle[:, :s], triangle[:, s:] @ matrix]))
         return triangles
+
+    def triangle(self, same: Floats, used: NDArray[np.intp] | slice = slice(None)) -> Floats:
+        """A triangular matrix with the products of the columns ``same`` and ordinary columns.
+
+        Of blocks of rows and then of their triangles (Demmel and others, 2012).
+        """
+        triangles = [
+            np.linalg.qr(np.hstack([same[part], self.base[used, part].T]), mode="r")
+            for part in blocks(self.rows, BLOCK)
+        ]
+        if len(triangles) == 1:
+            return np.asarray(triangles[0])
+        return np.asarray(np.linalg.qr(np.vstack(triangles), mode="r"))
 
 
 class ColumnCollector:

@@ -23,6 +23,7 @@ from rrstats.estimation.report_columns import report_column
 from rrstats.mechanisms import surveys
 from rrstats.regression.likelihood import Likelihood, NormalOutcome, ReportedOutcome
 from rrstats.regression.links import family_of
+from rrstats.regression.varying_columns import VaryingColumns
 
 COIN = rr.KRR(["no", "yes"], 0.75)
 THREE = rr.KRR(["a", "b", "c"], 0.7)
@@ -884,3 +885,20 @@ def test_answers_of_pairs_are_categories():
     assert fit.predict(frame.head(2))["prediction"].diff().iloc[1] == pytest.approx(
         -fit.params.iloc[1]
     )
+
+
+@pytest.mark.parametrize("rows", [3, 16_384, 16_385, 40_000])
+def test_triangles_of_blocks_have_the_products_of_all_rows(rows):
+    """Rows factored block by block, the last of one row perhaps, have the products of columns."""
+    rng = np.random.default_rng(rows)
+    same = rng.normal(size=(rows, 2))
+    base = np.vstack([np.ones(rows), rng.normal(size=(2, rows))])
+    places = np.array([[0, 1], [2, 2]])
+    varying = VaryingColumns(base, places, np.array([[1.0, 0.5], [0.0, -2.0]]))
+    for triangle, columns in zip(varying.triangles(same), varying.dense(), strict=True):
+        design = np.hstack([same, columns])
+        assert design.T @ design == pytest.approx(triangle.T @ triangle, rel=1e-12, abs=1e-9)
+    design = np.hstack([same, base.T])
+    triangle = varying.triangle(same)
+    assert len(triangle) <= 5
+    assert design.T @ design == pytest.approx(triangle.T @ triangle, rel=1e-12, abs=1e-9)
