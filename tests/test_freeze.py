@@ -259,6 +259,10 @@ def gap(names=""):
     return rr.difference(groups(names)[True], groups(names)[False])
 
 
+def mover_gap():
+    return rr.difference(groups()[True], groups()[False], method="mover")
+
+
 def ages(**options):
     return rr.means(survey()["age"], survey()["party"], **options)
 
@@ -276,6 +280,7 @@ for names in ("weights", "probabilities", "clusters", "strata weights", "strata 
 record("survey", {"population": partial(of_votes, "weights", population=5000)}, all_of_sample)
 record("groups", {"alone": groups, "survey": partial(groups, "weights clusters")}, table)
 record("difference", {"groups": gap, "survey": partial(gap, "weights clusters")}, table)
+record("difference", {"mover": mover_gap}, table)
 record("means", {"all": ages, "rows": partial(ages, target="rows")}, table)
 record("accessor", {
     "estimate": lambda: survey().rr.estimate("party"),
@@ -291,6 +296,9 @@ record("survey", {
         for group, one in rr.tally(survey()["party"], PARTY, by=survey()["tv"]).items()
     ],
     "simultaneous": lambda: rr.difference(few(), many()).interval(simultaneous=True),
+    "simultaneous, mover": lambda: rr.difference(few(), many(), method="mover").interval(
+        simultaneous=True
+    ),
     "means": lambda: [of("covariance interval", ages()), table(ages(weights=survey()["weights"]))],
     "means apart": lambda: list(ages().difference(*PARTY.categories[:2])),
     "epsilon": lambda: [fresh().rr.epsilon, fresh().rr.budget(max_rows_per_person=2).epsilon],

@@ -18,8 +18,9 @@ if the true answers are, and the ordinary chi-squared test of the reported table
 would mistake it for dependence of the answers; both margins are fitted through the channel.
 *Homogeneity*: independent samples, each with its own design.  One vector of proportions is fitted
 to all reports and each sample is compared with it; if all designs are the same this is Pearson's
-test of the table of samples by reports.  Groups of one survey with weights or a design are compared
-by Wald's test, with their joint covariance.
+test of the table of samples by reports.  Two small samples of two categories have an exact p-value,
+that of the melded interval of their difference.  Groups of one survey with weights or a design are
+compared by Wald's test, with their joint covariance.
 Sources: Gaboardi and Rogers (2018), LocalGenRRGOF and LocalGenRRIND; Pearson (1900); Stuart
 (1955), Maxwell (1970), Bhapkar (1966) for two waves of the same people; Rao (1948) for score
 tests; Cochran (1954) for the counts that chi-squared needs; Krishnamoorthy and Yu (2004) for the
@@ -32,7 +33,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pandas as pd
@@ -67,6 +68,7 @@ from rrstats.inference.contrasts import (
     wald_statistic,
     with_known_sum,
 )
+from rrstats.inference.melded import BinomialCounts, melded_p_value
 from rrstats.inference.multinomial import (
     distance,
     exact_p_value,
@@ -104,7 +106,9 @@ STATISTICS = {"pearson": "Pearson's", "likelihood-ratio": "likelihood ratio"}
 _SMALL_SAMPLE = 24
 """With at most so many reports in the smallest sample, homogeneity's level is off by over 1%."""
 
-_LEVEL = "with two samples of this size the false-positive rate at 5% is up to 6.5%"
+_LEVEL = "with samples of this size the false-positive rate of chi-squared at 5% is up to 9%"
+
+_EXACT_LEVEL = "the p-value is exact, because chi-squared's false-positive rate at 5% is up to 9%"
 
 
 @dataclass(frozen=True)
@@ -294,6 +298,7 @@ class Counting:
     simulations: int | None
     seed: Any  # checked where numbers are drawn
     exact: bool = False
+    p_value: float | None = None  # where it is computed without the statistic
 
     def __post_init__(self) -> None:
         check_one_of(self.statistic, "statistic", STATISTICS)
@@ -323,6 +328,8 @@ class Counting:
             n = expected.sum()
             p_value = exact_p_value(expected / n, round(n), value, self.statistic)
             return f"{method}, exact", value, df, p_value, ()
+        if self.p_value is not None and df > 0:
+            return f"{method}, exact p-value", value, df, self.p_value, ()
         if self.simulations is None or draw is None:
             notes = few_expected(expected, remedy)
             if df < 1:
@@ -551,6 +558,12 @@ def homogeneity(
 
     Notes
     -----
+    For two samples of two categories, of which one has at most 24 reports, the p-value is exact: by
+    melded confidence distributions (Fay, Proschan and Brittain 2015), which for one design is twice
+    the smaller one-sided p-value of Fisher's test.  Its false-positive rate at 5% is at most 3.8%,
+    by enumeration; chi-squared's is 6.4% with 12 and 12 reports and 9.0% with 5 and 20, mid-p's up
+    to 6.2%.
+
     For reports that name several categories, latent classes, estimates with weights and target
     "rows", it is Wald's test of the debiased proportions against their common value.  Groups of one
     sample with weights, strata or clusters have a joint covariance, and the F distribution allows
@@ -585,15 +598,28 @@ def homogeneity(
     counting.check(all_cells, is_table)
     if not all_cells:
         return result_of(null, n, _against_common(estimates, pooled), effective, notes=notes)
+    smallest = min(sizes)
+    is_small = smallest <= _SMALL_SAMPLE and simulations is None
+    p_value = _exact_p_value(estimates) if is_small else None
+    counting = replace(counting, p_value=p_value)
     if is_table:
         table = np.stack([estimate.reported for estimate in estimates])
         outcome = counting.test_table("samples by reports", table)
     else:
         outcome = _different_designs(estimates, pooled, counting)
-    smallest = min(sizes)
-    if smallest <= _SMALL_SAMPLE and simulations is None:
-        notes += (f"a sample has only {smallest} reports: {_LEVEL}",)
+    if is_small:
+        level = _LEVEL if p_value is None else _EXACT_LEVEL
+        notes += (f"a sample has only {smallest} reports: {level}",)
     return result_of(null, n, outcome, effective, notes=notes)
+
+
+def _exact_p_value(estimates: list[Estimate]) -> float | None:
+    """The melded p-value of two samples of two categories, whose counts are binomial; else None."""
+    counts = [estimate.moments.binomial_counts for estimate in estimates]
+    if len(estimates) != 2 or estimates[0].k != 2 or None in counts:
+        return None
+    first, second = (cast(BinomialCounts, each).take(np.array([1])) for each in counts)
+    return float(melded_p_value(first, second)[0])
 
 
 def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Estimate], Notes]:

@@ -36,6 +36,7 @@ from rrstats.inference.contrasts import (
     normal_quantile,
     student_quantile,
 )
+from rrstats.inference.melded import BinomialCounts
 from rrstats.mechanisms.channel import BinomialRates, Channel, KRRChannel, fixed, recode_matrix
 from rrstats.mechanisms.krr import no_common_channel
 
@@ -202,6 +203,11 @@ class Moments(ABC):
     def binomial_rates(self) -> BinomialRates | None:
         """The rates of the counts if each is binomial, or of as many reports as `effective_n`."""
         return self.channel.binomial_rates
+
+    @property
+    def binomial_counts(self) -> BinomialCounts | None:
+        """The counts themselves, if each is binomial in the target and not only like one."""
+        return None
 
     @property
     def is_multinomial(self) -> bool:
@@ -380,6 +386,16 @@ class ChannelMoments(Moments):
         false_alarm = arrays.FALSE_ALARM * len(self.n)  # of each group
         sizes = self.n[:, None]
         return arrays.implausible(self.channel, self.reported, sizes, false_alarm)
+
+    @property
+    def binomial_counts(self) -> BinomialCounts | None:
+        """The counts of support, for target "population"."""
+        rates = self.binomial_rates
+        if rates is None or self.target == "rows":
+            return None
+        counts, _ = self.support
+        sizes = np.broadcast_to(np.asarray(self.n, dtype=np.float64), counts.shape)
+        return BinomialCounts(counts, sizes, rates.false_positive_rate, rates.true_positive_rate)
 
     def interval(self, level: float, method: str | None, target: str) -> Interval:
         """(k,) intervals of the proportions: `arrays.interval_of_counts` if counts are binomial."""

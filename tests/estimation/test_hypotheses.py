@@ -657,31 +657,40 @@ def test_differences_and_variances_add_up():
     assert np.allclose(a.covariance + b.covariance, found.covariance, rtol=1e-13)
     assert np.allclose(a.variance + b.variance, found.std_error**2, rtol=1e-13)
     assert np.allclose(2 * stats.norm.sf(abs(found.z)), found.p_value, rtol=1e-12)
-    many = difference(estimated([3000, 4500, 2500], THREE), estimated([3100, 4400, 2500], SHARPER))
-    assert np.allclose(many.differences / many.std_error, many.z, rtol=0.01)
+    first = estimated([300_000, 450_000, 250_000], THREE)
+    second = estimated([310_000, 440_000, 250_000], SHARPER)
+    for method in ("melded", "mover"):
+        many = difference(first, second, method=method)
+        assert np.allclose(many.differences / many.std_error, many.z, rtol=0.01)
 
 
 def test_a_category_without_reports_is_not_significant():
     """Nobody of 13 named the first category, where 4 of 52 did: its standard error is 0."""
     seven = rr.KRR(list("abcdefg"), epsilon=3)
     few, many = estimated([0, 5, 3, 2, 1, 1, 1], seven), estimated([4, 9, 9, 10, 10, 5, 5], seven)
-    found = difference(few, many)
+    found = difference(few, many, method="mover")
     assert few.variance[0] < 1e-12
     assert abs(found.differences[0]) > 2 * found.std_error[0]
     assert found.p_value[0] == pytest.approx(0.32, abs=0.01)
     assert found.z[0] == pytest.approx(-1.0, abs=0.01)
+    # Of one design: twice Fisher's smaller one-sided p-value.
+    table = [[0, 13], [4, 48]]
+    one_sided = [stats.fisher_exact(table, side).pvalue for side in ("less", "greater")]
+    assert difference(few, many).p_value[0] == pytest.approx(2 * min(one_sided), rel=1e-9)
 
 
-def test_an_interval_excludes_0_where_the_p_value_is_below_what_it_may_miss():
+@pytest.mark.parametrize("method", ["mover", "melded"])
+def test_an_interval_excludes_0_where_the_p_value_is_below_what_it_may_miss(method):
     """Between the levels at which intervals are computed, z is off by 0.03 at most."""
     rng, checked = np.random.default_rng(5), 0
     for turn in range(25):
-        designs = (THREE, SHARPER) if turn % 2 else (GENERIC, SHARPER)
+        designs = (THREE, SHARPER) if turn % 2 or method == "melded" else (GENERIC, SHARPER)
         found = difference(
             *(
                 estimated(rng.multinomial(n, law(m, rng.dirichlet(np.ones(3)))).tolist(), m)
                 for n, m in zip((15, 40), designs, strict=True)
-            )
+            ),
+            method=method,
         )
         for level in (0.9, 0.95, 0.99):
             low, high = found.interval(level)
@@ -697,16 +706,21 @@ def test_an_interval_excludes_0_where_the_p_value_is_below_what_it_may_miss():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("k", "epsilon", "sizes", "most", "wrong"),
-    [(7, 3, (13, 52), 0.052, 0.20), (2, 1, (10, 20), 0.056, 0.07)],
+    ("method", "k", "epsilon", "sizes", "most", "wrong"),
+    [
+        ("mover", 7, 3, (13, 52), 0.052, 0.20),
+        ("mover", 2, 1, (10, 20), 0.056, 0.07),
+        ("melded", 7, 3, (13, 52), 0.038, 0.20),
+        ("melded", 2, 1, (10, 20), 0.038, 0.07),
+    ],
 )
-def test_p_values_keep_their_level(k, epsilon, sizes, most, wrong):
+def test_p_values_keep_their_level(method, k, epsilon, sizes, most, wrong):
     """Exact levels at 5% over equal shares; differences in standard errors are further off."""
     design = rr.KRR(list("abcdefg"[:k]), epsilon=epsilon)
     one, other = (
         [estimated([x, n - x] + [0] * (k - 2), design) for x in range(n + 1)] for n in sizes
     )
-    found = [[difference(x, y) for y in other] for x in one]
+    found = [[difference(x, y, method=method) for y in other] for x in one]
     rejected = np.array([[each.p_value[0] <= 0.05 for each in row] for row in found])
     with np.errstate(divide="ignore", invalid="ignore"):
         wald = np.array(
@@ -727,9 +741,10 @@ def test_p_values_keep_their_level(k, epsilon, sizes, most, wrong):
     [((56, 70, 48, 80), 0.0524, 0.3339), ((9, 10, 3, 10), 0.1705, 0.8090)],
 )
 def test_direct_answers_have_newcombes_interval(counts, low, high):
-    """Without noise the interval is method 10 of Newcombe (1998), table II, contrasts a and b."""
+    """Without noise MOVER's is method 10 of Newcombe (1998), table II, contrasts a and b."""
     x, n, y, m = counts
-    found = difference(estimated([n - x, x], DIRECT), estimated([m - y, y], DIRECT)).interval()
+    pair = estimated([n - x, x], DIRECT), estimated([m - y, y], DIRECT)
+    found = difference(*pair, method="mover").interval()
     assert (low, high) == (round(float(found.low[1]), 4), round(float(found.high[1]), 4))
 
 
@@ -756,7 +771,7 @@ def test_simultaneous_intervals_are_bonferronis():
 @pytest.mark.parametrize(
     ("first", "second", "n", "least"),
     [
-        # enumerated: 0.9449, 0.9415 and, with next to no noise, 0.9304
+        # MOVER's, enumerated: 0.9449, 0.9415 and, with next to no noise, 0.9304
         (COIN, DIRECT, (40, 30), 0.944),
         (CLEAR, COIN, (25, 50), 0.941),
         (CLEAR, CLEAR, (40, 40), 0.930),
@@ -764,11 +779,13 @@ def test_simultaneous_intervals_are_bonferronis():
     ids=["noise against none", "two designs", "next to no noise"],
 )
 def test_intervals_cover(first, second, n, least):
-    """Exact coverage at 95% over a grid of true shares, nominal up to 1 or 2 points."""
+    """MOVER's exact coverage at 95% over a grid of true shares, nominal up to 1 or 2 points."""
     grid = [0, 0.01, 0.05, 0.2, 0.5, 0.9, 1]
     a = [estimated([n[0] - x, x], first) for x in range(n[0] + 1)]
     b = [estimated([n[1] - x, x], second) for x in range(n[1] + 1)]
-    ends = np.array([[[end[1] for end in difference(x, y).interval()] for y in b] for x in a])
+    ends = np.array(
+        [[[end[1] for end in difference(x, y, method="mover").interval()] for y in b] for x in a]
+    )
     worst = 1.0
     for f in grid:
         for g in grid:
@@ -897,10 +914,87 @@ def test_the_frame_and_the_words():
 )
 def test_few_reports_are_said(n, words):
     """The lowest exact coverage stands below the table, and the level of the test in its notes."""
-    found = difference(estimated([n - 2, 2], CLEAR), estimated([60, 40], CLEAR))
+    pair = estimated([n - 2, 2], CLEAR), estimated([60, 40], CLEAR)
+    found = difference(*pair, method="mover")
+    assert not difference(*pair).notes
     notes = " ".join(found.notes)
     assert (re.search(words, notes) is not None) if words else not notes
-    assert ("false-positive rate at 5% is up to 6.5%" in " ".join(found.test().notes)) == (n < 25)
+    assert ("the p-value is exact" in " ".join(found.test().notes)) == (n < 25)
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.LowPrecisionWarning")
+def test_few_reports_of_several_samples_are_said():
+    """Three samples, or three categories, keep chi-squared, and a note has its level."""
+    pair = counted([9, 3], CLEAR), counted([60, 40], CLEAR)
+    assert "up to 9%" in " ".join(homogeneity(*pair, pair[1]).notes)
+    three = counted([9, 3, 2], THREE), counted([60, 40, 30], THREE)
+    assert "up to 9%" in " ".join(homogeneity(*three).notes)
+
+
+@pytest.mark.parametrize(("n", "m"), [(12, 12), (5, 20), (24, 9)])
+@pytest.mark.parametrize("designs", [(COIN, COIN), (CLEAR, COIN)], ids=["one", "two"])
+def test_homogeneity_of_few_reports_is_exact(n, m, designs):
+    """Exact level at 5% over equal proportions: at most 3.8%; chi-squared's is 6.4% to 9%."""
+    grid = list(itertools.product(range(n + 1), range(m + 1)))
+    first, second = designs
+    tests = [homogeneity(counted([n - x, x], first), counted([m - y, y], second)) for x, y in grid]
+    p = np.array([1.0 if np.isnan(test.p_value) else test.p_value for test in tests])
+    levels = []
+    for share in (0.0, 0.02, 0.1, 0.25, 0.5, 0.8, 1.0):
+        rates = [law(design, [1 - share, share])[1] for design in designs]
+        each = [
+            stats.binom.pmf(np.arange(size + 1), size, r)
+            for size, r in zip((n, m), rates, strict=True)
+        ]
+        levels.append(np.outer(*each).ravel()[p <= 0.05].sum())
+    assert max(levels) <= 0.038
+    assert max(levels) >= 0.01  # and it rejects
+
+
+def test_homogeneity_of_few_reports_is_fishers_test():
+    """For one design p is twice Fisher's smaller one-sided p-value, and that of the difference."""
+    a, b = counted([9, 3], COIN), counted([2, 10], COIN)
+    found = homogeneity(a, b)
+    one_sided = stats.fisher_exact([[9, 3], [2, 10]], "greater").pvalue
+    assert found.p_value == pytest.approx(2 * one_sided, rel=1e-10)
+    gap = difference(Estimate(a), Estimate(b))
+    assert found.p_value == pytest.approx(gap.p_value[1], rel=1e-10)
+    assert "exact p-value" in found.method
+    simulated = quietly(homogeneity, a, b, simulations=200, seed=1)
+    assert "simulations" in simulated.method
+
+
+def test_melded_differences_need_binomial_counts():
+    """The default is MOVER where counts are not binomial, and asking for melded is refused."""
+    a, b = estimated([30, 45, 25, 3], GENERIC), estimated([20, 10, 90], SHARPER)
+    assert difference(a, b).method == "mover"
+    rows = [estimated([30, 45], COIN, "rows"), estimated([20, 60], COIN, "rows")]
+    assert difference(*rows).method == "mover"
+    assert difference(estimated([30, 45], COIN), estimated([20, 60], CLEAR)).method == "melded"
+    weighted = rr.estimate(["no", "yes"] * 20, COIN, weights=np.arange(1, 41))
+    assert difference(weighted, estimated([20, 60], CLEAR)).method == "mover"
+    for pair in ((a, b), rows):
+        refused(ArgumentValueError, "counts that are binomial", difference, *pair, method="melded")
+    refused(ArgumentValueError, "method must be", difference, a, b, method="newcombe")
+    none = estimated([0, 0], COIN)
+    gap = difference(none, estimated([20, 60], COIN))
+    assert np.isnan(gap.p_value).all()
+    assert ([-1, -1], [1, 1]) == tuple(end.tolist() for end in gap.interval())
+
+
+def test_z_goes_on_beyond_the_smallest_p_value():
+    """Where p underflows the quadrature, z grows on: it is finite and close to the Wald ratio."""
+    pair = estimated([30_000, 70_000], COIN), estimated([70_000, 30_000], COIN)
+    far = difference(*pair)
+    assert np.isfinite(far.z).all()
+    assert far.z == pytest.approx(far.differences / far.std_error, rel=0.02)
+    near = [
+        difference(estimated([500 + shift, 500 - shift], COIN), estimated([500, 500], COIN))
+        for shift in range(140, 175)
+    ]
+    z = np.array([each.z[0] for each in near])
+    assert (np.diff(z) > 0).all()
+    assert np.diff(z).max() < 0.08
 
 
 def in_clusters(sizes, rng, spread=1.0):
