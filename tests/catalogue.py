@@ -11,18 +11,17 @@ from collections.abc import Callable, Hashable
 from fractions import Fraction
 from typing import Any
 
-from public import (
+from rrstats import (
     KRR,
-    Chain,
     MatrixDesign,
     Mechanism,
     Rappor,
     Samples,
     SubsetSelection,
-    SurveyDesign,
     UnaryEncoding,
     surveys,
 )
+from rrstats.mechanisms import Chain, SurveyDesign
 
 AWKWARD: dict[str, list[Hashable]] = {
     "bool": [True, False],

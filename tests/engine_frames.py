@@ -8,14 +8,12 @@ Columns are lists of Python values, None for a missing one; Arrow chooses their 
 
 from __future__ import annotations
 
-import sys
 import traceback
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -88,18 +86,8 @@ def _sqlframe() -> tuple[Any, Any]:
 
 @cache
 def _ibis() -> Any:
-    """Ibis, whose dependency `public` has the name of a module of these tests."""
-    import public
-
-    paths = list(sys.path)
-    sys.path[:] = [path for path in paths if Path(path) != Path(__file__).parent]
-    del sys.modules["public"]
-    try:
-        found = pytest.importorskip("ibis")
-        vars(public).setdefault("public", vars(sys.modules["public"])["public"])
-    finally:
-        sys.path[:] = paths
-        sys.modules["public"] = public
+    """Ibis, loaded."""
+    found = pytest.importorskip("ibis")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of an option of pandas 3 that it still asks for
         found.memtable({"a": [1]}).count().to_pyarrow()  # loads the rest

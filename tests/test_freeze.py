@@ -24,10 +24,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
-import public as rr
 import pytest
 from catalogue import EXAMPLES, SILENT
-from public import ask, crosstab, design, estimate, estimators, hypotheses, planning, table
+
+import rrstats as rr
+from rrstats import cli, crosstab, estimate, estimators, hypotheses, planning
+from rrstats.errors import RRStatsError
+from rrstats.inference.contrasts import project_to_simplex
+from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.planning.power import fit_distance
 
 FROZEN = Path(__file__).with_name("frozen.json")
 VECTORS = Path(__file__).parents[1] / "docs" / "vectors"
@@ -88,15 +93,20 @@ def record(group, calls, read=lambda result: result):
 
 def of(names, result):
     """Some attributes of a result; methods are called."""
-    found = {name: ask(result, name) for name in names.split()}
+    found = {name: getattr(result, name) for name in names.split()}
     return {name: value() if callable(value) else value for name, value in found.items()}
+
+
+def table(result, *args, **options):
+    """The frame of a result, or a frame."""
+    return result if isinstance(result, pd.DataFrame) else result.to_frame(*args, **options)
 
 
 def either(call, *args, **options):
     """What a call gives, or that it is refused."""
     try:
         return call(*args, **options)
-    except rr.RRStatsError:
+    except RRStatsError:
         return "refused"
 
 
@@ -120,7 +130,7 @@ def keyed(mechanism):
     """Reports under a fixed key."""
     values, group = answers(mechanism)
     options = {"key": rr.Key(bytes(range(32))), "id": list(range(12))}
-    return rr.privatize(values, mechanism, **options, **rr.question("answer"), **group)
+    return rr.privatize(values, mechanism, **options, question="answer", **group)
 
 
 def texts(mechanism):
@@ -166,7 +176,7 @@ record("vectors", {
 COIN = rr.KRR(["no", "yes"], 0.75)
 THREE = rr.KRR(["never", "once", "often"], 0.6)
 CARDS = rr.surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=3)
-METHODS = ("clopper-pearson", "wilson", "agresti-coull", "blaker", "lr", "wald")
+METHODS = ("clopper-pearson", "wilson", "agresti-coull", "blaker", "likelihood-ratio", "wald")
 METHODS += ("profile-likelihood",)
 SHARE = "proportion std_error low high"
 
@@ -184,10 +194,7 @@ cards = partial(counted, 41, 60, 22, 7, mechanism=CARDS)
 def intervals(found, method):
     asked = {"0.95": {}, "0.8": {"level": 0.8}, "all": {"simultaneous": True}}
     whom = [found().with_target(target) for target in ("population", "rows")]
-    return {
-        n: [either(x.interval, method=rr.method(method), **o) for x in whom]
-        for n, o in asked.items()
-    }
+    return {n: [either(x.interval, method=method, **o) for x in whom] for n, o in asked.items()}
 
 
 for method in METHODS:
@@ -203,7 +210,7 @@ record("estimate", {
     "among": lambda: table(few().among(["once", "often"])),
     "share among": lambda: of(SHARE, few().share_among("often", ["once", "often"])),
     "mean": lambda: of("mean std_error low high", few(mechanism=rr.KRR([0, 1, 5], 0.6)).mean()),
-    "log-likelihood": lambda: [ask(x, "log_likelihood")() for x in (many(), cards())],
+    "log-likelihood": lambda: [x.log_likelihood() for x in (many(), cards())],
     "posterior": lambda: np.asarray(rr.posterior(["often", "never"], THREE, [0.2, 0.3, 0.5])),
 })  # fmt: skip
 record("estimators", {
@@ -214,7 +221,7 @@ record("estimators", {
     "count variance": lambda: estimators.count_variance(0.1, 2000, 0.6, k=4),
     "interval": lambda: estimators.confidence_interval([165, 349, 284], 0.75),
     "count interval": lambda: estimators.count_interval([165, 349, 284], 0.75),
-    "projected": lambda: rr.project_to_simplex(np.array([-0.2, 0.5, 0.7])),
+    "projected": lambda: project_to_simplex(np.array([-0.2, 0.5, 0.7])),
 })  # fmt: skip
 
 # -- a survey: designs, groups, means, differences -----------------------------------------------
@@ -228,7 +235,7 @@ SCORES = {"vote": {"Clinton": 0, "Dole": 1}}
 def survey():
     """Simulated reports of party and vote, and ordinary columns."""
     data = rr.datasets.load_anes96()
-    data = rr.simulate_columns(data, {"party": PARTY, "vote": VOTE}, seed=1)
+    data = rr.simulate(data, {"party": PARTY, "vote": VOTE}, seed=1)
     news = data["tv_news_days"]
     return data.assign(
         tv=news > 3, weights=1 + news / 4, probabilities=0.1 + news / 20,
@@ -243,7 +250,8 @@ def fresh():
 
 def sampled(names, **others):
     """The arguments that say how the survey was sampled."""
-    return design(**{name: survey()[name] for name in names.split()}, **others)
+    columns = {name: survey()[name] for name in names.split()} | others
+    return {"design": rr.SampleDesign(**columns)} if columns else {}
 
 
 def of_votes(names, **others):
@@ -269,7 +277,7 @@ def ages(**options):
 
 def all_of_sample(found):
     names = (
-        "covariance interval totals total_std_error total_interval degrees_of_freedom "
+        "covariance interval counts count_std_error count_interval df "
         "design_effect effective_n randomization_variance sampling_variance"
     )
     return [table(found), of(names, found)]
@@ -325,7 +333,7 @@ record("crosstab", {
 }, table)  # fmt: skip
 record("likeliest", {"crosstab": lambda: pair().mle()}, table)
 record("crosstab", {
-    "interval": lambda: [either(pair().interval, method=rr.method(m)) for m in (None, *METHODS)],
+    "interval": lambda: [either(pair().interval, method=m) for m in (None, *METHODS)],
     "moments": lambda: of("counts covariance effective_n effective_size", joint("party", "vote")),
 })  # fmt: skip
 record("association", {
@@ -361,7 +369,7 @@ record("test", {
 
 def power_of_fit():
     """The power of a test of goodness of fit, with its noncentrality."""
-    distance, df = rr.fit_distance(500, COIN, [0.6, 0.4], [0.7, 0.3])
+    distance, df = fit_distance(500, COIN, [0.6, 0.4], [0.7, 0.3])
     found = planning.power(500, [0.6, 0.4], COIN, against=[0.7, 0.3])
     return SimpleNamespace(power=found, noncentrality=distance, df=df, n=500)
 
@@ -370,7 +378,7 @@ record("test", {"power": power_of_fit}, partial(of, "power noncentrality df n"))
 
 # -- regression ----------------------------------------------------------------------------------
 
-NUMBERS = "params bse pvalues log_likelihood aic bic nobs df_model df_resid cov_params conf_int"
+NUMBERS = "params bse pvalues llf aic bic nobs df_model df_resid cov_params conf_int"
 TERMS = "vote ~ age + C(tv)"
 
 
@@ -391,7 +399,7 @@ def private(law="linear", **options):
     """A regression on a column of reports."""
     outcome = survey()["tv_news_days" if law == "linear" else "tv"]
     data = survey()[["age", "vote"]].assign(age=survey()["age"] / 10)
-    options |= rr.covariates({"vote": VOTE}) | {"intercept": True}
+    options |= {"covariates": {"vote": VOTE}, "intercept": True}
     return getattr(rr, law)(outcome, data, **options)
 
 
@@ -403,11 +411,10 @@ kinds |= {"survey": partial(arrays, names="weights clusters")}
 record("fit", kinds | {"party": partial(arrays, column="party")}, partial(of, "params bse"))
 laws = {"scores": private, "likelihood": by_likelihood, "logit": partial(private, "logit")}
 record("fit, private", laws, partial(of, "params bse cov_params effective_n"))
-AS_RECORDED = {"proportion": "share"}
 record("fit", {
     "frame": arrays,
     "profile": lambda: arrays().conf_int(method="profile-likelihood"),
-    "private, shares": lambda: by_likelihood().proportions().rename(columns=AS_RECORDED),
+    "private, shares": lambda: by_likelihood().proportions(),
     "private, effects": lambda: private("logit").marginal_effects(),
     "private, prevalence": lambda: private("logit").prevalence(),
     "private, posterior": lambda: private("logit").posterior().head(3),
@@ -422,7 +429,7 @@ record("formula", {
 record("formula", {
     "Wald": lambda: formula().wald_test(["age", "C(tv)[T.True]"]),
     "ratio": lambda: formula().compare(formula("vote ~ age")),
-}, partial(of, "statistic df pvalue"))  # fmt: skip
+}, partial(of, "statistic df p_value"))  # fmt: skip
 fit_of_formula = {"goodness": lambda: formula().goodness_of_fit()}
 record("formula", fit_of_formula, partial(of, "pearson deviance df groups"))
 
@@ -440,7 +447,7 @@ record("privacy", {
     "epsilons": lambda: [rr.epsilon_from_prob(p, k) for p in (0.5, 0.75, 0.9) for k in (2, 7)],
     "probs": lambda: [rr.prob_from_epsilon(e, k) for e in (0.1, 1.0, 5.0) for k in (2, 7)],
     "posterior": lambda: rr.privacy.posterior(0.05, 3.0),
-    "sum": lambda: rr.total_epsilon([0.1, 0.2, 0.3]),
+    "sum": lambda: total_epsilon([0.1, 0.2, 0.3]),
     "rounds": lambda: json.dumps(
         rr.two_rounds(["a", "b"], epsilon_lifetime=2, epsilon_first_report=1).to_dict()
     ),
@@ -453,7 +460,7 @@ record("planning", {
     "width, rows": lambda: planning.half_width(300, 0.1, COIN, target="rows"),
     "width, assured": lambda: planning.half_width(500, 0.1, COIN, assurance=0.9),
     "least epsilon": lambda: planning.least_epsilon(0.05, 2000, 0.1),
-    "power": lambda: planning.power(400, 0.3, COIN, against=0.2, **rr.alpha(0.01)),
+    "power": lambda: planning.power(400, 0.3, COIN, against=0.2, alpha=0.01),
     "power of two": lambda: planning.power(400, 0.3, COIN, other=0.2, exact=False),
     "people for power": lambda: planning.people_for_power(0.8, 0.3, COIN, against=0.2),
     "detectable": lambda: planning.detectable(500, COIN, against=0.2),
@@ -538,12 +545,20 @@ demo --prob 1.5
 """
 
 
+def code_of(arguments):
+    """The exit code of a command line."""
+    try:
+        return cli.main(arguments)
+    except SystemExit as stop:
+        return stop.code
+
+
 def exit_codes():
     """The code of each command line, one after the other in one folder."""
     found = []
     for line in COMMANDS.strip().splitlines():
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-            found.append([line, rr.command_line(line.split())])
+            found.append([line, code_of(line.split())])
     return found
 
 

@@ -6,13 +6,11 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
-import public as rr
 import pytest
-from public import (
-    debias_counts,
-    debias_proportions,
-    debias_reports,
-)
+
+import rrstats as rr
+from rrstats.errors import NotIdentifiableError
+from rrstats.estimators import debias_counts, debias_proportions, debias_reports
 
 LETTERS = ["A", "B", "C", "D"]
 
@@ -143,7 +141,7 @@ def test_prob_of_one_over_k_is_accepted_and_says_nothing():
     """At 1/k the mechanism exists with epsilon 0; estimating from it is refused."""
     m = rr.KRR(LETTERS, 0.25)
     assert 0.0 == m.epsilon
-    with pytest.raises(rr.NotIdentifiableError, match="no information"):
+    with pytest.raises(NotIdentifiableError, match="no information"):
         rr.estimate(["A", "B"], m)
 
 

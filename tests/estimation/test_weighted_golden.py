@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from guide_designs import by_matrix
-from public import ask, design, estimate, surveys
+
+from rrstats import SampleDesign, estimate, surveys
 
 ANSWERS = [0, 1]
 
@@ -31,7 +32,7 @@ def of_counts(mechanism, lines, **columns):
         name: value if name == "population" else column(value, lines)
         for name, value in columns.items()
     }
-    return estimate(reports, mechanism, **design(**held))
+    return estimate(reports, mechanism, design=SampleDesign(**held) if held else None)
 
 
 def by_probability(mechanism, rows):
@@ -180,7 +181,7 @@ def test_totals_are_those_of_rrtcs(name):
     """Horvitz-Thompson totals and their variances for unequal probabilities."""
     mechanism, rows, size, total, variance = RRTCS[name]
     found = by_probability(mechanism, rows)
-    assert total == pytest.approx(ask(found, "totals")[1] / size, rel=1e-10)
+    assert total == pytest.approx(found.counts[1] / size, rel=1e-10)
     assert variance == pytest.approx(found.moments.total_variance[1] / size**2, rel=1e-10)
 
 
@@ -219,7 +220,7 @@ def test_the_jackknife_of_rrtcs_is_our_sampling_part_in_a_finite_population():
     # 1, 802)
     mechanism = surveys.warner(ANSWERS, 0.7, yes=1)
     found = of_counts(mechanism, [counts for _, *counts in WARNER], population=802)
-    coins = 125 / 802 * ask(found, "randomization_variance")[1]
+    coins = 125 / 802 * found.randomization_variance[1]
     assert 0.010619821414206441 == pytest.approx(found.variance[1] - coins, rel=1e-10)
     # ResamplingVariance(SoberanisCruz(z, 0.7, 0.5, Pi, "total", 0.9), Pi, "total", 1, 1500,
     # clu = CL)
@@ -228,7 +229,7 @@ def test_the_jackknife_of_rrtcs_is_our_sampling_part_in_a_finite_population():
     fifth = [0.2] * len(SOBERANIS)
     for columns in ({"population": 100, "weights": [5] * len(SOBERANIS)}, {"probabilities": fifth}):
         found = of_counts(mechanism, SOBERANIS, clusters=clusters, **columns)
-        coins = 0.2 * ask(found, "randomization_variance")[1] * (5 * found.n) ** 2
+        coins = 0.2 * found.randomization_variance[1] * (5 * found.n) ** 2
         variance = found.moments.total_variance[1]
         assert 3203.5445757250277 == pytest.approx(variance - coins, rel=1e-10)
 
@@ -307,8 +308,8 @@ def test_strata_with_weights_are_those_of_survey():
     assert 442 == found.n
     assert 0.1045054778463545 == pytest.approx(found.proportions[1], rel=1e-10)
     assert 0.03873438362990233 == pytest.approx(found.std_error[1], rel=1e-10)
-    assert 2599.8266581256476 == pytest.approx(ask(found, "totals")[1], rel=1e-10)
-    assert 965.7608330260182 == pytest.approx(ask(found, "total_std_error")[1], rel=1e-10)
+    assert 2599.8266581256476 == pytest.approx(found.counts[1], rel=1e-10)
+    assert 965.7608330260182 == pytest.approx(found.count_std_error[1], rel=1e-10)
 
 
 # HorvitzDataStCl: (no, yes) by cluster, in the strata with weights 1 / .28 and 1 / .22
@@ -360,7 +361,7 @@ def test_strata_with_clusters_are_those_of_survey():
         clusters=range(len(strata)),
         weights=[1 / {1: 0.28, 2: 0.22}[stratum] for stratum in strata],
     )
-    assert 25 - 2 == ask(found, "df")
+    assert 25 - 2 == found.df
     assert 0.40220994475138117 == pytest.approx(found.proportions[1], rel=1e-10)
     assert 0.047417498129509975 == pytest.approx(found.std_error[1], rel=1e-10)
 
@@ -399,7 +400,7 @@ def test_domains_are_those_of_survey():
     lines = [*NIGERIA[0], *NIGERIA[1]]
     reports = [report for counts in lines for report in rows_of(mechanism, counts)]
     sexes = column([0] * 7 + [1] * 7, lines)
-    found = estimate(reports, mechanism, by=sexes, **design(weights=column(ages * 2, lines)))
+    found = estimate(reports, mechanism, by=sexes, design=SampleDesign(column(ages * 2, lines)))
     for sex, mean, error in (
         (0, 0.3307360120165227, 0.021298798087590803),
         (1, 0.20532194480946125, 0.02179747288052641),
@@ -421,6 +422,6 @@ def test_the_weighted_crosswise_share_is_that_of_cwise():
         apart = np.sqrt((squares - total**2 / n) / (n - 1))
         weights += [total / n, *(total / n + apart * np.resize([1, -1], n - 1))]
     mechanism = surveys.crosswise(ANSWERS, 0.15, yes=1)
-    found = estimate([0] * 573 + [1] * 1427, mechanism, **design(weights=weights))
+    found = estimate([0] * 573 + [1] * 1427, mechanism, weights=weights)
     assert 0.1921 == round(float(found.proportions[1]), 4)
     assert 0.0180 == round(float(found.std_error[1]), 4)

@@ -16,15 +16,21 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-import public as rr
 import pytest
 from catalogue import EXAMPLES, FAMILIES, REPORTS_LABELS, SILENT, WITH_MATRIX
-from public import chained, most_likely, rates, recode, variance
 from scripted import BLOCK_ROWS, Counting, EveryStream, Recorded, Scripted
+
+import rrstats as rr
+from rrstats import mechanisms
+from rrstats.errors import NotIdentifiableError
+from rrstats.estimation.arrays import most_likely
+from rrstats.mechanisms import Mechanism, from_dict, serialization
+from rrstats.mechanisms.channel import expected_rates, recode_matrix, report_variance
+from rrstats.mechanisms.matrix_channel import chained
 
 INFORMATIVE = [name for name in WITH_MATRIX if name not in SILENT]
 # Where classes are the categories; the others tell people apart more finely than they estimate.
-PLAIN = [n for n in INFORMATIVE if recode(EXAMPLES[n]().channel).shape[1] == EXAMPLES[n]().k]
+PLAIN = [n for n in INFORMATIVE if recode_matrix(EXAMPLES[n]().channel).shape[1] == EXAMPLES[n]().k]
 
 
 def each_of(names):
@@ -94,7 +100,7 @@ def test_law(with_matrix):
         rr.KRR(["no", "yes"], 0.75),
         rr.KRR(list("abc"), 0.5),
         rr.KRR(range(5), 0.375),
-        rr.Chain(rr.KRR(list("abc"), 0.75), rr.KRR(list("abc"), 0.5)),
+        mechanisms.Chain(rr.KRR(list("abc"), 0.75), rr.KRR(list("abc"), 0.5)),
         rr.KRR(["no", "yes"], 0.75).then(rr.KRR(["no", "yes"], 0.875)),
     ],
     ids=repr,
@@ -152,7 +158,7 @@ def check_unbiased(mechanism):
     channel, k = mechanism.channel, mechanism.k
     scores = channel.scores(np.arange(channel.m))
     close = Fraction(float(1e-15 * k * np.abs(scores).max()))
-    shown = recode(channel)
+    shown = recode_matrix(channel)
     for truth, value in itertools.product(range(shown.shape[1]), range(k)):
         # In fractions: what is left over is the rounding of the scores alone.
         mean = sum(
@@ -171,7 +177,7 @@ def check_moments(mechanism, n=2):
     """Covariance for both targets against the sum over all worlds of n people."""
     channel, k = mechanism.channel, mechanism.k
     scores, matrix = channel.scores(np.arange(channel.m)), channel.matrix
-    shown = recode(channel)
+    shown = recode_matrix(channel)
     c = shown.shape[1]
     theta = np.arange(1.0, c + 1) / (c * (c + 1) / 2)
     sampled = np.zeros((k, k))
@@ -187,10 +193,11 @@ def check_moments(mechanism, n=2):
             sampled += np.prod(theta[list(truths)]) * chance * np.outer(off, off)
         close = {"rtol": 1e-9, "atol": 1e-12 * np.abs(rows).max()}
         assert np.allclose(rows, channel.covariance(share, "rows") / n, **close)
-        assert np.allclose(rows.diagonal(), variance(channel, share, "rows") / n, **close)
+        assert np.allclose(rows.diagonal(), report_variance(channel, share, "rows") / n, **close)
     close = {"rtol": 1e-9, "atol": 1e-12 * np.abs(sampled).max()}
     assert np.allclose(sampled, channel.covariance(theta, "population") / n, **close)
-    assert np.allclose(sampled.diagonal(), variance(channel, theta, "population") / n, **close)
+    variance = report_variance(channel, theta, "population") / n
+    assert np.allclose(sampled.diagonal(), variance, **close)
 
 
 @pytest.mark.parametrize("name", [n for n in INFORMATIVE if EXAMPLES[n]().k <= 4])
@@ -217,10 +224,11 @@ def check_fast_equals_plain(mechanism):
     assert plain.max_likelihood_ratio == fast.max_likelihood_ratio
     assert np.array_equal(plain.matrix, fast.matrix)
     assert np.allclose(plain.scores(reports), fast.scores(reports), **close)
-    assert np.allclose(rates(plain, theta), rates(fast, theta), **close)
-    assert np.allclose(plain.solve(rates(plain, theta)), fast.solve(rates(fast, theta)), **close)
+    plain_rates, fast_rates = (expected_rates(channel, theta) for channel in (plain, fast))
+    assert np.allclose(plain_rates, fast_rates, **close)
+    assert np.allclose(plain.solve(plain_rates), fast.solve(fast_rates), **close)
     for target in ("population", "rows"):
-        expected, found = (variance(c, theta, target) for c in (plain, fast))
+        expected, found = (report_variance(c, theta, target) for c in (plain, fast))
         assert np.allclose(expected, found, **close)
         expected, found = (c.covariance(theta, target) for c in (plain, fast))
         assert np.allclose(expected, found, **close)
@@ -243,7 +251,7 @@ def log_likelihood(channel, counts, shares):
 def check_most_likely(mechanism):
     channel, k = mechanism.channel, mechanism.k
     plain = plain_channel(channel)
-    inside = rates(channel, np.arange(1.0, k + 1) / (k * (k + 1) / 2)) * 10_000
+    inside = expected_rates(channel, np.arange(1.0, k + 1) / (k * (k + 1) / 2)) * 10_000
     outside = np.array([900.0] + [50.0] * (channel.m - 2) + [1.0])
     outside[~channel.matrix.any(axis=1)] = 0
     # Two truths only: both shares stay inside or one is 0.
@@ -279,7 +287,7 @@ def test_no_information_is_said():
             lambda m: most_likely(m.channel, np.ones(m.k)),
             lambda m: plain_channel(m.channel).solve(np.full(m.k, 1 / m.k)),
         ):
-            with pytest.raises(rr.NotIdentifiableError):
+            with pytest.raises(NotIdentifiableError):
                 ask(silent)
 
 
@@ -356,7 +364,7 @@ def test_parts_merge_to_the_whole(mechanism):
 def test_json_round_trip(mechanism):
     """A mechanism is plain JSON and comes back equal, with its types."""
     text = json.dumps(mechanism.to_dict(), allow_nan=False)
-    back = rr.from_dict(json.loads(text))
+    back = from_dict(json.loads(text))
     assert mechanism == back
     assert hash(mechanism) == hash(back)
     assert type(mechanism) is type(back)
@@ -385,7 +393,8 @@ def test_copies_are_equal(mechanism):
 def test_repr_is_code(mechanism):
     """What is printed can be pasted, says the epsilon, and never understates it."""
     shown = repr(mechanism)
-    scope = {**vars(rr), "inf": float("inf"), "datetime": datetime, "Fraction": Fraction}
+    scope = {name: getattr(mechanisms, name) for name in mechanisms.__all__}
+    scope |= {"inf": float("inf"), "datetime": datetime, "Fraction": Fraction}
     assert mechanism == eval(shown, scope)
     text = re.search(r"# epsilon (\S+) per report", shown).group(1)
     if mechanism.epsilon == np.inf:
@@ -455,8 +464,10 @@ def test_nobody_to_estimate(name):
 def test_the_catalogue_is_complete():
     """Every mechanism that a document may name has examples, and the other way round."""
     made = {family: [make() for make in examples.values()] for family, examples in FAMILIES.items()}
-    assert rr.mechanism_types() == {type(m) for every in made.values() for m in every}
-    assert rr.document_types() == set(FAMILIES)
+    public = (getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper())
+    types = {c for c in public if hasattr(c, "randomize") and c is not Mechanism}
+    assert types == {type(m) for every in made.values() for m in every}
+    assert set(serialization._TYPES) == set(FAMILIES)
 
 
 # -- planted faults -----------------------------------------------------------------------------
@@ -478,7 +489,7 @@ class LieIsTheNeighbour(Broken):
         return ((codes + lies) % self.k).astype(codes.dtype)
 
 
-class SameWordsTwice(rr.Chain):
+class SameWordsTwice(mechanisms.Chain):
     def randomize(self, codes, source, block=0):
         return self.second.randomize(self.first.randomize(codes, source, block), source, block)
 

@@ -8,13 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import pandas as pd
-import public as rr
 import pytest
 from guide_designs import by_matrix
-from public import MatrixDesign, ask, most_likely, surveys
 from scipy import stats
 
-from rrstats.errors import ArgumentValueError
+import rrstats as rr
+from rrstats import MatrixDesign, surveys
+from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning
+from rrstats.estimation.arrays import most_likely
+from rrstats.mechanisms.channel import report_variance
 
 NO_YES = [0, 1]
 F = Fraction
@@ -117,9 +119,7 @@ def test_rrreg(case):
 def test_log_likelihood(case, value):
     """The log-likelihood is that of RRreg, where RRreg's is right."""
     design, n, yes, _, _ = RRREG[case]
-    assert value == pytest.approx(
-        ask(of_counts(design, [n - yes, yes]), "log_likelihood")(), rel=1e-9
-    )
+    assert value == pytest.approx(of_counts(design, [n - yes, yes]).log_likelihood(), rel=1e-9)
 
 
 @pytest.mark.parametrize("case", ["forced, nigeria", "ForcedResponseData"])
@@ -127,9 +127,7 @@ def test_log_likelihood_of_forced_response(case):
     """It is the binomial one; RRreg 0.7.6 shifts its parameters and prints another."""
     design, n, yes, _, _ = RRREG[case]
     expected = stats.binom.logpmf(yes, n, yes / n)
-    assert expected == pytest.approx(
-        ask(of_counts(design, [n - yes, yes]), "log_likelihood")(), rel=1e-9
-    )
+    assert expected == pytest.approx(of_counts(design, [n - yes, yes]).log_likelihood(), rel=1e-9)
 
 
 def test_outside_of_the_simplex():
@@ -169,7 +167,7 @@ def test_matrices_outside_of_the_simplex():
     RRreg 0.7.6, RRuni(y, model = "custom", p = P) with k-RR of 0.6 gives NA and logLik 1e6.
     """
     m = MatrixDesign(range(3), np.where(np.eye(3), 0.6, 0.2))
-    with pytest.warns(rr.ImplausibleReportsWarning):
+    with pytest.warns(ImplausibleReportsWarning):
         est = of_counts(m, [640, 330, 30])
     assert est.proportions == pytest.approx([1.1, 0.325, -0.425])
     assert est.std_error == pytest.approx(
@@ -210,7 +208,7 @@ def test_kuk_of_several_draws(m, counts, share, error, draws):
     est = of_counts(m, counts)
     assert share == pytest.approx(est.proportions[1], rel=1e-12)
     people = (1 - 1 / draws) * share * (1 - share)
-    cards = rr.variance(m.channel, [1 - share, share], "population")[1] - people
+    cards = report_variance(m.channel, [1 - share, share], "population")[1] - people
     variance = cards * draws / (draws * n - 1) + people / (n - 1)
     assert error == pytest.approx(math.sqrt(variance), rel=1e-9)
 
@@ -493,7 +491,7 @@ def test_rrtcs_christofides():
     assert 0.45000000000000007 == pytest.approx(est.proportions[1], rel=1e-12)
     for share in (0.0, 0.3, 1.0):
         # first5_transformed_variance, the same for every answer
-        found = rr.variance(m.channel, [1 - share, share], "rows")[1]
+        found = report_variance(m.channel, [1 - share, share], "rows")[1]
         assert 9.749999999999975 == pytest.approx(found, rel=1e-11)
 
 

@@ -7,9 +7,11 @@ Hessian, hence their tolerance.
 
 import numpy as np
 import pandas as pd
-import public as rr
 import pytest
-from public import LowPrecisionWarning, ask, logit
+
+import rrstats as rr
+from rrstats import logit
+from rrstats.errors import LowPrecisionWarning
 
 WARNER = rr.surveys.warner([0, 1], 0.7, yes=1)
 UNRELATED = rr.surveys.unrelated_question([0, 1], 0.7, 0.4, yes=1)
@@ -41,7 +43,7 @@ def on_grid(mechanism, **options):
 
 def ratio(found):
     """The likelihood-ratio statistic of a fit against the intercept alone."""
-    return 2 * (ask(found, "log_likelihood") - ask(found, "log_likelihood_null"))
+    return 2 * (found.llf - found.llnull)
 
 
 @pytest.mark.parametrize(
@@ -92,11 +94,11 @@ def test_links_and_designs_agree_with_glmmrr(link, mechanism, coefficients, erro
     found = on_grid(mechanism, vcov="expected", link=link)
     assert coefficients == pytest.approx(found.params.tolist(), rel=5e-6)
     assert errors == pytest.approx(found.bse.tolist(), rel=5e-6)
-    assert log_likelihood == pytest.approx(ask(found, "log_likelihood"), abs=1e-8)
+    assert log_likelihood == pytest.approx(found.llf, abs=1e-8)
     # Of the first: aic = 1356.1796053059938; here as deviance + 2 p, and bic with log(n) for the 2.
-    assert -2 * log_likelihood + 4 == pytest.approx(ask(found, "aic"), abs=1e-7)
-    assert -2 * log_likelihood + 2 * np.log(1000) == pytest.approx(ask(found, "bic"), abs=1e-7)
-    assert (2, 998) == (ask(found, "df_model"), ask(found, "df_resid"))
+    assert -2 * log_likelihood + 4 == pytest.approx(found.aic, abs=1e-7)
+    assert -2 * log_likelihood + 2 * np.log(1000) == pytest.approx(found.bic, abs=1e-7)
+    assert (2, 998) == (found.df_model, found.df_resid)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +165,7 @@ def test_the_hessian_agrees_with_rrreg(mechanism, vcov, log_likelihood, prevalen
     """The default covariance, the mean prevalence and LR tests agree with RRreg."""
     found = on_grid(mechanism)
     assert np.array(vcov).ravel() == pytest.approx(found.cov_params().to_numpy().ravel(), rel=1e-3)
-    assert log_likelihood == pytest.approx(ask(found, "log_likelihood"), abs=1e-7)
+    assert log_likelihood == pytest.approx(found.llf, abs=1e-7)
     assert prevalence == pytest.approx(found.prevalence()["prevalence"].item(), abs=5e-5)
     assert chisq == pytest.approx(ratio(found), abs=1e-6)
 
@@ -186,7 +188,7 @@ def test_nested_fits_compare_either_way(formulaic):
     small = logit("y ~ 1", GRID, mechanism=WARNER, frequencies="n")
     for test in (large.compare(small), small.compare(large)):
         assert (20.199640344878617, 4) == (pytest.approx(test.statistic, abs=1e-6), test.df)
-        assert 0.00045605768013123665 == pytest.approx(ask(test, "pvalue"), rel=1e-6)
+        assert 0.00045605768013123665 == pytest.approx(test.p_value, rel=1e-6)
 
 
 def test_predictions_and_their_intervals_agree_with_rrreg():
@@ -229,7 +231,7 @@ def test_direct_answers_beside_reports():
     found = logit(both["y"], both[["x"]], mechanism=samples, group=both["grp"], **rows)
     assert [-2.5171898218, 0.5915745385] == pytest.approx(found.params.tolist(), abs=5e-4)
     assert [0.3574418669777351, 0.11785712252306859] == pytest.approx(found.bse.tolist(), rel=1e-3)
-    assert -768.4613433477653 == pytest.approx(ask(found, "log_likelihood"), abs=1e-7)
+    assert -768.4613433477653 == pytest.approx(found.llf, abs=1e-7)
     assert 1200 == found.nobs
     assert 31.940102230817047 == pytest.approx(ratio(found), abs=1e-6)
     listed = [mechanism[group] for group in both["grp"]]
@@ -284,7 +286,7 @@ def test_nigeria_without_covariates():
     found = logit([0, 1], mechanism=FORCED, frequencies=[813 + 784, 494 + 332])
     assert -1.038966439741121 == pytest.approx(found.params.item(), abs=5e-4)
     assert 0.07482436170229421 == pytest.approx(found.bse.item(), rel=1e-3)
-    assert -1554.670575910762 == pytest.approx(ask(found, "log_likelihood"), abs=1e-7)
+    assert -1554.670575910762 == pytest.approx(found.llf, abs=1e-7)
 
 
 # minarets: (leftRight, reports 0 and 1 of condition 1, of condition 2)
@@ -317,7 +319,7 @@ def test_the_stochastic_lie_detector_has_a_share_of_honest_people():
         found.params.tolist(), abs=2e-3
     )
     assert [0.3379432298, 0.1464535339, 0.0180530241] == pytest.approx(found.bse.tolist(), rel=5e-3)
-    assert -822.7685799807441 == pytest.approx(ask(found, "log_likelihood"), abs=1e-5)
+    assert -822.7685799807441 == pytest.approx(found.llf, abs=1e-5)
     assert 0.8200447089107661 == pytest.approx(found.prevalence()["prevalence"].item(), abs=5e-4)
 
 
@@ -336,7 +338,7 @@ def test_crosswise_reports_by_two_covariates():
     found = logit(rows[2], rows[[0, 1]], mechanism=CROSSWISE, intercept=True, frequencies=rows[3])
     assert [-3.9946556, -0.1332806, 2.7743856] == pytest.approx(found.params.tolist(), abs=5e-4)
     assert [3.131159729, 0.657820054, 3.068242892] == pytest.approx(found.bse.tolist(), rel=1e-3)
-    assert -375.3428491795935 == pytest.approx(ask(found, "log_likelihood"), abs=1e-7)
+    assert -375.3428491795935 == pytest.approx(found.llf, abs=1e-7)
     assert 0.11671956112321878 == pytest.approx(found.prevalence()["prevalence"].item(), abs=5e-5)
 
 
@@ -353,7 +355,7 @@ def test_independence_of_a_private_and_an_ordinary_answer():
     low, high = found.conf_int(method="profile-likelihood").loc["x"]
     told = next(note for note in found.notes if note.startswith("  x: "))
     assert f"  x: {low:.4f} to {high:.4f}, p = 0.00536" == told
-    assert 0.36 < ask(found, "pvalues")["x"] < 0.37
+    assert 0.36 < found.pvalues["x"] < 0.37
 
 
 # plagiarism by (Gender, RR, pp): age:reports of 0/reports of 1; RR = 0 are direct answers.
@@ -431,7 +433,7 @@ def test_links_over_mixed_designs_agree_with_glmmrr(link, coefficients, errors, 
     assert 802 == found.nobs
     assert coefficients == pytest.approx(found.params.tolist(), rel=5e-6)
     assert errors == pytest.approx(found.bse.tolist(), rel=5e-6)
-    assert log_likelihood == pytest.approx(ask(found, "log_likelihood"), abs=1e-8)
+    assert log_likelihood == pytest.approx(found.llf, abs=1e-8)
 
 
 def test_goodness_of_fit_agrees_with_glmmrr():
@@ -446,5 +448,5 @@ def test_goodness_of_fit_agrees_with_glmmrr():
     assert (8, 4) == (found.groups, found.df)
     assert 4.308463678747094 == pytest.approx(found.pearson, abs=1e-6)
     assert 4.436835990283386 == pytest.approx(found.deviance, abs=1e-7)
-    assert 0.36586647041732046 == pytest.approx(ask(found, "pearson_pvalue"), abs=1e-6)
-    assert 0.3501029369484434 == pytest.approx(ask(found, "deviance_pvalue"), abs=1e-7)
+    assert 0.36586647041732046 == pytest.approx(found.pearson_pvalue, abs=1e-6)
+    assert 0.3501029369484434 == pytest.approx(found.deviance_pvalue, abs=1e-7)
