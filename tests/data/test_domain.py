@@ -17,8 +17,8 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.data.bitsets import Subsets
-from rrstats.data.categories import Categories, is_missing
-from rrstats.data.columns import open_column
+from rrstats.data.categories import Categories, categories_from_json, is_missing
+from rrstats.data.columns import open_column, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.serialization import from_dict
 
@@ -453,3 +453,39 @@ def test_a_missing_category_of_a_codebook_stays_one():
     labels = pd.Categorical(["never", None] * 20, categories=["never", "once"])
     assert pd.isna(rr.simulate(pd.Series(labels), m, seed=1)).sum() >= 18
     refused(ArgumentValueError, "missing='keep'", rr.privatize, labels, m, missing="keep")
+
+
+def test_values_without_tags_are_read_from_documents():
+    """Documents written by hand may leave the tags of JSON's own types out."""
+    assert categories_from_json(["a", 1, True, None, 0.5]) == ["a", 1, True, None, 0.5]
+
+
+@pytest.mark.parametrize("item", [{"int": "5"}, {"bool": 1}, {"str": 1}, {"bool": "x"}])
+def test_a_tag_of_another_type_is_refused(item):
+    """A tag and its value must agree."""
+    with pytest.raises(MetadataError, match="one tag with a value"):
+        categories_from_json([item])
+
+
+def test_a_column_is_there_just_once():
+    """Names are looked up in frames with one or several levels, and refused where they repeat."""
+    frame = pd.DataFrame([[1, 2, 3]], columns=["a", "b", "b"])
+    assert place_of(frame, "a") == 0
+    with pytest.raises(ArgumentValueError, match="column 'b' is there 2 times; the columns are"):
+        place_of(frame, "b")
+    with pytest.raises(ArgumentValueError, match="is not there; did you mean 'a'"):
+        place_of(frame, "aa")
+    levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("q", 1), ("q", 2)]))
+    assert place_of(levels, ("q", 2)) == 1
+    with pytest.raises(ArgumentValueError, match=r"column \('q', 3\) is not there"):
+        place_of(levels, ("q", 3))
+    with pytest.raises(ArgumentTypeError, match="a column is given by its name"):
+        place_of(levels, (1,))
+
+
+def test_a_column_of_an_arrow_table_is_looked_up_by_name(pa):
+    """A table of Arrow calls its names differently."""
+    table = pa.table({"a": [1], "b": [2]})
+    assert place_of(table, "b") == 1
+    with pytest.raises(ArgumentValueError, match=r"column 'c' is not there; .*'a', 'b'"):
+        place_of(table, "c")

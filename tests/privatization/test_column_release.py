@@ -50,6 +50,26 @@ def test_counts_add_up_and_say_what_the_policies_treat_as_unknown():
         assert outside == release.outside
 
 
+def test_a_release_is_a_first_round_unless_it_says_so():
+    """Its keyed words are those of `privatize`; of a round once more they are others."""
+    pytest.importorskip("cryptography")
+    options = {"key": rr.Key(bytes(range(32))), "question": "q"}
+    answers, ids = ["never", "once", "often", "once"] * 10, list(range(40))
+    reports = rr.privatize(answers, M, id=ids, **options)
+    assert ColumnRelease([], M, **options).reports(answers, ids=ids) == reports
+    assert ColumnRelease([], M, again=True, **options).reports(answers, ids=ids) != reports
+
+
+@pytest.mark.parametrize(("cores", "threads"), [(None, 1), (1, 1), (3, 3), (64, 4)])
+def test_text_of_arrow_takes_up_to_four_threads(monkeypatch, cores, threads, pa):
+    """Its strings are read outside Python's lock; the number given counts, for other columns 1."""
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    text = open_column(pa.array(["never"]))
+    assert column_release.threads_for(text, None) == threads
+    assert column_release.threads_for(text, 7) == 7
+    assert column_release.threads_for(open_column(["never"]), None) == 1
+
+
 def test_looking_draws_nothing_and_refusing_starts_again():
     """What is to be refused is seen before anything is drawn."""
     release = ColumnRelease([], M, unknown="raise", rng=scripted.Scripted({}))

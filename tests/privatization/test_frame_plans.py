@@ -247,6 +247,15 @@ def test_a_plan_says_what_it_cannot_give():
     assert len(repr(many).splitlines()) < 40
 
 
+@pytest.mark.parametrize(("columns", "listed"), [(12, 12), (13, 12)])
+def test_twelve_parts_are_listed(columns, listed):
+    """A plan in words lists up to twelve parts, and of more the first twelve and their number."""
+    plan = rr.planning.frame({f"q{i}": [0, 1] for i in range(columns)}, 1)
+    (rows,) = (content[1] for kind, content in plan._blocks if kind == "table")
+    assert [row[0] for row in rows[:listed]] == [f"q{i}" for i in range(listed)]
+    assert [row[0] for row in rows[listed:]] == (["... 13 parts"] if columns > 12 else [])
+
+
 # -- what a release says of itself ------------------------------------------------------------
 
 FRAME = pd.DataFrame(

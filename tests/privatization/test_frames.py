@@ -3,6 +3,7 @@
 import json
 import math
 
+import pandas as pd
 import pytest
 from refusals import refused
 
@@ -93,3 +94,44 @@ def test_an_index_of_pandas_in_a_table_is_refused():
         rr.privatize(pa.Table.from_pandas(frame), {"v": KRR})
     frame.index.name = "V"
     refused(rr.errors.ArgumentValueError, "the index is also named", frame.rr.privatize, "v", KRR)
+
+
+def test_reports_with_a_probability_of_each_row_are_final():
+    """They, and those of a plan of the frame, are not randomized once more."""
+    raw = pd.DataFrame({"v": ["a", "b"], "w": ["a", "a"], "p": [0.75, 0.6]})
+    by_row = raw.rr.privatize("v", ["a", "b"], "p")
+    planned = raw.rr.privatize(rr.FramePlan({"v": ["a", "b"], "w": ["a", "b"]}, 1, ["v", "w"]))
+    for released in (by_row, planned):
+        for again in (True, False):
+            with pytest.raises(rr.errors.MetadataError, match="are not randomized once more"):
+                released.rr.privatize("v", KRR, again=again)
+
+
+def test_samples_are_for_designs_that_have_them():
+    """A group for a design of one sample is refused, not ignored."""
+    with pytest.raises(rr.errors.RRStatsError, match="group"):
+        rr.privatize(["a", "b"], KRR, group=["x", "y"])
+    assert rr.privatize(["a", "b"], KRR) == ["a", "b"]
+
+
+def test_one_question_names_one_column():
+    """Two columns under one question would share their noise."""
+    raw = pd.DataFrame({"v": ["a", "b"], "w": ["a", "a"], "who": [1, 2]})
+    options = {"key": rr.Key(bytes(range(32))), "id": "who"}
+    pytest.importorskip("cryptography")
+    with pytest.raises(rr.errors.RRStatsError, match="question must be"):
+        raw.rr.privatize(["v", "w"], KRR, question="smokes", **options)
+    assert len(raw.rr.privatize(["v"], KRR, question="smokes", **options)) == 2
+
+
+@pytest.mark.parametrize("name", ["v", ("v", ""), ("v", "x")])
+def test_an_index_of_the_same_name_may_hold_the_answers(name):
+    """Also where only the first level of a column's name is filled, and in other cases."""
+    answers = pd.Series(["a", "b"], name=name)
+    for index_name in (name, "V"):
+        indexed = answers.set_axis(pd.Index(["a", "b"], name=index_name))
+        if name == ("v", "x") and index_name == "V":
+            assert rr.privatize(indexed, KRR).tolist() == ["a", "b"]
+            continue
+        with pytest.raises(rr.errors.ArgumentValueError, match="may release the answers"):
+            rr.privatize(indexed, KRR)

@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import stat
-import uuid
 
 import numpy as np
 import pandas as pd
@@ -102,47 +101,6 @@ def test_every_container_gives_the_same_reports():
     ]
     for one in found:
         assert list(one) == whole
-
-
-WHOLE = [3, 0, 2**40, 7]
-TEXT = ["P3", "", "Zoë", "P7"]
-SIXTEEN = [bytes(16), b"0123456789abcdef", b"fedcba9876543210", b"\xff" * 16]
-
-IDS = {
-    "int64": (WHOLE, lambda v: np.array(v)),
-    "uint64": (WHOLE, lambda v: np.array(v, dtype=np.uint64)),
-    "Series": (WHOLE, lambda v: pd.Series(v)),
-    "objects": (WHOLE, lambda v: np.array(v, dtype=object)),
-    "categorical": (WHOLE, lambda v: pd.Categorical(v)),
-    "category": (TEXT, lambda v: pd.Series(v, dtype="category")),
-    "str": (TEXT, lambda v: pd.Series(v)),
-    "text objects": (TEXT, lambda v: pd.Series(v, dtype=object)),
-    "python strings": (TEXT, lambda v: pd.array(v, dtype="string[python]")),
-    "UUIDs": (SIXTEEN, lambda v: [uuid.UUID(bytes=one) for one in v]),
-    "V16": (SIXTEEN, lambda v: np.frombuffer(b"".join(v), dtype="V16")),
-}
-ARROW_IDS = {
-    "Arrow integers": (WHOLE, lambda v: pa.array(v)),
-    "ArrowDtype": (WHOLE, lambda v: pd.Series(v, dtype="int64[pyarrow]")),
-    "Arrow strings": (TEXT, lambda v: pa.array(v)),
-    "Arrow chunks": (TEXT, lambda v: pa.chunked_array([v[:1], v[1:]])),
-    "Arrow dictionary": (TEXT, lambda v: pa.array(v).dictionary_encode()),
-    "Arrow binary": (SIXTEEN, lambda v: pa.array(v, pa.binary())),
-    "Arrow 16 bytes": (SIXTEEN, lambda v: pa.array(v, pa.binary(16))),
-    "a slice of Arrow": (SIXTEEN, lambda v: pa.array([v[0], *v], pa.binary(16))[1:]),
-}
-
-
-@pytest.mark.parametrize("form", [*IDS, *ARROW_IDS])
-def test_an_id_is_the_same_person_in_every_container(form):
-    """The 16 bytes and the kind of an id do not depend on the column that holds it."""
-    if form in ARROW_IDS:
-        pytest.importorskip("pyarrow")
-    ids, make = (IDS | ARROW_IDS)[form]
-    blocks, kinds = identity(ids).read(slice(1, 4))
-    found, same_kinds = identity(make(ids)).read(slice(1, 4))
-    assert np.array_equal(found, blocks)
-    assert np.array_equal(same_kinds, kinds)
 
 
 ROWS = 100_000
@@ -318,17 +276,6 @@ def test_a_key_has_at_least_ten_different_bytes():
     assert len(rr.privatize(["a"], M, key=ten, id=[1], question="q")) == 1
     with pytest.raises(rr.errors.ArgumentValueError, match="of which 9 differ"):
         rr.privatize(["a"], M, key=nine, id=[1], question="q")
-
-
-def test_a_place_that_no_row_uses_does_not_count():
-    """Missing or odd entries of a dictionary are no ids unless a row has them."""
-    held = pd.Categorical.from_codes([0, 1], pd.Index(["P1", "P2", 3.5], dtype=object))
-    plain = identity(["P1", "P2"]).read(slice(0, 2))
-    assert np.array_equal(identity(held).read(slice(0, 2))[0], plain[0])
-    assert len(identity(held[:0]).read(slice(0, 0))[0]) == 0
-    if pa is not None:
-        spare = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["P1", "P2", None]))
-        assert np.array_equal(identity(spare).read(slice(0, 2))[0], plain[0])
 
 
 def test_several_rows_of_a_person_have_no_budget():
