@@ -239,7 +239,7 @@ def test_a_key_lies_in_a_file_of_its_own(tmp_path):
     assert rr.Key.read(path) == key
     with pytest.raises(FileExistsError):
         key.save(path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(rr.errors.FileError, match="cannot be read"):
         rr.Key.read(tmp_path / "none")
 
 
