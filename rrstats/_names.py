@@ -277,7 +277,8 @@ def checked_keywords(public: Public) -> Public:
     for name, member in list(vars(public).items()):
         if name.startswith("_") and name != "__init__":
             continue
-        if isinstance(member, FunctionType):
+        # A function of this module is a decorated one: a base class may decorate its heirs.
+        if isinstance(member, FunctionType) and member.__globals__ is not globals():
             setattr(public, name, _checked(member))
         elif isinstance(member, classmethod | staticmethod):
             setattr(public, name, type(member)(_checked(cast("FunctionType", member.__func__))))

@@ -38,7 +38,6 @@ _X, _Y = np.array([[1, 1, 0, 2, 0], [1, 0, 1, 0, 2]])
 """The moments of a pair, as powers of x and of y: xy, x, y, x^2 and y^2."""
 
 
-@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Correlations(Result):
     """Correlations of several columns with their intervals.

@@ -28,6 +28,7 @@ from rrstats._checks import (
     quote_list,
 )
 from rrstats._display import label, percent_range
+from rrstats._names import checked_options
 from rrstats._typing import Floats
 from rrstats.data.bitsets import Subsets
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
@@ -327,6 +328,7 @@ class Corrected(Result):
             f"it is {self.moments.proportions[place]:.1%}"
         )
 
+    @checked_options(PlotOptions)
     def plot(
         self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
     ) -> Axes:

@@ -95,7 +95,6 @@ _MIN_CELL_SIZE = 5
 # -- tables ----------------------------------------------------------------------------------
 
 
-@checked_keywords
 class CellProportions(Result):
     """Proportions of the cells of several columns, joint or conditional."""
 
@@ -854,7 +853,6 @@ class Crosstab(CellProportions):
         return list(map(str, shown.columns)), rows
 
 
-@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class ConditionalProportions(CellProportions):
     """Proportions of the other columns of a table within each combination of the given ones.

@@ -80,7 +80,6 @@ _LOWEST_COVERAGE = ((9, "87%"), (19, "88%"), (70, "91%"))
 """MOVER's lowest exact coverage at 95%, by the maximum number of reports in the smaller sample."""
 
 
-@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference(Result):
     """Proportions of one estimate minus those of another, for each category.

@@ -38,7 +38,6 @@ _SMALL_GROUP = 5
 """A note names groups with fewer reports."""
 
 
-@checked_keywords
 class _Several(Result, Mapping[Any, Any]):
     """Estimates by label."""
 
@@ -579,7 +578,6 @@ class GroupEstimates(_Several):
         return notes
 
 
-@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimates(_Several):
     """A mapping from column to its Estimate, or to its GroupEstimates.

@@ -132,7 +132,6 @@ _MOST_IN_WORDS = 6
 """Maximum number of proportions in the words of a null hypothesis."""
 
 
-@checked_keywords
 @dataclass(frozen=True, repr=False)
 class TestResult(Result):
     """Result of a hypothesis test.

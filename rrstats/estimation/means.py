@@ -230,7 +230,6 @@ class MeanDifference(NamedTuple):
     p_value: float
 
 
-@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Means(GroupResult):
     """Means of a number in the true groups, estimated from privatized groups.

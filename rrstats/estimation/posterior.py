@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class PosteriorProbabilities(Result):
     """The probability of each true answer given each report.

@@ -335,7 +335,6 @@ def _ends(
 # -- the result ------------------------------------------------------------------------------
 
 
-@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantiles(GroupResult):
     """Quantiles of a number in the true groups, estimated from privatized groups.

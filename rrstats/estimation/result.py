@@ -78,6 +78,10 @@ class Result(ABC):
     # The columns of the printed table, the estimate first.
     _shown: ClassVar[Sequence[str]] = ("proportion", "low", "high", "std_error")
 
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        checked_keywords(cls)
+
     @abstractmethod
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame of unrounded numbers."""
@@ -338,7 +342,6 @@ class MeanEstimate(Rounded):
     high: float
 
 
-@checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstrainedProportions(Result):
     """Proportions constrained to lie in [0, 1] and to sum to 1, for display.
