@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from rrstats._checks import check_number, check_probability
+from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.hypothesis_tests import distance_to_design, free_cells
@@ -27,6 +28,7 @@ from rrstats.mechanisms.krr import as_mechanism
 from rrstats.planning.precision import MOST_PEOPLE, check_people, numbered
 
 
+@checked_keywords
 def tolerable_noncompliance(
     bias: float,
     proportion: float,
@@ -87,6 +89,7 @@ def tolerable_noncompliance(
     return min(bias / largest, 1.0) if largest else 1.0
 
 
+@checked_keywords
 def design_fit_power(
     n: int,
     proportions: Any,
@@ -140,6 +143,7 @@ def design_fit_power(
     return _power(check_people(n) * noncentrality, df, check_probability(alpha, "alpha", "()"))
 
 
+@checked_keywords
 def people_for_design_fit(
     power: float,
     proportions: Any,
