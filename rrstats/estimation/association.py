@@ -23,11 +23,20 @@ from rrstats._display import label
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of, numbers
+from rrstats.errors import ArgumentValueError
 from rrstats.estimation.axes import check_columns
 from rrstats.estimation.measures import Association
 from rrstats.estimation.product_moment import category_numbers, product_moment, values_by_column
-from rrstats.estimation.report_columns import ReportColumn, ReportFrame, blocks, not_asked
+from rrstats.estimation.report_columns import (
+    ALL,
+    ReportColumn,
+    ReportFrame,
+    blocks,
+    not_asked,
+    plan_records,
+)
 from rrstats.estimation.result import Result, formats_of
+from rrstats.estimation.second_moments import ColumnGroup, PartScores, SecondMoments, in_parts
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import check_target, fixed
 
@@ -51,7 +60,7 @@ class Correlations(Result):
     moments : mapping
         For each pair of columns its five moments and their covariance.
     n : int
-        Rows without missing values.
+        Rows without missing values; of columns of one plan each row has a part.
     n_missing : int
         Rows with missing values.
     target : {"population", "rows"}
@@ -191,9 +200,11 @@ def correlations(
     Parameters
     ----------
     data : DataFrame
-        The rows; rows with missing values are left out.
+        The rows; rows with missing values are left out.  Of columns of one plan each row has a
+        part: moments of a column come from all rows that were asked it, those of two columns from
+        the rows that were asked both, so the plan must have each pair of them.
     *columns, mechanisms, group, target
-        As for `rrstats.crosstab`.
+        As for `rrstats.crosstab`; with columns of one plan the target is "population".
     values : mapping, optional
         From column to the numbers of its categories (a mapping from category to number, or a
         list); by default the categories themselves, or 0 and 1 for two words.
@@ -203,6 +214,11 @@ def correlations(
     Correlations
         Estimates, which may lie outside [-1, 1], standard errors by the delta method, and intervals
         inside [-1, 1].
+
+    Raises
+    ------
+    ArgumentValueError
+        A plan never asked two of the columns of the same row.
 
     Examples
     --------
@@ -216,13 +232,24 @@ def correlations(
     The correlation of the reports is 0.19, because of their noise.
     """
     check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas")
-    check_columns(columns, mechanisms)
+    check_columns(columns, None if plan_records(mechanisms) else mechanisms)
     check_target(target)
     by_column = values_by_column(values, columns)
-    opened = ReportFrame.of(data).joint(columns, mechanisms, group=group)
+    frame = ReportFrame.of(data, mechanisms)
+    if plan_records(mechanisms):
+        mechanisms = None
+    opened = frame.joint(columns, mechanisms, group=group, parts=True)
+    private = tuple(column.name for column in opened if column.private)
+    if in_parts(opened):
+        if target != "population":
+            raise ArgumentValueError(
+                "with several columns of one plan target must be 'population', found 'rows': no "
+                "row has all of them"
+            )
+        moments, n = _moments_of_parts(data, opened, by_column)
+        return Correlations(tuple(columns), private, moments, n, len(data) - n, target)
     powers = [_powers(data, column, by_column.get(column.name)) for column in opened]
     moments, n = _moments(powers, len(data), target)
-    private = tuple(column.name for column in opened if column.private)
     absent = len(data) - n - int(not_asked(opened, len(data)).sum())
     return Correlations(tuple(columns), private, moments, n, absent, target)
 
@@ -253,6 +280,44 @@ def _powers(data: pd.DataFrame, column: ReportColumn, values: Any) -> Callable[[
         return values_of_rows
 
     return powers
+
+
+def _moments_of_parts(
+    data: pd.DataFrame, columns: Sequence[ReportColumn], values: Mapping[Any, Any]
+) -> tuple[dict[tuple[int, int], tuple[Floats, Floats]], int]:
+    """The same as `_moments`, where a plan asked each row a part of the columns."""
+    keep = np.ones(len(data), dtype=np.bool_)
+    private: list[ReportColumn] = []
+    groups: list[ColumnGroup] = []
+    for column in columns:
+        if column.private:
+            x = category_numbers(column.categories, values.get(column.name), column.name)
+            groups.append(ColumnGroup(len(private), x[:, None], None))
+            private.append(column)
+            if column.plan is None:
+                keep &= ~column.missing()
+        else:
+            powers = _powers(data, column, values.get(column.name))(ALL)
+            groups.append(ColumnGroup(None, np.empty((0, 1)), powers[:, [1]]))
+            keep &= np.isfinite(powers[:, 1])
+    n = int(keep.sum())
+    groups = [
+        group if group.base is None else group._replace(base=group.base[keep]) for group in groups
+    ]
+    parts = SecondMoments.of(PartScores.of(private).kept(keep), groups, np.ones(n))
+    units = np.eye(len(columns))
+    squares = np.column_stack([parts.influence(unit)[:, j] for j, unit in enumerate(units)])
+    moments = {}
+    for j, unit in enumerate(units):
+        products = parts.influence(unit)
+        for i in range(j):
+            both = [i, j]
+            influence = np.column_stack(
+                [products[:, i], parts.mean_influence[:, both], squares[:, both]]
+            )
+            mean = [parts.second[i, j], *parts.mean[both], *np.diag(parts.second)[both]]
+            moments[i, j] = (np.array(mean), influence.T @ influence * (n / (n - 1)))
+    return {pair: moments[pair] for pair in combinations(range(len(columns)), 2)}, n
 
 
 def _moments(

@@ -714,13 +714,14 @@ class ReportFrame:
         group: Any = None,
         others: Iterable[Hashable] = (),
         pairs: bool = False,
+        parts: bool = False,
     ) -> list[ReportColumn]:
         """Columns of the same rows, private where a mechanism is given or a record says so.
 
         mechanisms : mapping from column to mechanism.  group : the column that says which sample a
             row is in, for mechanisms with several; by default that of a plan.
         others : further columns, for an engine.  pairs : whether two columns may be a pair of one
-            plan.
+            plan.  parts : whether columns of one plan may be used, of which each row has a part.
         Raises ArgumentValueError for columns that are not there just once, for a mechanism of a
         column that is not asked for, and for columns of one plan that cannot be used together.
         """
@@ -731,7 +732,7 @@ class ReportFrame:
             groups = [self.source(name).group(group) for name in names]
             labels = [label for group_names in groups for label in listed(group_names)]
             frame = self.counted([*names, *labels, *others])
-            return frame.joint(names, mechanisms, group=group, pairs=pairs)
+            return frame.joint(names, mechanisms, group=group, pairs=pairs, parts=parts)
         columns = []
         for name in names:
             if name in mechanisms or self.source(name).record is not None:
@@ -740,7 +741,7 @@ class ReportFrame:
                 self.refuse_renamed(name)
                 column = ordinary(self.column(name), name=name)
                 columns.append(replace(column, times=self.times, frame=self))
-        check_together(columns, self.names, pairs=pairs)
+        check_together(columns, self.names, pairs=pairs, parts=parts)
         return columns
 
     def _private(self, name: Hashable, mechanism: Any, group: Any) -> ReportColumn:
@@ -881,12 +882,17 @@ def reports_in(frame: ReportFrame, names: Sequence[Hashable]) -> pd.Series[Any]:
 
 
 def check_together(
-    columns: Sequence[ReportColumn], names: Iterable[Hashable] = (), *, pairs: bool = False
+    columns: Sequence[ReportColumn],
+    names: Iterable[Hashable] = (),
+    *,
+    pairs: bool = False,
+    parts: bool = False,
 ) -> None:
     """Raise for several columns of one plan: few rows or none have them all, with joint noise.
 
     names : of all columns of the data, which show that they are of a plan.
     pairs : whether the two columns of a pair may be together.
+    parts : whether any may, because not the rows are used but moments of the parts.
     """
     planned = [column for column in columns if column.plan is not None]
     private = [column.name for column in columns if column.private]
@@ -896,13 +902,18 @@ def check_together(
             f"columns {private} may not be used together: give the plan, rr.crosstab(..., "
             "mechanisms=plan), or restore the records (rr.metadata.carry)"
         )
+    if parts:
+        return
     for column in planned:
         alike = [other.name for other in planned if other.plan == column.plan]
-        parts = cast(Mapping[str, Any], column.plan)["parts"]
-        if len(alike) < 2 or (pairs and any({*part} == {*alike} for part in parts)):
+        of_plan = cast(Mapping[str, Any], column.plan)["parts"]
+        if len(alike) < 2 or (pairs and any({*part} == {*alike} for part in of_plan)):
             continue
         reason = "few rows or none hold all of them, and the noise of a pair is joint"
-        step = "use one of them, or rr.crosstab for a pair that was asked together"
+        step = (
+            "use one of them, rr.crosstab for a pair that was asked together, or rr.linear and "
+            "rr.correlations, which need only pairs"
+        )
         if pairs and len(alike) == 2:
             reason = "the plan never asked both of the same row"
             step = f"rr.planning.frame(..., want=[({alike[0]!r}, {alike[1]!r})]) asks them together"

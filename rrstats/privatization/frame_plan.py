@@ -392,7 +392,7 @@ class FramePlan:
         ]
         if len(rows) > _MAX_LISTED:
             rows[_MAX_LISTED:] = [[f"... {len(rows)} parts", "", "", ""]]
-        cannot = ["a regression with two or more of these columns: no row reports them separately"]
+        cannot = ["a table of three of these columns, or a logit with two: no row reports them all"]
         never_together = [
             label(part_label(pair))
             for pair in combinations(self.categories, 2)
@@ -402,7 +402,9 @@ class FramePlan:
             if len(never_together) > _MAX_LISTED:
                 never_together[_MAX_LISTED:] = [f"... {len(never_together)} in all"]
             pairs = ", ".join(never_together)
-            cannot.append(f"a two-way table of columns never asked together: {pairs}")
+            cannot.append(
+                f"a table, a correlation or a regression of columns never asked together: {pairs}"
+            )
         return [
             ("text", f"Plan of a frame: epsilon {round_up(self.epsilon)} for a whole row."),
             ("text", f"A public coin picks what each row reports; {label(self.asked)} holds it."),

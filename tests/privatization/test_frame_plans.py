@@ -239,7 +239,7 @@ def test_a_plan_says_what_it_cannot_give():
     """The parts with their chances, regressions, and the tables of what is never asked together."""
     shown = repr(MIXED)
     assert "epsilon 0.75 for a whole row" in shown
-    assert "a regression with two or more of these columns" in " ".join(shown.split())
+    assert "a logit with two: no row reports them all" in " ".join(shown.split())
     assert "never asked together: b & c" in " ".join(shown.split())
     assert "never asked together" not in repr(PAIR)
     assert "<td>c &amp; a</td>" in MIXED._repr_html_()

@@ -1,0 +1,506 @@
+"""First and second moments of columns of which a row reports a part, with the influence of rows.
+
+A plan of a frame asks each row one private column, or a pair, so no row has them all; but moments
+are means, and each is known from the rows that were asked for it.  With u_j the unbiased value of
+column j in a row, and for a pair the unbiased value of the product u_jk,
+
+    m_j = mean of u_j over the rows that were asked j,
+    M_jk = mean of u_jk - m_j u_k - u_j m_k + m_j m_k over the rows that were asked both, + m_j m_k.
+
+The second is the covariance around the means of *all* reports: about half as noisy as the mean of
+u_jk in the rows of the pair, and moved by no constant that is added to a column.
+Rows count by their weights times a precision that the plan fixes, (p - q)^2 as in `estimate`, so
+that a column that is asked alone and in pairs loses nothing by its noisier reports.  The influence
+of a row on M_jk is its weight times the derivative of M_jk by it; sums of squares of influences are
+variances (the delta method).
+Where all rows have all columns, moments and influences are the ordinary ones.
+Source: Deville (1999) for variances by influences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, combinations_with_replacement
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats._typing import Booleans, Floats
+from rrstats.errors import ArgumentValueError, MetadataError
+from rrstats.estimation.report_columns import ALL, ReportColumn, ReportFrame, blocks, ordinary
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.channel import KRRChannel
+from rrstats.mechanisms.plans import part_label, part_mechanism
+
+# -- scores of reports -----------------------------------------------------------------------
+
+
+class RowScores(NamedTuple):
+    """Unbiased scores of the reports in some rows.
+
+    rows : (r,) the rows with a report, ascending.  cells : (r,) the place of each in the table.
+    table : (cells, k) scores of categories, or (cells, k1, k2) of the pairs of two columns.
+    precision : (r,) how much each row counts, as the plan fixes it.
+    """
+
+    rows: NDArray[np.intp]
+    cells: NDArray[np.intp]
+    table: Floats
+    precision: Floats
+
+    def kept(self, keep: Booleans) -> RowScores:
+        """The same among (rows,) the rows to keep, by their new places."""
+        is_kept = keep[self.rows]
+        rows = (np.cumsum(keep) - 1)[self.rows[is_kept]]
+        return self._replace(
+            rows=rows, cells=self.cells[is_kept], precision=self.precision[is_kept]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PartScores:
+    """Scores of private columns of one frame: of each by itself, and of those asked as a pair.
+
+    names : of the columns.  single : of each.  pairs : by two places of columns of one plan.
+    """
+
+    names: tuple[Any, ...]
+    single: tuple[RowScores, ...]
+    pairs: dict[tuple[int, int], RowScores]
+
+    @classmethod
+    def of(cls, columns: Sequence[ReportColumn]) -> PartScores:
+        """Read private columns; raises where a plan never asked two of them together."""
+        read = [_read_parts(column) for column in columns]
+        pairs = {
+            (i, j): _pair_scores(read[i], read[j])
+            for i, j in combinations(range(len(columns)), 2)
+            if is_one_plan(columns[i], columns[j])
+        }
+        return cls(tuple(column.name for column in columns), tuple(map(_single, read)), pairs)
+
+    def precision(self, place: int, rows: NDArray[np.intp]) -> Floats:
+        """The precision of a column's reports in some of its rows."""
+        single = self.single[place]
+        return single.precision[np.searchsorted(single.rows, rows)]
+
+    def kept(self, keep: Booleans | None) -> PartScores:
+        """The same in the rows to keep."""
+        if keep is None:
+            return self
+        single = tuple(scores.kept(keep) for scores in self.single)
+        pairs = {places: scores.kept(keep) for places, scores in self.pairs.items()}
+        return replace(self, single=single, pairs=pairs)
+
+
+def is_one_plan(first: ReportColumn, second: ReportColumn) -> bool:
+    """True for columns that one plan asks."""
+    return first.plan is not None and first.plan == second.plan
+
+
+def in_parts(columns: Sequence[ReportColumn]) -> bool:
+    """True where rows do not have all columns, because a plan asks two of them."""
+    return any(is_one_plan(*pair) for pair in combinations(columns, 2))
+
+
+class _PartCodes(NamedTuple):
+    """A private column as codes of its reports, and the part of its plan that each row was asked.
+
+    codes : (rows,) k or more without a report.  part : (rows,) a place in the plan's parts; None
+    for a column without a plan.
+    """
+
+    column: ReportColumn
+    codes: NDArray[np.intp]
+    part: NDArray[np.intp] | None
+
+
+def _read_parts(column: ReportColumn) -> _PartCodes:
+    """Read a column; raises for reports in other rows than the public column says."""
+    if column.plan is None:
+        return _PartCodes(column, np.empty(0, dtype=np.intp), None)
+    encoded = column.read(ALL)
+    column.refuse(column.unknown(encoded, ALL))
+    public = ordinary(cast(ReportFrame, column.frame).column(column.plan["asked"]))
+    labels: list[Hashable] = [part_label(part) for part in column.plan["parts"]]
+    places = [labels.index(label) if label in labels else -1 for label in public.categories]
+    part = np.array([*places, -1], dtype=np.intp)[public.codes()]
+    asking = _asking(column.plan, column.name)
+    codes = encoded.codes.astype(np.intp)
+    if ((codes < column.k) != np.isin(part, asking)).any():
+        raise MetadataError(
+            f"column {column.name!r} of a plan must have a report in the rows that were asked for "
+            f"it, and in no others, as {column.plan['asked']!r} says; use the columns as they were "
+            "released"
+        )
+    return _PartCodes(column, codes, part)
+
+
+def _asking(plan: Mapping[str, Any], *names: Hashable) -> list[int]:
+    """The places of the parts that ask these columns."""
+    return [place for place, part in enumerate(plan["parts"]) if {*names} <= {*part}]
+
+
+def _single(read: _PartCodes) -> RowScores:
+    """Scores of one column."""
+    column = read.column
+    if read.part is None:
+        if column.has_cells:
+            cells = column.codes()
+            rows = np.flatnonzero(cells < column.m)
+            return RowScores(rows, cells[rows], column.score_table, np.ones(len(rows)))
+        scores = column.scores()
+        rows = np.flatnonzero(np.isfinite(scores).all(axis=1))
+        return RowScores(rows, rows, scores, np.ones(len(rows)))
+    plan = cast(Mapping[str, Any], column.plan)
+    parts = plan["parts"]
+    rows = np.flatnonzero(read.codes < column.k)
+    tables: list[Floats] = []
+    precision = np.zeros(len(parts))
+    position = np.zeros(len(parts), dtype=np.intp)
+    for place in _asking(plan, column.name):
+        mechanism = _of_part(cast(Mechanism, column.mechanism), part_label(parts[place]))
+        position[place] = len(tables)
+        tables.append(mechanism.channel.scores(np.arange(column.k)))
+        precision[place] = cast(KRRChannel, mechanism.channel).gap ** 2
+    part_of_row = read.part[rows]
+    cells = position[part_of_row] * column.k + read.codes[rows]
+    return RowScores(rows, cells, np.vstack(tables), precision[part_of_row])
+
+
+def _of_part(mechanism: Mechanism, part: str) -> Mechanism:
+    """The mechanism of a column's reports in one part of its plan."""
+    if mechanism.groups is None:
+        return mechanism
+    samples = cast(Any, mechanism)
+    return cast(Mechanism, samples.parts[samples.groups.index(part)])
+
+
+def _pair_scores(first: _PartCodes, second: _PartCodes) -> RowScores:
+    """Scores of the pairs of categories of two columns of a plan, in the rows asked both."""
+    names = (first.column.name, second.column.name)
+    plan = cast(Mapping[str, Any], first.column.plan)
+    asking = _asking(plan, *names)
+    if not asking:
+        raise ArgumentValueError(
+            f"the plan never asked the columns {names[0]!r} and {names[1]!r} of the same row, so "
+            "how they go together is not known; a plan that asks this pair gives it, "
+            f"rr.planning.frame(..., want=[..., ({names[0]!r}, {names[1]!r})]), or want='pairs'"
+        )
+    rows = np.flatnonzero(np.isin(cast(NDArray[np.intp], first.part), asking))
+    if not len(rows):
+        raise ArgumentValueError(
+            f"no row was asked the pair of {names[0]!r} and {names[1]!r}, so how they go together "
+            "is not known; use more rows of the release"
+        )
+    # The order of both in the part does not matter: a report is a pair, right or one of the others.
+    domains = [cast(Mechanism, each.column.mechanism).domain for each in (first, second)]
+    joint = part_mechanism(domains, plan["epsilon"])
+    k1, k2 = (domain.k for domain in domains)
+    table = joint.channel.scores(np.arange(k1 * k2)).reshape(k1 * k2, k1, k2)
+    cells = first.codes[rows] * k2 + second.codes[rows]
+    return RowScores(rows, cells, table, np.ones(len(rows)))
+
+
+# -- columns and their products --------------------------------------------------------------
+
+
+class ColumnGroup(NamedTuple):
+    """Columns that are made of one private column, or of ordinary ones.
+
+    owner : the place of the private column in `PartScores`, or None.
+    numbers : (k, e) each column's number for the categories of the owner.
+    base : (rows, e) the ordinary column that each is multiplied by; None for ones.
+    """
+
+    owner: int | None
+    numbers: Floats
+    base: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Values:
+    """Unbiased values of the columns of a group.
+
+    rows : (r,) of the values.  values : (r, e).  share : (r,) each row's part in a mean.
+    """
+
+    group: ColumnGroup
+    rows: NDArray[np.intp]
+    values: Floats
+    share: Floats
+
+    @cached_property
+    def mean(self) -> Floats:
+        """(e,) the means."""
+        return np.asarray(self.share @ self.values)
+
+    def among(self, rows: NDArray[np.intp]) -> Floats:
+        """(some rows, e) the values of some of its rows."""
+        return self.values[np.searchsorted(self.rows, rows)]
+
+    def base_of(self, rows: NDArray[np.intp]) -> Floats | None:
+        """(some rows, e) the ordinary factors; None for ones."""
+        return None if self.group.base is None else self.group.base[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class _Product:
+    """Unbiased products of the columns of two groups, in the rows that have both.
+
+    rows : (r,).  share : (r,) each row's part in a mean.
+    left, right : (r, l) and (r, r) the values of the columns by themselves.
+    """
+
+    rows: NDArray[np.intp]
+    share: Floats
+    left: Floats
+    right: Floats
+
+    def turned(self) -> _Product:
+        """The products with left and right exchanged."""
+        return replace(self, left=self.right, right=self.left)
+
+    def mean(self, share: Floats) -> Floats:
+        """(l, r) sums of the products times a share of each row."""
+        return np.asarray((self.left * share[:, None]).T @ self.right)
+
+    def combined(self, coefficients: Floats) -> Floats:
+        """(rows, l) products with a combination of the right columns."""
+        return self.left * (self.right @ coefficients)[:, None]
+
+    @cached_property
+    def left_mean(self) -> Floats:
+        """(l,) means of the left columns in these rows."""
+        return np.asarray(self.share @ self.left)
+
+    @cached_property
+    def right_mean(self) -> Floats:
+        """(r,) means of the right columns in these rows."""
+        return np.asarray(self.share @ self.right)
+
+
+@dataclass(frozen=True, eq=False)
+class _JointProduct(_Product):
+    """The same of columns of one report: their product has scores of its own.
+
+    cells : (rows,).  table : (cells, l, r).  left_base, right_base : ordinary factors, or None.
+    """
+
+    cells: NDArray[np.intp]
+    table: Floats
+    left_base: Floats | None
+    right_base: Floats | None
+
+    def turned(self) -> _JointProduct:
+        """The products with left and right exchanged."""
+        return replace(
+            self,
+            left=self.right,
+            right=self.left,
+            table=self.table.swapaxes(1, 2),
+            left_base=self.right_base,
+            right_base=self.left_base,
+        )
+
+    def mean(self, share: Floats) -> Floats:
+        """(l, r) sums of the products times a share of each row."""
+        if self.left_base is None and self.right_base is None:
+            by_cell = np.bincount(self.cells, share, len(self.table))
+            return np.asarray(np.tensordot(by_cell, self.table, axes=1))
+        total = np.zeros(self.table.shape[1:])
+        for part in blocks(len(self.rows)):
+            products = self.table[self.cells[part]] * share[part, None, None]
+            if self.left_base is not None:
+                products *= self.left_base[part, :, None]
+            if self.right_base is not None:
+                products *= self.right_base[part, None, :]
+            total += products.sum(axis=0)
+        return total
+
+    def combined(self, coefficients: Floats) -> Floats:
+        """(rows, l) products with a combination of the right columns."""
+        if self.right_base is None:
+            sums = (self.table @ coefficients)[self.cells]
+        else:
+            sums = np.zeros(self.left.shape)
+            weighted = self.right_base * coefficients
+            for place in np.flatnonzero(coefficients):
+                sums += self.table[:, :, place][self.cells] * weighted[:, place, None]
+        return sums if self.left_base is None else sums * self.left_base
+
+
+# -- moments ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SecondMoments:
+    """First and second moments of the columns of some groups, one after the other.
+
+    n : rows.  groups : the values of each.  places : of its columns among all.
+    products : by the places of two groups.
+    """
+
+    n: int
+    groups: tuple[_Values, ...]
+    places: tuple[slice, ...]
+    products: dict[tuple[int, int], _Product]
+
+    @classmethod
+    def of(
+        cls, scores: PartScores, groups: Iterable[ColumnGroup], weights: Floats
+    ) -> SecondMoments:
+        """The moments of groups of columns, from scores and (rows,) weights."""
+        values = tuple(_values(scores, group, weights) for group in groups)
+        ends = np.cumsum([each.values.shape[1] for each in values]).tolist()
+        places = tuple(map(slice, [0, *ends[:-1]], ends))
+        products = {
+            (a, b): _product(scores, values[a], values[b], weights)
+            for a, b in combinations_with_replacement(range(len(values)), 2)
+        }
+        return cls(len(weights), values, places, products)
+
+    @cached_property
+    def mean(self) -> Floats:
+        """(p,) the first moments."""
+        return np.concatenate([values.mean for values in self.groups])
+
+    @cached_property
+    def second(self) -> Floats:
+        """(p, p) the second moments; noise may make them those of no distribution."""
+        moments = np.zeros((len(self.mean),) * 2)
+        for (a, b), product in self.products.items():
+            left = self.groups[a].mean
+            right = self.groups[b].mean
+            moment = product.mean(product.share) + 2 * np.outer(left, right)
+            moment -= np.outer(left, product.right_mean) + np.outer(product.left_mean, right)
+            moments[self.places[a], self.places[b]] = moment
+            moments[self.places[b], self.places[a]] = moment.T
+        return moments
+
+    @cached_property
+    def mean_influence(self) -> Floats:
+        """(n, p) the influence of each row on the first moments."""
+        influence = np.zeros((self.n, len(self.mean)))
+        for values, places in zip(self.groups, self.places, strict=True):
+            influence[values.rows, places] = (values.values - values.mean) * values.share[:, None]
+        return influence
+
+    def influence(self, coefficients: Floats) -> Floats:
+        """(n, p) the influence of each row on ``second @ coefficients``."""
+        total = np.zeros((self.n, len(self.mean)))
+        # The means of all reports, from which products are measured, vary too.
+        slopes = np.zeros((len(self.mean),) * 2)
+        for (a, b), product in self.products.items():
+            self._add_influence(total, slopes, product, (a, b), coefficients)
+            if a != b:
+                self._add_influence(total, slopes, product.turned(), (b, a), coefficients)
+        return total + self.mean_influence @ slopes
+
+    def _add_influence(
+        self,
+        total: Floats,
+        slopes: Floats,
+        product: _Product,
+        sides: tuple[int, int],
+        coefficients: Floats,
+    ) -> None:
+        """Add that on the second moments of two groups, times coefficients of the right columns.
+
+        total : (n, p), by the rows of the product.  slopes : (p, p), by the means of all columns.
+        """
+        a, b = sides
+        gamma = coefficients[self.places[b]]
+        if not gamma.any():
+            return
+        left = self.groups[a].mean
+        right = self.groups[b].mean
+        terms = product.combined(gamma) - product.left * float(right @ gamma)
+        terms -= np.outer(product.right @ gamma, left)
+        terms -= product.share @ terms
+        total[product.rows, self.places[a]] += terms * product.share[:, None]
+        own_slope = float((2 * right - product.right_mean) @ gamma)
+        slopes[self.places[a], self.places[a]] += own_slope * np.eye(len(left))
+        slopes[self.places[b], self.places[a]] += np.outer(gamma, 2 * left - product.left_mean)
+
+    def of_rows(self, rows: Booleans) -> Floats:
+        """(p, p) the part that some of the (n,) rows have in the second moments."""
+        moments = np.zeros((len(self.mean),) * 2)
+        for (a, b), product in self.products.items():
+            moment = product.mean(product.share * rows[product.rows])
+            moments[self.places[a], self.places[b]] = moment
+            moments[self.places[b], self.places[a]] = moment.T
+        return moments
+
+
+def _values(scores: PartScores, group: ColumnGroup, weights: Floats) -> _Values:
+    """The unbiased values of a group's columns in the rows that have them."""
+    if group.owner is None:
+        return _Values(group, np.arange(len(weights)), cast(Floats, group.base), _shares(weights))
+    rows, cells, table, precision = scores.single[group.owner]
+    if not len(rows):
+        raise ArgumentValueError(
+            f"no row has a report of column {scores.names[group.owner]!r}, so its moments are not "
+            "known; use more rows of the release"
+        )
+    values = (table @ group.numbers)[cells]
+    if group.base is not None:
+        values *= group.base[rows]
+    return _Values(group, rows, values, _shares(weights[rows] * precision))
+
+
+def _shares(weights: Floats) -> Floats:
+    """Weights that sum to 1."""
+    return np.asarray(weights / weights.sum())
+
+
+def _product(scores: PartScores, left: _Values, right: _Values, weights: Floats) -> _Product:
+    """The products of the columns of two groups."""
+    i = left.group.owner
+    j = right.group.owner
+    if i is None or j is None:
+        fewer = left if j is None else right
+        rows = fewer.rows
+        return _Product(rows, fewer.share, left.among(rows), right.among(rows))
+    if i == j:
+        _, cells, table, _ = scores.single[i]
+        squares = left.group.numbers[:, :, None] * right.group.numbers[:, None, :]
+        joint = np.tensordot(table, squares, axes=1)
+        return _joint(left, right, left.rows, left.share, cells, joint)
+    if i < j and (i, j) in scores.pairs:
+        rows, cells, table, _ = scores.pairs[i, j]
+        joint = np.einsum("cij,il,jr->clr", table, left.group.numbers, right.group.numbers)
+        return _joint(left, right, rows, _shares(weights[rows]), cells, joint)
+    rows = np.intersect1d(left.rows, right.rows, assume_unique=True)
+    if not len(rows):
+        raise ArgumentValueError(
+            f"no row has reports of both {scores.names[i]!r} and {scores.names[j]!r}, so how "
+            "they go together is not known; use more rows of the release"
+        )
+    precision = scores.precision(i, rows) * scores.precision(j, rows)
+    share = _shares(weights[rows] * precision)
+    return _Product(rows, share, left.among(rows), right.among(rows))
+
+
+def _joint(
+    left: _Values,
+    right: _Values,
+    rows: NDArray[np.intp],
+    share: Floats,
+    cells: NDArray[np.intp],
+    table: Floats,
+) -> _JointProduct:
+    """The products of columns of one report."""
+    return _JointProduct(
+        rows=rows,
+        share=share,
+        left=left.among(rows),
+        right=right.among(rows),
+        cells=cells,
+        table=table,
+        left_base=left.base_of(rows),
+        right_base=right.base_of(rows),
+    )
