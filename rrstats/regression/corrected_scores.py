@@ -61,15 +61,18 @@ class ScoreResult(RegressionResult):
     effective_n : Series
         Effective sample size of each coefficient of a privatized covariate: people times the ratio
         of its variance with known answers to its variance, both for any errors; NaN where noise
-        makes this negative.
+        makes this negative.  Empty for columns of a plan that no row has all of.
     signal : Series
         For each of these, the variation of its column given all others, divided by its standard
         error.  Below 2 it is not significantly different from 0, and the effect is not reliable.
+    repair : str or None
+        A sentence where moments of columns of a plan were replaced by those of a distribution.
     """
 
     sigma2: float
     effective_n: pd.Series[float]
     signal: pd.Series[float]
+    repair: str | None = None
 
     if not TYPE_CHECKING:
 
@@ -92,6 +95,8 @@ class ScoreResult(RegressionResult):
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
         """Texts and classes of the warnings of this fit."""
         weak = self.signal[~(self.signal >= _MIN_SIGNAL)]
+        if self.repair is not None:
+            return ((self.repair, LowPrecisionWarning), *super().warnings)
         if not len(weak):
             return super().warnings
         names = ", ".join(weak.index[:_MAX_LISTED])
@@ -134,9 +139,7 @@ class ScoreResult(RegressionResult):
             )
         frame = table_of(data)
         quantile = student_quantile(confidence(level), self.df)
-        profiles = self.private.codes(frame)
-        matrices = np.stack(self.data.matrices(frame))
-        matrix = matrices[profiles, np.arange(len(frame))]
+        matrix = self.data.design.again(self.private.answered(frame))
         prediction = matrix @ self.estimates
         variance = np.einsum("rp,pq,rq->r", matrix, self.covariance, matrix)
         error = np.sqrt(np.maximum(variance, 0))

@@ -192,6 +192,20 @@ class DesignMatrix:
             columns[term.places] = term.sources.isdisjoint(private)
         return columns
 
+    def uses_of(self, private: Set[str]) -> list[frozenset[str]]:
+        """The privatized covariates in each term of the matrix."""
+        return [term.sources & private for term in self._uses()]
+
+    def learned(self, names: Set[str]) -> str | None:
+        """A transform of one of these columns whose constants come from the rows, if any."""
+        states = getattr(self.terms, "transform_state", None) or {}
+        for term in self._uses() if states else ():
+            for factor in term.term.factors:
+                text = str(factor.expr)
+                if not _looked_up(factor).isdisjoint(names) and any(map(text.__contains__, states)):
+                    return text
+        return None
+
     def of_categories(self, profiles: pd.DataFrame) -> dict[int, Floats]:
         """Columns that depend on privatized covariates alone, by place in the matrix.
 

@@ -22,20 +22,28 @@ Nakamura (1990) for corrected scores.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_one_of
+from rrstats._checks import check_instance, check_one_of
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation.report_columns import ReportColumn, ReportSource, ordinary, report_column
+from rrstats.estimation.report_columns import (
+    ReportColumn,
+    ReportSource,
+    check_asked,
+    ordinary,
+    plan_records,
+    report_column,
+)
 from rrstats.estimation.sample_design import SampleDesign
+from rrstats.estimation.second_moments import in_parts
 from rrstats.mechanisms.survey_design import truthful_categories
 from rrstats.regression.behaviours import BehavedOutcome, behaved, open_behaviours
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
@@ -49,6 +57,7 @@ from rrstats.regression.likelihood import (
     outcome_of,
 )
 from rrstats.regression.links import LINKS, check_two, family_of
+from rrstats.regression.part_equations import part_fit, planned_outcome, with_plan
 from rrstats.regression.private_covariates import (
     ModelData,
     ModelRequest,
@@ -66,6 +75,9 @@ _MAX_DIFFERENCE = 4.0
 
 _MAX_NUMBERS = 12
 """Distinct numbers of an ordinary outcome that are fitted as categories; more are a quantity."""
+
+
+_VALUES = "a mapping from column to the numbers of its categories"
 
 
 @checked_keywords
@@ -320,8 +332,9 @@ def linear(
     missing: str = "raise",
     vcov: str | None = None,
     intercept: bool = False,
+    values: Mapping[Any, Any] | None = None,
 ) -> ScoreResult | LikelihoodResult:
-    """Linear regression with privatized covariates.
+    """Linear regression with privatized covariates, and among columns of one plan.
 
     Parameters
     ----------
@@ -330,9 +343,9 @@ def linear(
         which may run any command: never take a formula from somebody else.
     data : DataFrame, mapping of columns, or array-like, optional
         The columns of the formula; without a formula, the covariates, used unchanged.
-    covariates : mapping from column to mechanism, optional
-        Mechanisms of privatized columns; not needed if the frame has a record of them.  Effects
-        compare each category with the first.
+    covariates : mapping from column to mechanism, or FramePlan, optional
+        Mechanisms of privatized columns, or their plan; not needed if the frame has a record of
+        them.  Effects compare each category with the first.
     method : {"scores", "likelihood"}
         "scores" solves normal equations with the unbiased score of each report: it is valid for any
         distribution of the errors and any dependence of x and z.  "likelihood" assumes normal
@@ -352,6 +365,10 @@ def linear(
         By scores "robust" or "clustered"; by likelihood as in `logit`.
     intercept : bool
         Whether to add a column of ones; a formula has one unless it contains ``- 1``.
+    values : mapping, optional
+        From a privatized column to the numbers of its categories (a mapping from category to
+        number, or a list): the covariate is then a number and no factor.  By default the numbers of
+        a privatized outcome are its categories, or 0 and 1 for two words.
 
     Returns
     -------
@@ -363,7 +380,8 @@ def linear(
     NotIdentifiableError
         The reports carry no information.
     ArgumentValueError
-        Columns are collinear, or have different lengths.
+        Columns are collinear, or have different lengths; or a plan never asked two of the columns
+        of the same row.
 
     Warns
     -----
@@ -376,6 +394,10 @@ def linear(
     -----
     sum_i sum_x s_ix D_ix (y_i - D_ix' beta) = 0, with s the scores of the report and D the row of
     the design matrix for category x (corrected scores, Nakamura 1990).
+    Of several columns of one `FramePlan` (by method="scores", from a formula and the frame with its
+    public column) each row has a part.  Then the normal equations are of moments: those of two
+    private columns from the rows that were asked both, those of one from the rows that were asked
+    it, others from all rows.  The outcome may be a column of the plan, too.
 
     Examples
     --------
@@ -394,6 +416,9 @@ def linear(
     The estimated effect of the true answer is 3.1; with the reports as answers it is about 1.5.
     """
     check_one_of(method, "method", ("scores", "likelihood"))
+    if plan_records(covariates):
+        data = with_plan(data, covariates)
+        covariates = None
     request = ModelRequest(
         outcome=outcome,
         data=data,
@@ -405,18 +430,18 @@ def linear(
         missing=missing,
         vcov=vcov,
         intercept=intercept,
+        numbers=dict(check_instance(values or {}, "values", Mapping, _VALUES)),
     )
     return _numeric(request, method)
 
 
 def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResult:
     """Regression of ordinary numbers on ordinary and privatized covariates."""
-    if request.record is not None:
-        raise ArgumentValueError(f"the outcome {request.values.name!r} is privatized; use logit")
-    request.check_outcome()
+    private_outcome = planned_outcome(request)
+    if private_outcome is None:
+        request.check_outcome()
     values = request.values
     rows = len(values if request.frame is None else request.frame)
-    y = numbers(values, "the outcome", rows)
     if method == "scores" and (
         request.covariate_model is not None or request.vcov not in (None, "robust", "clustered")
     ):
@@ -424,10 +449,25 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
             "with method='scores' vcov must be 'robust' or 'clustered', and covariate_model None; "
             "other values are for method='likelihood'"
         )
+    private = request.opened.columns
+    name = getattr(values, "name", None)
+    privatized = [column.name for column in private]
+    if private_outcome is not None:
+        privatized.append(name)
+    check_asked(request.numbers, privatized, "values")
+    if method == "likelihood" and request.numbers:
+        raise ArgumentValueError("with method='likelihood' values must be left out")
+    title = f"Linear regression of {'the outcome' if name is None else repr(name)}"
+    if private_outcome is not None or in_parts(private):
+        if method == "likelihood":
+            raise ArgumentValueError(
+                "with several columns of one plan method must be 'scores', found 'likelihood': no "
+                "row has all of them"
+            )
+        return _warned(part_fit(request, private_outcome, title))
+    y = numbers(values, "the outcome", rows)
     data = open_model(request, len(y), {"the outcome": np.isnan(y)})
     y = y if data.keep is None else y[data.keep]
-    name = getattr(values, "name", None)
-    title = f"Linear regression of {'the outcome' if name is None else repr(name)}"
     if method == "scores":
         return _warned(score_fit(y, data, f"{title} by scores, {data.private.listed}"))
     fit = _fit(f"{title}, {data.private.listed}", NormalOutcome(y), data, request)

@@ -14,7 +14,7 @@ import itertools
 import math
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats
+from rrstats.data.categories import category_numbers
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import has_scores
@@ -61,17 +62,27 @@ class PrivateCovariates:
     """Covariates of which only reports were seen; their classes are all combinations.
 
     columns : one for each covariate, of equal length.
+    numbers : (k,) of the categories, of covariates that are a number and no factor.
+    in_parts : whether a plan asked each row a part of the columns, so that only moments of two are
+        known; profiles then change one covariate at a time.
     """
 
     columns: tuple[ReportColumn, ...]
+    numbers: Mapping[Any, Floats] = field(default_factory=dict)
+    in_parts: bool = False
 
     def __getstate__(self) -> dict[str, Any]:
         """The columns without their reports, which have open readers; a fit is done with them."""
         closed: Any = None
         columns = [
-            replace(column, cells=closed, reader=closed, samples=closed) for column in self.columns
+            replace(column, cells=closed, reader=closed, samples=closed, frame=closed)
+            for column in self.columns
         ]
-        return {"columns": tuple(columns)}
+        return {
+            "columns": tuple(columns),
+            "numbers": self.numbers,
+            "in_parts": self.in_parts,
+        }
 
     @property
     def names(self) -> tuple[Any, ...]:
@@ -89,9 +100,22 @@ class PrivateCovariates:
         return tuple(column.k for column in self.columns)
 
     @property
+    def factors(self) -> tuple[Any, ...]:
+        """The names of those that are factors."""
+        return tuple(name for name in self.names if name not in self.numbers)
+
+    @property
     def profiles(self) -> list[tuple[int, ...]]:
-        """All combinations of categories, the first category of all first."""
-        return list(np.ndindex(*self.shape))
+        """All combinations of categories, the first category of all first.
+
+        In parts those that differ from the first in one covariate.
+        """
+        if not self.in_parts:
+            return list(np.ndindex(*self.shape))
+        first = np.zeros(len(self.shape), dtype=np.intp)
+        units = np.eye(len(self.shape), dtype=np.intp)
+        others = [code * units[place] for place, k in enumerate(self.shape) for code in range(1, k)]
+        return [tuple(profile.tolist()) for profile in (first, *others)]
 
     @cached_property
     def shown(self) -> NDArray[np.intp]:
@@ -130,7 +154,11 @@ class PrivateCovariates:
 
     def missing(self) -> dict[str, Booleans]:
         """Rows of missing reports, for each covariate that has such rows."""
-        missing_rows = {f"covariate {column.name!r}": column.missing() for column in self.columns}
+        missing_rows = {
+            f"covariate {column.name!r}": column.missing()
+            for column in self.columns
+            if not (self.in_parts and column.plan is not None)
+        }
         return {name: rows for name, rows in missing_rows.items() if rows.any()}
 
     def likelihood(self, rows: int, keep: Booleans | None) -> Floats:
@@ -203,25 +231,40 @@ class PrivateCovariates:
         """The frame with everybody in one profile; None for all categories by turns."""
         frame = data.loc[:, [name not in self.names for name in data.columns]]
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-        for place, (name, labels) in enumerate(zip(self.names, self.labels, strict=True)):
-            turns = np.arange(len(data)) % len(labels)
-            codes = turns if profile is None else np.full(len(data), profile[place])
-            values = pd.Categorical.from_codes(codes, pd.Index(labels, dtype=object))
-            frame = frame.assign(**{str(name): values})
+        turns = np.arange(len(data))
+        for place, (name, k) in enumerate(zip(self.names, self.shape, strict=True)):
+            codes = turns % k if profile is None else np.full(len(data), profile[place])
+            frame = frame.assign(**{str(name): self._cells(place, codes)})
         return frame
+
+    def answered(self, data: pd.DataFrame) -> pd.DataFrame:
+        """The frame of people whose true categories stand in it, as the design reads it."""
+        codes = self._codes(data)
+        frame = self.framed(data, (0,) * len(self.columns))
+        for place, name in enumerate(self.names):
+            frame = frame.assign(**{str(name): self._cells(place, codes[:, place])})
+        return frame
+
+    def _cells(self, place: int, codes: NDArray[np.intp]) -> Any:
+        """A covariate in a frame: its categories as text, or their numbers."""
+        name = self.names[place]
+        if name in self.numbers:
+            return self.numbers[name][codes]
+        return pd.Categorical.from_codes(codes, pd.Index(self.labels[place], dtype=object))
 
     def profile_frame(self) -> pd.DataFrame:
         """A row for each profile: its categories."""
         codes = np.array(self.profiles, dtype=np.intp).T
         return pd.DataFrame(
-            {
-                str(name): pd.Categorical.from_codes(column, pd.Index(labels, dtype=object))
-                for name, labels, column in zip(self.names, self.labels, codes, strict=True)
-            }
+            {str(name): self._cells(place, codes[place]) for place, name in enumerate(self.names)}
         )
 
     def codes(self, frame: pd.DataFrame) -> NDArray[np.intp]:
         """(rows,) the profile of people whose true categories stand in the frame."""
+        return self.numbered(self._codes(frame))
+
+    def _codes(self, frame: pd.DataFrame) -> NDArray[np.intp]:
+        """(rows, columns) the codes of true categories that stand in the frame."""
         codes = np.empty((len(frame), len(self.columns)), dtype=np.intp)
         for place, (column, name) in enumerate(zip(self.columns, self.names, strict=True)):
             code_of = {category: code for code, category in enumerate(column.categories)}
@@ -232,7 +275,7 @@ class PrivateCovariates:
                     f"{bad} of {len(frame)} rows of {name!r} are none of the true categories "
                     f"{list(column.categories[:8])}"
                 )
-        return self.numbered(codes)
+        return codes
 
     def check_informative(self) -> None:
         """Raise NotIdentifiableError for reports without information, and for too many classes."""
@@ -240,7 +283,7 @@ class PrivateCovariates:
             channel = column.channel
             if channel is not None:
                 channel.solve(np.zeros(len(channel.samples)))
-        if len(self.shown) > MOST_CLASSES:
+        if not self.in_parts and len(self.shown) > MOST_CLASSES:
             raise ArgumentValueError(
                 f"privatized covariates may have at most {MOST_CLASSES} combinations of answers"
             )
@@ -408,6 +451,8 @@ class ModelRequest:
     covariates: Any = None
     covariate_model: str | None = None
     behaviour: Any = None
+    numbers: Mapping[Any, Any] = field(default_factory=dict)
+    in_parts: bool = False
 
     @cached_property
     def frame(self) -> pd.DataFrame | None:
@@ -459,9 +504,22 @@ class ModelRequest:
         return {name: column for name, column in columns.items() if column is not None}
 
     @cached_property
+    def opened(self) -> PrivateCovariates:
+        """The privatized covariates, as their records say."""
+        return open_private(self.frame, self.covariates, self.sources(), self.group)
+
+    @cached_property
     def private(self) -> PrivateCovariates:
         """The privatized covariates; raises if their reports carry no information."""
-        private = open_private(self.frame, self.covariates, self.sources(), self.group)
+        private = self.opened
+        numbers = {
+            column.name: category_numbers(
+                self.numbers[column.name], column.categories, f"values of column {column.name!r}"
+            )
+            for column in private.columns
+            if column.name in self.numbers
+        }
+        private = replace(private, numbers=numbers, in_parts=self.in_parts)
         private.check_informative()
         return private
 
@@ -592,8 +650,9 @@ def open_model(
     if clusters is not None:
         missing_rows["clusters"] = np.asarray(clusters.isna())
     reports = private.columns if outcome is None else (*private.columns, outcome)
-    check_together(reports, () if request.frame is None else request.frame.columns)
-    in_plan = ~not_asked(reports, rows)
+    names = () if request.frame is None else request.frame.columns
+    check_together(reports, names, parts=private.in_parts)
+    in_plan = np.ones(rows, dtype=np.bool_) if private.in_parts else ~not_asked(reports, rows)
     missing_rows = {name: missing & in_plan for name, missing in missing_rows.items()}
     complete = complete_rows(request.missing, missing_rows, rows) & in_plan
     kept, weight, frequency = _people(numeric, complete, rows)
@@ -637,7 +696,7 @@ def _open_design(request: ModelRequest, rows: int) -> DesignMatrix:
     if data is not None and private.columns:
         data = private.framed(data, None)
     return covariates(
-        data, request.sides, rows=rows, intercept=intercept, keep_levels=private.names
+        data, request.sides, rows=rows, intercept=intercept, keep_levels=private.factors
     )
 
 
@@ -693,6 +752,7 @@ def _by_profile(
     covariates alone have a value in each profile; only for others each profile has a matrix.
     """
     rows, width = design.matrix.shape
+    _check_terms(design, private)
     if not private.columns:
         ones = np.broadcast_to(1.0, (1, rows))
         nothing = VaryingColumns(ones, np.empty((1, 0), dtype=np.intp), np.empty((1, 0)))
@@ -711,6 +771,23 @@ def _by_profile(
     varying = VaryingColumns(columns.base, places[:, varying_places], factors[:, varying_places])
     order = [*same_places.tolist(), *varying_places.tolist()]
     return order, np.ascontiguousarray(same), varying
+
+
+def _check_terms(design: DesignMatrix, private: PrivateCovariates) -> None:
+    """Raise for terms that a number of categories, or columns in parts, cannot be in."""
+    names = {str(name) for name in private.names}
+    for sources in design.uses_of(names):
+        if private.in_parts and len(sources) > 1:
+            raise ArgumentValueError(
+                f"a product of the private columns {sorted(sources)} is not known with a third "
+                "one: a row of a plan reports two at most; leave the product out"
+            )
+    learned = design.learned({str(name) for name in private.numbers})
+    if learned:
+        raise ArgumentValueError(
+            f"the transform '{learned}' takes its mean or knots from a column that was not seen; "
+            "transform the numbers in values= instead"
+        )
 
 
 def _columns_of_profiles(
