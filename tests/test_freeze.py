@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 import sys
 import tempfile
 import warnings
@@ -160,8 +159,6 @@ def every(read):
 
 record("document", every(lambda m: json.dumps(m.to_dict())))
 record("attrs", every(attrs) | {"150 labels": lambda: attrs(rr.KRR(range(150), 0.5))})
-record("OpenDP's document", every(partial(either, rr.opendp.to_json)))
-record("epsilon", every(lambda m: [m.epsilon, re.findall(r"\d+(?:[.,]\d+)*", rr.explain(m))]))
 record("reports", every(lambda m: simulated(m)[0]))
 record("keyed reports", every(partial(either, keyed)))
 record("texts of reports", every(texts))

@@ -76,12 +76,16 @@ def test_what_is_written_is_what_opendp_writes():
 
 @pytest.mark.parametrize("name", list(EXAMPLES))
 def test_same_law_or_refused(name):
-    """A mechanism comes back with its law, exactly; what OpenDP has no words for is refused."""
+    """A mechanism is written in OpenDP's words and comes back with its law; others are refused."""
     m = EXAMPLES[name]()
     if name not in EXPRESSIBLE:
         refused(ArgumentValueError, "OpenDP", opendp.to_json, m)
         return
-    back = opendp.from_json(opendp.to_json(m))
+    text = opendp.to_json(m)
+    prob = float(m.channel.entries[0][0])
+    kind = {bool: "bool", int: "i64", str: "String"}[type(m.categories[0])]
+    assert text == changed(WORDS, categories=list(m.categories), prob=prob, T=kind)
+    back = opendp.from_json(text)
     assert m.channel.entries == back.channel.entries
     assert m.domain == back.domain
     assert m.epsilon == back.epsilon

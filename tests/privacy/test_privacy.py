@@ -6,13 +6,13 @@ import itertools
 import math
 import random
 import re
-from decimal import Decimal, localcontext
+from decimal import ROUND_DOWN, ROUND_UP, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
-from catalogue import EXAMPLES, WITH_MATRIX, channel_of
+from catalogue import EXAMPLES, SILENT, WITH_MATRIX, channel_of
 from refusals import refused
 
 import rrstats as rr
@@ -88,6 +88,44 @@ def test_explain_never_flatters():
         assert low / 100 <= before / (before + odds * (1 - before))
         assert epsilon <= Fraction(mechanism.epsilon) * Fraction(1001, 1000)
         assert high <= 100
+
+
+def rounded(number, digits, rounding):
+    """A number in so many significant digits, as the sentences write it."""
+    with localcontext(prec=digits, rounding=rounding):
+        short = +(Decimal(number.numerator) / Decimal(number.denominator))
+    return f"{short.normalize():f}"
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES.keys() - SILENT))
+def test_explain_of_every_mechanism(name):
+    """The numbers follow from the worst ratio: with 4, 3 and 2 digits, and none flatters.
+
+    Epsilon itself is the tightest double above the logarithm of that ratio.
+    """
+    mechanism = EXAMPLES[name]()
+    text = privacy.explain(mechanism)
+    numbers = [n.rstrip(".,") for n in re.findall(r"\d[\d.,]*(?:e-?\d+)?", text)]
+    if mechanism.epsilon == math.inf:
+        assert numbers == []
+        return
+    epsilon, factor, prior, high, low = (Fraction(n.replace(",", "")) for n in numbers)
+    ratio = Fraction(mechanism.channel.max_likelihood_ratio)
+    before = Fraction(1, 20)
+    with localcontext(prec=80):
+        exact_epsilon = (Decimal(ratio.numerator) / Decimal(ratio.denominator)).ln()
+    below = Decimal(math.nextafter(mechanism.epsilon, 0))
+    assert below < exact_epsilon <= Decimal(mechanism.epsilon)
+    exact_high = 100 * before * ratio / (before * ratio + 1 - before)
+    exact_low = 100 * before / (before + ratio * (1 - before))
+    assert prior == 5
+    for shown, exact, digits in (
+        (epsilon, Fraction(mechanism.epsilon), 4),
+        (factor, ratio, 3),
+        (high, exact_high, 2),
+    ):
+        assert exact <= shown <= Fraction(rounded(exact, digits, ROUND_UP))
+    assert Fraction(rounded(exact_low, 2, ROUND_DOWN)) <= low <= exact_low
 
 
 def test_explain_extremes():
