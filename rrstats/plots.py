@@ -513,7 +513,7 @@ def plot_bounds(
     _format(ax.xaxis, percent=True)
     _format(ax.yaxis, percent=True)
     ax.set_xlim(x.min(), x.max())
-    ax.set_ylim(-0.01, 1.01)
+    ax.set_ylim(-0.005, min(1.01, 1.15 * float(frame["high"].max())))
     ax.set_xlabel(_title(frame.index), parse_math=False)
     ax.set_ylabel(ylabel, parse_math=False)
     ax.spines[["top", "right"]].set_visible(False)

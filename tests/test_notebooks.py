@@ -95,6 +95,17 @@ CLAIMS = {
         assert rr.posterior(["yes"], coins, [0.65, 0.35]).probabilities.round(2)[0, 1] == 0.62
         assert widths.loc[30].round(2).tolist() == [0.32, 0.26, 0.17]
     """,
+    "07_did_they_follow": """
+        assert round(dice.tipping_point("yes", 0.0312).proportion, 2) == 0.25
+        assert round(dice.noncompliance(0.2976).proportions[1], 3) == 0
+        disagree = [p < 0.05 for *_, p, _, _ in rows]
+        assert disagree == [True] * 4 + [False]
+        lower = [row[2] - row[4] for row in rows]
+        assert 0.01 < min(lower) < max(lower) < 0.05
+        assert corrected.interval().high[1] > est.proportions[1] > 3 * corrected.proportions[1]
+        ends = wada.noncompliance(0.05, "any").bounds
+        assert [round(float(end[1]), 2) for end in ends] == [0.39, 0.47]
+    """,
 }
 
 

@@ -72,6 +72,19 @@ def test_a_control_question_corrects_a_published_survey(control, random, error, 
     assert "25.4% do, and without the correction it is 16.6%" in found.interpret()
 
 
+# cWise 0.0.0.9000, cmBound(lambda.hat = 0.6385, p = 0.25, N = 310): percent at random, mean.
+CM_BOUND = {0: 0.2230000000000001, 10: 0.1922222222222223, 20: 0.1537500000000001}
+CM_BOUND |= {30: 0.10428571428571443, 40: 0.0383333333333}
+
+
+@pytest.mark.parametrize(("percent", "expected"), CM_BOUND.items())
+def test_random_answers_of_cwise(percent, expected):
+    """The bounds of R's cWise for a crosswise survey with 63.85% same."""
+    m = rr.surveys.crosswise(["no", "yes"], 0.25, yes="yes")
+    est = rr.estimate(rr.Tally.from_counts([3615, 6385], m))
+    assert est.noncompliance(percent / 100).proportions[1] == pytest.approx(expected, abs=1e-12)
+
+
 # -- algebra -----------------------------------------------------------------------------------
 
 
