@@ -317,7 +317,7 @@ def mean_interval(
     counts = counts[..., used]
     far = [sign * _least(sign * values, member).sum(axis=1) for sign in (1, -1)]
     pair = np.stack([values, np.full(values.shape, 1 / len(member))])
-    return _interval(pair, counts, far, level, bounded=bounded, member=member)
+    return _interval(pair, counts, far, level, bounded=bounded, rising=True, member=member)
 
 
 def ratio_interval(
@@ -337,7 +337,7 @@ def ratio_interval(
     far = [np.zeros(pair.shape[1]), np.ones(pair.shape[1])]
     pair = pair[..., used]
     counts = counts[..., used]
-    return _interval(pair, counts, far, level, bounded=bounded, member=member)
+    return _interval(pair, counts, far, level, bounded=bounded, rising=False, member=member)
 
 
 def _seen(counts: Floats, samples: Samples | None) -> tuple[Any, Floats]:
@@ -370,9 +370,14 @@ def _interval(
     level: float,
     *,
     bounded: bool,
+    rising: bool,
     member: Floats,
 ) -> Interval:
-    """Both ends of the accepted ratios, sought together, on the way from the best to the far."""
+    """Both ends of the accepted ratios, sought together, on the way from the best to the far.
+
+    rising : whether deviances rise all the way, so that the search may begin at Wald's ends; else
+    it begins at the far, which are the ends where they are not refused.
+    """
     top, bottom = pair
     counts = np.broadcast_to(counts, top.shape)
     best = _best(top, bottom, counts, member)
@@ -389,8 +394,31 @@ def _interval(
         value, multiplier, likely = _deviance(values, counts[which], member)
         return root_excess(value, -2 * multiplier * (likely * below).sum(axis=1), limits[which])
 
-    ends = last_accepted(excess, np.tile(np.clip(best, *far), 2), np.concatenate(far))
+    inside = np.clip(best, *far)
+    start = np.array(far)
+    if rising:
+        error = _linearized_error(top, bottom, counts, inside, member)
+        with np.errstate(invalid="ignore"):  # no mean inside [0, 1] is possible, or it is known
+            margin = np.sqrt(limits) * error
+        near = np.array([inside - margin, inside + margin])
+        is_between = (far[0] < near[0]) & (near[0] < inside) & (near[1] < far[1])
+        start = np.where(is_between, near, start)
+    ends = last_accepted(excess, np.tile(inside, 2), np.concatenate(far), start.ravel())
     return Interval(ends[: len(top)], ends[len(top) :])
+
+
+def _linearized_error(
+    top: Floats, bottom: Floats, counts: Floats, ratio: Floats, member: Floats
+) -> Floats:
+    """(c,) the standard errors of ratios by the delta method; NaN over a denominator of 0."""
+    sizes = counts @ member.T
+    rates = counts / (sizes @ member)
+    residuals = top - ratio[:, None] * bottom
+    means = (rates * residuals) @ member.T
+    variances = ((rates * residuals**2) @ member.T - means**2) / sizes
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.maximum(variances.sum(axis=1), 0.0)
+        return np.asarray(np.sqrt(variance) / (rates * bottom).sum(axis=1))
 
 
 def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, Floats, Floats]:

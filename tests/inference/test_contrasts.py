@@ -179,3 +179,17 @@ def test_the_projection_is_the_nearest_of_the_simplex():
         assert (np.linalg.norm(grid - raw, axis=1) >= np.linalg.norm(projected - raw) - 1e-12).all()
     inside = np.array([0.5, 0.2, 0.3])
     assert project_to_simplex(inside) == pytest.approx(inside, abs=1e-15)
+
+
+def test_intervals_of_means_begin_near_their_ends(monkeypatch):
+    """Of many reports the ends are nearly Wald's: from there two or three deviances are enough."""
+    calls = []
+    deviance = contrasts._deviance
+    monkeypatch.setattr(contrasts, "_deviance", lambda *a: calls.append(a) or deviance(*a))
+    values = np.linspace(-2, 3, 40)[None]
+    counts = np.random.default_rng(2).poisson(2500, 40).astype(float)
+    low, high = contrasts.mean_interval(values, counts, None)
+    assert len(calls) <= 3
+    mean = values[0] @ counts / counts.sum()
+    error = np.sqrt((values[0] - mean) ** 2 @ counts) / counts.sum()
+    assert [mean - 1.96 * error, mean + 1.96 * error] == pytest.approx([low[0], high[0]], abs=1e-4)
