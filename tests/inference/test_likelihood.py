@@ -301,6 +301,30 @@ def test_intervals_end_where_the_ratio_says(seed):
             assert around[0] in (0, 1) or outer >= CHI2 * (1 - 1e-6)
 
 
+@pytest.mark.parametrize("matrix", [THREE, FOUR, krr(3, 0.6)])
+def test_the_slope_of_the_deviance_is_its_derivative(matrix):
+    """By differences of the deviance on both sides, above and below the best."""
+    counts = np.array([30.0, 45.0, 25.0, 12.0])[: len(matrix)]
+    best = most_likely(matrix, counts)
+    part = np.array([True, False, False])
+    totals = best[0] + np.array([-0.08, -0.03, 0.04, 0.1])
+    rows = np.tile(counts, (4, 1)), np.tile(best, (4, 1))
+    in_sum = np.tile(part, (4, 1))
+
+    def deviance(totals):
+        return likelihood._deviance(matrix, *rows, in_sum=in_sum, total=totals)
+
+    step = 1e-4
+    rise = deviance(totals + step)[0] - deviance(totals - step)[0]
+    assert deviance(totals)[1] == pytest.approx(rise / (2 * step), rel=1e-3)
+
+
+def test_a_report_that_nobody_gave_may_be_impossible():
+    """Direct answers, all the same: that everybody has this category costs nothing."""
+    value = profile_deviance(np.eye(2), [10, 0], [True, False], [1.0, 0.0])
+    assert value == pytest.approx([0.0, np.inf], abs=1e-9)
+
+
 def test_parts_and_their_complements_mirror():
     """The interval of some classes is one minus that of the others; merged classes add."""
     low, high = profile_interval(FOUR, [30, 40, 20, 10], [1, 0, 1])

@@ -115,6 +115,7 @@ def test_the_first_accepted_integer_takes_few_calls():
         assert min(edge, 2**40) == found
         assert len(calls) <= 80
         assert 0 < min(calls) <= max(calls) < 2**40
+        assert {type(place) for place in calls} == {int}
 
 
 RISING = {

@@ -191,6 +191,34 @@ def test_plans_that_cannot_be_are_refused(case):
         rr.FramePlan(given.pop("columns"), given.pop("epsilon"), given.pop("parts"), **given)
 
 
+def test_asked_fractions_and_variances_by_hand():
+    """Shares of the chances, and rate (1 - rate) / (p - q)^2 over the share of rows asked."""
+    coin = [0, 1]
+    plan = rr.FramePlan(dict.fromkeys("abc", coin), 2, [("a", "b"), "c", "a"], chances=[1, 2, 1])
+    fractions = {"a": 0.5, "b": 0.25, "c": 0.5}
+    assert {name: plan.asked_fraction(name) for name in "abc"} == fractions
+    assert plan.asked_fraction("a", "b") == plan.asked_fraction("b", "a") == 0.25
+    assert plan.asked_fraction("a", "c") == 0
+    table = plan.variances(0.2).set_index("estimate")
+
+    def variance(mechanism, proportion):
+        p, q = mechanism.prob, (1 - mechanism.prob) / (mechanism.k - 1)
+        rate = q + proportion * (p - q)
+        return rate * (1 - rate) / (p - q) ** 2
+
+    single, pair = rr.KRR(coin, epsilon=2), rr.KRR(range(4), epsilon=2)
+    divided = rr.KRR(coin, epsilon=2 / 3)
+    assert table["variance"]["c"] == pytest.approx(variance(single, 0.2) / 0.5)
+    assert table["variance"]["a & b"] == pytest.approx(variance(pair, 0.25) / 0.25)
+    assert table["divided"]["c"] == pytest.approx(variance(divided, 0.2))
+    assert table["asked"].tolist() == [0.5, 0.25, 0.5, 0.25]
+
+
+def test_parts_are_equally_likely_by_default():
+    """Each part has the chance 1 of as many as there are parts."""
+    assert rr.FramePlan({"a": [0, 1], "b": [0, 1]}, 1, ["a", "b"]).chances == (1.0, 1.0)
+
+
 def test_labels_that_clash_are_refused():
     """A label of the public column must say one part, however it is spelled."""
     for columns, parts in (
