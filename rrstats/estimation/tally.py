@@ -17,12 +17,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_count, quote_list
+from rrstats._checks import check_count, check_instance, check_numbers, cut, quote_list
 from rrstats._names import checked_keywords
 from rrstats._typing import Counts, Floats
-from rrstats.data.categories import Categories
+from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.data.codecs import codec_of
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    MetadataError,
+    NotIdentifiableError,
+)
 from rrstats.estimation.report_columns import (
     ReportColumn,
     ReportRequest,
@@ -47,9 +52,14 @@ from rrstats.estimation.sample_design import (
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
 from rrstats.mechanisms.krr import RowRates, as_mechanism
+from rrstats.mechanisms.plans import read_plan, write_plan
+from rrstats.mechanisms.serialization import check_depth, from_dict
 from rrstats.randomness.sources import BLOCK_ROWS
 
 Codes = NDArray[np.intp]
+
+_MAX_EXACT_COUNT = 2**53
+"""Up to it a double of a document holds every count exactly."""
 
 _MOST_COUNTS = 1 << 25
 """Groups, strata and clusters that occur together times report cells: a GiB with weights."""
@@ -378,6 +388,57 @@ class Tally:
         counts = self.counts + other.counts
         return Tally(self.mechanism, counts, self.n_missing + other.n_missing, self.plan)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the tally as plain JSON, to store counts and to add them later.
+
+        Returns
+        -------
+        dict
+            The version, the mechanism and the counts; with a design those of each stratum and
+            cluster, with sums of weights.  Of reports by group, store the tally of each group.
+
+        Raises
+        ------
+        ArgumentValueError
+            A category, or the label of a stratum or cluster, has no JSON form.
+
+        Examples
+        --------
+        >>> import json, rrstats as rr
+        >>> monday = rr.tally(["no", "yes", "no", None], ["no", "yes"], 0.75)
+        >>> text = json.dumps(monday.to_dict())
+        >>> stored = Tally.from_dict(json.loads(text))
+        >>> (stored + monday).reported, stored == monday
+        (array([4, 2]), True)
+        """
+        return tally_to_json(self)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Tally:
+        """Make a tally from the result of `to_dict`.
+
+        Parameters
+        ----------
+        document : dict
+            The document; it is read strictly.
+
+        Returns
+        -------
+        Tally
+
+        Raises
+        ------
+        MetadataError
+            The document is none of this version, or its counts are impossible.
+
+        Examples
+        --------
+        >>> mechanism = {"type": "KRR", "categories": ["no", "yes"], "prob": 0.75}
+        >>> Tally.from_dict({"v": 1, "mechanism": mechanism, "n": 8, "reported": [5, 3]}).n
+        8
+        """
+        return tally_from_json(document)
+
     def __radd__(self, other: object) -> Tally:
         # sum() starts from the number 0
         return self if isinstance(other, int) and other == 0 else NotImplemented
@@ -392,6 +453,137 @@ class Tally:
 
     def __repr__(self) -> str:
         return f"Tally(n={self.n}, n_missing={self.n_missing}, {self.mechanism!r})"
+
+
+# -- JSON ----------------------------------------------------------------------------------
+
+VERSION = 1
+"""The version of the documents of tallies."""
+
+_KEYS = ("v", "mechanism", "n", "reported", "n_missing", "plan", "units")
+_UNIT_KEYS = ("strata", "clusters", "drawn", "weights", "powers")
+
+
+def tally_to_json(tally: Tally) -> dict[str, Any]:
+    """The document of `Tally.to_dict`.
+
+    ``n`` and ``reported`` are a number and (m,) counts.  With a design they are lists over its
+    units, of which ``units`` has the labels, the sampled rows and, if any, sums of weights.
+    """
+    counts = tally.counts
+    document: dict[str, Any] = {"v": VERSION, "mechanism": tally.mechanism.to_dict()}
+    if not tally.sampled:
+        document |= {"n": tally.n, "reported": tally.reported.tolist()}
+    else:
+        keys = counts.drawn_keys
+        drawn, rows, reported, weights, powers = counts.spread(keys)
+        units: dict[str, Any] = {
+            "strata": categories_to_json([stratum for stratum, _ in keys]),
+            "clusters": categories_to_json([cluster for _, cluster in keys]),
+            "drawn": drawn.tolist(),
+        }
+        if counts.weights is not None:
+            units |= {"weights": weights.tolist(), "powers": powers.tolist()}
+        document |= {"n": rows.tolist(), "reported": reported.tolist(), "units": units}
+    if tally.n_missing:
+        document["n_missing"] = tally.n_missing
+    if tally.plan is not None:
+        document["plan"] = write_plan(tally.plan)
+    return document
+
+
+def tally_from_json(document: Any) -> Tally:
+    """The tally of a document; raises MetadataError for any other."""
+    try:
+        return _tally_from_json(document)
+    except MetadataError:
+        raise
+    except (ArgumentTypeError, ArgumentValueError, ValueError, TypeError, LookupError) as error:
+        why = str(error)[:200]
+        raise MetadataError(f"the document of a tally cannot be used: {why}") from None
+
+
+def _tally_from_json(document: Any) -> Tally:
+    facts = dict(check_instance(document, "document", Mapping, "a dict, as of Tally.to_dict"))
+    check_depth(facts)
+    _need(facts.get("v") == VERSION, f"its v is not {VERSION}; a newer rrstats may read it")
+    unknown = {*facts} - {*_KEYS}
+    _need(not unknown, f"it has unknown keys {cut(sorted(map(str, unknown)))}")
+    missing = [key for key in _KEYS[:4] if key not in facts]
+    _need(not missing, f"it needs {missing}")
+    mechanism = from_dict(facts["mechanism"])
+    plan = facts.get("plan")
+    if plan is not None:
+        parts = check_instance(plan, "plan", Mapping, "a dict").get("parts") or [[None]]
+        (column,) = categories_from_json(parts[0][:1])  # a tally does not say which of the plan
+        plan = read_plan(plan, column)
+    n_missing = check_count(facts.get("n_missing", 0), "n_missing")
+    units = facts.get("units")
+    if units is None:
+        reported = _whole_numbers(facts["reported"], "reported", (len(mechanism.channel.samples),))
+        _check_reports(mechanism, facts["n"], reported)
+        size = check_count(facts["n"], "n")
+        return Tally(mechanism, UnitCounts.of_sample(size, reported), n_missing, plan)
+    counts = _units_from_json(mechanism, facts["n"], facts["reported"], dict(units))
+    return Tally(mechanism, counts, n_missing, plan)
+
+
+def _units_from_json(
+    mechanism: Mechanism, n: Any, reported: Any, units: dict[str, Any]
+) -> UnitCounts:
+    """Counts by unit from the parts of a document."""
+    _need({*_UNIT_KEYS[:3]} <= {*units} <= {*_UNIT_KEYS}, f"units must have {list(_UNIT_KEYS)}")
+    strata = categories_from_json(units["strata"])
+    clusters = categories_from_json(units["clusters"])
+    keys = list(zip(strata, clusters, strict=True))
+    _need(len(set(keys)) == len(keys) > 0, "its units must differ")
+    u = len(keys)
+    m = len(mechanism.channel.samples)
+    counted = _whole_numbers(reported, "reported", (u, m))
+    rows = _whole_numbers(n, "n", (u,))
+    drawn = _whole_numbers(units["drawn"], "drawn", (u,))
+    _need(bool((rows <= drawn).all()), "a unit has more reports than sampled rows")
+    for size, counts in zip(rows.tolist(), counted, strict=True):
+        _check_reports(mechanism, size, counts)
+    has_weights = "weights" in units
+    _need(has_weights == ("powers" in units), "weights and powers belong together")
+    weights = powers = None
+    if has_weights:
+        weights = check_numbers(units["weights"], "weights", axes=3, low=0.0)
+        powers = check_numbers(units["powers"], "powers", axes=2, low=0.0)
+        _need(
+            weights.shape == (2, u, m) and powers.shape == (4, u), "its weights have no such shape"
+        )
+    cells = {
+        key: Cell(
+            int(rows[at]),
+            counted[at],
+            None if weights is None else weights[:, at],
+            None if powers is None else powers[:, at],
+            int(drawn[at] - rows[at]),
+        )
+        for at, key in enumerate(keys)
+    }
+    return Tally.from_cells(mechanism, cells).counts
+
+
+def _check_reports(mechanism: Mechanism, n: Any, reported: Counts) -> None:
+    """Raise for counts that n reports cannot have."""
+    _size(mechanism, reported, check_count(n, "n"), codec_of(mechanism.report_space).is_label)
+
+
+def _whole_numbers(values: Any, name: str, shape: tuple[int, ...]) -> Counts:
+    """Counts of a shape from nested lists."""
+    numbers = check_numbers(values, name, axes=len(shape), low=0.0)
+    is_exact = bool((numbers <= _MAX_EXACT_COUNT).all() and (numbers == np.floor(numbers)).all())
+    _need(numbers.shape == shape and is_exact, f"{name} must be whole numbers of shape {shape}")
+    return numbers.astype(np.int64)
+
+
+def _need(condition: bool, otherwise: str) -> None:
+    """Raise MetadataError unless a rule of documents holds."""
+    if not condition:
+        raise MetadataError(f"the document of a tally cannot be used: {otherwise}")
 
 
 def _counted(counts: Any, space: Categories) -> tuple[list[int], int]:

@@ -330,6 +330,49 @@ def population_interval(
     return Interval(low[place], high[place])
 
 
+def anytime_interval(
+    counts: ArrayLike,
+    n: ArrayLike,
+    false_positive_rate: ArrayLike,
+    true_positive_rate: ArrayLike,
+    *,
+    level: float = 0.95,
+) -> Interval:
+    """Intervals of the true proportion that hold at every look, however often one looks.
+
+    counts, n, false_positive_rate, true_positive_rate : as for `population_interval`.
+
+    A rate r stays inside while the likelihood of the counts so far, averaged over a Beta
+    distribution of rates, is at most 1 / (1 - level) times that at r.  The ratio is a martingale at
+    the true rate, so it ever exceeds that bound with probability 1 - level at most (Ville).  The
+    Beta distribution has mean and variance of a uniform one over the rates that truths can give.
+    Source: Robbins (1970), "Statistical methods related to the law of the iterated logarithm".
+
+    >>> anytime_interval(500, 1000, 0.25, 0.75).low.round(3)
+    np.float64(0.398)
+    """
+    x, size = _arrays(counts, n)
+    q = np.asarray(false_positive_rate, dtype=np.float64)
+    p = np.asarray(true_positive_rate, dtype=np.float64)
+    mean = (p + q) / 2
+    total = mean * (1 - mean) / ((p - q) ** 2 / 12) - 1
+    a = mean * total
+    b = (1 - mean) * total
+    gain = scipy.special.betaln(a + x, b + size - x) - scipy.special.betaln(a, b)
+    least = gain + np.log1p(-level)
+
+    def accept(rate: Floats) -> Booleans:
+        log_likelihood = scipy.special.xlogy(x, rate) + scipy.special.xlog1py(size - x, -rate)
+        return np.asarray(log_likelihood >= least)
+
+    center = _rate(x, size)
+    low = _bisect(accept, center, np.zeros_like(center))
+    high = _bisect(accept, center, np.ones_like(center))
+    rates = Interval(np.where(x > 0, low, 0.0), np.where(x < size, high, 1.0))
+    ends = carry(rates, q, p)
+    return Interval(np.clip(ends.low, 0.0, 1.0), np.clip(ends.high, 0.0, 1.0))
+
+
 def score_interval(
     estimates: Interval, v_members: Floats, v_others: Floats, scale: float | Floats
 ) -> Interval:

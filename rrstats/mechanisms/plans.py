@@ -16,6 +16,7 @@ from rrstats._checks import cut
 from rrstats.data.categories import (
     Categories,
     categories_from_json,
+    categories_to_json,
     is_unicode,
 )
 from rrstats.errors import (
@@ -100,6 +101,13 @@ def dominating(epsilon: float) -> MatrixDesign:
         return MatrixDesign(["one", "other"], [[1.0, 0.0], [0.0, 1.0]])
     truth = allowed_ratio(epsilon) / (1 + allowed_ratio(epsilon))
     return MatrixDesign(["one", "other"], [[truth, 1 - truth], [1 - truth, truth]])
+
+
+def write_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON of a plan, which `read_plan` reads."""
+    parts = [categories_to_json(part) for part in plan["parts"]]
+    (public,) = categories_to_json([plan["asked"]])
+    return {**plan, "asked": public, "parts": parts, "chances": list(plan["chances"])}
 
 
 def read_plan(document: Any, name: Hashable) -> dict[str, Any] | None:

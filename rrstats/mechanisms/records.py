@@ -42,7 +42,7 @@ from rrstats.mechanisms.epsilon import (
     largest_epsilon,
     prob_from_epsilon,
 )
-from rrstats.mechanisms.plans import part_label, read_plan
+from rrstats.mechanisms.plans import part_label, read_plan, write_plan
 from rrstats.mechanisms.serialization import (
     check_depth,
     describe_difference,
@@ -232,10 +232,7 @@ class ColumnRecord:
         document = vars(self) | {"name": categories_to_json([self.name])[0]}
         document["mechanism"] = copy.deepcopy(self.mechanism)
         if self.plan is not None:
-            parts = [categories_to_json(part) for part in self.plan["parts"]]
-            (public,) = categories_to_json([self.plan["asked"]])
-            chances = list(self.plan["chances"])
-            document["plan"] = self.plan | {"asked": public, "parts": parts, "chances": chances}
+            document["plan"] = write_plan(self.plan)
         if self.by_row is not None:
             ((key, column),) = self.by_row.items()
             document["by_row"] = {key: categories_to_json([column])[0]}
