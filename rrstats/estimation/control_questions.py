@@ -78,7 +78,7 @@ class Control(ABC):
 
     @abstractmethod
     def contradiction(self) -> str | None:
-        """What is wrong if chance does not explain these reports, whatever people did."""
+        """The contradiction in words, if chance does not explain these reports; else None."""
 
     @abstractmethod
     def contrast(self, categories: Sequence[Hashable]) -> Floats:

@@ -473,12 +473,12 @@ class NoncomplianceBounds(Result):
 
     @property
     def header(self) -> Sequence[tuple[str, str]]:
-        """What people who did not follow do, and the number of reports."""
+        """The behaviour of people who did not follow, and the number of reports."""
         return [("those who did not follow", behaviour_text(self.behaviour)), ("n", f"{self.n:,}")]
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the columns are about."""
+        """Words for the columns."""
         return [
             "low_bound and high_bound are about the people who followed, low and high their "
             "interval; all_low and all_high about all, where those who did not follow "
@@ -549,7 +549,7 @@ class TippingPoint(Rounded):
 
 @dataclass(frozen=True, eq=False)
 class Reported:
-    """What the functions below need of an estimate.
+    """An estimate as bounds and corrections read it.
 
     categories : (k,).  moments : its moments.  space : of its reports.  sensitive : the code of the
     sensitive category.
@@ -602,7 +602,7 @@ class Reported:
 
 
 def reported_of(estimate: Any) -> Reported:
-    """What is needed of an estimate; without a named sensitive category the last one is it."""
+    """An estimate, read; without a named sensitive category the last one is it."""
     mechanism = estimate.mechanism
     part = getattr(mechanism, "parts", (mechanism,))[0]
     categories = tuple(estimate.categories)

@@ -30,7 +30,7 @@ from rrstats.planning.compare import (
     worst_case_bias,
 )
 from rrstats.planning.designs import design
-from rrstats.planning.noncompliance import (
+from rrstats.planning.compliance import (
     design_fit_power,
     people_for_design_fit,
     tolerable_noncompliance,

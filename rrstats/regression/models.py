@@ -270,7 +270,7 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
         title = f"Multinomial logit of {name}, against {outcome.categories[0]!r}"
     source = data.private.listed if data.private.columns else "from reports"
     shares = None if behaviours is None else behaviours.columns(data.keep)
-    return _fit(f"{title}, {source}", outcome, data, request, shares)
+    return _fit(f"{title}, {source}", outcome, data, request, shares=shares)
 
 
 def _ordinary_outcome(request: ModelRequest) -> ReportColumn:
@@ -512,6 +512,7 @@ def _fit(
     outcome: OutcomeModel,
     data: ModelData,
     request: ModelRequest,
+    *,
     shares: ShareColumns | None = None,
 ) -> LikelihoodResult:
     """A regression by likelihood.

@@ -49,16 +49,18 @@ def test_power_is_that_of_all_pairs_of_counts():
     free = log_likelihood(a, a / n) + log_likelihood(b, b / n)
     g2 = 2 * (free - log_likelihood(a, pooled) - log_likelihood(b, pooled))
     exact = prob[stats.chi2.sf(g2, 1) < 0.05].sum()
-    power = design_fit_power(2 * n, [1 - pi, pi], PAIR, share, "different")
+    power = design_fit_power(2 * n, [1 - pi, pi], PAIR, noncompliance=share, behaviour="different")
     assert power == pytest.approx(exact, abs=0.01)
 
 
 def test_people_are_the_smallest_number_with_the_power():
     """One person fewer has less power."""
-    arguments = ([0.9, 0.1], PAIR, 0.1, "different")
-    n = people_for_design_fit(0.9, *arguments)
-    assert design_fit_power(n, *arguments) >= 0.9 > design_fit_power(n - 1, *arguments)
-    assert people_for_design_fit(0.01, *arguments) == 1
+    truth, behaved = ([0.9, 0.1], PAIR), {"noncompliance": 0.1, "behaviour": "different"}
+    n = people_for_design_fit(0.9, *truth, **behaved)
+    assert (
+        design_fit_power(n, *truth, **behaved) >= 0.9 > design_fit_power(n - 1, *truth, **behaved)
+    )
+    assert people_for_design_fit(0.01, *truth, **behaved) == 1
 
 
 def test_errors_of_extended_crosswise_for_large_samples():
@@ -80,14 +82,23 @@ def test_errors_of_extended_crosswise_for_large_samples():
     )
 
 
+def _power(truth=(0.8, 0.2), mechanism=PAIR, noncompliance=0.1, behaviour="same"):
+    return design_fit_power(99, truth, mechanism, noncompliance=noncompliance, behaviour=behaviour)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: people_for_design_fit(0.8, [0.8, 0.2], PAIR, 0.1, "random"), "the test can see"),
-        (lambda: design_fit_power(99, [0.5, 0.5], rr.KRR([0, 1], 0.7), 0.1, 1), "more free cells"),
-        (lambda: design_fit_power(99, [0.8, 0.2], PAIR, 0.1, "any"), "one behaviour; found 'any'"),
-        (lambda: design_fit_power(99, [0.8, 0.2], PAIR, 1, "same"), r"in \[0, 1\)"),
-        (lambda: design_fit_power(99, [0.8, 0.3], PAIR, 0.1, "same"), "sum to 1"),
+        (
+            lambda: people_for_design_fit(
+                0.8, [0.8, 0.2], PAIR, noncompliance=0.1, behaviour="random"
+            ),
+            "the test can see",
+        ),
+        (lambda: _power(mechanism=rr.KRR([0, 1], 0.7), behaviour=1), "more free cells"),
+        (lambda: _power(behaviour="any"), "one behaviour; found 'any'"),
+        (lambda: _power(noncompliance=1), r"in \[0, 1\)"),
+        (lambda: _power([0.8, 0.3]), "sum to 1"),
         (lambda: tolerable_noncompliance(0, 0.2), r"bias must be in \(0, 1\]"),
     ],
 )

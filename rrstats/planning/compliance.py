@@ -94,9 +94,9 @@ def design_fit_power(
     n: int,
     proportions: Any,
     mechanism: Mechanism,
+    *,
     noncompliance: float,
     behaviour: Any,
-    *,
     alpha: float = 0.05,
 ) -> float:
     """Calculate the power of the test whether people follow the instructions.
@@ -132,9 +132,9 @@ def design_fit_power(
     >>> m = rr.surveys.extended_crosswise(
     ...     ["no", "yes"], 0.2, yes="yes", reports=["different", "same"]
     ... )
-    >>> round(design_fit_power(1000, [0.8, 0.2], m, 0.1, "different"), 2)
+    >>> round(design_fit_power(1000, [0.8, 0.2], m, noncompliance=0.1, behaviour="different"), 2)
     0.92
-    >>> round(design_fit_power(1000, [0.8, 0.2], m, 0.1, "random"), 2)
+    >>> round(design_fit_power(1000, [0.8, 0.2], m, noncompliance=0.1, behaviour="random"), 2)
     0.05
 
     Random answers move both samples alike, and the test does not see them.
@@ -148,9 +148,9 @@ def people_for_design_fit(
     power: float,
     proportions: Any,
     mechanism: Mechanism,
+    *,
     noncompliance: float,
     behaviour: Any,
-    *,
     alpha: float = 0.05,
 ) -> int:
     """Calculate how many people the test whether people follow the instructions needs.
@@ -178,7 +178,7 @@ def people_for_design_fit(
     >>> m = rr.surveys.extended_crosswise(
     ...     ["no", "yes"], 0.2, yes="yes", reports=["different", "same"]
     ... )
-    >>> people_for_design_fit(0.8, [0.8, 0.2], m, 0.1, "different")
+    >>> people_for_design_fit(0.8, [0.8, 0.2], m, noncompliance=0.1, behaviour="different")
     701
     """
     power = check_number(power, "power", 0, 1, ends="()")
