@@ -690,9 +690,9 @@ class Estimate(Result):
         >>> est = rr.estimate(rr.Tally.from_counts({"no": 652, "yes": 550}, m))
         >>> bounds = est.noncompliance(0.144, behaviour="yes")
         >>> est.proportions.round(3), bounds.proportions.round(3)
-        (array([0.564, 0.436]), array([0.7, 0.3]))
+        (array([0.564, 0.436]), array([0.701, 0.299]))
 
-        If 14.4% always said yes, 30.0% of the others would have the attribute.
+        If 14.4% always said yes, 29.9% of the others would have the attribute.
         """
         return reported_of(self).bounds(proportion, behaviour)
 
