@@ -1119,7 +1119,7 @@ def estimate(
         Subtracted from n in the population's variance.
     design : SampleDesign, optional
         Weights, strata, clusters and more of the sample.  A Tally already holds those: give only
-        population, probabilities and lonely_psu.
+        population, probabilities and lonely_psu.  Rows whose prob differs may have weights alone.
     weighting : {"equal", "precision"}
         Of rows whose prob differs.  "equal" is the mean of the rows' scores, unbiased whatever else
         differs between them.  "precision" weights a row by (p - q)^2, which has a smaller variance

@@ -630,6 +630,11 @@ class RowMoments(MixedMoments):
         return self._sums[0]
 
     @property
+    def drawn(self) -> int:
+        """The number of rows that the variance is of."""
+        return int(self.n)
+
+    @property
     def proportions(self) -> Floats:
         """(k,) weighted means of the scores; may lie outside [0, 1]."""
         return self._sums[1]
@@ -640,9 +645,9 @@ class RowMoments(MixedMoments):
             spread = np.diag(mean) - np.outer(mean, mean)
             return np.asarray(squares - np.diag(totals) + (ww - 1 / max(self.n, 1)) * spread)
         both = np.outer(mean, totals)
-        size = self.n - ddof
+        size = self.drawn - ddof
         around = squares - both - both.T + ww * np.outer(mean, mean)
-        return np.asarray(around * (self.n / size if size > 0 else np.nan))
+        return np.asarray(around * (self.drawn / size if size > 0 else np.nan))
 
     def implausible_with(self, others: Sequence[Moments]) -> bool:
         """False: rows whose prob differs are judged by group."""
@@ -689,6 +694,69 @@ class RowMoments(MixedMoments):
                 "weighting='equal' does not."
             ]
         return ["The prob differs by row; every row counts the same."]
+
+
+class WeightedRowMoments(RowMoments):
+    """Moments of such reports with sampling weights, for the population.
+
+    The variance of a ratio of sums is also that of rows drawn with these weights.  Missing reports,
+    and rows outside a group, stay in the sample and add nothing.
+    """
+
+    designed = True
+
+    @property
+    def drawn(self) -> int:
+        """The number of rows of the sample."""
+        return len(self.row_sums.rates.probs)
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights: an estimate of the population's size."""
+        return float(self.row_sums.sums[1].sum())
+
+    @property
+    def totals(self) -> Floats:
+        """(k,) unbiased totals, in the units of the weights."""
+        return np.where(self.weight > 0, self.proportions * self.weight, 0.0)
+
+    @property
+    def total_variance(self) -> Floats:
+        """(k,) variance of the totals, whose weights vary too."""
+        squares = np.diagonal(self._sums[3]) * self.weight**2
+        around = squares - self.totals**2 / (self.drawn or np.nan)
+        return np.asarray(around * (self.drawn / (self.drawn - 1) if self.n > 1 else np.nan))
+
+    @property
+    def df(self) -> float:
+        """Rows less one."""
+        return float(self.n - 1)
+
+    @property
+    def has_no_variance(self) -> bool:
+        """True where too few reports leave no estimate of a variance."""
+        return bool(self.n < 2)
+
+    @cached_property
+    def support(self) -> tuple[Floats, Floats]:
+        """(k,) counts, and weighted proportions of the reports."""
+        counts = self.reported.astype(np.float64)
+        return counts, self.row_sums.sums[1] / (self.weight or np.nan)
+
+    @property
+    def naive(self) -> Floats:
+        """(k,) proportions of the reports, without weights: biased; for comparison only."""
+        return self.support[0] / (self.n or np.nan)
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The sum of the weights."""
+        return [("sum of weights", f"{self.weight:,.1f}")]
+
+    @property
+    def shared_notes(self) -> Sequence[str]:
+        """A sentence on how the rows count."""
+        return ["The prob differs by row; every row counts by its weight."]
 
 
 class PooledMoments(EffectiveMoments):

@@ -234,16 +234,27 @@ class ReportColumn(ReportModel):
     def scores(self, part: slice = ALL) -> Floats:
         """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
         if self.rates is not None:
-            encoded = self.read(part)
-            self.refuse(self.unknown(encoded, part))
-            scores = self.rates.scores(encoded.codes, part)
-            scores[encoded.outside] = np.nan
-            return scores
+            return self._by_rates(part, self.rates.scores)
         return self._values(part, np.nan, lambda codes: self._of_channel(codes, "scores"))
 
     def likelihood(self, part: slice = ALL) -> Floats:
         """(rows, classes) P(report | truth) up to a factor by row; NaN where it is missing."""
+        if self.rates is not None:
+            return self._by_rates(part, self.rates.likelihood)
         return self._values(part, np.nan, lambda codes: self._of_channel(codes, "likelihood"))
+
+    def _by_rates(self, part: slice, evaluate: Callable[[NDArray[Any], slice], Floats]) -> Floats:
+        """(rows, k) values of rows whose prob differs; NaN where a report is missing."""
+        encoded = self.read(part)
+        self.refuse(self.unknown(encoded, part))
+        values = evaluate(encoded.codes, part)
+        values[encoded.outside] = np.nan
+        return values
+
+    @property
+    def recode(self) -> Floats:
+        """(k, classes) 1 where a latent class belongs to a category; k-RR has no such classes."""
+        return np.eye(self.k) if self.rates is not None else super().recode
 
     def missing(self) -> NDArray[np.bool_]:
         """(rows,) where nothing was reported."""
@@ -678,7 +689,7 @@ class ReportFrame:
         if self.engine is None:
             frame = self
             values = reports_in(frame, names)
-            arguments = (request.mechanism, *self._rates(source.record, request))
+            arguments = self._rates(source.record, request)
             samples = None if group is None else frame.column(group)
             resolved = _resolved(values, source, arguments, samples)
         else:
@@ -690,17 +701,19 @@ class ReportFrame:
             resolved = Resolved(mechanism, None if group is None else frame.column(group))
         return _opened(values, name, source.record, resolved, times=frame.times, frame=frame)
 
-    def _rates(self, record: ColumnRecord | None, request: ReportRequest) -> tuple[Any, Any]:
-        """The prob and epsilon of a column, by row as columns.
+    def _rates(self, record: ColumnRecord | None, request: ReportRequest) -> tuple[Any, Any, Any]:
+        """The mechanism, prob and epsilon of a column; by row, the latter are columns.
 
         The name of a column stands for it; without any, the record of the reports says it.
         """
+        mechanism = request.mechanism
         no_rates = request.prob is None and request.epsilon is None
-        needs_record = no_rates and not is_mechanism(request.mechanism)
+        needs_record = no_rates and not is_mechanism(mechanism)
         if record is not None and record.by_row and needs_record:
             rates = {argument: self.column(name) for argument, name in record.by_row.items()}
-            return rates.get("prob"), rates.get("epsilon")
-        return self._rate(request.prob, "prob"), self._rate(request.epsilon, "epsilon")
+            return mechanism, rates.get("prob"), rates.get("epsilon")
+        prob = self._rate(request.prob, "prob")
+        return mechanism, prob, self._rate(request.epsilon, "epsilon")
 
     def _rate(self, rate: Any, argument: str) -> Any:
         """A prob or epsilon; the column for the name of one."""
@@ -750,7 +763,8 @@ class ReportFrame:
         values = self.column(name)
         if source.record is not None:
             check_asked_column(source.record, self.names)
-        resolved = _resolved(values, source, (mechanism, None, None), None)
+        arguments = self._rates(source.record, ReportRequest(mechanism))
+        resolved = _resolved(values, source, arguments, None)
         sampled_by = source.group(group)
         needs_samples = resolved.mechanism.groups is not None or sampled_by != group
         if resolved.group is None and sampled_by is not None and needs_samples:

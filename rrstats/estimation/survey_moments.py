@@ -41,12 +41,13 @@ from rrstats.estimation.moments import (
     Moments,
     RowMoments,
     Scored,
+    WeightedRowMoments,
     channel_moments,
     contrast_errors,
     root,
 )
 from rrstats.estimation.sample_design import SampleDesign
-from rrstats.estimation.tally import RowSums, Tally
+from rrstats.estimation.tally import RowSums, Tally, no_design_by_row
 from rrstats.inference.binomial import DEFAULT_METHOD
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import (
@@ -857,7 +858,9 @@ def _scattered(values: Floats, places: NDArray[np.intp], size: int) -> Floats:
 def moments_of(counted: Tally | RowSums, target: str, ddof: int, design: SampleDesign) -> Moments:
     """The moments of counted reports: the only place that asks what kind they are."""
     if isinstance(counted, RowSums):
-        return RowMoments(counted, target, ddof)
+        if design.finite:
+            raise no_design_by_row()
+        return (WeightedRowMoments if counted.sampled else RowMoments)(counted, target, ddof)
     if counted.sampled or design.finite:
         channel = arrays.pooled(counted.mechanism.channel, counted.plan)
         if not arrays.is_pooled(channel):

@@ -38,7 +38,6 @@ from rrstats.estimation.report_columns import (
 from rrstats.estimation.sample_design import (
     EVERYONE,
     ONE_UNIT,
-    Numbered,
     Rows,
     SampleDesign,
     SampleUnits,
@@ -51,7 +50,7 @@ from rrstats.estimation.sample_design import (
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
-from rrstats.mechanisms.krr import RowRates, as_mechanism
+from rrstats.mechanisms.krr import NO_INFORMATION, RowRates, as_mechanism
 from rrstats.mechanisms.plans import read_plan, write_plan
 from rrstats.mechanisms.serialization import check_depth, from_dict
 from rrstats.randomness.sources import BLOCK_ROWS
@@ -773,9 +772,6 @@ def _counted_rows(column: ReportColumn, rows: Rows, weighting: str | None) -> An
     return count_units(column, rows)
 
 
-_NO_INFORMATION = 2.0**-51
-"""Gap of prob and prob_other that rounding alone may leave at prob 1/k."""
-
 WEIGHTINGS = ("equal", "precision")
 """Weights of rows whose prob differs: all the same, or as precise as their reports."""
 
@@ -784,19 +780,22 @@ WEIGHTINGS = ("equal", "precision")
 class RowSums:
     """Sums over reports whose prob p differs by row: all data that an estimate needs of them.
 
-    With q = (1 - p) / (k - 1) a row's scores are (1[report] - q) / (p - q); its weight w is 1, or
-    (p - q)^2 by precision, the inverse of their variance at uniform answers up to a factor.
+    With q = (1 - p) / (k - 1) a row's scores are (1[report] - q) / (p - q); its weight w is 1 or
+    its sampling weight, or (p - q)^2 by precision, the inverse of their variance at uniform answers
+    up to a factor.
 
     rates : the prob of each row.  weighting : one of `WEIGHTINGS`.  n_missing : missing reports.
     sums : (10, k) by reported category, with s = w / (p - q): of 1, w, w^2, s, s q, s^2, s^2 q,
         s^2 q^2, w s and w s q.
+    sampled : whether rows have sampling weights.  heaviest : the largest of these, or 1.
     """
 
     rates: RowRates
     weighting: str
     n_missing: int
     sums: Floats
-    sampled = False
+    sampled: bool = False
+    heaviest: float = 1.0
     plan = None
 
     @property
@@ -820,33 +819,48 @@ class RowSums:
         k = self.mechanism.k
         gaps = (k * self.rates.probs - 1) / (k - 1)
         largest = 1 / gaps.min(initial=1.0) if self.weighting == "equal" else gaps.max(initial=0.0)
-        return float(largest / (self.sums[1].sum() or np.nan))
+        return float(largest * self.heaviest / (self.sums[1].sum() or np.nan))
 
 
 def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows, weighting: str) -> Any:
     """The sums of all rows, or a dict of those of groups."""
-    if rows.sampled:
+    if rows.sampled and (rows.weights is None or rows.unit_codes is not None):
+        raise no_design_by_row()
+    if rows.weights is not None and weighting != "equal":
         raise ArgumentValueError(
-            "weights, strata and clusters are not possible where prob differs by row; leave them "
-            "out, or give a survey package the scores of rr.estimators.debias_reports"
+            "weighting must be 'equal' with sampling weights, which estimate what is true of the "
+            f"population whatever the prob of a row, got {weighting!r}"
         )
     labels = [None] if rows.groups is None else rows.groups.labels
-    sums, missing = _weighted_sums(column, rates, rows.groups, equal=weighting == "equal")
+    sums, missing = _weighted_sums(column, rates, rows, equal=weighting == "equal")
+    heaviest = 1.0 if rows.weights is None else float(rows.weights.max(initial=0.0))
     by_label = {
-        label: RowSums(rates, weighting, int(missing[place]), sums[:, place])
+        label: RowSums(
+            rates, weighting, int(missing[place]), sums[:, place], rows.sampled, heaviest
+        )
         for place, label in enumerate(labels, 1)
     }
     return by_label[None] if rows.groups is None else by_label
 
 
+def no_design_by_row() -> ArgumentValueError:
+    """The error of designs that the sums of rows whose prob differs do not keep."""
+    return ArgumentValueError(
+        "strata, clusters and populations are not possible where prob differs by row, whose sums "
+        "are over all rows; give weights alone, or give a survey package the scores of "
+        "rr.estimators.debias_reports"
+    )
+
+
 def _weighted_sums(
-    column: ReportColumn, rates: RowRates, groups: Numbered | None, *, equal: bool
+    column: ReportColumn, rates: RowRates, rows: Rows, *, equal: bool
 ) -> tuple[Floats, Counts]:
     """(10, 1 + groups, k) sums as in `RowSums`, and (1 + groups,) missing reports.
 
-    equal : whether all rows have weight 1.
+    equal : whether all rows have weight 1, or their sampling weight.
     """
     k = rates.base.k
+    groups = rows.groups
     size = 1 + (1 if groups is None else len(groups.labels))
     # Place 0 is for rows in no group.
     sums = np.zeros((10, size, k))
@@ -865,10 +879,12 @@ def _weighted_sums(
         flat = places[present] * k + encoded.codes[present]
         q = (1 - p) / (k - 1)
         gap = p - q
-        uninformative += int((gap <= _NO_INFORMATION).sum())
+        uninformative += int((gap <= NO_INFORMATION).sum())
         with np.errstate(divide="ignore", invalid="ignore"):  # at a gap of 0 raises below
             w = np.ones(len(gap)) if equal else gap**2
-            s = 1 / gap if equal else gap
+            if rows.weights is not None:
+                w = rows.weights[part][present]
+            s = w / gap
         values = (None, w, w**2, s, s * q, s**2, s**2 * q, (s * q) ** 2, w * s, w * s * q)
         for total, value in zip(sums, values, strict=True):
             _add(total, flat, value)

@@ -27,7 +27,13 @@ from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of, numbers
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
+from rrstats.errors import (
+    ArgumentTypeError,
+    ArgumentValueError,
+    LowPrecisionWarning,
+    NotIdentifiableError,
+    warn,
+)
 from rrstats.mechanisms.base import Chain, Mechanism, check_codes, is_mechanism
 from rrstats.mechanisms.channel import KRRChannel
 from rrstats.mechanisms.epsilon import (
@@ -272,14 +278,37 @@ class RowRates:
         with np.errstate(divide="ignore"):
             return np.asarray(((codes[:, None] == np.arange(k)) - other) / (prob - other))
 
+    def likelihood(self, codes: NDArray[Any], part: slice) -> Floats:
+        """(rows, k) P(report | truth) of some rows: p of the report itself, q of the others.
+
+        codes : as for `scores`.
+        """
+        k = self.base.k
+        prob = self.probs[part, None]
+        return np.where(codes[:, None] == np.arange(k), prob, (1 - prob) / (k - 1))
+
+    def check_informative(self, *, every: bool) -> None:
+        """Raise NotIdentifiableError if no report, or if not every one, carries information."""
+        k = self.base.k
+        without = int((self.probs - (1 - self.probs) / (k - 1) <= NO_INFORMATION).sum())
+        if without == len(self.probs) or (every and without):
+            raise NotIdentifiableError(
+                f"{without} of {len(self.probs)} reports carry no information, because their prob "
+                f"is 1/{k}: leave these rows out"
+            )
+
 
 def no_common_channel() -> ArgumentValueError:
     """The error of what needs one channel, where prob differs from row to row."""
     return ArgumentValueError(
         "the prob of these reports differs from row to row, so that no transition matrix is "
-        "common to them; rr.estimate (also by=), rr.means and rr.quantiles take such "
-        "reports, others do not: select rows of equal prob for these"
+        "common to them; rr.estimate (also by= and weights=), rr.means, rr.quantiles and "
+        "regressions take such reports, others do not: select rows of equal prob for these"
     )
+
+
+NO_INFORMATION = 2.0**-51
+"""Gap of prob and prob_other that rounding alone may leave at prob 1/k."""
 
 
 @checked_keywords

@@ -304,10 +304,12 @@ def outcome_of(
         order.remove(code)
         order.append(code)
     mechanism = column.mechanism
+    if column.rates is not None:
+        column.rates.check_informative(every=False)
     return ReportedOutcome(
         categories=tuple(column.categories[code] for code in order),
-        table=column.likelihood_table if column.is_multinomial else column.likelihood(),
-        cells=column.codes() if column.is_multinomial else None,
+        table=column.likelihood_table if column.has_cells else column.likelihood(),
+        cells=column.codes() if column.has_cells else None,
         class_of=np.argmax(column.recode[order], axis=0),
         labels=column.categories if mechanism is None else mechanism.domain.categories,
         family=family,

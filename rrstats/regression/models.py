@@ -86,8 +86,8 @@ def logit(
     data: Any = None,
     *,
     mechanism: Any = None,
-    prob: float | None = None,
-    epsilon: float | None = None,
+    prob: Any = None,
+    epsilon: Any = None,
     group: Any = None,
     event: Hashable = None,
     baseline: Hashable = None,
@@ -117,7 +117,8 @@ def logit(
         column of ones, or use ``intercept=True``.  None means that there are no covariates.
     mechanism, prob, epsilon : Mechanism, or categories with prob or epsilon, optional
         The mechanism of the reports; not needed if the column has a record of it.  Where rows were
-        made by different mechanisms: n mechanisms, or a mapping from group to mechanism.
+        made by different mechanisms: n mechanisms, or a mapping from group to mechanism.  Where the
+        prob of k-RR differs by row: prob or epsilon is a column of n numbers, or its name.
     group : array-like of shape (n,), or str, optional
         The sample of each row, for mechanisms with several samples.
     event : hashable, optional
@@ -313,9 +314,8 @@ def _reported_outcome(request: ModelRequest, has_private: bool) -> ReportColumn:
         samples = None
     else:
         samples = request.column("group", group, rows)
-    return report_column(
-        values, request.mechanism, request.prob, epsilon=request.epsilon, group=samples
-    )
+    prob, epsilon = (request.rate(argument, rows) for argument in ("prob", "epsilon"))
+    return report_column(values, request.mechanism, prob, epsilon=epsilon, group=samples)
 
 
 @checked_keywords

@@ -37,6 +37,7 @@ from rrstats.estimation.report_columns import (
     report_column,
 )
 from rrstats.estimation.sample_design import SampleDesign, design_of
+from rrstats.mechanisms.krr import names_column
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.regression.design_matrix import (
     DesignMatrix,
@@ -167,7 +168,7 @@ class PrivateCovariates:
         rows : how many there are, of which some are kept.
         """
         tables = (
-            column.likelihood_table if column.is_multinomial else column.likelihood()
+            column.likelihood_table if column.has_cells else column.likelihood()
             for column in self.columns
         )
         product, cells = self._product(tables, rows, keep)
@@ -181,9 +182,11 @@ class PrivateCovariates:
         """
         if not self.has_scores:
             raise ArgumentValueError("a covariate needs all samples; use method='likelihood'")
+        for column in self.columns:
+            if column.rates is not None:
+                column.rates.check_informative(every=True)
         tables = (
-            column.score_table if column.is_multinomial else column.scores()
-            for column in self.columns
+            column.score_table if column.has_cells else column.scores() for column in self.columns
         )
         return self._product(tables, rows, keep)
 
@@ -197,7 +200,7 @@ class PrivateCovariates:
         product = np.ones((1, 1))
         cells = np.zeros(rows, dtype=np.intp)
         for column, table in zip(self.columns, tables, strict=True):
-            if column.is_multinomial:
+            if column.has_cells:
                 factor = np.vstack([table, np.ones(table.shape[1])])  # the last: a missing report
                 codes = column.codes()
             else:
@@ -217,7 +220,7 @@ class PrivateCovariates:
     @property
     def has_scores(self) -> bool:
         """Each report has a score by itself."""
-        channels = [column.channel for column in self.columns]
+        channels = [column.channel for column in self.columns if column.rates is None]
         return all(channel is None or has_scores(channel) for channel in channels)
 
     @property
@@ -280,6 +283,9 @@ class PrivateCovariates:
     def check_informative(self) -> None:
         """Raise NotIdentifiableError for reports without information, and for too many classes."""
         for column in self.columns:
+            if column.rates is not None:
+                column.rates.check_informative(every=False)
+                continue
             channel = column.channel
             if channel is not None:
                 channel.solve(np.zeros(len(channel.samples)))
@@ -436,8 +442,8 @@ class ModelRequest:
     outcome: Any
     data: Any = None
     mechanism: Any = None
-    prob: float | None = None
-    epsilon: float | None = None
+    prob: Any = None
+    epsilon: Any = None
     group: Any = None
     event: Any = None
     baseline: Any = None
@@ -488,7 +494,8 @@ class ModelRequest:
     @property
     def described(self) -> bool:
         """Something says how the outcome was privatized."""
-        return (self.mechanism, self.prob, self.epsilon, self.record) != (None,) * 4
+        descriptions = (self.mechanism, self.prob, self.epsilon, self.record)
+        return any(description is not None for description in descriptions)
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -522,6 +529,15 @@ class ModelRequest:
         private = replace(private, numbers=numbers, in_parts=self.in_parts)
         private.check_informative()
         return private
+
+    def rate(self, argument: str, rows: int) -> Any:
+        """The prob or epsilon of the outcome; by row as a column, which its record may name."""
+        value = self.prob if argument == "prob" else self.epsilon
+        by_row = getattr(self.record, "by_row", None) or {}
+        is_described = self.prob is not None or self.epsilon is not None
+        if argument in by_row and self.formula is not None and not is_described:
+            value = by_row[argument]
+        return self.column(argument, value, rows) if names_column(value) else value
 
     def check_mechanism(self) -> None:
         """Raise for a mapping from columns, as if the outcome were one column of several."""

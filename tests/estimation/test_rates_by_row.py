@@ -71,6 +71,8 @@ def test_a_release_tells_nothing_but_reports():
 
 
 TWO = {"x": rr.KRR(XY, 0.7), "y": rr.KRR(XY, 0.7)}
+CLUSTERS = rr.SampleDesign(clusters=[1, 1, 2, 2])
+BY_PRECISION = {"weighting": "precision"}
 T, V, N = ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 BAD = [
     (lambda f: f.rr.privatize("a", XYZ, prob="q"), V, "column 'q' is not there"),
@@ -90,7 +92,15 @@ BAD = [
     (lambda f: rr.tally(f["r"], XY, prob=f["p"]), V, "differs from row to row"),
     (lambda f: rr.estimate(f["r"], XY, prob=f["p"]), N, "1 of 4 reports"),
     (lambda f: rr.estimate(f["r"], XY, prob=[0.5] * 4, weighting="precision"), N, "no inf"),
-    (lambda f: rr.estimate(f["r"], XY, prob=f["p"], weights=f["p"]), V, "strata"),
+    (lambda f: rr.estimate(f["r"], XY, prob=f["p"], design=CLUSTERS), V, "strata"),
+    (
+        lambda f: rr.estimate(f["r"], XY, prob=f["p"], design=rr.SampleDesign(population=9)),
+        V,
+        "pop",
+    ),
+    (lambda f: rr.estimate(f["r"], XY, prob=f["p"], weights=f["p"], **BY_PRECISION), V, "equal"),
+    (lambda f: rr.estimate(f["r"], XY, prob=[0.7] * 4, weights=f["p"], target="rows"), V, "popu"),
+    (lambda f: rr.logit(f["r"], f[["p"]], mechanism=XY, prob=[0.5] * 4), N, "4 of 4"),
     (lambda f: rr.estimate(f["r"], XY, 0.7, weighting="best"), V, "one of"),
     (lambda f: rr.estimate(f["r"], TWO, group=f["r"], weighting="precision"), T, "leave"),
     (lambda f: rr.estimate(f["r"], XY, [0.7] * 4, target="rows").interval(method="w"), V, "one"),
@@ -113,7 +123,6 @@ def test_analyses_that_need_one_mechanism_refuse_the_record():
         lambda: made.rr.mechanisms["a"],
         lambda: rr.means(made["y"], made["a"]),
         lambda: rr.logit(made["a"], made[["y"]]),
-        lambda: made.rr.crosstab("a", "y"),
         lambda: made.rr.estimate("a", rr.KRR(XY, 0.9)),
         lambda: made.rr.estimate("a", ["x", "other"]),
         lambda: made.rr.privatize("a", XY, 0.75, again=True),
@@ -121,6 +130,7 @@ def test_analyses_that_need_one_mechanism_refuse_the_record():
     for call in calls:
         refused(MetadataError, r"in column 'p'|contradicts the col|once more", call)
     refused(ArgumentValueError, "differs from row to row", made.rr.tally, "a")
+    refused(ArgumentValueError, "differs from row to row", made.rr.crosstab, "a", "y")
     refused(ArgumentValueError, "column 'p' is not there", made.drop(columns="p").rr.estimate, "a")
     assert repr(made.rr.mechanisms) == "{'a': 'prob differs by row'}"
 
@@ -333,3 +343,85 @@ def test_a_row_above_the_recorded_largest_is_refused(given):
     assert released.drop(columns=column).rr.epsilon == known
     gaps = released.assign(**{column: released[column].where(released.index > 3)})
     assert gaps.rr.epsilon == known
+
+
+# -- weights -----------------------------------------------------------------------------------
+
+
+def _weighted(k, n=300, seed=3):
+    """Reports, some missing, with weights and groups."""
+    rng = np.random.default_rng(seed)
+    categories = list("abc"[:k])
+    reports = rng.choice(categories, n).astype(object)
+    reports[rng.random(n) < 0.05] = None
+    return categories, reports, rng.uniform(1, 4, n), rng.choice(["u", "v"], n)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_weights_of_rows_of_one_prob_are_the_ordinary_ones(k):
+    """Rows of one prob have the estimate, variances, totals and intervals of one mechanism."""
+    categories, reports, weights, group = _weighted(k)
+    rows, plain = (
+        rr.estimate(reports, categories, prob, weights=weights) for prob in (np.full(300, 0.7), 0.7)
+    )
+    for name in ("proportions", "covariance", "std_error", "naive"):
+        assert np.allclose(getattr(plain, name), getattr(rows, name), rtol=1e-12, atol=0), name
+    # Where the variance is larger than a model's, that model is here one of all rows together.
+    assert np.allclose(plain.effective_n, rows.effective_n, rtol=1e-3)
+    for name in ("totals", "total_std_error", "support", "df", "weight"):
+        expected, value = (getattr(each.moments, name) for each in (plain, rows))
+        assert np.allclose(expected, value, rtol=1e-12, atol=0), name
+    assert np.allclose(plain.interval(), rows.interval(), rtol=1e-3)
+    by_rows, by_plain = (
+        rr.estimate(reports, categories, prob, weights=weights, by=group)
+        for prob in (np.full(300, 0.7), 0.7)
+    )
+    assert np.allclose(by_plain["u"].std_error, by_rows["u"].std_error, rtol=1e-12)
+    assert np.allclose(by_plain["u"].interval(), by_rows["u"].interval(), rtol=2e-3)
+    assert "sum of weights" in repr(rows)
+    assert "counts by its weight" in repr(rows)
+
+
+def test_weights_of_one_are_no_weights():
+    """Weights that are all alike change neither the estimate nor its variance."""
+    categories, reports, _, _ = _weighted(3)
+    probs = np.random.default_rng(1).uniform(0.5, 0.95, 300)
+    complete = pd.notna(reports)
+    plain, weighted = (
+        rr.estimate(reports[complete], categories, probs[complete], **options)
+        for options in ({}, {"weights": np.full(int(complete.sum()), 2.5)})
+    )
+    assert np.allclose(plain.proportions, weighted.proportions, rtol=1e-13)
+    assert np.allclose(plain.covariance, weighted.covariance, rtol=1e-12)
+    assert np.allclose(plain.interval(), weighted.interval(), rtol=1e-9)
+
+
+def test_weighted_estimates_are_unbiased_for_the_weighted_rows():
+    """All 2^5 reports of five people: the mean is the weighted proportion of the truth."""
+    truth = np.array([1, 0, 1, 1, 0])
+    probs = np.array([0.6, 0.9, 0.75, 0.55, 0.8])
+    weights = np.array([1.0, 3.0, 2.0, 5.0, 0.5])
+    mean = 0.0
+    for reports in itertools.product([0, 1], repeat=5):
+        chance_of = np.where(np.array(reports) == truth, probs, 1 - probs).prod()
+        estimate = rr.estimate([XY[code] for code in reports], XY, probs, weights=weights)
+        mean += chance_of * estimate.proportions[1]
+    assert mean == pytest.approx(weights @ truth / weights.sum(), rel=1e-12)
+
+
+@pytest.mark.slow
+def test_weighted_intervals_cover():
+    """In 2,000 surveys of 400 with weights and three probs, 95% intervals cover 93% or more."""
+    rng = np.random.default_rng(11)
+    hits = 0
+    for _ in range(2000):
+        rich = rng.random(400) < 0.3
+        weights = np.where(rich, 0.5, 2.0)  # the rich were drawn four times as often
+        truth = rng.random(400) < np.where(rich, 0.4, 0.1)
+        probs = rng.choice([0.6, 0.75, 0.95], 400)
+        reports = np.where(rng.random(400) < probs, truth, ~truth)
+        estimate = rr.estimate(np.where(reports, "y", "x"), XY, probs, weights=weights)
+        low, high = (end[1] for end in estimate.interval())
+        exact = (0.3 * 0.5 * 0.4 + 0.7 * 2 * 0.1) / (0.3 * 0.5 + 0.7 * 2)
+        hits += low <= exact <= high
+    chance.assert_at_least(hits, 2000, 0.93)
