@@ -26,13 +26,21 @@ from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.encoders import Encoded
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns import ReportColumn, ReportModel, blocks
+from rrstats.estimation import arrays
+from rrstats.estimation.report_columns import (
+    ReportColumn,
+    ReportFrame,
+    ReportModel,
+    blocks,
+    ordinary,
+)
 from rrstats.estimation.sample_design import Rows
 from rrstats.estimation.tally import Tally, count_units
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import fixed, transition_matrix
 from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.mechanisms.plan_tables import PlanTable, plan_table
 from rrstats.randomness.sources import BLOCK_ROWS
 
 _MOST_CELLS = 1 << 22
@@ -365,8 +373,65 @@ def joint_tally(
     return cast(Tally, count_units(combined, rows))
 
 
+def plan_tally(
+    columns: Sequence[ReportColumn], axes: Sequence[Axis], rows: Rows, times: Counts | None
+) -> Tally | None:
+    """The reports of all parts of a plan that tell of a table; None where only one kind does.
+
+    None, too, for tables of two plans, of other privatized columns, and of very many cells.
+    """
+    planned = [column for column in columns if column.plan is not None]
+    private = [column for column in columns if column.private]
+    if not planned or len(private) > len(planned):
+        return None
+    plan = cast(Mapping[str, Any], planned[0].plan)
+    if any(column.plan != plan for column in planned):
+        return None
+    mechanisms = {column.name: cast(Mechanism, column.mechanism) for column in planned}
+    names = [column.name for column in columns]
+    table = plan_table(plan, mechanisms, names, [axis.categories for axis in axes])
+    if table is None:
+        return None
+    codes = [_axis_codes(column) for column in columns]
+    public = ordinary(cast(ReportFrame, columns[0].frame).column(plan["asked"]))
+    labels = public.codes()
+    reports = np.full(columns[0].rows, table.channel.m + 1)  # missing
+    for sample, start in zip(table.samples, table.channel.bounds[:-1], strict=True):
+        is_asked = np.array([*(label in sample.parts for label in public.categories), False])
+        visible = table.visible(sample)
+        shape = tuple(axes[place].k for place in visible)
+        present = is_asked[labels]
+        for place in visible:
+            present = present & (codes[place] < axes[place].k)
+        chosen = tuple(codes[place][present] for place in visible)
+        reports[present] = start + np.ravel_multi_index(chosen, shape)
+    combined = ReportColumn(
+        name=None,
+        categories=table.categories,
+        rows=len(reports),
+        cells=reports,
+        reader=partial(Encoded.of, k=table.channel.m),
+        mechanism=table,
+        times=times,
+        plan=plan,
+    )
+    return cast(Tally, count_units(combined, rows))
+
+
+def _axis_codes(column: ReportColumn) -> NDArray[np.intp]:
+    """(rows,) the category that each row reports, and k or more where it is missing."""
+    codes = column.codes()
+    if column.samples is None:
+        return codes
+    return np.where(codes < column.m, codes % column.k, column.k)
+
+
 def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> Tally:
     """The tally of some of the columns, from the tally of all."""
+    if list(places) == list(range(len(axes))):
+        return tally
+    if arrays.is_pooled(tally.mechanism.channel):
+        return _plan_margin(tally, cast(PlanTable, tally.mechanism), axes, places)
     parts = [np.eye(axis.m) if j in places else np.ones((axis.m, 1)) for j, axis in enumerate(axes)]
     kept = [axis.m for j, axis in enumerate(axes) if j in places]
     order = 1 + np.argsort(np.argsort(places))
@@ -379,3 +444,53 @@ def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> T
     )
     joint = joint_mechanism([axes[place] for place in places])
     return replace(tally, mechanism=joint, counts=marginal)
+
+
+def _plan_margin(
+    tally: Tally, table: PlanTable, axes: Sequence[Axis], places: Sequence[int]
+) -> Tally:
+    """The tally of some of the columns of a plan's table."""
+    mechanism: Mechanism
+    if {*places} & {*table.planned}:
+        mechanism, target = table.margin(list(places))
+        m = mechanism.channel.m
+        if len(places) == 1:
+            mechanism = mechanism.of_column()
+    else:
+        mechanism = joint_mechanism([axes[place] for place in places])
+        m = mechanism.k
+        target = _ordinary_cells(table, places)
+    used = np.flatnonzero(target >= 0)
+    move = np.zeros((len(target), m), dtype=np.int64)
+    move[used, target[used]] = 1
+    counts = tally.counts
+    reported = counts.reported @ move
+    weights = None if counts.weights is None else counts.weights @ move
+    rows = reported.sum(axis=1)
+    powers = counts.powers
+    if powers is not None and weights is not None:
+        powers = np.stack([*weights.sum(axis=2), *powers[2:]])
+    kept = rows > 0
+    marginal = replace(
+        counts,
+        places=counts.places[kept],
+        rows=rows[kept],
+        reported=reported[kept],
+        weights=None if weights is None else weights[:, kept],
+        powers=None if powers is None else powers[:, kept],
+        drawn=counts.drawn if tally.sampled else rows,
+    )
+    return replace(tally, mechanism=mechanism, counts=marginal)
+
+
+def _ordinary_cells(table: PlanTable, places: Sequence[int]) -> NDArray[np.intp]:
+    """(m,) the cell of some ordinary columns in each report of a plan's table."""
+    cells = []
+    for sample in table.samples:
+        visible = table.visible(sample)
+        sizes = [table.shape[place] for place in visible]
+        codes = np.unravel_index(np.arange(prod(sizes)), sizes)
+        chosen = tuple(codes[visible.index(place)] for place in places)
+        shape = tuple(table.shape[place] for place in places)
+        cells.append(np.asarray(np.ravel_multi_index(chosen, shape)))
+    return np.concatenate(cells)

@@ -6,7 +6,8 @@ F = M1^-1 (O / n) M2^-T for two, and so are the variances with squared scores; n
 is formed.  n Var(f) = E[product of squared scores] - f^2 grows like the product over columns of
 1 / (p - q)^2: with five private columns the effective sample size of a million rows may be near 0,
 and `crosstab` warns (`Crosstab.effective_size`).  Two columns that a plan asked together hold one
-answer over all combinations; their table is the estimate of that answer (`Crosstab.combined`).
+answer over all combinations; their table is the estimate of that answer (`Crosstab.combined`), with
+margins that all parts of the plan correct.
 Conditional proportions are ratios of two of these proportions: consistent, not unbiased.
 Sources: Chaudhuri and Mukerjee (1988) for products of scores; van den Hout and van der
 Heijden (2002).
@@ -35,6 +36,7 @@ from rrstats.errors import (
     LowPrecisionWarning,
     warn,
 )
+from rrstats.estimation import arrays
 from rrstats.estimation.arrays import check_possible, level_of_each
 from rrstats.estimation.axes import (
     Axis,
@@ -43,6 +45,7 @@ from rrstats.estimation.axes import (
     count_rows,
     declared_axis,
     joint_tally,
+    plan_tally,
     refuse_named,
 )
 from rrstats.estimation.cramers_v import cramers_v
@@ -154,7 +157,7 @@ class Crosstab(CellProportions):
     """Unbiased joint proportions of the categories of several columns.
 
     The columns must have been privatized separately, each answer with its own randomization, or be
-    a pair that a plan asked together, of which a table counts the rows that were asked both.
+    a pair that a plan asked together, of which a table uses all parts with one of its columns.
     Proportions may lie outside [0, 1].  Add tables of parts of the data with ``+``.
 
     Attributes
@@ -540,6 +543,8 @@ class Crosstab(CellProportions):
                 f"table.margin({name!r}) has its proportions"
             )
         if margin.combined is not None:
+            if arrays.is_pooled(margin.combined.channel):
+                return margin.combined
             tally = replace(margin.combined.tally, mechanism=axis.mechanism)
             return replace(margin.combined, tally=tally)
         counts = UnitCounts.of_sample(self.n, margin.counted[: axis.m])
@@ -1033,7 +1038,8 @@ def crosstab(
     mechanisms : mapping from column to mechanism, or FramePlan, optional
         The mechanisms of columns whose frame has no record of them.  A column without a record and
         without a mechanism here is ordinary.  Of two columns that a plan asked together, the rows
-        that were asked both hold one answer over all pairs, and the table is of that answer.
+        that were asked both hold one answer over all pairs, and those that were asked one of them
+        correct its margin: ``reported`` counts the former, n counts all.
     group : hashable, optional
         The column with the sample of each row, for mechanisms with several samples.
     target : {"population", "rows"}
@@ -1092,20 +1098,24 @@ def crosstab(
     design = design_of(weights, design)
     frame.check_names(design.columns)
     others = list(design.columns.values())
-    opened = as_pairs(frame.joint(names, mechanisms, group=group, others=others, pairs=True))
+    joint = frame.joint(names, mechanisms, group=group, others=others, pairs=True)
+    opened = as_pairs(joint)
     frame = cast(ReportFrame, opened[0].frame)  # of an engine with its rows counted
     rows = opened[0].size
     times = opened[0].times
     axes, counted = count_rows(opened, keep=missing == "keep", times=times)
     table = Crosstab(tuple(axes), counted, 0, check_target(target))
-    outside_plan = not_asked(opened, len(frame.table))
+    row_design = frame_design(frame, design)
+    sample_rows = rows_of(None, len(frame.table), design=row_design, times=times)
+    tally = plan_tally(joint, axes, sample_rows, times)
+    is_pooled = tally is not None
+    if tally is None and (design is not SIMPLE or any(axis.pair for axis in axes)):
+        tally = joint_tally(opened, axes, sample_rows, times)
+    if tally is not None:
+        table = replace(table, combined=Estimate(tally, target, 1, design.without_rows()))
+    outside_plan = not_asked(opened, len(frame.table), all_of_them=is_pooled)
     n_not_asked = int(outside_plan.sum() if times is None else times[outside_plan].sum())
     table = replace(table, n_missing=rows - table.n - n_not_asked)._checked()
-    if design is not SIMPLE or any(axis.pair for axis in axes):
-        row_design = frame_design(frame, design)
-        sample_rows = rows_of(None, len(frame.table), design=row_design, times=times)
-        tally = joint_tally(opened, axes, sample_rows, times)
-        table = replace(table, combined=Estimate(tally, target, 1, design.without_rows()))
     reason = f"have something missing in the columns {list(names)}"
     refuse_missing(missing, table.n_missing, rows, reason)
     _warn_of_noise(table)

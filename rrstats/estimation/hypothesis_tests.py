@@ -1121,7 +1121,7 @@ def _pair_independence(
     cells, shape = _grid(tuple(estimate.categories), pairs)
     if not estimate.n:
         return result_of(_INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
-    if not has_cells(estimate):
+    if not has_cells(estimate) or arrays.is_pooled(estimate.channel):
         return result_of(_INDEPENDENT, estimate.n, _wald_pairs(estimate, cells, shape))
     matrix_by_category, counts, sizes = cells_of(estimate)
     matrix = matrix_by_category[:, cells]
@@ -1326,6 +1326,8 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
             "paired is for estimates and a crosstab without weights or a design; test a crosstab "
             "of both columns with rr.hypotheses.change"
         )
+    if table.combined is not None and arrays.is_pooled(table.combined.channel):
+        return _pooled_paired(first, second, table)
     if table.shape != (k, k) or table.n > min(first.n, second.n):
         raise ArgumentValueError(
             f"paired must be the crosstab of both columns, {k} by {k} categories, of people in "
@@ -1345,6 +1347,25 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
     covariance = table.proportions - np.outer(rows, columns)
     unbiased = table.n / (table.n - first.ddof)
     return np.asarray(covariance * (unbiased * table.n / (first.n * second.n)))
+
+
+def _pooled_paired(first: Estimate, second: Estimate, table: Crosstab) -> Floats:
+    """The covariance of two columns of a plan, whose estimates are the margins of their table."""
+    k = first.k
+    margins = [table.estimate(name).proportions for name in table.names]
+    same = [
+        len(margin) == k and np.allclose(margin, estimate.proportions, rtol=0, atol=1e-9)
+        for margin, estimate in zip(margins, (first, second), strict=True)
+    ]
+    if not all(same) or first.target != "population":
+        raise ArgumentValueError(
+            "paired must be the crosstab of the same rows of a plan as both estimates, in their "
+            f"order and for target 'population', found target {first.target!r} and "
+            f"{sum(same)} of 2 estimates that are margins of the table"
+        )
+    ones = np.ones((1, k))
+    sums = np.kron(np.eye(k), ones), np.kron(ones, np.eye(k))
+    return np.asarray(sums[0] @ table.covariance @ sums[1].T)
 
 
 answer_names(__name__, __all__)

@@ -976,9 +976,13 @@ def pair_column(columns: Sequence[ReportColumn]) -> ReportColumn | None:
     )
 
 
-def not_asked(columns: Iterable[ReportColumn], rows: int) -> NDArray[np.bool_]:
-    """(rows,) where a plan did not ask for a column."""
+def not_asked(
+    columns: Iterable[ReportColumn], rows: int, *, all_of_them: bool = False
+) -> NDArray[np.bool_]:
+    """(rows,) where a plan did not ask for a column, or for all of its columns."""
     planned = [column.missing() for column in columns if column.plan is not None]
+    if all_of_them:
+        return np.asarray(np.logical_and.reduce(planned))
     return np.asarray(np.logical_or.reduce([np.zeros(rows, dtype=np.bool_), *planned]))
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
+from rrstats.estimation import arrays
 from rrstats.estimation.axes import Axis, kron_all, margin_tally
 from rrstats.estimation.estimate import Estimate
 from rrstats.inference.binomial import clopper_pearson_rates
@@ -308,6 +309,7 @@ class CombinedMoments(TableMoments):
     ) -> None:
         super().__init__(axes, counted, target)
         self.combined: Estimate = combined
+        self.n = combined.n  # of a plan, rows of all parts that tell of the table
 
     @property
     def naive(self) -> Floats:
@@ -358,12 +360,16 @@ class CombinedMoments(TableMoments):
         """True where there are rows, and the empirical likelihood takes at most a few seconds."""
         if self._is_binomial:
             return self.n > 1
-        values = prod(axis.values[0].shape[1] for axis in self.axes)
+        if arrays.is_pooled(self.combined.channel):
+            values = len(self.combined.channel.samples)
+        else:
+            values = prod(axis.values[0].shape[1] for axis in self.axes)
         return self.n > 1 and self.size * values <= _MOST_VALUES
 
     def interval(self, level: float, method: str) -> Interval:
         """Intervals of the proportions of at least two rows; exact where counts are binomial."""
-        name = None if self._is_binomial and method == METHODS[0] else method
+        is_default = method == METHODS[0] and (self._is_binomial or self.target == "rows")
+        name = None if is_default else method
         ends = self.combined.interval(level, method=name)
         return Interval(*(end.reshape(self.shape) for end in ends))
 

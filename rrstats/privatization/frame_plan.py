@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate, combinations
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -47,6 +47,7 @@ from rrstats.mechanisms.channel import report_variance
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.mechanisms.plan_tables import plan_table
 from rrstats.mechanisms.plans import (
     ASKED,
     dominating,
@@ -242,7 +243,8 @@ class FramePlan:
         -----
         They are those of the estimates.  The reports of a column in several parts count by their
         precision, (p - q)^2 of the part's k-RR, which the plan fixes: no part makes an estimate
-        less precise.  At other chances and proportions the weights stay unbiased.
+        less precise.  A table uses its pair and all parts of its columns.  At other proportions
+        the weights stay unbiased.
 
         Examples
         --------
@@ -268,20 +270,35 @@ class FramePlan:
         ):
             if len(part) == 2:
                 fraction = self.asked_fraction(*part)
-                variance = _variance(mechanism, 1 / mechanism.k) / fraction
+                variance = self._cell_variance(part, mechanism)
                 rows.append((text, fraction, variance, _cell_variance([divided[n] for n in part])))
         return pd.DataFrame(rows, columns=["estimate", "asked", "variance", "divided"])
+
+    def _cell_variance(self, part: tuple[Hashable, ...], mechanism: KRR) -> float:
+        """The variance of a cell of a pair's table times the number of all rows."""
+        axes = [self.categories[name].labels for name in part]
+        mechanisms = {name: self.mechanisms[name] for name in part}
+        table = plan_table(self.document, mechanisms, part, axes)
+        if table is None:
+            return _variance(mechanism, 1 / mechanism.k) / self.asked_fraction(*part)
+        by_label = dict(zip(self.labels, self.chances, strict=True))
+        chances = [sum(by_label[label] for label in sample.parts) for sample in table.samples]
+        fractions = np.array(chances) / math.fsum(self.chances)
+        uniform = np.full(mechanism.k, 1 / mechanism.k)
+        return float(table.channel.covariance_of_parts(uniform, fractions)[0, 0])
 
     def _column_variance(self, name: Hashable, proportion: float) -> float:
         """The variance of a column's estimated proportion times the number of all rows."""
         mechanism = self.mechanisms[name]
-        if not isinstance(mechanism, Samples):
+        if mechanism.groups is None:
             return _variance(mechanism, proportion) / self.asked_fraction(name)
         by_label: dict[Hashable, float] = dict(zip(self.labels, self.chances, strict=True))
         chances = [by_label[part] for part in mechanism.groups]
         fractions = np.array(chances) / math.fsum(self.chances)
-        covariance = mechanism.channel.pool().covariance_of_parts(
-            _proportions(mechanism, proportion), fractions
+        covariance = (
+            cast(Samples, mechanism)
+            .channel.pool()
+            .covariance_of_parts(_proportions(mechanism, proportion), fractions)
         )
         return float(covariance[0, 0])
 

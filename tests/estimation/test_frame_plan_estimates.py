@@ -13,12 +13,16 @@ from chance import assert_at_least
 from refusals import refused
 
 import rrstats as rr
+from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.tally import Tally, UnitCounts
+from rrstats.mechanisms.plan_tables import plan_table
 from rrstats.mechanisms.plans import part_label
 from rrstats.mechanisms.records import write
 from rrstats.privatization.frame_plan import FramePlan
 
+CATEGORIES = {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v"]}
 PLAN = FramePlan(
-    {"a": ["x", "y"], "b": [1, 2, 3], "c": ["u", "v"]}, 1.5, ["a", ("a", "b"), ("c", "b")]
+    CATEGORIES, 1.5, ["a", ("a", "b"), ("c", "b")]
 )  # a and b have two marginal mechanisms each, c has one
 PAIR = PLAN.part_mechanisms[1]
 
@@ -43,6 +47,13 @@ def people(n, rng):
 def survey():
     """Reports of 12,000 people, for what must agree and not for what must be near."""
     return rr.simulate(people(12_000, np.random.default_rng(1)), PLAN, seed=1)
+
+
+@pytest.fixture(scope="module")
+def pairs_alone():
+    """Reports by a plan whose only part with a or b is their pair."""
+    plan = FramePlan(CATEGORIES, 1.5, [("a", "b"), "c"])
+    return rr.simulate(people(12_000, np.random.default_rng(1)), plan, seed=1)
 
 
 def worlds(truths):
@@ -178,8 +189,9 @@ def test_pairs_are_unbiased_over_all_releases():
     assert np.allclose(np.diag(expected), weight @ [one.variance.ravel() for one in tables])
 
 
-def test_a_pair_is_one_answer(survey):
+def test_a_pair_is_one_answer(pairs_alone):
     """Its crosstab is the estimate of one k1 k2 answer; margins, ratios and tests follow."""
+    survey = pairs_alone
     table = survey.rr.crosstab("a", "b")
     alone = rr.estimate(survey, PAIR, columns=["a", "b"])
     assert table.n == alone.n == (survey["rr_asked"] == "a & b").sum()
@@ -206,8 +218,9 @@ def test_a_pair_is_one_answer(survey):
     assert np.allclose(means.proportions.reshape(2, 3), table.proportions)
 
 
-def test_pairs_with_ordinary_columns_and_weights(survey):
+def test_pairs_with_ordinary_columns_and_weights(pairs_alone):
     """A third, ordinary column splits the table, in any order; weights may all be alike."""
+    survey = pairs_alone
     table = survey.rr.crosstab("a", "b")
     three = survey.rr.crosstab("b", "region", "a")
     for name in "ns":
@@ -315,7 +328,7 @@ def test_a_missing_answer_may_be_a_category():
     assert found.reported.tolist() == alone.reported.tolist()
     assert (found.n, found.n_missing) == (len(told), 900 - len(told))
     asked = frame.loc[frame["rr_asked"] == "a & c"]
-    table = frame.rr.crosstab("a", "c")
+    table = asked.rr.crosstab("a", "c")
     counts = [[((asked["a"] == a) & (asked["c"].isna() == gone)).sum() for gone in (False, True)]
               for a in "xy"]  # fmt: skip
     assert (counts, table.n_missing) == (table.counted.tolist(), 0)
@@ -399,22 +412,149 @@ def test_differences_of_a_pair_have_its_covariance():
     truth["b"] = truth["a"].where(rng.random(3000) < 0.8, "no")
     frame = rr.simulate(truth, FramePlan({"a": yes, "b": yes}, 2, ["a", ("a", "b")]), seed=3)
     table, both = frame.rr.crosstab("a", "b"), frame.rr.estimate(["a", "b"])
-    for target in ("population", "rows"):
-        a, b = (both[name].with_target(target) for name in "ab")
-        sides = np.array([[1, 1, 0, 0], [0, 0, 1, 1]]), np.array([[1, 0, 1, 0], [0, 1, 0, 1]])
-        shared = sides[0] @ table.with_target(target).covariance @ sides[1].T * (table.n / a.n)
-        expected = a.variance + b.variance - 2 * np.diag(shared)
-        assert np.allclose(expected, rr.difference(a, b, paired=table).std_error ** 2)
+    sides = np.array([[1, 1, 0, 0], [0, 0, 1, 1]]), np.array([[1, 0, 1, 0], [0, 1, 0, 1]])
+    shared = sides[0] @ table.covariance @ sides[1].T
+    expected = both["a"].variance + both["b"].variance - 2 * np.diag(shared)
+    found = rr.difference(both["a"], both["b"], paired=table)
+    assert np.allclose(expected, found.std_error**2)
     assert not np.allclose(shared, 0)
+    error = rr.errors.ArgumentValueError
+    others = rr.simulate(truth, FramePlan({"a": yes, "b": yes}, 2, ["a", ("a", "b")]), seed=4)
+    text = "1 of 2 estimates that are margins"
+    refused(error, text, rr.difference, others.rr.estimate("a"), both["b"], paired=table)
+    rows = both["a"].with_target("rows"), both["b"].with_target("rows")
+    refused(error, "for target 'population'", rr.difference, *rows, paired=table)
+
+
+def sums_of(k_first, k_second):
+    """The maps from the cells of a table to its margins."""
+    first = np.kron(np.eye(k_first), np.ones((1, k_second)))
+    return first, np.kron(np.ones((1, k_first)), np.eye(k_second))
+
+
+@pytest.mark.parametrize("weights", [None, "weight"])
+def test_margins_of_a_table_are_the_estimates_of_its_columns(survey, weights):
+    """The table of a pair uses all parts of its columns, so that its margins are theirs exactly."""
+    table = survey.rr.crosstab("a", "b", weights=weights)
+    assert table.n == survey[["a", "b"]].notna().any(axis=1).sum()
+    assert table.reported.sum() == (survey["rr_asked"] == "a & b").sum()
+    assert table.n_missing == 0
+    for name, sums in zip("ab", sums_of(2, 3), strict=True):
+        estimate = survey.rr.estimate(name, weights=weights)
+        assert np.allclose(estimate.proportions, sums @ table.proportions.ravel())
+        of_table = table.estimate(name)
+        assert of_table.n == estimate.n
+        assert np.allclose(estimate.proportions, table.margin(name).proportions)
+        assert np.allclose(estimate.variance, table.margin(name).margin(name).variance)
+        assert np.allclose(estimate.interval(), of_table.interval())
+        if weights is None:
+            assert np.allclose(estimate.covariance, sums @ table.covariance @ sums.T)
+    pair = rr.estimate(survey, PAIR, columns=["a", "b"], weights=weights)
+    assert (table.std_error.ravel() < 0.9 * pair.std_error).all()
+    three = survey.rr.crosstab("b", "region", "a", weights=weights)
+    assert np.allclose(table.proportions, three.margin("a", "b").proportions)
+    assert np.allclose(table.variance, three.margin("a", "b").variance)
+    of_region = three.margin("region").proportions
+    weight = np.ones(len(survey)) if weights is None else survey[weights]
+    north = survey["region"] == three.categories[1][0]
+    in_table = survey[["a", "b"]].notna().any(axis=1)
+    assert np.isclose(of_region[0], weight[north & in_table].sum() / weight[in_table].sum())
+    alone = survey.rr.crosstab("a", "region", weights=weights)
+    expected = survey.rr.estimate("a", weights=weights).proportions
+    assert np.allclose(expected, alone.margin("a").proportions)
+    parts = [
+        survey.loc[survey["region"] == one].rr.crosstab("a", "b", weights=weights) for one in "ns"
+    ]
+    assert np.allclose(table.proportions, sum(parts).proportions)
+
+
+def test_results_of_a_table_follow_its_covariance(survey):
+    """Weights that are all 1, conditional proportions, equal margins and independence agree."""
+    table = survey.rr.crosstab("a", "b")
+    same = survey.assign(one=1.0).rr.crosstab("a", "b", weights="one")
+    assert np.allclose(table.proportions, same.proportions)
+    assert np.allclose(table.std_error, same.std_error, rtol=0.03)
+    given = table.conditional("a", given="b")
+    ratio = table.proportions[0, 0] / table.proportions[:, 0].sum()
+    gradient = np.zeros((2, 3))
+    gradient[:, 0] = -ratio
+    gradient[0, 0] += 1
+    gradient /= table.proportions[:, 0].sum()
+    expected = gradient.ravel() @ table.covariance @ gradient.ravel()
+    assert given.std_error[0, 0] == pytest.approx(math.sqrt(expected))
+    test = rr.hypotheses.independence(table)
+    assert (test.df, test.method[:9]) == (2, "Wald test")
+    assert np.allclose(table.mle().proportions, table.proportions, atol=0.02)
+    rows = table.with_target("rows")
+    assert (rows.std_error < table.std_error).all()
+    assert all(np.isfinite(end).all() for end in rows.interval())
+
+
+def test_cells_are_unbiased_given_the_sizes_of_parts():
+    """Over all reports of parts of given sizes, with the covariance of all cells, exactly."""
+    plan = FramePlan({"a": ["x", "y"], "b": [0, 1]}, 2, ["a", "b", ("a", "b")])
+    table = plan_table(plan.document, plan.mechanisms, ["a", "b"], [("x", "y"), (0, 1)])
+    truth = np.array([0.4, 0.1, 0.2, 0.3])
+    sizes = [2, 1, 3]  # of a, of b and of the pair
+    drawn = []  # of each sample: counts of its reports, and their probability
+    for size, channel in zip(sizes, table.channel.parts, strict=True):
+        rates = channel.matrix @ truth
+        drawn.append(
+            [
+                (np.bincount(reports, minlength=channel.m), math.prod(rates[list(reports)]))
+                for reports in itertools.product(range(channel.m), repeat=size)
+            ]
+        )
+    chances = []
+    estimates = []
+    for outcome in itertools.product(*drawn):
+        counts = UnitCounts.of_sample(sum(sizes), np.concatenate([counts for counts, _ in outcome]))
+        estimates.append(Estimate(Tally(table, counts, 0, plan.document)))
+        chances.append(math.prod(chance for _, chance in outcome))
+    chances = np.array(chances)
+    cells = np.array([estimate.proportions for estimate in estimates])
+    assert np.allclose(truth, chances @ cells)
+    expected = np.einsum("w,wi,wj->ij", chances, cells - truth, cells - truth)
+    covariances = np.array([estimate.covariance for estimate in estimates])
+    assert np.allclose(expected, np.einsum("w,wij->ij", chances, covariances))
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "cell", "all_parts", "margin", "of_all"),
+    [
+        (3, 2, 1.72, 1.09, 3.87, 1.05),
+        (4, 2, 2.16, 1.45, 6.91, 1.22),
+        (2, 1, 6.23, 3.31, 8.31, 2.47),
+    ],
+)
+def test_all_parts_of_a_table_count(k, epsilon, cell, all_parts, margin, of_all):
+    """n Var of a cell and of a margin, by the pair's rows alone and by all parts (issue 26)."""
+    columns = {"a": range(k), "b": range(k)}
+    plan = FramePlan(columns, epsilon, ["a", "b", ("a", "b")])
+    pair = FramePlan(columns, epsilon, [("a", "b")])
+    before = 3 * pair.variances(1 / k)["variance"]  # asked of a third of the rows
+    after = plan.variances(1 / k)["variance"]
+    assert (before[2], after[2]) == (
+        pytest.approx(cell, abs=5e-3),
+        pytest.approx(all_parts, abs=5e-3),
+    )
+    assert (before[0], after[0]) == (
+        pytest.approx(margin, abs=5e-3),
+        pytest.approx(of_all, abs=5e-3),
+    )
+    table = plan_table(plan.document, plan.mechanisms, ["a", "b"], [tuple(range(k))] * 2)
+    even = np.concatenate([np.full(part.m, 6**4 * 100 // part.m) for part in table.channel.parts])
+    estimate = Estimate(Tally(table, UnitCounts.of_sample(even.sum(), even), 0, plan.document))
+    assert estimate.variance[0] * even.sum() == pytest.approx(after[2], rel=1e-3)
 
 
 TABLE = {  # epsilon: (d, a proportion divided, one column each, a cell divided, one pair each)
-    1: [(3, "22.9", "6.0", "539", "19"), (5, "67.7", "10.0", "4655", "62"),
-        (10, "285", "19.9", "81646", "280")],
-    2: [(3, "5.0", "1.4", "27", "2"), (5, "15.4", "2.3", "247", "7"),
-        (10, "67.7", "4.5", "4655", "32")],
-    4: [(3, "1.0", "0.6", "1", "0.3"), (5, "3.3", "0.9", "12", "1"),
-        (10, "15.4", "1.9", "247", "4")],
+    1: [(3, "22.9", "6.0", "539", "15.0"), (5, "67.7", "10.0", "4655", "43.6"),
+        (10, "285", "19.9", "81646", "181")],
+    2: [(3, "5.0", "1.4", "27", "1.7"), (5, "15.4", "2.3", "247", "5.0"),
+        (10, "67.7", "4.5", "4655", "20.9")],
+    4: [(3, "1.0", "0.6", "1", "0.2"), (5, "3.3", "0.9", "12", "0.7"),
+        (10, "15.4", "1.9", "247", "2.9")],
 }  # fmt: skip
 
 
@@ -426,7 +566,7 @@ def agrees(printed, found):
 
 @pytest.mark.parametrize("epsilon", TABLE)
 def test_variances_of_the_published_table(epsilon):
-    """One part a row needs the people that issue 17 lists; a divided epsilon far more."""
+    """One part a row needs the people that the guide lists; a divided epsilon far more."""
     for d, divided, one, cell, pair in TABLE[epsilon]:
         columns = {f"q{place}": range(4) for place in range(d)}
         alone = FramePlan(columns, epsilon, list(columns)).variances(0.2)
@@ -455,9 +595,11 @@ def test_variances_of_a_plan_are_those_of_its_estimates():
     alone = rr.estimate(dataclasses.replace(tally, plan=plan.document))
     assert alone.proportions[0] == pytest.approx(0.3)
     assert found.loc["a", "variance"] == pytest.approx(alone.variance[0] * alone.n, rel=1e-6)
-    joint = plan.part_mechanisms[1]
-    uniform = rr.estimate(rr.Tally.from_counts([10**6] * 6, joint))
-    expected = uniform.variance[0] * uniform.n / 0.75
+    names = ["a", "b"]
+    joint = plan_table(plan.document, plan.mechanisms, names, [("x", "y"), (1, 2, 3)])
+    even = np.array([10**6] * 2 + [10**6] * 6)  # a chance of 1/4 to each of 2, of 3/4 to each of 6
+    uniform = Estimate(Tally(joint, UnitCounts.of_sample(8 * 10**6, even), 0, plan.document))
+    expected = uniform.variance[0] * uniform.n
     assert found.loc["a & b", "variance"] == pytest.approx(expected, rel=1e-6)
     divided = rr.KRR(["x", "y"], epsilon=1), rr.KRR([1, 2, 3], epsilon=1)
     table = rr.Crosstab.from_counts(np.full((2, 3), 10**6), dict(zip("ab", divided, strict=True)))
