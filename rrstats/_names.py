@@ -103,6 +103,13 @@ _TABLE = (
         calls=frozenset({"crosstab"}),
     ),
 )
+_FRAME = (
+    _Answer(
+        reason="take the frame, whose methods have all options of pandas, as in "
+        "result.to_frame().to_csv(path, sep=';')",
+        calls=frozenset({"to_csv", "to_markdown", "to_excel"}),
+    ),
+)
 
 
 def _of_design(keyword: str) -> tuple[_Answer, ...]:
@@ -144,6 +151,7 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike([_Answer("id")], "person", "user_id"),
     **_alike([_Answer("link")], "family"),
     **_alike(_TABLE, "normalize"),
+    **_alike(_FRAME, "sep", "index", "header", "columns", "float_format", "na_rep", "sheet_name"),
 }
 """The answers to wrong keywords, of which the first that fits is used."""
 

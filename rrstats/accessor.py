@@ -18,6 +18,7 @@ from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 import pandas as pd
 
 from rrstats._checks import check_distinct, quote
+from rrstats._display import label
 from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of
@@ -32,7 +33,13 @@ from rrstats.estimation.tally import tally
 from rrstats.mechanisms.attrs import Mechanisms, released_records
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.records import ColumnRecord, read
-from rrstats.mechanisms.row_privacy import RowEpsilon, coverage_note, row_epsilon, row_mechanisms
+from rrstats.mechanisms.row_privacy import (
+    RowEpsilon,
+    coverage_note,
+    epsilon_text,
+    row_epsilon,
+    row_mechanisms,
+)
 from rrstats.privacy.composition import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
 from rrstats.regression.models import linear, logit
@@ -616,10 +623,37 @@ class FrameAccessor:
             "<randomized response on a DataFrame: privatize, estimate, crosstab, means, logit, "
             "linear, tally, check, simulate, to_csv, to_parquet, budget, mechanisms, epsilon>"
         )
-        note = ""
+        notes = [_privacy_note(self._data)]
         with suppress(RRStatsError):  # of attrs that cannot be read
-            note = _replacement_note(read(self._data.attrs))
-        return f"{methods}\n{note}" if note else methods
+            notes.append(_replacement_note(read(self._data.attrs)))
+        return "\n".join([methods, *filter(None, notes)])
+
+
+_MOST_COLUMNS = 10
+"""The number of private columns that the accessor prints."""
+
+
+def _privacy_note(frame: pd.DataFrame) -> str:
+    """The private columns of a frame, their designs, and the epsilon of a row; or ""."""
+    try:
+        if not read(frame.attrs):
+            return ""
+        records = released_records(frame)
+    except RRStatsError as error:
+        return f"The record of the private columns does not fit: {error}"
+    rows = [["private column", "design"]]
+    for record in records[:_MOST_COLUMNS]:
+        design = f"epsilon {epsilon_text(record)} per report"
+        if not record.is_shortened:
+            by_row = "" if record.by_row is None else ", the largest; it differs by row"
+            design = f"{record.largest()!r}{by_row}"
+        rows.append([label(record.name), design])
+    if len(records) > _MOST_COLUMNS:
+        rows.append(["...", f"{len(records)} in all"])
+    width = max(len(name) for name, _ in rows)
+    table = [f"  {name:<{width}}  {design}" for name, design in rows]
+    epsilon = RowEpsilon(row_epsilon(records), coverage_note(records, frame.columns))
+    return "\n".join([*table, f"Epsilon of a row: {epsilon!r}"])
 
 
 def _replacement_note(records: Sequence[ColumnRecord]) -> str:

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 
 __all__ = [  # ArgumentTypeError and ArgumentValueError are caught as TypeError and ValueError
@@ -112,8 +115,27 @@ class UnrecordedWarning(RRStatsWarning):
     """The reports are correct, but the record of how they were made could not be stored."""
 
 
+_ISSUED: ContextVar[set[str] | None] = ContextVar("issued", default=None)
+"""The texts of the warnings inside `warnings_once`; None outside."""
+
+
+@contextmanager
+def warnings_once() -> Iterator[None]:
+    """Issue each text once, however many columns or groups the calls inside warn of."""
+    token = _ISSUED.set(set())
+    try:
+        yield
+    finally:
+        _ISSUED.reset(token)
+
+
 def warn(text: str, category: type[RRStatsWarning]) -> None:
     """Warn with a fixed text at the line of the first caller outside this package."""
+    issued = _ISSUED.get()
+    if issued is not None:
+        if text in issued:
+            return
+        issued.add(text)
     level = 1
     frame: FrameType | None = sys._getframe(0)
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "rrstats":

@@ -837,7 +837,7 @@ class Crosstab(CellProportions):
         if self.n_missing:
             rows.append(("missing", f"{self.n_missing:,} left out"))
         if self.combined is not None and self.combined.designed:
-            rows.append(("weights sum to", f"{self.combined.weight:,.1f}"))
+            rows.append(("weights sum to", f"{self.combined.moments.weight:,.1f}"))
         if self.private:
             rows.append(("privatized", " and ".join(map(label, self.private))))
         ordinary = [name for name in self.names if name not in self.private]

@@ -36,6 +36,7 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
     warn,
+    warnings_once,
 )
 from rrstats.estimation import arrays
 from rrstats.estimation.control_questions import Corrected, corrected
@@ -186,7 +187,7 @@ class Estimate(Result):
         return self.tally.plan
 
     @property
-    def empty_samples(self) -> list[Hashable]:
+    def _empty_samples(self) -> list[Hashable]:
         """The labels of the samples that have no reports."""
         groups = self.mechanism.groups
         if groups is None:
@@ -204,22 +205,12 @@ class Estimate(Result):
         """(m,) proportions among the reports of each sample: biased; for comparison only."""
         return self.moments.naive
 
-    @property
-    def support(self) -> tuple[Floats, Floats]:
-        """(k,) counts and (weighted) proportions of reports that support each category, or NaN."""
-        return self.moments.support
-
     # -- proportions and their variances ---------------------------------------------------
 
     @cached_property
     def proportions(self) -> Floats:
         """(k,) unbiased true proportions; may lie outside [0, 1]."""
         return fixed(self.moments.proportions)
-
-    @property
-    def weight(self) -> float:
-        """The sum of the weights: n, or an estimate of the population's size."""
-        return self.moments.weight
 
     @cached_property
     def counts(self) -> Floats:
@@ -562,6 +553,40 @@ class Estimate(Result):
         )
         return LabelledInterval(low, high, self.categories)
 
+    @cached_property
+    def low(self) -> Floats:
+        """(k,) lower ends of the 95% intervals; `interval` takes other levels."""
+        return fixed(self.interval().low)
+
+    @cached_property
+    def high(self) -> Floats:
+        """(k,) upper ends of the 95% intervals; `interval` takes other levels."""
+        return fixed(self.interval().high)
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Intervals as a frame, as regressions have them.
+
+        Parameters
+        ----------
+        level : float
+            Confidence.
+
+        Returns
+        -------
+        DataFrame
+            Columns low and high, one row for each category: the numbers of `interval`.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR(["no", "yes"], 0.75)))
+        >>> est.conf_int(0.9).round(3).to_dict("index")
+        {'no': {'low': 0.728, 'high': 0.83}, 'yes': {'low': 0.17, 'high': 0.272}}
+        """
+        low, high = self.interval(level)
+        index = pd.Index(label_column(self.categories), name="category")
+        return pd.DataFrame({"low": low, "high": high}, index=index)
+
     def count_interval(
         self, level: float = 0.95, *, simultaneous: bool = False
     ) -> LabelledInterval:
@@ -893,7 +918,7 @@ class Estimate(Result):
 
         ends : intervals of the proportions and, without a design, perhaps of those among the rows.
         """
-        counts, naive = self.support
+        counts, naive = self.moments.support
         reported = counts[at]
         columns = {
             "n": self.n,
@@ -989,7 +1014,9 @@ class Estimate(Result):
         category_text = label(self.categories[code])
         proportion = float(self.proportions[code])
         if np.isnan(proportion):
-            reason = f"no reports are in {self.empty_samples}" if self.n else "there are no reports"
+            reason = "there are no reports"
+            if self.n:
+                reason = f"no reports are in {self._empty_samples}"
             if self.designed:
                 reason += " with a weight"
             return f"{category_text} cannot be estimated: {reason}"
@@ -1063,7 +1090,7 @@ class Estimate(Result):
         ends = self.interval(level, method=method, simultaneous=simultaneous)
         rows = proportion_rows(self.categories, self.proportions, ends)
         if self.moments.has_support:
-            rows["naive"] = self.support[1]
+            rows["naive"] = self.moments.support[1]
         if truth is not None:
             rows["truth"] = check_truth(truth, self.categories, missing=0.0)
         whom = "these rows" if self.target == "rows" else "the population"
@@ -1176,11 +1203,12 @@ def estimate(
         reports, request, by=by, design=design, observed=observed, weighting=weighting
     )
     estimates = dict[Any, Any]()
-    for name, tally in counted.tallies.items():
-        if counted.groups is None:
-            estimates[name] = check_estimate(_estimate_of(tally, settings, weighting))
-        else:
-            estimates[name] = _checked_groups(counted, tally, settings, weighting)
+    with warnings_once():
+        for name, tally in counted.tallies.items():
+            if counted.groups is None:
+                estimates[name] = check_estimate(_estimate_of(tally, settings, weighting))
+            else:
+                estimates[name] = _checked_groups(counted, tally, settings, weighting)
     return Estimates(estimates) if counted.several else next(iter(estimates.values()))
 
 
@@ -1290,7 +1318,7 @@ def check_estimate(estimate: Estimate, *, complete: bool = True) -> Estimate:
     unidentified = np.isnan(estimate.proportions).any()  # may raise NotIdentifiableError
     if complete and estimate.n and not estimate.designed and unidentified:
         raise NotIdentifiableError(
-            f"there are no reports in the samples {estimate.empty_samples}, and the other samples "
+            f"there are no reports in the samples {estimate._empty_samples}, and the other samples "
             "do not identify the proportions"
         )
     warn_of_noise(estimate.moments)

@@ -20,7 +20,7 @@ of the class, formats a column by its name; counts print without decimals if all
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -30,7 +30,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats._display import WIDTH, SummaryTable, as_fragment, columns, label, wrap
+from rrstats._display import WIDTH, FrameTable, SummaryTable, as_fragment, columns, label, wrap
 from rrstats._names import checked_keywords, did_you_mean
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
@@ -71,7 +71,7 @@ def formats_of(text: str, *names: str) -> dict[str, Callable[[Any], str]]:
 
 
 @checked_keywords
-class Result(ABC):
+class Result(FrameTable):
     """Base of all results; the module lists what a subclass defines."""
 
     _formats: ClassVar[Mapping[str, Callable[[Any], str]]] = FORMATS
@@ -200,7 +200,7 @@ def _shortened(text: str) -> str:
 
 
 @checked_keywords
-class LabelledInterval(Interval):
+class LabelledInterval(Interval, FrameTable):
     """Lower and upper ends of intervals, one for each label; unpacks to ``low, high``.
 
     Attributes

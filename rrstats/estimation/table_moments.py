@@ -314,7 +314,7 @@ class CombinedMoments(TableMoments):
     @property
     def naive(self) -> Floats:
         """Weighted proportions of rows whose reports support each cell."""
-        return self.combined.support[1].reshape(self.shape)
+        return self.combined.moments.support[1].reshape(self.shape)
 
     @cached_property
     def proportions(self) -> Floats:

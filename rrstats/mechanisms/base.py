@@ -18,7 +18,7 @@ from typing import Any, TypeGuard, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance
+from rrstats._checks import check_instance, quote_list
 from rrstats._names import checked_keywords
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories, categories_to_json
@@ -46,6 +46,9 @@ _MAX_CHECKED_ENTRIES = 1 << 10
 
 _POSITIONAL = ("design", "categories", "matrix", "first", "second")
 _LABELS = ("groups", "shows")
+
+_MAX_LETTERS = 400
+"""The longest argument that is printed in full; of a longer matrix only the shape is printed."""
 
 A_MECHANISM = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
 """The rule in messages about an argument that must be a mechanism."""
@@ -202,7 +205,13 @@ def _to_text(value: Any) -> str:
     """An argument as text in a call."""
     if isinstance(value, Categories):
         return value.describe()
-    return value._call() if isinstance(value, Mechanism) else repr(value)
+    if isinstance(value, Mechanism):
+        return value._call()
+    text = repr(value)
+    if isinstance(value, tuple) and len(text) > _MAX_LETTERS:
+        is_matrix = isinstance(value[0], tuple)
+        return f"<{len(value)} x {len(value[0])} matrix>" if is_matrix else quote_list(value)
+    return text
 
 
 def _to_json(name: str, value: Any) -> Any:

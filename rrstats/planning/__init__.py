@@ -29,12 +29,12 @@ from rrstats.planning.compare import (
     recommend,
     worst_case_bias,
 )
-from rrstats.planning.designs import design
 from rrstats.planning.compliance import (
     design_fit_power,
     people_for_design_fit,
     tolerable_noncompliance,
 )
+from rrstats.planning.designs import design
 from rrstats.planning.power import detectable, people_for_power, power
 from rrstats.planning.precision import half_width, least_epsilon, people
 

@@ -44,7 +44,7 @@ from rrstats._checks import (
     check_proportions,
     check_whole_number,
 )
-from rrstats._display import SummaryTable, wrap
+from rrstats._display import FrameTable, SummaryTable, wrap
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories, category_numbers
@@ -225,7 +225,7 @@ def break_even(
 
 @checked_keywords
 @dataclass(frozen=True, eq=False, repr=False)
-class DesignTable:
+class DesignTable(FrameTable):
     """A table of designs, the best first.
 
     Attributes

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_instance, check_number, check_numbers, check_whole_number
+from rrstats._display import FrameTable
 from rrstats._names import checked_keywords
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism, is_mechanism
@@ -57,7 +58,7 @@ class Release:
 
 @checked_keywords
 @dataclass(frozen=True, repr=False)
-class Composition:
+class Composition(FrameTable):
     """Privacy of all reports of one person together; `compose` makes it.
 
     Parameters

@@ -214,6 +214,11 @@ def column_mechanisms(
         columns = categories
         categories = None
     if isinstance(columns, Mapping):
+        if isinstance(categories, Number):
+            raise ArgumentTypeError(
+                "with a mapping by column give prob or epsilon by name, such as epsilon=1, found a "
+                "number in place of categories"
+            )
         why = "a mapping by column has the categories or the mechanism of each column"
         check_left_out(why, categories=categories)
         names = list(columns)

@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_level, check_one_of
-from rrstats._display import SummaryTable
+from rrstats._display import FrameTable, SummaryTable
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
 from rrstats.errors import (
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 @checked_keywords
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class RegressionResult:
+class RegressionResult(FrameTable):
     """Coefficients of a fitted regression.
 
     Attributes

@@ -188,7 +188,7 @@ def test_the_coins_part_is_unbiased_for_unequal_probabilities():
         return survey_estimate(found, probabilities=True)
 
     def coins(found):
-        return found.randomization_variance * found.weight**2
+        return found.randomization_variance * found.moments.weight**2
 
     total, mean = np.zeros(2), np.zeros(2)
     for rows, p in design:
@@ -244,7 +244,7 @@ def test_variances_follow_the_textbook(mechanism, clustered):
     scores, size = scores_of(mechanism, codes), weights.sum()
     clusters = labels if clustered else np.arange(30)
     total = weights @ scores
-    assert found.weight == pytest.approx(size)
+    assert found.moments.weight == pytest.approx(size)
     assert np.allclose(total, found.counts, rtol=1e-12)
     assert np.allclose(total / size, found.proportions, rtol=1e-12)
     exact = by_hand(scores, weights, strata, clusters)
@@ -523,7 +523,7 @@ def test_equal_weights_change_nothing(name):
     if not channel.is_multinomial or score_variances(channel, reported) is not None:
         ordinary, found = rr.estimate(plain), survey_estimate(weighted)
         assert np.allclose(ordinary.proportions, found.proportions, rtol=1e-9)
-        assert np.allclose(ordinary.support[1], found.support[1], equal_nan=True)
+        assert np.allclose(ordinary.moments.support[1], found.moments.support[1], equal_nan=True)
         if channel.m == mechanism.k:
             assert np.allclose(ordinary.variance, found.variance, rtol=1e-6, atol=1e-15)
             assert np.allclose(1, found.design_effect, rtol=1e-6)
@@ -619,7 +619,7 @@ def test_a_sample_of_nobody_has_no_weight_whatever_its_population(options):
     population = {} if "strata" in options else 500
     design = rr.SampleDesign(population=population, **options)
     found = rr.estimate([], COIN, design=design, **by)
-    assert by or 0 == found.weight
+    assert by or 0 == found.moments.weight
     assert by or [0, 0] == found.counts.tolist()
 
 
@@ -732,7 +732,7 @@ def test_few_clusters_widen_intervals():
     effect = max(found.design_effect[1], 1.0)  # not less than without clusters
     ratio = stats.t.ppf(0.975, 59) / stats.t.ppf(0.975, 3)
     size = 60 / effect * ratio**2
-    share = found.support[1][1]
+    share = found.moments.support[1][1]
     low = (stats.beta.ppf(0.025, share * size, size - share * size + 1) - 0.25) / 0.5
     high = (stats.beta.ppf(0.975, share * size + 1, size - share * size) - 0.25) / 0.5
     assert max(low, 0) == pytest.approx(found.interval().low[1], abs=1e-9)
@@ -933,7 +933,7 @@ def test_estimates_can_be_drawn():
     codes, weights, _, _ = drawn(THREE, 60, 20)
     found = survey_estimate(counted(THREE, codes, weights))
     bars = found.plot(matplotlib.Figure().subplots()).patches
-    assert found.support[1] == pytest.approx([bar.get_width() for bar in bars])
+    assert found.moments.support[1] == pytest.approx([bar.get_width() for bar in bars])
 
 
 # -- bad input -------------------------------------------------------------------------------
