@@ -333,6 +333,16 @@ class RatioEstimate(Rounded):
 
 
 @dataclass(frozen=True, repr=False)
+class CredibleInterval(Rounded):
+    """The posterior of a proportion: mean, standard deviation, an interval of equal tails."""
+
+    mean: float
+    std: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, repr=False)
 class MeanEstimate(Rounded):
     """The mean of numbers that the categories stand for."""
 
