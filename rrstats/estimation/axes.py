@@ -41,6 +41,7 @@ from rrstats.mechanisms.channel import fixed, transition_matrix
 from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.plan_tables import PlanTable, plan_table
+from rrstats.mechanisms.samples import Samples
 from rrstats.randomness.sources import BLOCK_ROWS
 
 _MOST_CELLS = 1 << 22
@@ -79,6 +80,11 @@ class Axis(ReportModel):
     categories: tuple[Hashable, ...]
     mechanism: Mechanism | None = None
     pair: tuple[tuple[Hashable, ...], KRR] | None = None
+
+    @property
+    def cell_samples(self) -> NDArray[np.intp]:
+        """(m,) the sample of each cell."""
+        return np.zeros(self.m, dtype=np.intp) if self.channel is None else self.channel.samples
 
     @property
     def features(self) -> int:
@@ -308,12 +314,11 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
         prob = joint.prob if len(axes) > 1 else cast(KRR, axes[0].mechanism).prob
         return KRR(cells, prob)
     for axis in axes:
-        single = axis.is_multinomial and axis.likelihood_table.shape[1] == axis.k
-        if not single or (axis.channel is not None and axis.channel.samples.any()):
+        if not axis.is_multinomial or axis.likelihood_table.shape[1] != axis.k:
             raise ArgumentValueError(
-                f"with weights or a design, each report must fall into one cell of one sample, "
-                f"without latent classes, found other reports in column {axis.name!r}; leave it "
-                "out, or estimate it alone"
+                f"with weights or a design, each report must fall into one cell, without latent "
+                f"classes, found other reports in column {axis.name!r}; leave it out, or estimate "
+                "it alone"
             )
     size = prod(axis.m for axis in axes)
     if not 2 <= size <= _MOST_COMBINED:
@@ -322,13 +327,38 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
             f"{size:,} for columns {[axis.name for axis in axes]}; merge categories, or declare "
             "unused levels by a Categorical"
         )
-    matrix = _joint_likelihood(axes)
-    reports = cells if all(axis.m == axis.k for axis in axes) else range(size)
-    return MatrixDesign(cells, matrix, reports=list(reports))
+    combinations = list(product(*map(_samples_of, axes)))
+    if len(combinations) == 1:
+        matrix = _joint_likelihood(axes, combinations[0])
+        reports = cells if all(axis.m == axis.k for axis in axes) else range(size)
+        return MatrixDesign(cells, matrix, reports=list(reports))
+    matrices = [_joint_likelihood(axes, samples) for samples in combinations]
+    return Samples(
+        {
+            place: MatrixDesign(cells, matrix, reports=list(range(len(matrix))))
+            for place, matrix in enumerate(matrices)
+        }
+    )
 
 
-def _joint_likelihood(axes: Sequence[Axis]) -> Floats:
-    """P(cell | categories): products over the columns, and over the pairs that a plan asked."""
+def _samples_of(axis: Axis) -> range:
+    """The numbers of the samples of a column."""
+    return range(1 + int(axis.cell_samples.max(initial=0)))
+
+
+def _sample_order(axes: Sequence[Axis]) -> NDArray[np.intp]:
+    """The combined cells in the order of their mechanism: one combination of samples at a time."""
+    code = np.zeros(1, dtype=np.intp)
+    for axis in axes:
+        code = (code[:, None] * len(_samples_of(axis)) + axis.cell_samples).ravel()
+    return np.argsort(code, kind="stable")
+
+
+def _joint_likelihood(axes: Sequence[Axis], samples: Sequence[int]) -> Floats:
+    """P(cell | categories): products over the columns, and over the pairs that a plan asked.
+
+    samples : the sample of each column whose cells these are.
+    """
     tables: list[Floats] = []
     order: list[int] = []
     for place, axis in enumerate(axes):
@@ -340,9 +370,9 @@ def _joint_likelihood(axes: Sequence[Axis]) -> Floats:
             tables.append(transition_matrix(joint.channel))
             order += pair_places
         else:
-            tables.append(axis.likelihood_table)
+            tables.append(axis.likelihood_table[axis.cell_samples == samples[place]])
             order.append(place)
-    cells = [axes[place].m for place in order]
+    cells = [np.count_nonzero(axes[place].cell_samples == samples[place]) for place in order]
     categories = [axes[place].k for place in order]
     table = kron_all(tables).reshape(*cells, *categories)
     back = np.argsort(order)
@@ -358,7 +388,9 @@ def joint_tally(
     shape = [axis.m for axis in axes]
     size = prod(shape)
     cells = np.full([column.m + 1 for column in columns], size + 1)  # size + 1 is missing
-    cells[tuple(map(slice, shape))] = np.arange(size).reshape(shape)
+    place = np.empty(size, dtype=np.intp)
+    place[_sample_order(axes)] = np.arange(size)
+    cells[tuple(map(slice, shape))] = place.reshape(shape)
     codes = cells.ravel()[_places(columns, slice(None))]
     combined = ReportColumn(
         name=None,
@@ -436,6 +468,7 @@ def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> T
     kept = [axis.m for j, axis in enumerate(axes) if j in places]
     order = 1 + np.argsort(np.argsort(places))
     table = kron_all(parts).reshape(-1, *kept).transpose(0, *order).reshape(-1, prod(kept))
+    table = table[_sample_order(axes)][:, _sample_order([axes[place] for place in places])]
     counts = tally.counts
     marginal = replace(
         counts,

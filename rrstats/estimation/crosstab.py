@@ -57,6 +57,7 @@ from rrstats.estimation.product_moment import correlation, phi
 from rrstats.estimation.report_columns import (
     ReportFrame,
     as_pairs,
+    by_samples,
     not_asked,
     plan_records,
 )
@@ -1039,7 +1040,8 @@ def crosstab(
         The mechanisms of columns whose frame has no record of them.  A column without a record and
         without a mechanism here is ordinary.  Of two columns that a plan asked together, the rows
         that were asked both hold one answer over all pairs, and those that were asked one of them
-        correct its margin: ``reported`` counts the former, n counts all.
+        correct its margin: ``reported`` counts the former, n counts all.  A released column whose
+        prob differs by row, with at most 100 different ones, is counted as one sample of each.
     group : hashable, optional
         The column with the sample of each row, for mechanisms with several samples.
     target : {"population", "rows"}
@@ -1099,7 +1101,7 @@ def crosstab(
     frame.check_names(design.columns)
     others = list(design.columns.values())
     joint = frame.joint(names, mechanisms, group=group, others=others, pairs=True)
-    opened = as_pairs(joint)
+    opened = [by_samples(column) for column in as_pairs(joint)]
     frame = cast(ReportFrame, opened[0].frame)  # of an engine with its rows counted
     rows = opened[0].size
     times = opened[0].times

@@ -68,6 +68,9 @@ from rrstats.randomness.sources import BLOCK_ROWS
 
 ALL = slice(None)
 
+_MOST_PROBS = 100
+"""Maximum number of different probabilities of the rows of a column in a table."""
+
 
 def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
     """All rows, in blocks that stay in cache."""
@@ -484,6 +487,25 @@ def _mechanism_of_rows(values: Any, mechanism: Any) -> tuple[Mechanism, list[int
             f"{len(mechanism)}, {absent} of them no mechanism"
         )
     return by_row(mechanism)
+
+
+def by_samples(column: ReportColumn) -> ReportColumn:
+    """A column whose prob differs by row as one of several samples, one of each prob."""
+    if column.rates is None:
+        return column
+    column.rates.check_informative(every=True)
+    probs, samples = np.unique(column.rates.probs, return_inverse=True)
+    if len(probs) > _MOST_PROBS:
+        raise ArgumentValueError(
+            f"column {column.name!r} of a table must have at most {_MOST_PROBS} different "
+            f"probabilities, whose reports are counted apart, found {len(probs):,}; privatize with "
+            "rounded ones, or estimate the columns alone, by= the ordinary ones"
+        )
+    declared = column.rates.base.domain.declared
+    mechanisms = {prob: KRR(declared, prob) for prob in probs.tolist()}
+    if len(mechanisms) == 1:
+        return replace(column, mechanism=next(iter(mechanisms.values())), rates=None)
+    return replace(column, mechanism=Samples(mechanisms), rates=None, samples=samples)
 
 
 # -- ordinary columns ------------------------------------------------------------------------

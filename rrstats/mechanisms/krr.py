@@ -302,8 +302,9 @@ def no_common_channel() -> ArgumentValueError:
     """The error of what needs one channel, where prob differs from row to row."""
     return ArgumentValueError(
         "the prob of these reports differs from row to row, so that no transition matrix is "
-        "common to them; rr.estimate (also by= and weights=), rr.means, rr.quantiles and "
-        "regressions take such reports, others do not: select rows of equal prob for these"
+        "common to them; rr.estimate (also by= and weights=), rr.crosstab, rr.means, "
+        "rr.quantiles and regressions take such reports, others do not: select rows of equal prob "
+        "for these"
     )
 
 
