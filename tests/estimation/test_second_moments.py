@@ -188,6 +188,31 @@ def test_precise_reports_count_more():
     assert 0.9 * single < found < single
 
 
+def test_columns_that_were_privatized_otherwise_go_along():
+    """One of its own epsilon, and one of another plan; their noise is independent of the plan's."""
+    truth = answers(30_000).rename(columns={"c": "d"})
+    truth["e"] = np.where(truth["a"] == 1, "x", "y")
+    first = rr.FramePlan({"a": [0, 1], "b": [1, 2, 4]}, 3, ["a", ("a", "b")])
+    second = rr.FramePlan({"e": ["x", "y"], "f": [0, 1]}, 3, ["e", "f"], asked="second")
+    frame = rr.simulate(truth.assign(f=truth["a"]), first, seed=1)
+    frame = rr.simulate(frame, second, seed=2).rr.simulate("d", ["u", "v"], epsilon=3, seed=3)
+    names = ["a", "b", "d", "e", "age"]
+    found = rr.correlations(frame, *names)
+    numbers = truth.assign(d=truth["d"] == "v", e=truth["e"] == "y")[names].astype(float)
+    errors = np.abs(found.values - numbers.corr().to_numpy())[np.triu_indices(5, 1)]
+    assert (errors < 5 * found.std_error[np.triu_indices(5, 1)]).all()
+    assert found.std_error.max() < 0.05
+
+
+def test_a_missing_answer_may_be_a_category():
+    """The public column says which missing cells are reports."""
+    plan = rr.FramePlan({"a": [0, 1], "c": ["u", None]}, 3, [("a", "c"), "c"])
+    truth = pd.DataFrame({"a": [0, 1, 1] * 4000, "c": ["u", "u", None] * 4000})
+    frame = rr.simulate(truth, plan, seed=1)
+    found = rr.correlations(frame, "a", "c", values={"c": {"u": 0, None: 1}}).to_frame().loc[0]
+    assert abs(found["correlation"] - 0.5) < 5 * found["std_error"] < 0.2
+
+
 def test_missing_ordinary_values_leave_rows_out(mixed):
     """Rows that were not asked are not missing."""
     lost = mixed.assign(age=mixed["age"].where(np.arange(len(mixed)) % 5 > 0))
