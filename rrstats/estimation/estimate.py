@@ -650,7 +650,7 @@ class Estimate(Result):
             )
         a, b = check_numbers(prior, "prior", size=2, low=_LEAST_PRIOR)
         posterior = BetaPosterior(
-            count=float(self.support[0][code]),
+            count=float(self.moments.support[0][code]),
             n=float(self.n),
             low=float(rates.false_positive_rate[code]),
             high=float(rates.true_positive_rate[code]),
