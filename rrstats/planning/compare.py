@@ -66,6 +66,7 @@ from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
+from rrstats.planning.chances import CRITERIA, best_chances
 from rrstats.planning.designs import LEAST_EPSILON, QUESTIONS, design, least_variance
 from rrstats.planning.precision import (
     MOST_PEOPLE,
@@ -870,7 +871,7 @@ def frame(
     epsilon: float,
     want: Any = "proportions",
     *,
-    chances: Sequence[float] | None = None,
+    chances: Sequence[float] | str | None = None,
     asked: Hashable = "rr_asked",
 ) -> FramePlan:
     """Plan one epsilon for all private columns of a frame, so that a row reports one part of it.
@@ -886,9 +887,10 @@ def frame(
         two-way tables, each row reporting one pair of columns; or a list of columns and pairs.
         Proportions and means of a column come from its pairs too, less precisely.  In estimates of
         proportions all reports count, by their precision: see `FramePlan.variances`.
-    chances : list of float, optional
+    chances : list of float or {"equal", "minimax", "total"}, default "equal"
         The chance of each part of the plan, in the order of columns, of pairs or of ``want``; they
-        need not sum to 1.  By default all are equal.
+        need not sum to 1.  "minimax" chooses those that make the largest n Var of what is wanted
+        least (of a proportion of 0.2, or of a cell), "total" the sum of all, by a convex programme.
     asked : hashable, default "rr_asked"
         The name of the public column that will say what each row reports.
 
@@ -910,12 +912,25 @@ def frame(
     >>> plan = frame({"beer": answers, "wine": answers, "gin": answers}, 2, want="pairs")
     >>> plan.labels, plan.epsilon
     (('beer & wine', 'beer & gin', 'wine & gin'), 2.0)
+    >>> columns = {"beer": answers, "age": range(6)}
+    >>> best = frame(columns, 1.2, ["beer", "age", ("beer", "age")], chances="minimax")
+    >>> [round(chance, 2) for chance in best.chances], round(best.people(0.02, "beer", "age"), -3)
+    ([0.18, 0.24, 0.59], 60000)
+
+    Each of the three estimates then has the same variance.
     """
     check_instance(columns, "columns", Mapping, "a mapping from column to categories")
     if not isinstance(want, list | tuple):
         sizes = {"proportions": 1, "pairs": 2}
         want = [*combinations(columns, sizes[check_one_of(want, "want", sizes)])]
-    return FramePlan(columns, epsilon, want, chances=chances, asked=asked)
+    if not isinstance(chances, str):
+        return FramePlan(columns, epsilon, want, chances=chances, asked=asked)
+    criterion = check_one_of(chances, "chances", CRITERIA)
+    plan = FramePlan(columns, epsilon, want, asked=asked)
+    if criterion == "equal":
+        return plan
+    best = best_chances(plan, criterion)
+    return FramePlan(columns, epsilon, want, chances=best, asked=asked)
 
 
 # -- influence of single reports -------------------------------------------------------------------

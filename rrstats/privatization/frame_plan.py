@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_instance,
+    check_level,
     check_number,
     check_numbers,
     check_one_of,
@@ -42,10 +43,12 @@ from rrstats.data.categories import (
 )
 from rrstats.data.columns import Column, open_column, place_of
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
+from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import report_variance
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.matrix_channel import StackedChannel
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.plan_tables import plan_table
 from rrstats.mechanisms.plans import (
@@ -56,7 +59,6 @@ from rrstats.mechanisms.plans import (
     plan_mechanisms,
 )
 from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read
-from rrstats.mechanisms.samples import Samples
 from rrstats.privatization.column import ColumnAnswers, chained, threads_for
 from rrstats.randomness.samplers import below, cells
 from rrstats.randomness.sources import (
@@ -263,44 +265,128 @@ class FramePlan:
         rows: list[tuple[str, float, float, float]] = []
         for name in self.categories:
             fraction = self.asked_fraction(name)
-            variance = self._column_variance(name, proportion)
+            variance = self._variance_of((name,), proportion)
             rows.append((label(name), fraction, variance, _variance(divided[name], proportion)))
-        for text, part, mechanism in zip(
-            self.labels, self.parts, self.part_mechanisms, strict=True
-        ):
+        for text, part in zip(self.labels, self.parts, strict=True):
             if len(part) == 2:
                 fraction = self.asked_fraction(*part)
-                variance = self._cell_variance(part, mechanism)
+                variance = self._variance_of(part, proportion)
                 rows.append((text, fraction, variance, _cell_variance([divided[n] for n in part])))
         return pd.DataFrame(rows, columns=["estimate", "asked", "variance", "divided"])
 
-    def _cell_variance(self, part: tuple[Hashable, ...], mechanism: KRR) -> float:
-        """The variance of a cell of a pair's table times the number of all rows."""
-        axes = [self.categories[name].labels for name in part]
-        mechanisms = {name: self.mechanisms[name] for name in part}
-        table = plan_table(self.document, mechanisms, part, axes)
-        if table is None:
-            return _variance(mechanism, 1 / mechanism.k) / self.asked_fraction(*part)
-        by_label = dict(zip(self.labels, self.chances, strict=True))
-        chances = [sum(by_label[label] for label in sample.parts) for sample in table.samples]
-        fractions = np.array(chances) / math.fsum(self.chances)
-        uniform = np.full(mechanism.k, 1 / mechanism.k)
-        return float(table.channel.covariance_of_parts(uniform, fractions)[0, 0])
+    def half_width(
+        self, people: int, *names: Hashable, proportion: float = 0.2, level: float = 0.95
+    ) -> float:
+        """Half the width of an interval of what the plan estimates from a number of rows.
 
-    def _column_variance(self, name: Hashable, proportion: float) -> float:
-        """The variance of a column's estimated proportion times the number of all rows."""
-        mechanism = self.mechanisms[name]
-        if mechanism.groups is None:
-            return _variance(mechanism, proportion) / self.asked_fraction(name)
-        by_label: dict[Hashable, float] = dict(zip(self.labels, self.chances, strict=True))
-        chances = [by_label[part] for part in mechanism.groups]
-        fractions = np.array(chances) / math.fsum(self.chances)
-        covariance = (
-            cast(Samples, mechanism)
-            .channel.pool()
-            .covariance_of_parts(_proportions(mechanism, proportion), fractions)
+        Parameters
+        ----------
+        people : int
+            The number of all rows.
+        *names : hashable
+            A column, for the proportion of one of its categories; or a pair that the plan asks
+            together, for one cell of its table.
+        proportion : float
+            The true proportion of a category of a column.  A table is taken with equal cells.
+        level : float
+            Confidence level.
+
+        Returns
+        -------
+        float
+            The normal quantile times the standard error of the estimate, from `variances`.  The
+            default intervals are a little wider where the effective sample size is small.
+
+        Examples
+        --------
+        >>> plan = FramePlan({"a": [0, 1], "b": ["x", "y"]}, 2, ["a", "b", ("a", "b")])
+        >>> round(plan.half_width(3000, "a"), 3), round(plan.half_width(3000, "a", "b"), 3)
+        (0.029, 0.034)
+        """
+        check_number(people, "people", 1, math.inf, ends="[)")
+        return normal_quantile(check_level(level)) * math.sqrt(
+            self._variance_of(names, proportion) / people
         )
-        return float(covariance[0, 0])
+
+    def people(
+        self, half_width: float, *names: Hashable, proportion: float = 0.2, level: float = 0.95
+    ) -> int:
+        """The number of rows for which `half_width` is at most a given one.
+
+        Parameters
+        ----------
+        half_width : float
+            Half the width of the interval, in (0, 0.5].
+        *names : hashable
+            A column, or a pair that the plan asks together, as for `half_width`.
+        proportion, level : float
+            As for `half_width`.
+
+        Returns
+        -------
+        int
+            The number of all rows, not only of those that are asked.
+
+        Examples
+        --------
+        >>> plan = FramePlan({"a": [0, 1], "b": ["x", "y"]}, 2, ["a", "b", ("a", "b")])
+        >>> plan.people(0.02, "a"), plan.people(0.02, "a", "b")
+        (6163, 8520)
+        """
+        check_number(half_width, "half_width", 0.0, 0.5, ends="(]")
+        variance = self._variance_of(names, proportion)
+        return math.ceil(variance * (normal_quantile(check_level(level)) / half_width) ** 2)
+
+    def _variance_of(self, names: tuple[Hashable, ...], proportion: float) -> float:
+        """The variance of what a question asks times the number of all rows."""
+        proportion = check_number(proportion, "proportion", 0.0, 1.0)
+        if len(names) not in (1, 2) or not self.asked_fraction(*names) > 0:
+            raise ArgumentValueError(
+                "names must be one column of the plan, or two that it asks together, found "
+                f"{quote_list(names, 4)}; rr.planning.frame(..., want=[(first, second)]) asks them"
+            )
+        return self.question(names, proportion).variance(np.array(self.chances))
+
+    def question(self, names: tuple[Hashable, ...], proportion: float = 0.2) -> PlanQuestion:
+        """What one column or one pair is estimated from, for any chances of the parts.
+
+        Parameters
+        ----------
+        names : tuple of one or two columns
+        proportion : float
+            The true proportion of a category of a column.
+
+        Returns
+        -------
+        PlanQuestion
+        """
+        mechanisms = {name: self.mechanisms[name] for name in names}
+        axes = [self.categories[name].labels for name in names]
+        table = plan_table(self.document, mechanisms, names, axes)
+        if table is not None:
+            parts = [sample.parts for sample in table.samples]
+            channel: StackedChannel | None = table.channel
+        else:
+            parts = [tuple(self._labels_of(names))]
+            channel = None
+        share = np.array([[float(label in sample) for label in self.labels] for sample in parts])
+        size = math.prod(map(len, axes))
+        if len(names) == 2:
+            proportion = 1 / size
+            single: KRR = part_mechanism([self.categories[name] for name in names], self.epsilon)
+        else:
+            single = cast(KRR, mechanisms[names[0]])
+        proportions = np.full(size, (1 - proportion) / (size - 1))
+        proportions[0] = proportion
+        alone = 0.0
+        if channel is None:
+            alone = float(report_variance(single.channel, proportions, "population")[0])
+        return PlanQuestion(share, proportions, channel, alone)
+
+    def _labels_of(self, names: tuple[Hashable, ...]) -> list[str]:
+        """The labels of the parts that ask all of some columns."""
+        pairs = zip(self.labels, self.parts, strict=True)
+        return [label for label, part in pairs if {*names} <= {*part}]
 
     @property
     def records(self) -> list[ColumnRecord]:
@@ -625,6 +711,29 @@ class FrameRelease(Unpicklable):
             codes[position] = joint - quotient * joint.dtype.type(k)
             joint = quotient
         return codes
+
+
+class PlanQuestion(NamedTuple):
+    """What one proportion is estimated from: samples of rows, and their size by chances of parts.
+
+    share : (samples, parts) 1 where a part is of a sample.  proportions : (cells,) the true ones.
+    channel : of the samples, pooled; None for one sample, with variance ``alone`` of a report.
+    """
+
+    share: NDArray[np.float64]
+    proportions: NDArray[np.float64]
+    channel: StackedChannel | None
+    alone: float
+
+    def variance(self, chances: NDArray[np.float64]) -> float:
+        """The variance of the estimate times the number of all rows.
+
+        chances : (parts,) which need not sum to 1.
+        """
+        fractions = self.share @ (chances / chances.sum())
+        if self.channel is None:
+            return self.alone / float(fractions[0])
+        return float(self.channel.covariance_of_parts(self.proportions, fractions)[0, 0])
 
 
 class _PartGroup(NamedTuple):

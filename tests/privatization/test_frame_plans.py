@@ -192,7 +192,11 @@ def test_plans_that_cannot_be_are_refused(case):
 
 
 def test_asked_fractions_and_variances_by_hand():
-    """Shares of the chances, and rate (1 - rate) / (p - q)^2 over the share of rows asked."""
+    """Shares of the chances, and rate (1 - rate) / (p - q)^2 over the share of rows asked.
+
+    The cells of a 2 x 2 table have three contrasts of equal variance; that of a's margin is taken
+    from the pair and from a alone, weighted by (p - q)^2 of equal chances.
+    """
     coin = [0, 1]
     plan = rr.FramePlan(dict.fromkeys("abc", coin), 2, [("a", "b"), "c", "a"], chances=[1, 2, 1])
     fractions = {"a": 0.5, "b": 0.25, "c": 0.5}
@@ -209,7 +213,10 @@ def test_asked_fractions_and_variances_by_hand():
     single, pair = rr.KRR(coin, epsilon=2), rr.KRR(range(4), epsilon=2)
     divided = rr.KRR(coin, epsilon=2 / 3)
     assert table["variance"]["c"] == pytest.approx(variance(single, 0.2) / 0.5)
-    assert table["variance"]["a & b"] == pytest.approx(variance(pair, 0.25) / 0.25)
+    gap, gap_alone = ((each.prob * each.k - 1) / (each.k - 1) for each in (pair, single))
+    contrast = variance(pair, 0.25) / 0.25 / 3
+    expected = contrast * (2 + gap**2 / (gap**2 + gap_alone**2))
+    assert table["variance"]["a & b"] == pytest.approx(expected)
     assert table["divided"]["c"] == pytest.approx(variance(divided, 0.2))
     assert table["asked"].tolist() == [0.5, 0.25, 0.5, 0.25]
 
