@@ -476,7 +476,11 @@ def _tells(folder: str, name: str) -> bool:
 
 def _check_alike(path: Path, first: DataFile, other: DataFile) -> None:
     fields = itertools.zip_longest(first.fields, other.fields)
-    unlike = [str(getattr(left, "name", right)) for left, right in fields if left != right]
+    unlike = [
+        str(getattr(right if left is None else left, "name", right))
+        for left, right in fields
+        if left is None or right is None or left != right  # Arrow compares no field to None
+    ]
     if unlike:
         raise FileError(
             f"the files of {path} do not have the same columns: {other.relative} differs from "
