@@ -182,6 +182,33 @@ def test_arguments():
     assert "&lt;b&gt;" in nasty.to_html()
 
 
+def steps_of(name):
+    """The numbered steps of a page, from its text."""
+    text = " ".join(str(instructions(DESIGNS[name], QUESTION)).split())
+    steps = text.partition("The respondent, in secret")[2].partition(" Write down ")[0]
+    return [step.strip() for step in re.split(r" \d+\. ", steps)[1:]]
+
+
+def test_the_steps_in_full():
+    """A coin is drawn first, then what it means; each step is a sentence of its own."""
+    assert steps_of("crosswise") == [
+        'Second answer: toss a coin twice where nobody else sees it: "yes" for two heads and "no" '
+        "for heads then tails, tails then heads, two tails.",
+        'Say "same" if your true answer is "yes" and the second answer is yes.',
+        'Say "same" also if your true answer is "no" and the second answer is no.',
+        'Say "different" in the two other cases.',
+    ]
+    assert steps_of("warner")[0] == "Draw a card where nobody else sees it, and put it back."
+
+
+def test_the_second_question_comes_before_the_answers():
+    """Respondents who answer one of two questions have thought of both before."""
+    steps = steps_of("unrelated_question_two_answers")
+    assert steps[4].startswith("Think of your answer to a second question")
+    assert steps[5].startswith("You answer twice.")
+    assert len(steps) == 7
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to print")
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import random
@@ -508,6 +509,21 @@ def test_delta_of_equal_reports_is_rounded_up_once(mechanism, times):
         expected = sum(max(p - grown(epsilon) * q, 0) for p, q in exact)
         delta = found.delta(epsilon)
         assert Fraction(math.nextafter(delta, 0)) <= expected <= Fraction(delta)
+
+
+def test_a_curve_takes_the_reports_of_largest_loss_first():
+    """Sums of the masses of Q and P, from the proof (Q = 0) to what speaks for the other."""
+    masses = [(1, 4), (5, 2), (2, 0), (0, 1), (0, 0), (2, 3)]
+    outcomes = [(Fraction(p, 10), Fraction(q, 10)) for p, q in masses]
+    curve = [(int(10 * q), int(10 * p)) for q, p in loss_distribution._curve(outcomes)]
+    assert curve == [(0, 0), (0, 2), (2, 7), (5, 9), (9, 10), (10, 10)]
+
+
+def test_what_is_counted_does_not_tell_compositions_apart():
+    """A note on what a frame's records count is no part of the composition."""
+    plain = compose([COIN])
+    assert dataclasses.replace(plain, note="of two columns") == plain
+    assert dataclasses.replace(plain, max_rows_per_person=2) != plain
 
 
 # -- many different mechanisms -------------------------------------------------------------------

@@ -218,6 +218,8 @@ def test_asked_fractions_and_variances_by_hand():
     expected = contrast * (2 + gap**2 / (gap**2 + gap_alone**2))
     assert table["variance"]["a & b"] == pytest.approx(expected)
     assert table["divided"]["c"] == pytest.approx(variance(divided, 0.2))
+    # A cell of two independent columns: E[x^2] E[y^2] - 1/16, where E[x] = E[y] = 1/2.
+    assert table["divided"]["a & b"] == pytest.approx((variance(divided, 0.5) + 0.25) ** 2 - 1 / 16)
     assert table["asked"].tolist() == [0.5, 0.25, 0.5, 0.25]
 
 
@@ -268,6 +270,16 @@ def test_plans_go_through_json():
     for other in (None, [], "FramePlan", {}):
         with pytest.raises(rr.errors.MetadataError, match="plan of a frame cannot be used"):
             rr.FramePlan.from_dict(other)
+
+
+def test_the_document_of_a_release_holds_its_plan():
+    """A plan is read from what its release says of itself; a lost column is an error."""
+    released = FRAME.rr.privatize(MIXED, unknown="uniform")
+    document = json.loads(json.dumps(released.attrs["rrstats"]))
+    assert rr.FramePlan.from_dict(document) == MIXED
+    document["columns"].pop()
+    with pytest.raises(rr.errors.MetadataError, match="exactly the columns of its parts"):
+        rr.FramePlan.from_dict(document)
 
 
 def test_a_plan_says_what_it_cannot_give():
