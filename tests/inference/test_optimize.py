@@ -92,6 +92,19 @@ def test_steps_outside_the_domain_are_taken_back():
     assert found.parameters[0] == pytest.approx(0.01, rel=1e-9)
 
 
+def test_a_climb_that_cannot_move_gives_up():
+    """Where every step leaves the domain, the radius falls to the last digits of the parameters."""
+
+    def function(x):
+        return 0.0 if x[0] == 3.0 else -np.inf, np.ones(1), -np.eye(1)
+
+    end = maximize(function, np.array([3.0]), radius=1.0)
+    assert not end.converged
+    assert end.parameters.tolist() == [3.0]
+    # 4**-24 is the first power of a quarter below 1e-15 * (1 + 3)
+    assert end.iterations == 24
+
+
 def test_steps_are_bounded_and_maxima_told_apart():
     """A climb without an end stops at its last step; equal maxima are one."""
 

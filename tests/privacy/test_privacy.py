@@ -513,10 +513,10 @@ def test_delta_of_equal_reports_is_rounded_up_once(mechanism, times):
 
 def test_a_curve_takes_the_reports_of_largest_loss_first():
     """Sums of the masses of Q and P, from the proof (Q = 0) to what speaks for the other."""
-    masses = [(1, 4), (5, 2), (2, 0), (0, 1), (0, 0), (2, 3)]
+    masses = [(1, 5), (1, 1), (5, 2), (0, 2), (0, 0), (3, 0)]
     outcomes = [(Fraction(p, 10), Fraction(q, 10)) for p, q in masses]
     curve = [(int(10 * q), int(10 * p)) for q, p in loss_distribution._curve(outcomes)]
-    assert curve == [(0, 0), (0, 2), (2, 7), (5, 9), (9, 10), (10, 10)]
+    assert curve == [(0, 0), (0, 3), (2, 8), (3, 9), (8, 10), (10, 10)]
 
 
 def test_what_is_counted_does_not_tell_compositions_apart():
