@@ -61,6 +61,13 @@ def benchmarks(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def mutants(session: nox.Session) -> None:
+    """Change a room's code and run its tests: `nox -s mutants -- randomness`; an hour a room."""
+    install(session, "test", "mutants")
+    session.run("python", "tests/mutants.py", *session.posargs)
+
+
+@nox.session(default=False)
 def build(session: nox.Session) -> None:
     """Build the wheel and the source distribution into dist/."""
     session.install("build")
