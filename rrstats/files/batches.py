@@ -310,8 +310,8 @@ class ReleasedColumns:
 
         Otherwise resets the counts, because these answers are still to be privatized.
         """
-        for column in self.columns.values():
-            column.refuse()
+        for name, column in self.columns.items():
+            column.refuse(name if len(self.columns) > 1 else None)
 
     def seen(self) -> Seen:
         """Counts of the answers so far; private."""

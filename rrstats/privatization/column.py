@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_left_out, check_one_of, check_rows, check_whole_number
+from rrstats._checks import check_left_out, check_one_of, check_rows, check_whole_number, quote
 from rrstats._typing import Floats
 from rrstats.data.arrow import arrow_type
 from rrstats.data.categories import categories_to_json
@@ -175,11 +175,13 @@ class ColumnAnswers(Unpicklable):
             codes, outside, absent = self.read(cells[start : start + BLOCK_ROWS])
             self.add(len(codes), len(outside) - len(absent), len(absent))
 
-    def refuse(self) -> None:
+    def refuse(self, name: Hashable = None) -> None:
         """Raise UnknownAnswersError if the policies refuse any answer seen so far.
 
         Resets the counts, because the same answers are still to be privatized.
+        name : the column's, for the error.
         """
+        of_column = "" if name is None else f" of column {quote(name)}"
         unknown = self.unknown
         missing = self.missing
         outside = self.outside
@@ -189,13 +191,14 @@ class ColumnAnswers(Unpicklable):
         if self.facts["missing"] == "raise" and missing:
             keep_hint = "" if self.leaves_missing else " or missing='keep'"  # a plan refuses that
             raise UnknownAnswersError(
-                f"{missing} of {rows} answers are missing; declare None among the categories "
-                f"(--with-missing), choose missing='uniform'{keep_hint}, or drop them first"
+                f"{missing} of {rows} answers{of_column} are missing; declare None among the "
+                f"categories (--with-missing), choose missing='uniform'{keep_hint}, or drop them "
+                "first"
             )
         if self.facts["unknown"] == "raise" and outside:
             kind = kind_of_type(self._answer_type)
             raise UnknownAnswersError(
-                f"{outside} of {rows} answers are not among the {domain.k} categories "
+                f"{outside} of {rows} answers{of_column} are not among the {domain.k} categories "
                 f"{domain.describe()} ({outside - unknown} missing; answer type: {kind}); "
                 "rr.check (rrstats check) lists them for the data curator"
             )

@@ -151,12 +151,14 @@ def _prepare(
     column: int = 0,
     record: ColumnRecord | None = None,
     rates: RowRates | None = None,
+    named: Hashable = None,
 ) -> _Prepared:
     """Check one column and open it; nothing is drawn yet.
 
     column : its place among the columns of the release; ``record`` is that of earlier rounds,
         unless its attrs hold one.
     rates : the prob of each row, where it differs; the mechanism is then that of the largest.
+    named : the column's name for errors about its answers, where there are several columns.
     """
     name = getattr(values, "name", None)
     _check_index(values, name)
@@ -183,7 +185,7 @@ def _prepare(
         release.facts["by_row"] = dict(rates.columns)
     if release.may_refuse:
         release.look(values)
-        release.refuse()
+        release.refuse(named)
     return _Prepared(release, answers)
 
 
@@ -456,6 +458,7 @@ def _prepare_frame(
             column=number,
             record=find(claims, label) if claims else None,
             rates=rates,
+            named=label if len(mechanisms) > 1 else None,
         )._replace(place=place)
     unused = all(column.answers.samples is None for column in prepared.values())
     if samples is not None and unused:
@@ -550,7 +553,7 @@ def _draw_plan(
     for name, answers in release.columns.items():
         if answers.may_refuse:
             answers.look(columns[name])
-            answers.refuse()
+            answers.refuse(name)
     drawn = [
         (name, places.get(name), reports) for name, reports in release.reports(columns).items()
     ]

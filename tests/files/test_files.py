@@ -1,5 +1,6 @@
 """`rr.files`: whole files are privatized as asked, or not at all, and estimated from."""
 
+import inspect
 import json
 import traceback
 import warnings
@@ -152,7 +153,7 @@ def test_check_lists_what_matches_no_category(tmp_path, monkeypatch):
         assert {("odd", "unknown", 200), ("ODD", "unknown", 100), (None, "missing", 100)} == {
             tuple(row)[:3] for row in rows
         }
-        monkeypatch.setitem(files.check_file.__globals__, "MOST_LISTED", 1)
+        monkeypatch.setitem(inspect.unwrap(files.check_file).__globals__, "MOST_LISTED", 1)
         found = files.check_file(source, "answer", KRR)
         assert [(None, "not listed", 100, None)] == list(found.itertuples(index=False, name=None))[
             -1:
@@ -449,7 +450,7 @@ def test_a_source_that_changes_meanwhile_is_not_published(tmp_path, ending):
 def test_a_source_that_changes_between_two_passes_stops_the_run(tmp_path, monkeypatch):
     """With unknown="raise" what was looked at is what is privatized; no word is drawn."""
     source = written(tmp_path, ".csv")
-    known = files.privatize_file.__globals__
+    known = inspect.unwrap(files.privatize_file).__globals__
 
     def looked(*given, real=known["look"]):
         real(*given)

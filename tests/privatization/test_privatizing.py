@@ -77,10 +77,10 @@ def test_the_accessor_says_what_became_of_other_answers_whether_or_not_there_wer
     (note,) = notes
     assert "df.rr.check('vote', ['clinton', 'dole']) of the true answers shows" in note
     refusing = frame.rr.simulate("vote", ["Clinton", "dole"], 0.75, seed=1, unknown="raise")
-    assert "noise" not in repr(refusing.rr)
-    assert "noise" not in repr(frame.rr)
+    assert "replaced by noise" not in repr(refusing.rr)
+    assert "replaced by noise" not in repr(frame.rr)
     released.attrs["rrstats"] = "damaged"
-    assert repr(released.rr) == repr(frame.rr)
+    assert "replaced by noise" not in repr(released.rr)
 
 
 def test_designs_without_information_warn_when_they_are_built():
@@ -128,6 +128,25 @@ def test_unknown_raise_gives_the_count_before_anything_is_drawn():
     refused(UnknownAnswersError, "2 of 5", rr.privatize, frame, plan, unknown="raise", rng=source)
     assert source.log == []
     assert rr.privatize(["a", None], ["a", None], 0.75, unknown="raise", rng=QUIET) == ["a", None]
+
+
+def test_of_several_columns_the_refused_one_is_named(tmp_path):
+    """The error counts answers of the column that it names, in frames and in files."""
+    frame = pd.DataFrame({"x": ["a"] * 5, "y": ANSWERS})
+    plan = {"x": rr.KRR(["a", "b"], 0.75), "y": rr.KRR(["a", "b"], 0.75)}
+    text = "^2 of 5 answers of column 'y' are not among"
+    with pytest.raises(UnknownAnswersError, match=text):
+        rr.privatize(frame, plan, unknown="raise")
+    with pytest.raises(UnknownAnswersError, match=r"^1 of 5 answers of column 'y' are missing"):
+        rr.privatize(frame, plan, missing="raise")
+    with pytest.raises(UnknownAnswersError, match=text):
+        rr.privatize(
+            frame, rr.FramePlan({"x": ["a", "b"], "y": ["a", "b"]}, 1, ["x", "y"]), unknown="raise"
+        )
+    pytest.importorskip("pyarrow")
+    frame.to_csv(tmp_path / "in.csv", index=False)
+    with pytest.raises(UnknownAnswersError, match=text):
+        rr.files.privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", plan, unknown="raise")
 
 
 def test_missing_as_a_category_is_an_answer_like_any_other():
