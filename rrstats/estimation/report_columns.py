@@ -304,11 +304,13 @@ class ReportSource(NamedTuple):
 
     name : of the column, or None.  record : its record, or None.
     recorded : the names of all columns of which the data have a record.
+    columns : the columns of the data, if they are a frame.
     """
 
     name: Hashable = None
     record: ColumnRecord | None = None
     recorded: Collection[Hashable] = ()
+    columns: Collection[Hashable] = ()
 
     @classmethod
     def of(cls, values: Any) -> ReportSource:
@@ -340,17 +342,32 @@ class ReportSource(NamedTuple):
 
     def _unrecorded(self) -> ArgumentTypeError:
         """The error of reports without a record and without a mechanism."""
-        reason = "pandas loses it when a column is assigned, merged or read; few engines keep it."
-        others = list(self.recorded)
-        if others:
-            reason = f"the records are of {others}, not of {self.name!r}; was it renamed?"
-        reports = "these reports" if self.name is None else f"the reports of column {self.name!r}"
-        old = repr(others[0]) if len(others) == 1 else "old"
-        names = "" if self.name is None else f", names={{{old}: {self.name!r}}}"
+        if self.name is None and not self.recorded:
+            return ArgumentTypeError(
+                "these reports have no record of their mechanism; give it, as categories with prob "
+                "or epsilon, or as a mechanism (of true answers rr.surveys.direct(categories))"
+            )
+        where = "this column" if self.name is None else f"column {self.name!r}"
+        gone = [name for name in self.recorded if name not in self.columns]
+        if gone and len(self.columns):
+            return ArgumentTypeError(
+                f"{where} has no record of its mechanism, and the frame records a column "
+                f"{gone[0]!r} that is not there.  If this is it under a new name: df = "
+                f"rr.metadata.carry(df, names={{{gone[0]!r}: {self.name!r}}}); otherwise give the "
+                "mechanism"
+            )
+        if self.recorded:
+            others = list(self.recorded)
+            return ArgumentTypeError(
+                f"{where} has no record of its mechanism; the records are of {others}.  If it "
+                "holds reports, give their mechanism; of a copy of a recorded column it is "
+                f"df.rr.mechanisms[{others[0]!r}]"
+            )
         return ArgumentTypeError(
-            f"{reports} have no record of their mechanism: {reason}  Give the mechanism (for true "
-            "answers rr.surveys.direct([...])), or restore the record: df = "
-            f"rr.metadata.carry(df, reports{names})"
+            f"{where} has no record of its mechanism: merge, assign, read_csv and most engines "
+            "lose it.  For reports give the mechanism, or df = rr.metadata.carry(df, released), with "
+            f"names={{reports.name: {self.name!r}}} for a Series, or df = "
+            "rr.files.read(path).  True answers: rr.surveys.direct(categories)"
         )
 
 
@@ -665,7 +682,7 @@ class ReportFrame:
 
     def source(self, name: Hashable) -> ReportSource:
         """Name and record of one column."""
-        return ReportSource(name, self.records.get(name), self.records)
+        return ReportSource(name, self.records.get(name), self.records, self.names)
 
     def column(self, name: Hashable) -> pd.Series[Any]:
         """One column; raises where it is not there just once."""

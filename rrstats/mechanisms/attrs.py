@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 import pandas as pd
 
-from rrstats._checks import check_instance, cut, quote_list
+from rrstats._checks import check_instance, cut, quote, quote_list
 from rrstats._names import checked_keywords
 from rrstats.data.columns import column_of
 from rrstats.errors import (
@@ -73,23 +73,49 @@ def released_records(frame: pd.DataFrame) -> list[ColumnRecord]:
     records = read(frame.attrs)
     if not records:
         raise MetadataError(
-            "this frame has no record of how it was privatized, so its epsilon is unknown; "
-            "pandas drops the record in a merge, and files of other tools have none.  Put it "
-            "back: df = rr.metadata.carry(df, reports)"
+            "this frame has no record of how it was privatized, so its epsilon is unknown: a merge "
+            "and read_csv lose it.  Restore it: df = rr.metadata.carry(df, released), with the "
+            "frame before the merge, or df = rr.files.read(path), which also reads the record that "
+            "stands beside a CSV file"
         )
     for record in records:
         try:
             column = column_of(frame, record.name)
         except ArgumentValueError:
-            raise MetadataError(
-                f"the frame records a privatized column {cut(record.name)} that is absent or "
-                "occurs twice, so its epsilon is unknown.  State what became of it: df = "
-                "rr.metadata.carry(df, names={name: new}), or dropped=[name]"
-            ) from None
+            raise _absent_or_twice(record, records, frame) from None
         check_fits(column, record)
         check_plan(record, frame)
         check_rates(record, frame)
     return records
+
+
+def _absent_or_twice(
+    record: ColumnRecord, records: Sequence[ColumnRecord], frame: pd.DataFrame
+) -> MetadataError:
+    """The error of a recorded column that a frame does not have once."""
+    name = cut(record.name)
+    if record.name in frame.columns:
+        return MetadataError(
+            f"the frame has several columns named {name}, and its record is of one of them, so its "
+            "epsilon is unknown; give them different names, and state the new names: df = "
+            "rr.metadata.carry(df, released, names={...}), once for each frame that was merged"
+        )
+    recorded = {other.name for other in records}
+    new = [column for column in frame.columns if column not in recorded]
+    fitting = [column for column in new if _fits(frame[column], record)]
+    renamed = repr(fitting[0]) if fitting else "'its new name'"
+    return MetadataError(
+        f"the frame records a privatized column {name} that is not there, so its epsilon is "
+        f"unknown.  If it was renamed: df = rr.metadata.carry(df, names={{{name}: {renamed}}}); if "
+        f"it was left out: df = rr.metadata.carry(df, dropped=[{name}])"
+    )
+
+
+def _fits(column: Any, record: ColumnRecord) -> bool:
+    """Whether a column of another name may hold the reports of a record: all are categories."""
+    if record.is_shortened or not isinstance(column, pd.Series):
+        return False
+    return bool(column.dropna().isin(record.largest().categories).all())
 
 
 class Mechanisms(Mapping[Hashable, Mechanism]):
@@ -208,8 +234,9 @@ def _carried(
         raise MetadataError(
             "there is nothing to carry: neither target nor the sources record a privatized column"
         )
-    omitted = {dropped} if isinstance(dropped, str) else set(dropped)
-    _check_names([*moved, *omitted], {record.name for record, _ in candidates})
+    dropped_names = [dropped] if isinstance(dropped, str) else list(dropped)
+    omitted = set(dropped_names)
+    _check_names([*moved, *dropped_names], {record.name for record, _ in candidates})
     for name in moved.values():
         column_of(target, name)  # raises if it is absent or occurs twice
     staying = {
@@ -249,9 +276,9 @@ def _may_be_renamed(name: Hashable, new: Sequence[Hashable]) -> MetadataError:
     """The error of a recorded column that may be one of the new columns of target."""
     return MetadataError(
         f"a source records a privatized column {cut(name)} that target does not "
-        f"have from it, and one of {quote_list(new)} may be this column: give names={{name:"
-        " ...} if it was renamed, dropped=[name] if it was left out, or give "
-        "as sources all frames, with all their columns, from which target was made"
+        f"have from it, and one of {quote_list(new)} may be this column: give names={{"
+        f"{cut(name)}: {quote(new[0])}}} if it was renamed so, dropped=[{cut(name)}] if it was "
+        "left out, or give as sources all frames, with all their columns, that target was made of"
     )
 
 

@@ -130,7 +130,7 @@ def test_the_page_of_a_frame_is_that_of_its_file(released, tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda frame: frame.rename(columns={"s": "t"}), "'s' that is absent or occurs twice"),
+        (lambda frame: frame.rename(columns={"s": "t"}), "'s' that is not there"),
         (lambda frame: frame.assign(s=[0, 1] * 10), "the record of column 's' does not fit it"),
         (lambda frame: frame.assign(prob=0.9), "above the largest with which column 's'"),
         (lambda frame: frame.assign(rr_asked="t"), "it needs its name and the public column"),

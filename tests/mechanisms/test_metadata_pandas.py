@@ -112,7 +112,7 @@ def test_lost(name):
     assert other.rr.mechanisms == {}
     with pytest.raises(MetadataError, match="epsilon is unknown"):
         _ = other.rr.epsilon
-    with pytest.raises(ArgumentTypeError, match=r"no record of their .* Give the mechanism"):
+    with pytest.raises(ArgumentTypeError, match=r"no record of (its|their) mechanism.* give"):
         other.rr.estimate("answer")
     expected = rr.estimate(list(other["answer"]), YES_NO).to_frame()
     pd.testing.assert_frame_equal(expected, other.rr.estimate("answer", YES_NO).to_frame())
@@ -147,7 +147,9 @@ def test_dropped(name):
     """Of a frame with a column less epsilon is unknown, until someone says that it was dropped."""
     frame = released()
     other = GONE[name](frame.copy())
-    with pytest.raises(MetadataError, match="'often' that is absent or occurs twice"):
+    with pytest.raises(
+        MetadataError, match=r"'often' that is not there|several columns named 'often'"
+    ):
         _ = other.rr.epsilon
     assert other.rr.tally("answer").n == 100
     assert {"answer": YES_NO} == carry(other, frame).rr.mechanisms
@@ -169,7 +171,8 @@ def test_renamed(name):
     operation, new = WAVES[name]
     frame = released()
     other = operation(frame)
-    refused(ArgumentTypeError, f"not of '{new}'; was it renamed", other.rr.estimate, new)
+    words = f"column '{new}' has no record of its mechanism"
+    refused(ArgumentTypeError, words, other.rr.estimate, new)
     expected = rr.estimate(list(other[new]), YES_NO).to_frame()
     pd.testing.assert_frame_equal(expected, other.rr.estimate(new, YES_NO).to_frame())
     if "answer" in other.columns:  # the first wave, under its old name
@@ -293,10 +296,11 @@ def test_an_assigned_column_names_the_call_that_helps():
     df["v"] = reports
     for lost in (df, df[["vote"]].assign(v=reports)):
         for use in (lambda lost=lost: lost.rr.estimate("v"), lost["v"].rr.estimate):
-            with pytest.raises(ArgumentTypeError, match="of column 'v' have no record") as caught:
+            with pytest.raises(ArgumentTypeError, match="column 'v' has no record") as caught:
                 use()
-            assert "df = rr.metadata.carry(df, reports, names={old: 'v'})" in str(caught.value)
-            assert len(str(caught.value)) < 300
+            assert "df = rr.metadata.carry(df, released)" in str(caught.value)
+            assert "names={reports.name: 'v'}" in str(caught.value)
+            assert len(str(caught.value)) <= 300
         kept = carry(lost, reports, names={"vote": "v"})
         assert {"v": YES_NO} == kept.rr.mechanisms
         column = carry(lost["v"], reports, names={"vote": "v"})
