@@ -377,6 +377,8 @@ def _add_format(command: argparse.ArgumentParser, *formats: str) -> None:
     _add(command, {"--format": text}, choices=formats, default="text")
 
 
+_PLOT = {"--plot FILE": "also draw the intervals, .png, .svg or .pdf; needs matplotlib"}
+
 _LEDGER = {"--ledger FILE": "the private record of releases, by default beside the source"}
 
 
@@ -480,6 +482,7 @@ def _estimate(command: argparse.ArgumentParser) -> None:
         "counts are binomial, otherwise a likelihood method or wald)"
     )
     _add(command, {"--method METHOD": method}, choices=methods)
+    _add(command, _PLOT, type=_path)
     target = "estimate proportions of the population behind these rows, or of these rows alone"
     _add(command, {"--target": target}, choices=TARGETS, default=TARGETS[0])
     _add_format(command, "text", "json", "csv")
@@ -547,3 +550,4 @@ def _demo(command: argparse.ArgumentParser) -> None:
         "weak",
     }
     _add(command.add_mutually_exclusive_group(), amounts, type=float)
+    _add(command, _PLOT, type=_path)

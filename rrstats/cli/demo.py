@@ -6,10 +6,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from rrstats import datasets
+from rrstats._checks import check_ending, needing
 from rrstats._display import chance, columns, label, percent, percent_range, wrap
+from rrstats.errors import FileError
 from rrstats.estimation.estimate import Estimate
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
@@ -29,6 +33,8 @@ def page(options: argparse.Namespace) -> str:
         name: data[name].value_counts(normalize=True).reindex(mechanism.categories, fill_value=0.0)
         for name, mechanism in plan.items()
     }
+    if options.plot is not None:
+        save_plot(estimates, options.plot, _LEVEL, truths=truths)
     parts = [
         wrap(
             f"RAND Health Insurance Experiment: {len(data):,} rows, each a person-year. Most "
@@ -63,6 +69,27 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
         prob = 0.75
     answers = {"health": datasets.CATEGORIES["health"], "visited_doctor": [False, True]}
     return {name: KRR(each, prob, epsilon=epsilon) for name, each in answers.items()}
+
+
+def save_plot(
+    estimates: Mapping[str, Estimate],
+    path: Path,
+    level: float,
+    method: str | None = None,
+    truths: Mapping[str, Any] | None = None,
+) -> None:
+    """Draw the intervals of each column into a new file."""
+    check_ending(path, "--plot", (".png", ".svg", ".pdf"))
+    if path.exists():
+        raise FileError(f"{path} exists; choose another name for --plot, or remove it")
+    with needing("--plot needs matplotlib; install matplotlib (pip install matplotlib)"):
+        from matplotlib.figure import Figure
+    figure = Figure(figsize=(7, 3.2 * len(estimates)), layout="constrained")
+    axes = figure.subplots(len(estimates), squeeze=False)[:, 0]
+    for ax, (name, estimate) in zip(axes, estimates.items(), strict=True):
+        truth = None if truths is None else truths[name]
+        estimate.plot(ax, level=level, method=method, truth=truth, title=name)
+    figure.savefig(path)
 
 
 # -- tables --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import pandas as pd
 
 from rrstats._checks import check_ending
 from rrstats._display import chance, columns, label, wrap
-from rrstats.cli.demo import share_note, share_table
+from rrstats.cli.demo import save_plot, share_note, share_table
 from rrstats.errors import ArgumentValueError, FileError, ImplausibleReportsWarning
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.result import IMPLAUSIBLE
@@ -236,6 +236,8 @@ def estimate(options: argparse.Namespace) -> str:
         if estimate.implausible.any()
     ]
     simulated = _simulated(options)
+    if options.plot is not None:
+        save_plot(estimates, options.plot, options.level, options.method)
     if options.format == "text":
         return _as_text(estimates, options, simulated)
     tables = {}

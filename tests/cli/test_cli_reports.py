@@ -234,3 +234,20 @@ def test_a_column_in_which_no_answer_fits_is_said_to_the_curator(tmp_path, capsy
     assert [source] == list(tmp_path.iterdir())
     code, out, err = call(capsys, *words, "--unknown", "uniform")
     assert (0, True, False) == (code, "no answer fits the categories" in err, "fits" in out)
+
+
+def test_intervals_are_drawn_into_a_new_file(tmp_path, capsys, monkeypatch):
+    """--plot of estimate and demo: a picture of each column, in a new file."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"x": ["no", "yes"] * 50, "y": [True, False] * 50})
+    designs = {"x": rr.KRR(["no", "yes"], 0.75), "y": rr.KRR([False, True], 0.75)}
+    frame.rr.privatize(designs).rr.to_csv("out.csv")
+    for command in (["estimate", "out.csv"], ["demo"]):
+        picture = f"{command[0]}.png"
+        assert 0 == call(capsys, *command, "--plot", picture)[0]
+        assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
+        code, out, err = call(capsys, *command, "--plot", picture)
+        assert (1, "") == (code, out)
+        assert "exists" in err
+        assert 2 == call(capsys, *command, "--plot", "picture.txt")[0]
