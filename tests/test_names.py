@@ -24,7 +24,7 @@ def public_calls():
     calls = {}
     for name in rr.__all__:
         if name == "files":
-            continue  # needs pyarrow; test_files.py
+            continue  # needs pyarrow; see below
         public = getattr(rr, name)
         if inspect.ismodule(public):
             calls |= {f"{name}.{inner}": getattr(public, inner) for inner in public.__all__}
@@ -243,3 +243,19 @@ def test_every_public_module_answers_and_lists_its_names():
         if isinstance(module, types.ModuleType):
             assert callable(vars(module).get("__getattr__")), name
             assert dir(module) == sorted(module.__all__), name
+
+
+def test_files_answer_wrong_keywords_and_names(pa):
+    """The functions of files do as the others; they are apart because they need pyarrow."""
+    for name in rr.files.__all__:
+        with pytest.raises(ArgumentTypeError, match=f"^{name} takes no frobnicate"):
+            getattr(rr.files, name)(frobnicate=1)
+    with pytest.raises(AttributeError, match="did you mean privatize_file"):
+        _ = rr.files.privatise_file
+
+
+def test_measurement_of_opendp_is_told_its_reader():
+    """OpenDP's object is not a list of categories; the message has the call that reads it."""
+    measurement = types.SimpleNamespace(__opendp_dict__={})
+    with pytest.raises(ArgumentTypeError, match=r"rr.opendp.from_json\(dp.serialize\(m\)\)"):
+        rr.estimate(REPORTS, measurement)

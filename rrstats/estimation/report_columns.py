@@ -365,8 +365,8 @@ class ReportSource(NamedTuple):
             )
         return ArgumentTypeError(
             f"{where} has no record of its mechanism: merge, assign, read_csv and most engines "
-            "lose it.  For reports give the mechanism, or df = rr.metadata.carry(df, released), with "
-            f"names={{reports.name: {self.name!r}}} for a Series, or df = "
+            "lose it.  For reports give the mechanism, or df = rr.metadata.carry(df, released), "
+            f"with names={{reports.name: {self.name!r}}} for a Series, or df = "
             "rr.files.read(path).  True answers: rr.surveys.direct(categories)"
         )
 

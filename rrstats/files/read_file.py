@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrstats._checks import quote
+from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.codecs import codec_of
 from rrstats.errors import FileError, MetadataError
@@ -32,6 +33,7 @@ _NULLABLE = {pa.bool_(): pd.BooleanDtype(), pa.int64(): pd.Int64Dtype()}
 """Types of pandas for reports of a CSV file that may be missing, as `privatize` has them."""
 
 
+@checked_keywords
 def read(path: Path | str) -> pd.DataFrame:
     """Read a released file with its records, in one call.
 

@@ -194,6 +194,11 @@ def as_mechanism(
     if isinstance(categories, Mechanism):
         check_left_out("a mechanism already has its prob and epsilon", prob=prob, epsilon=epsilon)
         return categories
+    if hasattr(categories, "__opendp_dict__"):
+        raise ArgumentTypeError(
+            "a measurement of OpenDP becomes a mechanism by rr.opendp.from_json(dp.serialize(m)), "
+            "with opendp.prelude as dp"
+        )
     return KRR(categories, prob, epsilon=epsilon)
 
 
