@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rrstats._typing import Floats
+from rrstats._typing import Floats, NumbersByCategory
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 
 MOST_CATEGORIES = 2**63
@@ -253,7 +253,7 @@ def needing(rule: str) -> Iterator[None]:
 
 
 def check_numbers(
-    values: ArrayLike | Iterable[float],
+    values: ArrayLike | NumbersByCategory,
     name: str,
     *,
     size: int | None = None,
@@ -287,7 +287,7 @@ def check_numbers(
     return doubles
 
 
-def check_proportions(values: ArrayLike, name: str, size: int) -> Floats:
+def check_proportions(values: ArrayLike | NumbersByCategory, name: str, size: int) -> Floats:
     """Probabilities of ``size`` categories, which sum to 1."""
     proportions = check_numbers(values, name, size=size, low=0.0)
     total = proportions.sum()

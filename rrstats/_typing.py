@@ -1,12 +1,37 @@
-"""Names of array types that annotations share."""
+"""Names of types that annotations share: arrays, and the arguments of public functions."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Hashable, Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
 Counts: TypeAlias = NDArray[np.int64]
 Booleans: TypeAlias = NDArray[np.bool_]
+
+CategoriesLike: TypeAlias = Iterable[Hashable] | pd.CategoricalDtype
+"""The possible answers: a list, a set, a codebook, or the dtype of a Categorical."""
+
+Probability: TypeAlias = float | Fraction | Decimal | np.floating[Any]
+"""A probability, or another number that is kept exactly."""
+
+NumbersByCategory: TypeAlias = Mapping[Any, Probability] | Iterable[Probability]
+"""A number for each category: a mapping by category, or numbers in the order of the categories."""
+
+Column: TypeAlias = Iterable[Any]
+"""One value for each row: a list, an array, a Series, or a column of Arrow or of an engine."""
+
+ColumnLike: TypeAlias = Hashable | Column
+"""A column: its name in a frame, or its values."""
+
+ColumnNames: TypeAlias = Hashable | list[Any]
+"""The name of one column, or a list of names."""
+
+RateLike: TypeAlias = Probability | ColumnLike
+"""A prob or an epsilon: one number for all rows, or a column of numbers."""

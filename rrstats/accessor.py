@@ -20,6 +20,7 @@ import pandas as pd
 from rrstats._checks import check_distinct, quote
 from rrstats._display import label
 from rrstats._names import checked_keywords
+from rrstats._typing import ColumnLike, ColumnNames, RateLike
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, RRStatsError
@@ -27,11 +28,12 @@ from rrstats.estimation.crosstab import Crosstab, crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.means import Means, means
 from rrstats.estimation.quantiles import Quantiles, quantiles
-from rrstats.estimation.report_columns import ReportFrame, ReportRequest, listed
+from rrstats.estimation.report_columns import Plan, ReportFrame, ReportRequest, listed
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.attrs import Mechanisms, released_records
-from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.krr import MechanismLike
 from rrstats.mechanisms.records import ColumnRecord, read
 from rrstats.mechanisms.row_privacy import (
     RowEpsilon,
@@ -42,6 +44,8 @@ from rrstats.mechanisms.row_privacy import (
 )
 from rrstats.privacy.composition import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
+from rrstats.privatization.frame_plan import FramePlan
+from rrstats.randomness.sources import RandomSource
 from rrstats.regression.models import linear, logit
 
 Arguments = ParamSpec("Arguments")
@@ -119,19 +123,19 @@ class FrameAccessor:
 
     def privatize(
         self,
-        columns: Any,
-        categories: Any = None,
-        prob: Any = None,
+        columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
+        categories: MechanismLike | None = None,
+        prob: RateLike | None = None,
         *,
-        epsilon: Any = None,
+        epsilon: RateLike | None = None,
         unknown: str = "warn",
         missing: str = "unknown",
         group: Hashable = None,
         again: bool = False,
-        rng: Any = None,
+        rng: RandomSource | None = None,
         threads: int | None = None,
-        key: Any = None,
-        id: Any = None,
+        key: bytes | None = None,
+        id: ColumnLike | None = None,
         question: Any = None,
     ) -> pd.DataFrame:
         """Return a new frame in which some columns hold reports instead of true answers.
@@ -183,8 +187,8 @@ class FrameAccessor:
 
     def simulate(
         self,
-        columns: Any,
-        categories: Any = None,
+        columns: ColumnNames | Mapping[Any, MechanismLike],
+        categories: MechanismLike | None = None,
         prob: float | None = None,
         *,
         seed: int,
@@ -233,16 +237,16 @@ class FrameAccessor:
 
     def estimate(
         self,
-        columns: Any = None,
-        categories: Any = None,
-        prob: Any = None,
+        columns: ColumnNames | None = None,
+        categories: MechanismLike | Plan | None = None,
+        prob: RateLike | None = None,
         *,
-        epsilon: Any = None,
-        mechanism: Any = None,
+        epsilon: RateLike | None = None,
+        mechanism: MechanismLike | Plan | None = None,
         group: Hashable = None,
         target: str = "population",
         ddof: int = 1,
-        by: Any = None,
+        by: ColumnLike | None = None,
         observed: bool = True,
         weights: Hashable = None,
         design: SampleDesign | None = None,
@@ -309,9 +313,9 @@ class FrameAccessor:
     def means(
         self,
         values: Hashable,
-        by: Any,
-        mechanism: Any = None,
-        prob: Any = None,
+        by: ColumnLike,
+        mechanism: MechanismLike | None = None,
+        prob: RateLike | None = None,
         *,
         group: Hashable = None,
         weights: Hashable = None,
@@ -356,9 +360,9 @@ class FrameAccessor:
     def quantiles(
         self,
         values: Hashable,
-        by: Any,
-        mechanism: Any = None,
-        prob: Any = None,
+        by: ColumnLike,
+        mechanism: MechanismLike | None = None,
+        prob: RateLike | None = None,
         *,
         q: float | Sequence[float] = (0.25, 0.5, 0.75),
         group: Hashable = None,
@@ -400,7 +404,7 @@ class FrameAccessor:
         )
 
     def _group_columns(
-        self, values: Hashable, by: Any, weights: Hashable, request: ReportRequest
+        self, values: Hashable, by: ColumnLike, weights: Hashable, request: ReportRequest
     ) -> _GroupColumns:
         """Open the columns of means or quantiles; request : the mechanism of ``by``."""
         frame = ReportFrame.of(self._data)
@@ -415,13 +419,13 @@ class FrameAccessor:
 
     def tally(
         self,
-        columns: Any,
-        categories: Any = None,
+        columns: ColumnNames,
+        categories: MechanismLike | Plan | None = None,
         prob: float | None = None,
         *,
         epsilon: float | None = None,
         group: Hashable = None,
-        by: Any = None,
+        by: ColumnLike | None = None,
         observed: bool = True,
         weights: Hashable = None,
         design: SampleDesign | None = None,
@@ -455,7 +459,7 @@ class FrameAccessor:
         """The mechanism, or the column of mechanisms that a name refers to."""
         return column_of(self._data, mechanism) if isinstance(mechanism, str) else mechanism
 
-    def check(self, column: Hashable, categories: Any) -> pd.DataFrame:
+    def check(self, column: Hashable, categories: MechanismLike) -> pd.DataFrame:
         """List the answers that match no category, for the data curator only.
 
         Parameters
@@ -483,7 +487,7 @@ class FrameAccessor:
         answers = column_of(self._data, column)
         unmatched = check(answers, categories)
         others = self._data.drop(columns=[column])
-        domain = categories.domain if is_mechanism(categories) else Categories(categories)
+        domain = categories.domain if isinstance(categories, Mechanism) else Categories(categories)
         telling = check_table(telling_columns(others, answers), domain)
         return pd.concat([unmatched, telling], ignore_index=True)
 

@@ -37,7 +37,8 @@ from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, is_missing
 from rrstats.errors import ArgumentValueError
-from rrstats.mechanisms.base import is_mechanism
+from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.krr import MechanismLike
 from rrstats.privatization.frame import privatize
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator
@@ -139,7 +140,7 @@ class AuditResult:
 @checked_keywords
 def audit(
     fn: Any,
-    categories: Any = None,
+    categories: MechanismLike | None = None,
     epsilon: float | None = None,
     *,
     trials: int = 100_000,
@@ -206,7 +207,7 @@ def audit(
         check_left_out("a mechanism has its own categories", categories=categories)
         categories = fn
         fn = partial(privatize, categories=categories, unknown="uniform")
-    if is_mechanism(categories):
+    if isinstance(categories, Mechanism):
         domain = categories.domain
         if epsilon is None:
             epsilon = categories.epsilon

@@ -25,7 +25,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._display import label, percent_range
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, NumbersByCategory
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 
 if TYPE_CHECKING:
@@ -207,7 +207,9 @@ def _draw_estimates(ax: Axes, part: pd.DataFrame, place: int) -> None:
     )  # fmt: skip
 
 
-def check_truth(truth: Any, labels: Sequence[Hashable], missing: float = np.nan) -> list[float]:
+def check_truth(
+    truth: NumbersByCategory, labels: Sequence[Hashable], missing: float = np.nan
+) -> list[float]:
     """Put known true values into the order of the labels of a picture.
 
     Parameters

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,10 @@ def _plan(prob: float | None, epsilon: float | None) -> dict[str, KRR]:
     """The two mechanisms of the demonstration."""
     if prob is None and epsilon is None:
         prob = 0.75
-    answers = {"health": datasets.CATEGORIES["health"], "visited_doctor": [False, True]}
+    answers: dict[str, Iterable[Hashable]] = {
+        "health": datasets.CATEGORIES["health"],
+        "visited_doctor": [False, True],
+    }
     return {name: KRR(each, prob, epsilon=epsilon) for name, each in answers.items()}
 
 

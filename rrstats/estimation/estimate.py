@@ -28,7 +28,7 @@ from rrstats._checks import (
 )
 from rrstats._display import label, percent_range
 from rrstats._names import checked_keywords, checked_options, did_you_mean
-from rrstats._typing import Floats
+from rrstats._typing import ColumnLike, ColumnNames, Floats, NumbersByCategory, RateLike
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import (
     ArgumentTypeError,
@@ -45,7 +45,7 @@ from rrstats.estimation.groups import Estimates, GroupEstimates
 from rrstats.estimation.moments import ChannelMoments, Moments, contrast_errors
 from rrstats.estimation.noncompliance import NoncomplianceBounds, TippingPoint, reported_of
 from rrstats.estimation.ratios import ratio_of_sums, scaled_mean
-from rrstats.estimation.report_columns import ReportRequest
+from rrstats.estimation.report_columns import Plan, ReportRequest
 from rrstats.estimation.result import (
     IMPLAUSIBLE,
     ConstrainedProportions,
@@ -83,7 +83,7 @@ from rrstats.mechanisms.channel import (
     fixed,
     has_latent_classes,
 )
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.samples import Samples
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
@@ -399,7 +399,7 @@ class Estimate(Result):
         _ = estimate.proportions  # raises NotIdentifiableError now
         return estimate
 
-    def log_likelihood(self, proportions: Any = None) -> float:
+    def log_likelihood(self, proportions: NumbersByCategory | None = None) -> float:
         """The logarithm of the probability of these counts, at given proportions of the classes.
 
         Parameters
@@ -1140,7 +1140,7 @@ class Estimate(Result):
         level: float = 0.95,
         method: str | None = None,
         simultaneous: bool = False,
-        truth: Any = None,
+        truth: NumbersByCategory | None = None,
         **options: Unpack[PlotOptions],
     ) -> Axes:
         """Draw naive and debiased proportions with their intervals.
@@ -1181,18 +1181,18 @@ _Settings: TypeAlias = tuple[str, int, SampleDesign]
 @checked_keywords
 def estimate(
     reports: Any,
-    categories: Any = None,
-    prob: Any = None,
+    categories: MechanismLike | Plan | None = None,
+    prob: RateLike | None = None,
     *,
-    epsilon: Any = None,
-    mechanism: Any = None,
-    columns: Any = None,
-    group: Any = None,
+    epsilon: RateLike | None = None,
+    mechanism: MechanismLike | Plan | None = None,
+    columns: ColumnNames | None = None,
+    group: ColumnLike | None = None,
     target: str = "population",
     ddof: int = 1,
-    by: Any = None,
+    by: ColumnLike | None = None,
     observed: bool = True,
-    weights: Any = None,
+    weights: ColumnLike | None = None,
     design: SampleDesign | None = None,
     weighting: str = WEIGHTINGS[0],
 ) -> Any:

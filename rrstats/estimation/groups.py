@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from rrstats._checks import quote, quote_list
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
+from rrstats._typing import NumbersByCategory
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import implausible, level_of_each
 from rrstats.estimation.moments import ChannelMoments
@@ -115,7 +116,7 @@ class _Several(Result, Mapping[Any, Any]):
         *,
         category: Hashable = ...,
         level: float = 0.95,
-        truth: Any = None,
+        truth: NumbersByCategory | None = None,
         **options: Unpack[PlotOptions],
     ) -> Axes:
         """Draw the proportion of one category in each group, or column, with its interval.

@@ -49,7 +49,7 @@ from rrstats._checks import (
 )
 from rrstats._display import label, wrap
 from rrstats._names import answer_names, checked_keywords
-from rrstats._typing import Floats
+from rrstats._typing import ColumnLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation import arrays
@@ -86,6 +86,7 @@ from rrstats.mechanisms.channel import (
     has_latent_classes,
     transition_matrix,
 )
+from rrstats.mechanisms.krr import MechanismLike
 
 __all__ = [
     "change",
@@ -415,7 +416,7 @@ def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
 def as_estimate(
     reports: Any,
     *,
-    mechanism: Any = None,
+    mechanism: MechanismLike | None = None,
     prob: float | None = None,
     epsilon: float | None = None,
     group: Any = None,
@@ -752,12 +753,12 @@ def _total_df(estimates: Sequence[Estimate]) -> float:
 @checked_keywords
 def goodness_of_fit(
     reports: Any,
-    proportions: Any,
-    mechanism: Any = None,
+    proportions: NumbersByCategory,
+    mechanism: MechanismLike | None = None,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    group: Any = None,
+    group: ColumnLike | None = None,
     statistic: str = "pearson",
     exact: bool = False,
     simulations: int | None = None,
@@ -863,11 +864,11 @@ _FOLLOWED = "everybody followed the instructions"
 @checked_keywords
 def design_fit(
     reports: Any,
-    mechanism: Any = None,
+    mechanism: MechanismLike | None = None,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    group: Any = None,
+    group: ColumnLike | None = None,
     statistic: str = "likelihood-ratio",
 ) -> TestResult:
     """Test whether the design explains the reports: whether people did what they were told.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Column, ColumnLike, Floats, RateLike
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
 from rrstats.estimation import arrays
@@ -35,6 +35,7 @@ from rrstats.estimation.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.sample_design import refuse_missing, refuse_weights
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
 from rrstats.mechanisms.channel import check_target, fixed
+from rrstats.mechanisms.krr import MechanismLike
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.randomness.sources import BLOCK_ROWS
@@ -518,14 +519,14 @@ class Means(GroupResult):
 
 @checked_keywords
 def means(
-    values: Any,
+    values: Column,
     reports: Any,
-    mechanism: Any = None,
-    prob: Any = None,
+    mechanism: MechanismLike | None = None,
+    prob: RateLike | None = None,
     *,
-    epsilon: Any = None,
-    group: Any = None,
-    weights: Any = None,
+    epsilon: RateLike | None = None,
+    group: ColumnLike | None = None,
+    weights: ColumnLike | None = None,
     target: str = "population",
     missing: str = "drop",
 ) -> Means:

@@ -18,13 +18,14 @@ import pandas as pd
 from rrstats._checks import check_probability, check_proportions
 from rrstats._display import chance, label
 from rrstats._names import checked_keywords
-from rrstats._typing import Floats
+from rrstats._typing import ColumnLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn, report_column
 from rrstats.estimation.result import Result, label_column
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.krr import MechanismLike
 from rrstats.plots import plot_cells
 
 if TYPE_CHECKING:
@@ -139,7 +140,11 @@ class PosteriorProbabilities(Result):
 
 @checked_keywords
 def posterior(
-    reports: Any, mechanism: Any, prior: Any, *, group: Any = None
+    reports: Any,
+    mechanism: MechanismLike,
+    prior: NumbersByCategory,
+    *,
+    group: ColumnLike | None = None,
 ) -> PosteriorProbabilities:
     """Calculate P(true answer | report) from a prior.
 
@@ -204,7 +209,7 @@ def _labels(column: ReportColumn) -> pd.Index:
     return reports.rename("report")
 
 
-def proportions_of(proportions: Any, space: Categories, name: str) -> Floats:
+def proportions_of(proportions: NumbersByCategory, space: Categories, name: str) -> Floats:
     """(k,) proportions that sum to 1, in the categories' order; 0 if not in the mapping.
 
     name : of the argument; of two categories a number is the proportion of the last.
@@ -218,5 +223,6 @@ def proportions_of(proportions: Any, space: Categories, name: str) -> Floats:
             raise ArgumentValueError(
                 f"labels in {name} are not among the categories {space.describe()}"
             )
-        proportions = [by_code.get(code, 0.0) for code in range(space.k)]
+        in_order = [by_code.get(code, 0.0) for code in range(space.k)]
+        return check_proportions(in_order, name, space.k)
     return check_proportions(proportions, name, space.k)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from rrstats._checks import check_level, check_probability
 from rrstats._display import label
 from rrstats._names import checked_keywords
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Column, ColumnLike, Floats, RateLike
 from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.means import read_groups, read_rows, row_scores
 from rrstats.estimation.report_columns import ReportColumn, blocks, not_asked
 from rrstats.estimation.result import GroupResult, formats_of
 from rrstats.inference.contrasts import Interval, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
+from rrstats.mechanisms.krr import MechanismLike
 
 _DEFAULT_LEVEL = 0.95
 """Level of the intervals that are computed with the estimate."""
@@ -483,14 +484,14 @@ class Quantiles(GroupResult):
 
 @checked_keywords
 def quantiles(
-    values: Any,
-    by: Any,
-    mechanism: Any = None,
-    prob: Any = None,
+    values: Column,
+    by: ColumnLike,
+    mechanism: MechanismLike | None = None,
+    prob: RateLike | None = None,
     *,
     q: float | Sequence[float] = (0.25, 0.5, 0.75),
-    group: Any = None,
-    weights: Any = None,
+    group: ColumnLike | None = None,
+    weights: ColumnLike | None = None,
     target: str = "population",
 ) -> Quantiles:
     """Estimate quantiles of a number in the true groups, from privatized groups.

@@ -18,14 +18,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, Protocol, cast
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_distinct, check_rows
-from rrstats._typing import Counts, Floats
+from rrstats._typing import Counts, Floats, RateLike
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.data.columns import column_of, open_column, place_of
 from rrstats.data.encoders import Encoded, Reader
@@ -47,6 +47,7 @@ from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import Channel, recode_matrix, transition_matrix
 from rrstats.mechanisms.krr import (
     KRR,
+    MechanismLike,
     RowRates,
     as_mechanism,
     is_by_row,
@@ -378,9 +379,9 @@ def records_of(attrs: Mapping[Any, Any]) -> dict[Hashable, ColumnRecord]:
 
 def report_column(
     values: Any,
-    mechanism: Any = None,
-    prob: Any = None,
-    epsilon: Any = None,
+    mechanism: MechanismLike | None = None,
+    prob: RateLike | None = None,
+    epsilon: RateLike | None = None,
     *,
     group: Any = None,
     times: Counts | None = None,
@@ -862,6 +863,14 @@ def report_columns(data: Any, request: ReportRequest) -> Iterator[ReportColumn]:
     frame.check_names({**request.public, "group": request.group})
     for names, mechanism in mechanisms:
         yield frame.reports(names, replace(request, mechanism=mechanism))
+
+
+class Plan(Protocol):
+    """A `FramePlan`, which knows the records of its columns."""
+
+    @property
+    def records(self) -> list[ColumnRecord]:
+        """The record of each column."""
 
 
 def plan_records(mechanism: Any) -> list[ColumnRecord]:

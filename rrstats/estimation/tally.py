@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_count, check_instance, check_numbers, cut, quote_list
 from rrstats._names import checked_keywords
-from rrstats._typing import Counts, Floats
+from rrstats._typing import ColumnLike, ColumnNames, Counts, Floats
 from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.data.codecs import codec_of
 from rrstats.errors import (
@@ -29,6 +29,7 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.estimation.report_columns import (
+    Plan,
     ReportColumn,
     ReportRequest,
     blocks,
@@ -50,7 +51,7 @@ from rrstats.estimation.sample_design import (
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
-from rrstats.mechanisms.krr import NO_INFORMATION, RowRates, as_mechanism
+from rrstats.mechanisms.krr import NO_INFORMATION, MechanismLike, RowRates, as_mechanism
 from rrstats.mechanisms.plans import read_plan, write_plan
 from rrstats.mechanisms.serialization import check_depth, from_dict
 from rrstats.randomness.sources import BLOCK_ROWS
@@ -637,15 +638,15 @@ def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool)
 @checked_keywords
 def tally(
     reports: Any,
-    mechanism: Any = None,
+    mechanism: MechanismLike | Plan | None = None,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    columns: Any = None,
-    group: Any = None,
-    by: Any = None,
+    columns: ColumnNames | None = None,
+    group: ColumnLike | None = None,
+    by: ColumnLike | None = None,
     observed: bool = True,
-    weights: Any = None,
+    weights: ColumnLike | None = None,
     design: SampleDesign | None = None,
 ) -> Any:
     """Count reports.
@@ -731,7 +732,7 @@ def count_reports(
     reports: Any,
     request: ReportRequest,
     *,
-    by: Any,
+    by: ColumnLike,
     design: SampleDesign,
     observed: bool,
     weighting: str | None = None,

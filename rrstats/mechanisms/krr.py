@@ -17,14 +17,14 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from numbers import Number
-from typing import Any
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, check_prob
 from rrstats._names import checked_keywords
-from rrstats._typing import Floats
+from rrstats._typing import CategoriesLike, Floats, RateLike
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import (
@@ -106,7 +106,7 @@ class KRR(Mechanism):
     prob: float
 
     def __init__(
-        self, categories: object, prob: float | None = None, *, epsilon: float | None = None
+        self, categories: CategoriesLike, prob: float | None = None, *, epsilon: float | None = None
     ) -> None:
         domain = Categories(categories)
         if check_exactly_one(prob=prob, epsilon=epsilon) == "prob":
@@ -168,8 +168,12 @@ class KRR(Mechanism):
         return shift
 
 
+MechanismLike: TypeAlias = Mechanism | CategoriesLike
+"""A mechanism, a mapping from sample or column to mechanism, or the categories of a k-RR."""
+
+
 def as_mechanism(
-    categories: Any, prob: float | None = None, epsilon: float | None = None
+    categories: object, prob: RateLike | None = None, epsilon: RateLike | None = None
 ) -> Mechanism:
     """The mechanism that the arguments categories, prob and epsilon describe.
 
@@ -199,7 +203,8 @@ def as_mechanism(
             "a measurement of OpenDP becomes a mechanism by rr.opendp.from_json(dp.serialize(m)), "
             "with opendp.prelude as dp"
         )
-    return KRR(categories, prob, epsilon=epsilon)
+    # KRR refuses all but a list of categories and one number.
+    return KRR(cast(Any, categories), cast(Any, prob), epsilon=cast(Any, epsilon))
 
 
 def is_by_row(value: Any) -> bool:
@@ -242,7 +247,7 @@ class RowRates:
     @classmethod
     def of(
         cls,
-        categories: object,
+        categories: CategoriesLike,
         rows: int,
         *,
         prob: Any = None,
@@ -319,7 +324,7 @@ NO_INFORMATION = 2.0**-51
 
 @checked_keywords
 def two_rounds(
-    categories: object, *, epsilon_lifetime: float, epsilon_first_report: float
+    categories: CategoriesLike, *, epsilon_lifetime: float, epsilon_first_report: float
 ) -> Chain:
     """Two rounds of k-RR for a panel: one permanent draw, and a new draw for each report.
 

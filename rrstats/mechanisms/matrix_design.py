@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_rows, quote, quote_list
 from rrstats._names import checked_keywords
+from rrstats._typing import CategoriesLike
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Mechanism, check_codes, warn_if_uninformative
@@ -102,7 +103,7 @@ class MatrixDesign(Mechanism):
 
     def __init__(
         self,
-        categories: object,
+        categories: CategoriesLike,
         matrix: Any,
         *,
         reports: Any = None,

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_exactly_one, check_number, check_whole_number
 from rrstats._names import checked_keywords
+from rrstats._typing import CategoriesLike
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError
@@ -90,7 +91,7 @@ class SubsetSelection(BitReports):
 
     def __init__(
         self,
-        categories: object,
+        categories: CategoriesLike,
         *,
         epsilon: float | None = None,
         size: int | None = None,

@@ -16,6 +16,7 @@ from typing import Any, cast
 import pandas as pd
 
 from rrstats._checks import check_probability, check_whole_number, quote, quote_list
+from rrstats._typing import CategoriesLike, NumbersByCategory, Probability
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import warn_if_uninformative
@@ -62,7 +63,7 @@ class DesignBuilder:
     def __init__(
         self,
         name: str,
-        categories: object,
+        categories: CategoriesLike,
         reports: Any,
         yes: Hashable = NO_YES,
         *,
@@ -86,7 +87,7 @@ class DesignBuilder:
 
     # -- parameters: each is checked, recorded under its name, and returned ---------------------
 
-    def probability(self, name: str, value: Any, ends: str = "()") -> Fraction:
+    def probability(self, name: str, value: Probability, ends: str = "()") -> Fraction:
         """One probability; ``ends`` says whether 0 and 1 are allowed."""
         exact = exact_probability(name, value, ends)
         self.parameters[name] = number(exact, name)
@@ -300,7 +301,7 @@ def sensitive_code(domain: Categories, yes: Hashable) -> int:
     return domain.code(yes)
 
 
-def exact_probability(name: str, value: Any, ends: str) -> Fraction:
+def exact_probability(name: str, value: Probability, ends: str) -> Fraction:
     """A probability as an exact fraction of bounded length."""
     finite = number(value, name)
     check_probability(finite, name, ends)
@@ -310,7 +311,7 @@ def exact_probability(name: str, value: Any, ends: str) -> Fraction:
     return exact
 
 
-def numbers_by_category(name: str, value: Any, domain: Categories) -> list[Any]:
+def numbers_by_category(name: str, value: NumbersByCategory, domain: Categories) -> list[Any]:
     """The numbers of a list, or of a mapping by category, in the order of the categories."""
     if isinstance(value, Mapping | pd.Series):
         pairs = [(domain.code(label), entry) for label, entry in value.items()]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from rrstats._checks import check_instance, check_one_of, quote_list
+from rrstats._typing import CategoriesLike
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError
 from rrstats.mechanisms.base import Mechanism
@@ -59,7 +60,7 @@ class SurveyDesign(MatrixDesign):
     def __init__(
         self,
         design: str,
-        categories: object,
+        categories: CategoriesLike,
         *,
         yes: Hashable = None,
         reports: Any = None,
@@ -70,7 +71,11 @@ class SurveyDesign(MatrixDesign):
 
     @staticmethod
     def from_parameters(
-        design: Any, categories: Any, parameters: Any = None, yes: Any = None, reports: Any = None
+        design: Any,
+        categories: CategoriesLike,
+        parameters: Any = None,
+        yes: Any = None,
+        reports: Any = None,
     ) -> SurveyDesign:
         """The design of a JSON document, which has all parameters under ``parameters``."""
         registered = DESIGNS[check_one_of(design, "design", sorted(DESIGNS))]

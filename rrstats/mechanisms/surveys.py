@@ -42,13 +42,14 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from rrstats._checks import check_one_of, quote, quote_list
 from rrstats._display import label
 from rrstats._names import answer_names, checked_keywords
+from rrstats._typing import CategoriesLike, NumbersByCategory, Probability
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import normalized
@@ -99,7 +100,7 @@ answer_names(__name__, __all__)
 
 @survey_design("direct")
 @checked_keywords
-def direct(categories: object, *, reports: Labels = None) -> SurveyDesign:
+def direct(categories: CategoriesLike, *, reports: Labels = None) -> SurveyDesign:
     """Direct questioning: the report is the true answer.
 
     Epsilon is infinite: there is no protection.  Use it to include a sample of direct answers
@@ -129,9 +130,9 @@ def direct(categories: object, *, reports: Labels = None) -> SurveyDesign:
 @survey_design("forced_response", "prob_truth", "prob_forced")
 @checked_keywords
 def forced_response(
-    categories: object,
-    prob_truth: Any,
-    prob_forced: Any,
+    categories: CategoriesLike,
+    prob_truth: Probability,
+    prob_forced: NumbersByCategory,
     *,
     reports: Labels = None,
 ) -> SurveyDesign:
@@ -181,7 +182,9 @@ def forced_response(
 
 @survey_design("two_coin", "yes")
 @checked_keywords
-def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None) -> SurveyDesign:
+def two_coin(
+    categories: CategoriesLike, *, yes: Hashable = None, reports: Labels = None
+) -> SurveyDesign:
     """Two coins: after heads answer truthfully; after tails a second coin dictates yes or no.
 
     Parameters
@@ -213,7 +216,11 @@ def two_coin(categories: object, *, yes: Hashable = None, reports: Labels = None
 @survey_design("warner", "prob_statement", "yes")
 @checked_keywords
 def warner(
-    categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
+    categories: CategoriesLike,
+    prob_statement: Probability,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
 ) -> SurveyDesign:
     """Warner's design: a card asks about the sensitive attribute, or else about its absence.
 
@@ -254,7 +261,11 @@ def warner(
 @survey_design("crosswise", "prob_unrelated", "yes")
 @checked_keywords
 def crosswise(
-    categories: object, prob_unrelated: Any, *, yes: Hashable = None, reports: Labels = None
+    categories: CategoriesLike,
+    prob_unrelated: Probability,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
 ) -> SurveyDesign:
     """Crosswise model: report only whether the answers to two questions are the same.
 
@@ -297,7 +308,11 @@ def crosswise(
 @survey_design("triangular", "prob_unrelated", "yes")
 @checked_keywords
 def triangular(
-    categories: object, prob_unrelated: Any, *, yes: Hashable = None, reports: Labels = None
+    categories: CategoriesLike,
+    prob_unrelated: Probability,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
 ) -> SurveyDesign:
     """Triangular model: report a circle for no to both questions, otherwise a triangle.
 
@@ -339,9 +354,9 @@ def triangular(
 @survey_design("unrelated_question", "prob_sensitive", "prob_yes_unrelated", "yes")
 @checked_keywords
 def unrelated_question(
-    categories: object,
-    prob_sensitive: Any,
-    prob_yes_unrelated: Any,
+    categories: CategoriesLike,
+    prob_sensitive: Probability,
+    prob_yes_unrelated: Probability,
     *,
     yes: Hashable = None,
     reports: Labels = None,
@@ -390,7 +405,11 @@ def unrelated_question(
 @survey_design("mangat", "prob_statement", "yes")
 @checked_keywords
 def mangat(
-    categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
+    categories: CategoriesLike,
+    prob_statement: Probability,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
 ) -> SurveyDesign:
     """Mangat's design of 1994: people with the attribute say yes, others use Warner's cards.
 
@@ -432,7 +451,11 @@ def mangat(
 @survey_design("singh_joarder", "prob_statement", "yes")
 @checked_keywords
 def singh_joarder(
-    categories: object, prob_statement: Any, *, yes: Hashable = None, reports: Labels = None
+    categories: CategoriesLike,
+    prob_statement: Probability,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
 ) -> SurveyDesign:
     """Warner's cards, with a second draw for people with the attribute whose first asks otherwise.
 
@@ -472,9 +495,9 @@ def singh_joarder(
 @survey_design("kuk", "prob_red_if_yes", "prob_red_if_no", "draws", "yes")
 @checked_keywords
 def kuk(
-    categories: object,
-    prob_red_if_yes: Any,
-    prob_red_if_no: Any,
+    categories: CategoriesLike,
+    prob_red_if_yes: Probability,
+    prob_red_if_no: Probability,
     draws: int = 1,
     *,
     yes: Hashable = None,
@@ -543,10 +566,10 @@ def _binomial(size: int, p: Fraction) -> list[Fraction]:
 @survey_design("unrelated_question_two_answers", "prob_sensitive", "prob_truth", "yes")
 @checked_keywords
 def unrelated_question_two_answers(
-    categories: object,
+    categories: CategoriesLike,
     prob_sensitive: Sequence[Any],
     *,
-    prob_truth: Any = 0,
+    prob_truth: Probability = 0,
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
@@ -604,9 +627,9 @@ def unrelated_question_two_answers(
 @survey_design("crosswise_with_anchor", "prob_unrelated", "prob_unrelated_anchor", "yes")
 @checked_keywords
 def crosswise_with_anchor(
-    categories: object,
-    prob_unrelated: Any,
-    prob_unrelated_anchor: Any,
+    categories: CategoriesLike,
+    prob_unrelated: Probability,
+    prob_unrelated_anchor: Probability,
     *,
     yes: Hashable = None,
     reports: Labels = None,
@@ -693,8 +716,8 @@ def _anchor_inverse(
 
 @checked_keywords
 def extended_crosswise(
-    categories: object,
-    prob_unrelated: float | Fraction | NumbersBySample,
+    categories: CategoriesLike,
+    prob_unrelated: Probability | NumbersBySample,
     *,
     yes: Hashable = None,
     reports: Labels = None,
@@ -789,12 +812,16 @@ def extended_crosswise(
     )
 
 
-def _numbers_that_differ(prob_unrelated: Any) -> dict[Any, Any]:
+def _numbers_that_differ(prob_unrelated: Probability | NumbersBySample) -> dict[Any, Any]:
     """The probability of each sample; one number p gives the samples 1 and 2 p and 1 - p."""
-    if not isinstance(prob_unrelated, Mapping) and np.ndim(prob_unrelated) == 0:
-        exact = exact_probability("prob_unrelated", prob_unrelated, "()")
-        prob_unrelated = [exact, 1 - exact]
-    prob_of_sample = numbers_by_sample("prob_unrelated", prob_unrelated)
+    is_one_number = (
+        not isinstance(prob_unrelated, Mapping) and np.ndim(cast(Any, prob_unrelated)) == 0
+    )
+    by_sample = cast("NumbersBySample", prob_unrelated)
+    if is_one_number:
+        exact = exact_probability("prob_unrelated", cast("Probability", prob_unrelated), "()")
+        by_sample = [exact, 1 - exact]
+    prob_of_sample = numbers_by_sample("prob_unrelated", by_sample)
     if len(set(prob_of_sample.values())) == 1:
         raise ArgumentValueError(
             "prob_unrelated must differ between the samples, found the same number in all of "
@@ -805,8 +832,8 @@ def _numbers_that_differ(prob_unrelated: Any) -> dict[Any, Any]:
 
 @survey_design("extended_crosswise_sample", "prob_unrelated", "always", "yes")
 def _extended_crosswise_sample(
-    categories: object,
-    prob_unrelated: Any,
+    categories: CategoriesLike,
+    prob_unrelated: Probability,
     always: int,
     *,
     yes: Hashable,
@@ -827,7 +854,7 @@ def _extended_crosswise_sample(
 
 @checked_keywords
 def unrelated_question_two_samples(
-    categories: object,
+    categories: CategoriesLike,
     prob_sensitive: NumbersBySample,
     *,
     yes: Hashable = None,
@@ -889,7 +916,7 @@ def unrelated_question_two_samples(
 
 @survey_design("unrelated_question_sample", "prob_sensitive", "yes")
 def _unrelated_question_sample(
-    categories: object, prob_sensitive: Any, *, yes: Hashable, reports: Labels
+    categories: CategoriesLike, prob_sensitive: Probability, *, yes: Hashable, reports: Labels
 ) -> SurveyDesign:
     """One sample of `unrelated_question_two_samples`."""
     builder = DesignBuilder(
@@ -902,7 +929,7 @@ def _unrelated_question_sample(
 
 @checked_keywords
 def cheater_detection(
-    categories: object,
+    categories: CategoriesLike,
     prob_forced_yes: NumbersBySample,
     prob_forced_no: NumbersBySample | None = None,
     *,
@@ -971,9 +998,9 @@ def cheater_detection(
 
 @survey_design("cheater_detection_sample", "prob_forced_yes", "prob_forced_no", "yes")
 def _cheater_detection_sample(
-    categories: object,
-    prob_forced_yes: Any,
-    prob_forced_no: Any,
+    categories: CategoriesLike,
+    prob_forced_yes: Probability,
+    prob_forced_no: Probability,
     *,
     yes: Hashable,
     reports: Labels,
@@ -997,7 +1024,7 @@ def _cheater_detection_sample(
 
 @checked_keywords
 def stochastic_lie_detector(
-    categories: object,
+    categories: CategoriesLike,
     prob_statement: NumbersBySample,
     *,
     yes: Hashable = None,
@@ -1050,7 +1077,7 @@ def stochastic_lie_detector(
 
 @survey_design("stochastic_lie_detector_sample", "prob_statement", "yes")
 def _stochastic_lie_detector_sample(
-    categories: object, prob_statement: Any, *, yes: Hashable, reports: Labels
+    categories: CategoriesLike, prob_statement: Probability, *, yes: Hashable, reports: Labels
 ) -> SurveyDesign:
     """One sample of `stochastic_lie_detector`."""
     builder = DesignBuilder(
@@ -1067,7 +1094,7 @@ def _stochastic_lie_detector_sample(
 
 @checked_keywords
 def by_row(
-    categories: object,
+    categories: CategoriesLike,
     design: Sequence[str],
     p1: Sequence[float],
     p2: Sequence[float] | None = None,
@@ -1127,7 +1154,9 @@ def by_row(
 _GLMMRR_DESIGNS = ("DQ", "Warner", "Crosswise", "Triangular", "UQM", "Kuk", "Forced")
 
 
-def _of_glmmrr(categories: object, yes: Hashable, design: Any, p1: Any, p2: Any) -> SurveyDesign:
+def _of_glmmrr(
+    categories: CategoriesLike, yes: Hashable, design: Any, p1: Any, p2: Any
+) -> SurveyDesign:
     """One design by its name in GLMMRR; for Kuk red counts as yes."""
     domain = Categories(categories)
     code = sensitive_code(domain, yes)

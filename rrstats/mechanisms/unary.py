@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_exactly_one, check_number
 from rrstats._names import checked_keywords
+from rrstats._typing import CategoriesLike
 from rrstats.data.bitsets import Subsets, count_supports
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
@@ -37,7 +38,7 @@ MOST_CATEGORIES = 1 << 15
 """The largest number of bits whose random words have distinct addresses."""
 
 
-def bit_domain(categories: object) -> Categories:
+def bit_domain(categories: CategoriesLike) -> Categories:
     """The categories; raises if they are too many for one bit each."""
     domain = Categories(categories)
     if domain.k > MOST_CATEGORIES:
@@ -145,14 +146,18 @@ class UnaryEncoding(BitReports):
     prob_other: float
     kind: str
 
-    def __init__(self, categories: object, prob_own: float, prob_other: float) -> None:
+    def __init__(self, categories: CategoriesLike, prob_own: float, prob_other: float) -> None:
         hint = "the true category's bit is reported as 1 with prob_own, another's with prob_other"
         prob_other = check_number(prob_other, "prob_other", 0.0, 1.0, ends="()", hint=hint)
         prob_own = check_number(prob_own, "prob_own", prob_other, 1.0, ends="[)", hint=hint)
         self._set(categories, prob_own, prob_other)
 
     def _set(
-        self, categories: object, prob_own: float, prob_other: float, kind: str = "UnaryEncoding"
+        self,
+        categories: CategoriesLike,
+        prob_own: float,
+        prob_other: float,
+        kind: str = "UnaryEncoding",
     ) -> UnaryEncoding:
         domain = bit_domain(categories)
         vars(self).update(domain=domain, prob_own=prob_own, prob_other=prob_other, kind=kind)
@@ -160,7 +165,7 @@ class UnaryEncoding(BitReports):
 
     @staticmethod
     def symmetric(
-        categories: object, prob: float | None = None, *, epsilon: float | None = None
+        categories: CategoriesLike, prob: float | None = None, *, epsilon: float | None = None
     ) -> UnaryEncoding:
         """Return RAPPOR's basic randomization: each bit is unchanged with the same probability.
 
@@ -201,7 +206,7 @@ class UnaryEncoding(BitReports):
 
     @staticmethod
     def optimized(
-        categories: object, *, epsilon: float | None = None, prob_other: float | None = None
+        categories: CategoriesLike, *, epsilon: float | None = None, prob_other: float | None = None
     ) -> UnaryEncoding:
         """Return the unary encoding with the smallest variance for rare categories: prob_own = 1/2.
 
@@ -347,7 +352,7 @@ class Rappor(UnaryEncoding):
     q: float
     permanent: UnaryEncoding
 
-    def __init__(self, categories: object, f: float, p: float, q: float) -> None:
+    def __init__(self, categories: CategoriesLike, f: float, p: float, q: float) -> None:
         hint = "it is the probability that a fair coin replaces a kept bit"
         f = check_number(f, "f", 0.0, 1.0, ends="()", hint=hint)
         p = check_number(p, "p", 0.0, 1.0, ends="()", hint="it is P(a kept 0 is reported as 1)")

@@ -46,7 +46,7 @@ from rrstats._checks import (
 )
 from rrstats._display import FrameTable, SummaryTable, wrap
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Floats
+from rrstats._typing import CategoriesLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.posterior import proportions_of
@@ -63,7 +63,7 @@ from rrstats.mechanisms.channel import (
     report_variance,
 )
 from rrstats.mechanisms.epsilon import round_up
-from rrstats.mechanisms.krr import KRR
+from rrstats.mechanisms.krr import KRR, MechanismLike
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning.chances import CRITERIA, best_chances
@@ -106,7 +106,7 @@ _DESIGNS: dict[str, Callable[..., Any]] = {
 @checked_options(CategoryOptions)
 def design_effect(
     proportion: float,
-    mechanism: Any = 2,
+    mechanism: MechanismLike | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -147,7 +147,7 @@ def design_effect(
 def break_even(
     n: int,
     proportion: float,
-    mechanism: Any = 2,
+    mechanism: MechanismLike | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -320,7 +320,7 @@ class DesignTable(FrameTable):
 @checked_keywords
 def at_epsilon(
     epsilon: float,
-    categories: Any = ("no", "yes"),
+    categories: CategoriesLike = ("no", "yes"),
     *,
     yes: Hashable = None,
     proportion: float = 0.1,
@@ -512,14 +512,14 @@ class Recommendation(DesignTable):
 
 @checked_keywords
 def recommend(
-    categories: Any,
+    categories: CategoriesLike,
     epsilon: float,
     n: int | None = None,
     *,
-    proportions: Any = None,
+    proportions: NumbersByCategory | None = None,
     target: str = "population",
     question: str = "proportions",
-    scores: Any = None,
+    scores: NumbersByCategory | None = None,
 ) -> Recommendation:
     """Recommend the design with the smallest variance for a question about one column.
 

@@ -16,6 +16,7 @@ import scipy
 
 from rrstats._checks import check_number, check_probability
 from rrstats._names import checked_keywords
+from rrstats._typing import NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.hypothesis_tests import distance_to_design, free_cells
@@ -24,7 +25,7 @@ from rrstats.estimation.noncompliance import ANY, behaviour_scores, rates_of
 from rrstats.estimation.posterior import proportions_of
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import transition_matrix
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.planning.precision import MOST_PEOPLE, check_people, numbered
 
 
@@ -32,7 +33,7 @@ from rrstats.planning.precision import MOST_PEOPLE, check_people, numbered
 def tolerable_noncompliance(
     bias: float,
     proportion: float,
-    mechanism: Any = 2,
+    mechanism: MechanismLike | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -92,7 +93,7 @@ def tolerable_noncompliance(
 @checked_keywords
 def design_fit_power(
     n: int,
-    proportions: Any,
+    proportions: NumbersByCategory,
     mechanism: Mechanism,
     *,
     noncompliance: float,
@@ -146,7 +147,7 @@ def design_fit_power(
 @checked_keywords
 def people_for_design_fit(
     power: float,
-    proportions: Any,
+    proportions: NumbersByCategory,
     mechanism: Mechanism,
     *,
     noncompliance: float,
@@ -195,7 +196,7 @@ def people_for_design_fit(
 
 
 def _noncentrality(
-    proportions: Any, mechanism: Mechanism, noncompliance: float, behaviour: Any
+    proportions: NumbersByCategory, mechanism: Mechanism, noncompliance: float, behaviour: Any
 ) -> tuple[float, int]:
     """The noncentrality of the test for one respondent, and its degrees of freedom."""
     channel = mechanism.channel

@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_number, check_one_of, check_proportions
 from rrstats._names import checked_keywords
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, CategoriesLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.epsilon import krr_prob
@@ -140,11 +140,11 @@ _FIRST_UNIFORM = 1e-15
 
 @checked_keywords
 def design(
-    categories: Any,
+    categories: CategoriesLike,
     epsilon: float,
     question: str = "proportions",
-    scores: Any = None,
-    prior: Any = None,
+    scores: NumbersByCategory | None = None,
+    prior: NumbersByCategory | None = None,
 ) -> MatrixDesign:
     """Make the transition matrix for a question about one column.
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_exactly_one, check_number, check_one_of, check_probability
 from rrstats._names import checked_options
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Booleans, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.posterior import proportions_of
@@ -38,7 +38,7 @@ from rrstats.inference.multinomial import score_statistic
 from rrstats.inference.optimize import first_accepted
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates, has_latent_classes, transition_matrix
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.planning.precision import (
     MOST_PEOPLE,
     CategoryOptions,
@@ -107,7 +107,7 @@ class PowerOptions(CategoryOptions, total=False):
 def power(
     n: int,
     proportion: Any,
-    mechanism: Any = 2,
+    mechanism: MechanismLike | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -168,7 +168,7 @@ def power(
 def people_for_power(
     power: float,
     proportion: float,
-    mechanism: Any = 2,
+    mechanism: MechanismLike | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -229,7 +229,7 @@ def people_for_power(
 @checked_options(PowerOptions)
 def detectable(
     n: int,
-    mechanism: Any = 2,
+    mechanism: MechanismLike | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -296,7 +296,12 @@ def detectable(
 
 
 def _fit_power(
-    n: int, mechanism: Mechanism, proportions: Any, *, against: Any, alpha: float = 0.05
+    n: int,
+    mechanism: Mechanism,
+    proportions: NumbersByCategory,
+    *,
+    against: NumbersByCategory,
+    alpha: float = 0.05,
 ) -> float:
     """Power of the test of goodness of fit."""
     distance, df = fit_distance(n, mechanism, proportions, against)
@@ -306,7 +311,9 @@ def _fit_power(
     return 1 - float(scipy.special.chndtr(limit, df, distance))
 
 
-def fit_distance(n: int, mechanism: Mechanism, proportions: Any, against: Any) -> tuple[float, int]:
+def fit_distance(
+    n: int, mechanism: Mechanism, proportions: NumbersByCategory, against: NumbersByCategory
+) -> tuple[float, int]:
     """The noncentrality of the test of goodness of fit, and its degrees of freedom.
 
     n sum (r1 - r0)^2 / r0 with the probabilities r of reports; for k-RR with p0 + D / sqrt(n) it is

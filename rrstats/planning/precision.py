@@ -32,7 +32,7 @@ from rrstats._checks import (
     check_whole_number,
 )
 from rrstats._names import checked_options
-from rrstats._typing import Floats
+from rrstats._typing import CategoriesLike, Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimate import Estimate
@@ -49,7 +49,7 @@ from rrstats.mechanisms.channel import (
     report_variance,
 )
 from rrstats.mechanisms.epsilon import largest_epsilon
-from rrstats.mechanisms.krr import KRR, as_mechanism
+from rrstats.mechanisms.krr import KRR, MechanismLike, as_mechanism
 
 Plan = TypeVar("Plan")
 
@@ -198,7 +198,7 @@ def _whole(expected: Floats, size: int) -> Floats:
 
 
 def ask(
-    mechanism: Any,
+    mechanism: MechanismLike | int,
     prob: float | None = None,
     epsilon: float | None = None,
     *,
@@ -306,7 +306,7 @@ class IntervalOptions(CategoryOptions, total=False):
 def half_width(
     n: int,
     proportion: Any,
-    mechanism: Any = 2,
+    mechanism: MechanismLike | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -357,7 +357,7 @@ def half_width(
 def people(
     half_width: float,
     proportion: Any,
-    mechanism: Any = 2,
+    mechanism: MechanismLike | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -430,7 +430,7 @@ def least_epsilon(
     half_width: float,
     n: int,
     proportion: Any,
-    categories: Any = 2,
+    categories: CategoriesLike | int = 2,
     *,
     design: Callable[..., Mechanism] = KRR,
     **options: Unpack[IntervalOptions],
@@ -468,16 +468,16 @@ def least_epsilon(
     With 2,000 people, an interval of +- 3 points needs an epsilon of at least 1.50.
     """
     size = check_people(n)
-    categories = numbered(categories)
-    check_instance(design, "design", Callable, "made by design(categories, epsilon=...)")
+    answers = tuple(numbered(categories))
+    check_instance(design, "design", Callable, "made by design(answers, epsilon=...)")
 
     def planned(epsilon: float) -> _Width | _MeanWidth:
-        return _planned(proportion, (design(categories, epsilon=epsilon),), options)
+        return _planned(proportion, (design(answers, epsilon=epsilon),), options)
 
     def width(epsilon: float) -> float:
         return planned(epsilon)(size)
 
-    high = largest_epsilon(len(tuple(categories)))
+    high = largest_epsilon(len(answers))
     most = planned(high).most
     limit = check_number(half_width, "half_width", 0, most, ends="()", hint=_TOO_WIDE)
     least = width(high)
@@ -495,7 +495,7 @@ def least_epsilon(
             high = middle
         else:
             low = middle
-    return design(categories, epsilon=high).epsilon
+    return design(answers, epsilon=high).epsilon
 
 
 # -- the width at n ----------------------------------------------------------------------------

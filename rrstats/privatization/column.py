@@ -264,7 +264,7 @@ class ColumnRelease(ColumnAnswers):
         rng: Any = None,
         column: int = 0,
         threads: int | None = None,
-        key: Any = None,
+        key: bytes | None = None,
         question: Hashable = None,
         record: ColumnRecord | None = None,
         again: bool = False,

@@ -30,6 +30,7 @@ from rrstats._checks import (
     type_name,
 )
 from rrstats._names import checked_keywords
+from rrstats._typing import ColumnLike, ColumnNames, RateLike
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import open_reports
 from rrstats.data.columns import column_of, engine_hint, is_table, open_column, place_of
@@ -44,6 +45,7 @@ from rrstats.errors import (
 from rrstats.mechanisms.attrs import record_columns
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import (
+    MechanismLike,
     RowRates,
     as_mechanism,
     is_by_row,
@@ -55,7 +57,7 @@ from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.unary import Rappor
 from rrstats.privatization.column import Answers, ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame_plan import FramePlan, FrameRelease
-from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, open_source, seeded
+from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, RandomSource, open_source, seeded
 
 Values = TypeVar("Values")
 
@@ -204,7 +206,10 @@ def _check_index(values: Any, name: Hashable) -> None:
 
 
 def column_mechanisms(
-    columns: Any, categories: Any = None, prob: float | None = None, epsilon: float | None = None
+    columns: Any,
+    categories: MechanismLike | FramePlan | None = None,
+    prob: RateLike | None = None,
+    epsilon: RateLike | None = None,
 ) -> dict[Hashable, Mechanism]:
     """The mechanism of each column, from names with one design or from a mapping."""
     if columns is None:
@@ -240,7 +245,7 @@ def column_mechanisms(
 
 
 def _column_mechanism(
-    name: Hashable, design: Any, prob: float | None, epsilon: float | None
+    name: Hashable, design: Any, prob: RateLike | None, epsilon: RateLike | None
 ) -> Mechanism:
     """The mechanism of one column of a mapping: itself, or categories with a common number."""
     if is_mechanism(design) or isinstance(design, Mapping):
@@ -252,19 +257,19 @@ def _column_mechanism(
 @checked_keywords
 def privatize(
     values: Values,
-    categories: Any,
-    prob: Any = None,
+    categories: MechanismLike | FramePlan | None,
+    prob: RateLike | None = None,
     *,
-    epsilon: Any = None,
-    columns: Any = None,
+    epsilon: RateLike | None = None,
+    columns: ColumnNames | Mapping[Any, MechanismLike] | None = None,
     unknown: str = "warn",
     missing: str = "unknown",
     group: Any = None,
     again: bool = False,
-    rng: Any = None,
+    rng: RandomSource | None = None,
     threads: int | None = None,
-    key: Any = None,
-    id: Any = None,
+    key: bytes | None = None,
+    id: ColumnLike | None = None,
     question: Hashable = None,
 ) -> Values:
     """Replace each true answer by a randomized report.
@@ -631,12 +636,12 @@ def _fill_table(data: Any, drawn: Iterable[Drawn], facts: Mapping[Any, Any]) -> 
 @checked_keywords
 def simulate(
     values: Values,
-    categories: Any,
-    prob: Any = None,
+    categories: MechanismLike | FramePlan | None,
+    prob: RateLike | None = None,
     *,
     seed: int,
-    epsilon: Any = None,
-    columns: Any = None,
+    epsilon: RateLike | None = None,
+    columns: ColumnNames | Mapping[Any, MechanismLike] | None = None,
     unknown: str = "warn",
     missing: str = "unknown",
     group: Any = None,
@@ -682,7 +687,7 @@ def simulate(
 
 
 @checked_keywords
-def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
+def instantaneous(kept: Any, mechanism: Rappor, *, rng: RandomSource | None = None) -> Any:
     """Draw the instantaneous reports of RAPPOR for one wave from the permanent reports.
 
     Parameters
@@ -751,7 +756,7 @@ def instantaneous(kept: Any, mechanism: Rappor, *, rng: Any = None) -> Any:
 
 
 @checked_keywords
-def check(values: Any, categories: Any) -> pd.DataFrame:
+def check(values: Any, categories: MechanismLike) -> pd.DataFrame:
     """List the answers that match no category, for the data curator only.
 
     Parameters
@@ -775,7 +780,7 @@ def check(values: Any, categories: Any) -> pd.DataFrame:
     0   Yes  unknown      2          yes
     1  None  missing      1         None
     """
-    domain = categories.domain if is_mechanism(categories) else Categories(categories)
+    domain = categories.domain if isinstance(categories, Mechanism) else Categories(categories)
     container = open_column(values)
     cells = container.cells
     encoded = reader(domain, cells)(cells)

@@ -27,13 +27,14 @@ from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import open_column
 from rrstats.errors import ArgumentValueError, SimulationWarning, UnknownAnswersError, warn
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.mechanisms.samples import Samples, sample_codes
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (
     REPLACEMENT_STREAM,
     SIMULATED_TEXT,
     FreshWords,
+    RandomSource,
     Source,
     open_source,
 )
@@ -54,12 +55,12 @@ _SHAPE = re.compile(r"rr([0-9]{1,9})\.([0-9a-f]+)\.([0-9a-f]+)", re.ASCII)
 
 @checked_keywords
 def report(
-    mechanism: Any,
+    mechanism: MechanismLike,
     answer: object,
     *,
     group: object = None,
     unknown: str = "uniform",
-    rng: Any = None,
+    rng: RandomSource | None = None,
 ) -> Any:
     """Randomize one answer; the call does the same work for every answer.
 
@@ -149,7 +150,7 @@ class _Text(NamedTuple):
     digits: int
 
     @classmethod
-    def of(cls, mechanism: Any) -> _Text:
+    def of(cls, mechanism: MechanismLike) -> _Text:
         """The text form of a mechanism, prepared once and cached."""
         design = as_mechanism(mechanism)
         form: _Text | None = vars(design).get("_text")
@@ -199,7 +200,7 @@ class _Text(NamedTuple):
         return np.fromiter(map(bytes, packed), dtype=object, count=len(texts)), bad
 
 
-def fingerprint(mechanism: Any) -> str:
+def fingerprint(mechanism: MechanismLike) -> str:
     """Return the 16 hexadecimal digits that identify a design.
 
     Parameters
@@ -225,7 +226,7 @@ def fingerprint(mechanism: Any) -> str:
 
 
 @checked_keywords
-def encode_report(mechanism: Any, report: Any) -> str:
+def encode_report(mechanism: MechanismLike, report: Any) -> str:
     """Return a report as text; all texts of one mechanism have the same length.
 
     Parameters
@@ -260,7 +261,7 @@ def encode_report(mechanism: Any, report: Any) -> str:
 
 
 @checked_keywords
-def decode_report(mechanism: Any, text: Any, *, invalid: str = "raise") -> Any:
+def decode_report(mechanism: MechanismLike, text: Any, *, invalid: str = "raise") -> Any:
     """Return the report of a text, or the reports of many texts, for `rrstats.tally`.
 
     Parameters

@@ -12,7 +12,7 @@ import os
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -283,6 +283,10 @@ class SimulatedWords(Unpicklable):
 def seeded(seed: int | None) -> np.random.Generator:
     """NumPy's generator for a seed, an integer of at least 0; for simulation only."""
     return np.random.default_rng(check_whole_number(seed, "seed", 0))
+
+
+RandomSource: TypeAlias = SecureGenerator | np.random.Generator | Source
+"""The argument ``rng``: where the noise of a call comes from."""
 
 
 def open_source(rng: object = None, *, column: int = 0) -> Source:
