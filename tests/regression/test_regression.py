@@ -797,7 +797,7 @@ def test_without_formulaic_arrays_are_named_as_the_way(monkeypatch):
 def test_an_outcome_that_was_answered_directly_names_the_way():
     """Reports without a mechanism may be answers: the message names the design for these."""
     frame = world(n=60)
-    with pytest.raises(ArgumentTypeError, match=r"for true answers rr.surveys.direct"):
+    with pytest.raises(ArgumentTypeError, match=r"True answers: rr.surveys.direct"):
         logit(frame["answer"], frame[["age"]], intercept=True)
     direct = rr.surveys.direct(NO_YES)
     assert 60 == logit(frame["answer"], frame[["age"]], mechanism=direct, intercept=True).nobs
