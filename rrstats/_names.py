@@ -134,6 +134,10 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike(_ALPHA, "alpha"),
     **_alike(_IN_PLACE, "inplace"),
     **_alike(_DESIGN_EFFECT, "deff", "design_effect"),
+    **_alike(
+        _of_design("replicates"),
+        *("replicates", "repweights", "replicate_weights", "repwts"),
+    ),
     **_alike(_of_design("strata"), "strata", "stratum", "stratify"),
     **_alike(_of_design("clusters"), "clusters", "cluster", "psu", "ids"),
     **_alike(_of_design("population"), "population", "population_size", "fpc"),

@@ -470,10 +470,14 @@ def margin_tally(tally: Tally, axes: Sequence[Axis], places: Sequence[int]) -> T
     table = kron_all(parts).reshape(-1, *kept).transpose(0, *order).reshape(-1, prod(kept))
     table = table[_sample_order(axes)][:, _sample_order([axes[place] for place in places])]
     counts = tally.counts
+    replicates = counts.replicates
+    if replicates is not None:
+        replicates = replace(replicates, sums=replicates.sums @ table)
     marginal = replace(
         counts,
         reported=counts.reported @ table.astype(np.int64),
         weights=None if counts.weights is None else counts.weights @ table,
+        replicates=replicates,
     )
     joint = joint_mechanism([axes[place] for place in places])
     return replace(tally, mechanism=joint, counts=marginal)

@@ -1098,7 +1098,7 @@ def crosstab(
     check_columns(names, mechanisms)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
-    frame.check_names(design.columns)
+    frame.check_names(design.names)
     others = list(design.columns.values())
     joint = frame.joint(names, mechanisms, group=group, others=others, pairs=True)
     opened = [by_samples(column) for column in as_pairs(joint)]

@@ -1271,7 +1271,7 @@ def estimate(
     settings = (target, ddof, design.without_rows())
     request = ReportRequest(categories, prob, epsilon, columns, group)
     if isinstance(reports, Tally):
-        _check_tally(reports, request, [by, group, *design.columns.values()])
+        _check_tally(reports, request, [by, group, design.replicates, *design.columns.values()])
         return check_estimate(Estimate(reports, *settings))
     counted = count_reports(
         reports, request, by=by, design=design, observed=observed, weighting=weighting

@@ -646,9 +646,22 @@ _WAYS = {
         ("by", "clusters", "strata", "values"),
         "crosstab both columns, and use conditional proportions",
     ),
-    **dict.fromkeys(("probabilities", "weights"), "use weights from ordinary columns"),
+    **dict.fromkeys(
+        ("probabilities", "weights", "replicates"), "use weights from ordinary columns"
+    ),
 }
 """What to do instead of reports as one of these arguments."""
+
+_LISTS = ("by", "group", "replicates")
+"""Arguments that may be lists of names of columns."""
+
+
+def replicates_in_engine() -> ArgumentValueError:
+    """The error for replicate weights in the frame of an engine."""
+    return ArgumentValueError(
+        "replicates need the rows, because an engine returns counts, and nearly every row has "
+        "replicate weights of its own; give a pandas frame"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -697,9 +710,11 @@ class ReportFrame:
         return column
 
     def check_names(self, public: Mapping[str, Any]) -> None:
-        """Raise for what is no name of a column; an argument may name a list of groups."""
+        """Raise for what is no name of a column; some arguments may be lists of names."""
+        if "replicates" in public and self.engine is not None:
+            raise replicates_in_engine()
         for argument, names in public.items():
-            for name in listed(names) if argument in ("by", "group") else [names]:
+            for name in listed(names) if argument in _LISTS else [names]:
                 if isinstance(name, pd.Index) or not isinstance(name, Hashable):
                     raise ArgumentTypeError(
                         f"with a frame, {argument} is the name of one of its columns, found "

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,15 @@ from rrstats._checks import check_instance, check_left_out, check_one_of, check_
 from rrstats._names import checked_keywords
 from rrstats._typing import Counts, Floats
 from rrstats.data.columns import numbers
-from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns import ReportColumn, ReportFrame, ordinary, refuse_reports
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.estimation.replicates import Replication, check_replication, replicate_weights
+from rrstats.estimation.report_columns import (
+    ReportColumn,
+    ReportFrame,
+    ordinary,
+    refuse_reports,
+    replicates_in_engine,
+)
 from rrstats.mechanisms.samples import check_aligned
 
 Codes = NDArray[np.intp]
@@ -77,11 +84,27 @@ class SampleDesign:
     lonely_psu : {"raise", "adjust", "certainty"}
         A stratum with one cluster is an error, or is centred at the grand mean, or was sampled with
         certainty, so that only its randomization is random.
+    replicates : DataFrame, list of names of columns, or array of shape (n, R), optional
+        Replicate weights of the rows, as public-use files hold them in place of strata and
+        clusters: weights, not factors of the weights, which are needed, too.
+    method : {"BRR", "Fay", "JK1", "JKn", "bootstrap", "ACS"}, optional
+        How the replicates were made: balanced half-samples, these by Fay's method, jackknives
+        without and with strata, the bootstrap, or successive differences.
+    rho : float, optional
+        Fay's factor, in [0, 1).
+    scale, rscales : float, and array-like of shape (R,), optional
+        Factors of the squared deviations of all replicates, and of each.  The default scale is 1/R
+        for "BRR", 1 / (R (1 - rho)^2) for "Fay", (R - 1)/R for "JK1", 1 for "JKn", which needs
+        rscales, 1 / (R - 1) for "bootstrap" and 4/R for "ACS".
+    mse : bool, optional
+        Whether deviations are from the estimate and not from the mean of the replicates; by default
+        for "ACS" alone.
 
     Raises
     ------
     ArgumentTypeError
-        Probabilities are given with weights or a population.
+        Probabilities are given with weights or a population, or replicates with strata, clusters,
+        probabilities or a population, or without what their method needs.
 
     Examples
     --------
@@ -100,9 +123,27 @@ class SampleDesign:
     probabilities: Any = None
     population: Any = None
     lonely_psu: str = LONELY_PSU[0]
+    replicates: Any = None
+    method: str | None = None
+    rho: float | None = None
+    scale: float | None = None
+    rscales: Any = None
+    mse: bool | None = None
 
     def __post_init__(self) -> None:
         check_one_of(self.lonely_psu, "lonely_psu", LONELY_PSU)
+        constants = (self.method, self.rho, self.scale, self.rscales, self.mse)
+        check_replication(*constants, replicates=self.replicates)
+        if self.replicates is not None:
+            check_left_out(
+                "replicates stand for all of the design but its weights",
+                strata=self.strata,
+                clusters=self.clusters,
+                probabilities=self.probabilities,
+                population=self.population,
+            )
+            if self.weights is None:
+                raise ArgumentTypeError("replicates need weights, those of the full sample")
         if self.probabilities is not None:
             reason = "probabilities stand for both weights and population"
             check_left_out(reason, weights=self.weights, population=self.population)
@@ -119,6 +160,29 @@ class SampleDesign:
         return {name: column for name, column in columns.items() if column is not None}
 
     @property
+    def names(self) -> dict[str, Any]:
+        """The given columns, and names of columns of replicate weights, by argument."""
+        if not self.replicate_names:
+            return self.columns
+        return {**self.columns, "replicates": self.replicate_names}
+
+    @property
+    def replicate_names(self) -> list[Hashable]:
+        """Names of the columns of replicate weights; none if they are numbers."""
+        replicates = self.replicates
+        if isinstance(replicates, pd.Index):
+            return list(replicates)
+        are_names = isinstance(replicates, list | tuple) and all(
+            isinstance(name, str) for name in replicates
+        )
+        return list(replicates) if are_names else []
+
+    def replication(self, count: int) -> Replication:
+        """How variances follow from a number of replicates."""
+        method = cast(str, self.method)
+        return Replication.of(count, method, self.rho, self.scale, self.rscales, self.mse)
+
+    @property
     def finite(self) -> bool:
         """True if it has the size of the population, or probabilities."""
         return self.population is not None or self.probabilities is not None
@@ -126,7 +190,9 @@ class SampleDesign:
     def without_rows(self) -> SampleDesign:
         """The design of a sample that is already counted."""
         chances = self.probabilities is not None or None
-        return replace(self, weights=None, strata=None, clusters=None, probabilities=chances)
+        return SampleDesign(
+            probabilities=chances, population=self.population, lonely_psu=self.lonely_psu
+        )
 
 
 SIMPLE = SampleDesign()
@@ -147,6 +213,10 @@ def frame_design(frame: ReportFrame, design: SampleDesign) -> SampleDesign:
     columns: dict[str, Any] = {
         argument: frame.public(argument, name) for argument, name in design.columns.items()
     }
+    names = design.replicate_names
+    if names:
+        weights = [frame.public("replicates", name) for name in names]
+        columns["replicates"] = pd.concat(weights, axis=1)
     return replace(design, **columns)
 
 
@@ -213,6 +283,13 @@ class Numbered(NamedTuple):
     labels: list[Any]
 
 
+class Replicates(NamedTuple):
+    """(rows, R) replicate weights, and how variances follow from them."""
+
+    weights: Floats
+    replication: Replication
+
+
 class Rows(NamedTuple):
     """Groups, units and weights of the rows of a survey.
 
@@ -220,6 +297,7 @@ class Rows(NamedTuple):
     units : the strata and clusters; `ONE_UNIT` if there is one stratum and every row is a cluster.
     unit_codes : (rows,) the unit of each row; None where there is one.
     weights : (rows,); None without weights.
+    replicates : (rows, R) replicate weights, and how variances follow from them; or None.
     sampled : whether there are weights, strata, clusters or a population of known size.
     """
 
@@ -228,6 +306,7 @@ class Rows(NamedTuple):
     unit_codes: Codes | None = None
     weights: Floats | None = None
     sampled: bool = False
+    replicates: Replicates | None = None
 
 
 def rows_of(
@@ -262,7 +341,20 @@ def rows_of(
             weights = check_weights(design.columns[name], rows, reports, times, name=name)
     # With a population, rows outside a group count as sampled.
     sampled = unit_codes is not None or weights is not None or design.population is not None
-    return Rows(groups, units, unit_codes, weights, sampled)
+    replicates = _replicates(reports, rows, design, weights, times)
+    return Rows(groups, units, unit_codes, weights, sampled, replicates)
+
+
+def _replicates(
+    reports: Any, rows: int, design: SampleDesign, weights: Floats | None, times: Counts | None
+) -> Replicates | None:
+    """The replicate weights of a design, or None."""
+    if design.replicates is None or weights is None:
+        return None
+    if times is not None:
+        raise replicates_in_engine()
+    values = replicate_weights(design.replicates, weights, rows, reports)
+    return Replicates(values, design.replication(values.shape[1]))
 
 
 def columns_of(by: Any) -> list[Any]:

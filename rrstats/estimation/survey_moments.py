@@ -22,7 +22,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -46,6 +46,7 @@ from rrstats.estimation.moments import (
     contrast_errors,
     root,
 )
+from rrstats.estimation.replicates import ReplicateSums, Replication, replicate_df
 from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import RowSums, Tally, no_design_by_row
 from rrstats.inference.binomial import DEFAULT_METHOD
@@ -370,6 +371,7 @@ class SurveyMoments(EffectiveMoments):
     """
 
     designed = True
+    _df_rule = "clusters minus strata"
 
     def __init__(self, tally: Tally, design: SampleDesign) -> None:
         self._tally = tally
@@ -383,7 +385,6 @@ class SurveyMoments(EffectiveMoments):
         self.n = tally.n
         self.k = channel.k
         self.cells = cells = SampleCells(tally, design)
-        self.form = variance_form(cells)
         self.least_form = plain_form(cells)
         self.first = np.asarray(cells.first.sum(axis=0))
         self._weight = float(self.first.sum()) / cells.cells_each
@@ -392,7 +393,15 @@ class SurveyMoments(EffectiveMoments):
         self._totals = self.first @ cells.table
         self._proportions = fixed(self._totals / self.size)
         self.centred = (cells.table - self._expected_scores()) / self.size
-        self._df = degrees_of_freedom(cells)
+        self.form = self._sampling_form()
+        self._df = self._degrees_of_freedom()
+
+    def _sampling_form(self) -> VarianceForm:
+        """The variance of weighted means, before the scores are put in."""
+        return variance_form(self.cells)
+
+    def _degrees_of_freedom(self) -> int:
+        return degrees_of_freedom(self.cells)
 
     def _expected_scores(self) -> Floats:
         """(m, k) the mean score in the sample of each cell."""
@@ -463,7 +472,8 @@ class SurveyMoments(EffectiveMoments):
     @property
     def total_std_error(self) -> Floats:
         """(k,) standard errors of the totals; NaN where a variance is negative, too."""
-        return root(self.total_variance, self._size_of_terms(self.form, self._total_scores, 1.0))
+        terms = self._size_of_terms(self._total_form, self._total_scores, 1.0)
+        return root(self.total_variance, terms)
 
     @property
     def _total_scores(self) -> Floats:
@@ -535,7 +545,13 @@ class SurveyMoments(EffectiveMoments):
         """(k,) variance of the totals; NaN where they are nobody's."""
         if not self.weight:
             return fixed(np.full(self.k, np.nan))
-        return fixed(self.form.variance(self._total_scores) + self._noise(self.form.within))
+        form = self._total_form
+        return fixed(form.variance(self._total_scores) + self._noise(form.within))
+
+    @property
+    def _total_form(self) -> VarianceForm:
+        """The variance of weighted sums."""
+        return self.form
 
     @cached_property
     def randomization_variance(self) -> Floats:
@@ -672,8 +688,8 @@ class SurveyMoments(EffectiveMoments):
             )
         if self.n and self.df < _MIN_DF:
             notes.append(
-                f"The standard errors have {max(self.df, 0)} degrees of freedom (clusters minus "
-                "strata) and are imprecise; the intervals are wider for this reason."
+                f"The standard errors have {max(self.df, 0)} degrees of freedom ({self._df_rule}) "
+                "and are imprecise; the intervals are wider for this reason."
             )
         too_small = self.least_variance > _TOO_SMALL * np.maximum(self.variance, 0.0)
         if self.n and too_small.any():
@@ -700,6 +716,114 @@ class SurveyMoments(EffectiveMoments):
         if not np.allclose(first_sampled, second_sampled, rtol=_ALIKE, atol=0):
             return None
         return _merged(first, second, np.argsort(order)[second.places])
+
+
+class ReplicateMoments(SurveyMoments):
+    """Those of a sample with replicate weights.
+
+    The R estimates by the replicates are proportions themselves, so that their spread is that of
+    the ratio, without linearization, and has the randomization in it.  Replicates tell no strata:
+    the least variance is that of the weights alone.
+
+    replicates : of the tally.
+    deviations : (R, k) of the proportions; NaN for replicates in which nobody has a weight.
+    """
+
+    _df_rule = "the rank of the replicate weights minus 1"
+
+    @property
+    def replicates(self) -> ReplicateSums:
+        """The sums of the replicate weights."""
+        return cast(ReplicateSums, self._tally.counts.replicates)
+
+    @property
+    def replication(self) -> Replication:
+        """How variances follow from the replicates."""
+        return self.replicates.replication
+
+    @cached_property
+    def _replicate_sums(self) -> tuple[Floats, Floats]:
+        """(R, m) sums of the replicate weights by report cell, and (R, 1) over all rows."""
+        sums = self.replicates.sums.sum(axis=0)
+        totals = self.replicates.totals.sum(axis=0)[:, None]
+        if self.cells.split:
+            sums = np.hstack([sums, totals - sums])
+        return sums, totals
+
+    @cached_property
+    def _share_deviations(self) -> Floats:
+        """(R, m) deviations of the shares of the report cells, times the sum of the weights."""
+        sums, totals = self._replicate_sums
+        shares = np.full_like(sums, np.nan)
+        np.divide(sums, totals, out=shares, where=totals > 0)
+        return self.replication.deviations(shares, self.cell_shares) * self.size
+
+    @cached_property
+    def deviations(self) -> Floats:
+        """(R, k) deviations of the proportions; NaN where nobody has a weight."""
+        return np.asarray(self._share_deviations @ self.centred)
+
+    def _sampling_form(self) -> VarianceForm:
+        return self._form_of(self._share_deviations)
+
+    @cached_property
+    def _total_form(self) -> VarianceForm:
+        sums, _ = self._replicate_sums
+        return self._form_of(self.replication.deviations(sums, self.first))
+
+    def _form_of(self, deviations: Floats) -> VarianceForm:
+        """The sum of squared deviations of replicates; NaN where there are none."""
+        usable = self.replication.usable(deviations)
+        nothing = np.zeros(deviations.shape[1])
+        if not usable.any():
+            return VarianceForm(nothing * np.nan, deviations[:0], np.zeros(0), nothing)
+        coefficients = self.replication.coefficients[usable]
+        return VarianceForm(nothing, deviations[usable], coefficients, nothing)
+
+    def _degrees_of_freedom(self) -> int:
+        return replicate_df(self.replicates.products.sum(axis=0))
+
+    def covariance_with(self, other: Moments) -> Floats | None:
+        """(k, l) covariance with another group of the same sample; None where it is not one."""
+        if not isinstance(other, ReplicateMoments) or not self._same_sample(other):
+            return None
+        usable = self.replication.usable(np.hstack([self.deviations, other.deviations]))
+        weighted = self.replication.coefficients[usable, None] * other.deviations[usable]
+        return np.asarray(self.deviations[usable].T @ weighted)
+
+    def df_with(self, *others: Moments) -> int | None:
+        """Degrees of freedom of all groups together; None where they are not of one sample."""
+        products = self.replicates.products.sum(axis=0)
+        for other in others:
+            if not isinstance(other, ReplicateMoments) or not self._same_sample(other):
+                return None
+            products = products + other.replicates.products.sum(axis=0)
+        return replicate_df(products)
+
+    def _same_sample(self, other: ReplicateMoments) -> bool:
+        """True for groups of one sample, whose rows they share out."""
+        drawn = int(self.cells.drawn.sum())
+        rows = self.cells.rows.sum() + other.cells.rows.sum()
+        same_rows = drawn == int(other.cells.drawn.sum()) and rows <= drawn
+        return same_rows and self.replication == other.replication
+
+    @property
+    def header(self) -> Sequence[tuple[str, str]]:
+        """The number of replicates, and the sum of the weights."""
+        count = len(self.replication.coefficients)
+        return [("replicates", f"{count:,} ({self.replication.method})"), *super().header]
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Limits of the standard errors of this sample."""
+        notes = list(super().notes)
+        unused = int((~self.replication.usable(self._share_deviations)).sum())
+        if self.n and unused:
+            notes.append(
+                f"In {unused} of {len(self.replication.coefficients)} replicates nobody here has a "
+                "weight; they are left out, so that the standard errors are too small."
+            )
+        return notes
 
 
 class PooledSurveyMoments(SurveyMoments):
@@ -863,8 +987,14 @@ def moments_of(counted: Tally | RowSums, target: str, ddof: int, design: SampleD
         return (WeightedRowMoments if counted.sampled else RowMoments)(counted, target, ddof)
     if counted.sampled or design.finite:
         channel = arrays.pooled(counted.mechanism.channel, counted.plan)
+        replicated = counted.counts.replicates is not None
         if not arrays.is_pooled(channel):
-            return SurveyMoments(counted, design)
+            return (ReplicateMoments if replicated else SurveyMoments)(counted, design)
+        if replicated:
+            raise ArgumentValueError(
+                "replicates need one sample of reports, found a column that a plan asks in several "
+                "parts, whose weights differ by replicate; give weights alone"
+            )
         is_column = arrays.krr_parts(channel) is not None
         return (PartSurveyMoments if is_column else PooledSurveyMoments)(counted, design)
     return channel_moments(counted, target, ddof)

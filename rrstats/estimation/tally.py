@@ -28,6 +28,7 @@ from rrstats.errors import (
     MetadataError,
     NotIdentifiableError,
 )
+from rrstats.estimation.replicates import ReplicateSums, Replication
 from rrstats.estimation.report_columns import (
     Plan,
     ReportColumn,
@@ -78,6 +79,7 @@ class UnitCounts:
     weights : (2, u, m) sums of weights and of their squares by report cell.
     powers : (4, u) sums over the rows of w, w^2, 1/w and 1/w^2.
     Both are None if every weight is 1.
+    replicates : sums of replicate weights, if there are any; then there is one unit.
     """
 
     units: SampleUnits
@@ -87,6 +89,7 @@ class UnitCounts:
     reported: Counts
     weights: Floats | None = None
     powers: Floats | None = None
+    replicates: ReplicateSums | None = None
 
     @classmethod
     def of_sample(cls, rows: int, reported: Counts) -> UnitCounts:
@@ -114,7 +117,17 @@ class UnitCounts:
             return self.powers
         return np.broadcast_to(self.rows.astype(np.float64), (4, len(self.rows)))
 
+    @property
+    def replication(self) -> Replication | None:
+        """How variances follow from replicate weights; None without any."""
+        return None if self.replicates is None else self.replicates.replication
+
     def __add__(self, other: UnitCounts) -> UnitCounts:
+        if self.replication != other.replication:
+            raise ArgumentValueError(
+                "tallies to be added must have the same method and number of replicates, or none, "
+                f"found {_replication_text(self)} and {_replication_text(other)}"
+            )
         if self.units is other.units:
             units = self.units
             self_units = np.arange(len(units))
@@ -150,13 +163,22 @@ class UnitCounts:
             return UnitCounts(units, drawn, places, rows, reported)
         weights = total(self.sums, other.sums, 1)
         powers = total(self.totals, other.totals, 1)
-        return UnitCounts(units, drawn, places, rows, reported, weights, powers)
+        replicates = None
+        if self.replicates is not None and other.replicates is not None:
+            pairs = zip(self.replicates.arrays, other.replicates.arrays, strict=True)
+            sums = (total(array, other_array, 0) for array, other_array in pairs)
+            replicates = ReplicateSums(self.replicates.replication, *sums)
+        return UnitCounts(units, drawn, places, rows, reported, weights, powers, replicates)
 
     def equals(self, other: UnitCounts) -> bool:
         """True where both have the same counts; units without rows do not matter."""
         keys = self.drawn_keys
-        if set(keys) != set(other.drawn_keys):
+        if set(keys) != set(other.drawn_keys) or self.replication != other.replication:
             return False
+        if self.replicates is not None and other.replicates is not None:
+            arrays = zip(self.replicates.arrays, other.replicates.arrays, strict=True)
+            if not all(np.array_equal(array, other_array) for array, other_array in arrays):
+                return False
         pairs = zip(self.spread(keys), other.spread(keys), strict=True)
         return all(np.array_equal(array, other_array) for array, other_array in pairs)
 
@@ -183,6 +205,13 @@ class UnitCounts:
             sums[:, position],
             totals[:, position],
         )
+
+
+def _replication_text(counts: UnitCounts) -> str:
+    replication = counts.replication
+    if replication is None:
+        return "no replicates"
+    return f"{len(replication.coefficients)} of {replication.method!r}"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -471,6 +500,11 @@ def tally_to_json(tally: Tally) -> dict[str, Any]:
     units, of which ``units`` has the labels, the sampled rows and, if any, sums of weights.
     """
     counts = tally.counts
+    if counts.replicates is not None:
+        raise ArgumentValueError(
+            "a tally with replicates has no JSON form; add tallies in one process, or store the "
+            "released rows"
+        )
     document: dict[str, Any] = {"v": VERSION, "mechanism": tally.mechanism.to_dict()}
     if not tally.sampled:
         document |= {"n": tally.n, "reported": tally.reported.tolist()}
@@ -742,7 +776,7 @@ def count_reports(
     weighting : of rows whose prob differs, which have `RowSums` in place of tallies; None refuses
         them.
     """
-    request = replace(request, public={"by": by, **design.columns})
+    request = replace(request, public={"by": by, **design.names})
     tallies: dict[Any, Any] = {}
     several = isinstance(request.columns, list)
     groups = None
@@ -825,7 +859,8 @@ class RowSums:
 
 def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows, weighting: str) -> Any:
     """The sums of all rows, or a dict of those of groups."""
-    if rows.sampled and (rows.weights is None or rows.unit_codes is not None):
+    has_units = rows.unit_codes is not None or rows.replicates is not None
+    if rows.sampled and (rows.weights is None or has_units):
         raise no_design_by_row()
     if rows.weights is not None and weighting != "equal":
         raise ArgumentValueError(
@@ -847,8 +882,8 @@ def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows, weighting: str)
 def no_design_by_row() -> ArgumentValueError:
     """The error of designs that the sums of rows whose prob differs do not keep."""
     return ArgumentValueError(
-        "strata, clusters and populations are not possible where prob differs by row, whose sums "
-        "are over all rows; give weights alone, or give a survey package the scores of "
+        "strata, clusters, populations and replicates are not possible where prob differs by row, "
+        "whose sums are over all rows; give weights alone, or give a survey package the scores of "
         "rr.estimators.debias_reports"
     )
 
@@ -925,7 +960,9 @@ class GroupTallies:
         powers = None if counts.powers is None else counts.powers[:, part]
         places = counts.places[part]
         reported = counts.reported[part]
-        group_counts = UnitCounts(counts.units, drawn, places, rows, reported, weights, powers)
+        replicates = None if counts.replicates is None else counts.replicates.part(part)
+        sums = (weights, powers, replicates)
+        group_counts = UnitCounts(counts.units, drawn, places, rows, reported, *sums)
         return Tally(self.mechanism, group_counts, int(self.n_missing[group]), self.plan)
 
     @property
@@ -960,19 +997,33 @@ def count_units(column: ReportColumn, rows: Rows) -> Tally | GroupTallies:
             f"{len(used):,} groups, strata and clusters of rows times {column.m:,} reports are too "
             "many to count together; give fewer groups, or count each group separately"
         )
+    replicates = None
+    if rows.replicates is not None:
+        replicates = _no_replicates(rows.replicates.replication, len(used), column.m)
     group_of_pair, places = np.divmod(used, len(rows.units))
-    sums = _sums(column, rows.weights, pairs, len(used))
+    sums = _sums(column, rows, pairs, len(used), replicates)
     drawn = np.empty(0, dtype=np.int64)
     if rows.sampled:
         drawn = _rows_of_units(column, unit_codes, len(rows.units))
     bounds = np.searchsorted(group_of_pair, np.arange(len(labels) + 1))
     missing = np.bincount(group_of_pair, sums.missing, len(labels)).astype(np.int64)
-    arrays = (places, sums.rows, sums.reported, sums.weights, sums.powers)
+    arrays = (places, sums.rows, sums.reported, sums.weights, sums.powers, replicates)
     if rows.groups is None:
         counts = UnitCounts(rows.units, drawn if rows.sampled else sums.rows, *arrays)
         return Tally(mechanism, counts, int(missing[0]), column.plan)
     counts = UnitCounts(rows.units, drawn, *arrays)
     return GroupTallies(mechanism, labels, bounds, counts, missing, column.plan)
+
+
+def _no_replicates(replication: Replication, size: int, m: int) -> ReplicateSums:
+    """Sums of replicate weights before any row; raises if they are too many."""
+    count = len(replication.coefficients)
+    if size * count * max(count, m) > _MOST_COUNTS:
+        raise ArgumentValueError(
+            f"{size:,} groups, {count:,} replicates and {m:,} reports are too many to count "
+            "together; give fewer groups, or tally parts of the columns"
+        )
+    return ReplicateSums.zeros(replication, size, m)
 
 
 def _rows_of_units(column: ReportColumn, unit_codes: Codes | None, count: int) -> Counts:
@@ -1005,14 +1056,20 @@ class _PairSums(NamedTuple):
 
 
 def _sums(
-    column: ReportColumn, row_weights: Floats | None, pairs: Codes | None, size: int
+    column: ReportColumn,
+    sample: Rows,
+    pairs: Codes | None,
+    size: int,
+    replicates: ReplicateSums | None = None,
 ) -> _PairSums:
     """Sums over the rows of each (group, unit).
 
     pairs : (rows,) the number of the row's group and unit, -1 for rows in no group; None if there
         is one of both.
+    replicates : to which the rows' replicate weights are added.
     """
     m = column.m
+    row_weights = sample.weights
     mechanism = cast(Mechanism, column.mechanism)
     weighted = row_weights is not None
     sums = _PairSums.zeros(size, m, weighted)
@@ -1036,6 +1093,9 @@ def _sums(
         outside = encoded.outside
         present = np.delete(np.arange(rows), outside) if outside.size else slice(None)
         weights = None if row_weights is None else row_weights[part][present]
+        row_replicates = None
+        if sample.replicates is not None:
+            row_replicates = sample.replicates.weights[part][present]
         place = place[present]
         times = None if times is None else times[present]
         in_group = place >= 0
@@ -1044,6 +1104,7 @@ def _sums(
             codes = codes[in_group]
             times = None if times is None else times[in_group]
             weights = None if weights is None else weights[in_group]
+            row_replicates = None if row_replicates is None else row_replicates[in_group]
         _add(sums.rows, place, times)
         report, cells = column.flat(codes)
         flat = place[report] * m + cells
@@ -1056,6 +1117,8 @@ def _sums(
                 _add(total, flat, value)
             for total, value in zip(sums.powers, values, strict=True):
                 _add(total, place, value)
+            if replicates is not None and row_replicates is not None:
+                replicates.add(row_replicates, weights, place, report, flat)
     column.refuse(unknown)
     return sums
 

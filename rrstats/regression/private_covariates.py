@@ -501,7 +501,9 @@ class ModelRequest:
     def columns(self) -> dict[str, Any]:
         """Weights, clusters, frequencies and offset, without those that are None."""
         design = design_of(self.weights, self.design)
-        strange = set(design.columns) - {"weights", "clusters"}
+        strange = {*design.columns} - {"weights", "clusters"}
+        if design.replicates is not None:
+            strange.add("replicates")
         if strange or design.finite:
             raise ArgumentValueError(
                 "the design of a regression has weights and clusters, found "
