@@ -17,8 +17,8 @@ Sources: Nakamura (1990); for privatized data, van den Hout and Kooiman (2006) o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -33,11 +33,19 @@ from rrstats.errors import (
     RRStatsWarning,
 )
 from rrstats.estimation.report_columns import blocks
+from rrstats.estimation.sample_design import Replicates
 from rrstats.inference.contrasts import student_quantile
 from rrstats.regression.design_matrix import BLOCK, table_of
 from rrstats.regression.likelihood import check_columns, clustered_covariance
 from rrstats.regression.private_covariates import ModelData
-from rrstats.regression.results import LikelihoodResult, RegressionResult, clusters_df, confidence
+from rrstats.regression.results import LikelihoodResult, RegressionResult, confidence
+from rrstats.regression.survey_people import (
+    SampledUnits,
+    check_design_kind,
+    default_kind,
+    design_df,
+    replicate_covariance,
+)
 
 _MIN_SIGNAL = 2.0
 """A signal below this is not significantly different from 0."""
@@ -152,8 +160,13 @@ class ScoreResult(RegressionResult):
         return self.data.beside(frame, pd.DataFrame(columns, index=frame.index))
 
 
-def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
-    """Fit a linear regression by solving the corrected normal equations."""
+def score_fit(y: Floats, data: ModelData, title: str, vcov: str | None = None) -> ScoreResult:
+    """Fit a linear regression by solving the corrected normal equations.
+
+    vcov : the kind of covariance; by default that of the design.
+    """
+    vcov = vcov or default_kind(data, "robust")
+    check_design_kind(vcov, data)
     s = data.same.shape[1]
     n = len(y)
     check_columns(data.same, data.varying, data.ordered, 0)
@@ -169,11 +182,15 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
         )
     bread = np.asarray(np.linalg.inv(information), np.float64)
     beta = bread @ people.products()
-    sums = people.equations(beta, keep=data.clusters is not None)
+    sums = people.equations(beta, keep=vcov in ("clustered", "linearized"))
     factor = n / (n - len(beta))
     covariance = factor * bread @ sums.squares @ bread
-    if data.clusters is not None:
+    if vcov == "clustered":
         covariance = clustered_covariance(sums.rows, data, bread, people.information)
+    elif vcov == "linearized":
+        covariance = bread @ cast(SampledUnits, data.units).products(sums.rows) @ bread
+    elif vcov == "replicates":
+        covariance = replicate_covariance(cast(Replicates, data.replicates), beta, people.again)
     effective_n = _effective_n(n, sums, bread, np.diag(covariance))
     place = np.argsort(data.order)
     varying_names = pd.Index(data.ordered[s:], dtype=object)
@@ -183,13 +200,13 @@ def score_fit(y: Floats, data: ModelData, title: str) -> ScoreResult:
         index=pd.Index(list(data.names), dtype=object),
         estimates=beta[place] * scale,
         covariance=covariance[np.ix_(place, place)] * np.outer(scale, scale),
-        vcov="robust" if data.clusters is None else "clustered",
+        vcov=vcov,
         nobs=n,
         sigma2=sums.residual / (n - len(beta)),
         effective_n=pd.Series(effective_n[s:], varying_names, name="effective_n"),
         signal=pd.Series(people.signal(bread), varying_names, name="signal"),
         data=data,
-        df=clusters_df(data.clusters, len(beta)),
+        df=design_df(vcov, data, len(beta)),
     )
 
 
@@ -278,6 +295,14 @@ class ScoredRows:
             mix[s:, s:] = matrix / sizes[s:]
             profiles.append(_Profile(used, mix))
         return cls(y, data, table, cells, sizes, tuple(profiles))
+
+    def again(self, weights: Floats) -> Floats | None:
+        """Coefficients by other weights; None if they are not known."""
+        people = replace(self, data=replace(self.data, weights=weights))
+        information = people.information()
+        if not np.linalg.cond(information) < _SINGULAR:
+            return None
+        return np.asarray(np.linalg.solve(information, people.products()))
 
     def blocks(self, rows: NDArray[np.intp] | None = None) -> Iterator[_Block]:
         """The rows, or those at some places."""

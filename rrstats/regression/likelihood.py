@@ -21,7 +21,7 @@ import functools
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,7 @@ from rrstats._checks import check_one_of
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn
+from rrstats.estimation.sample_design import Replicates
 from rrstats.inference.contrasts import bias_reduced_sandwich
 from rrstats.inference.optimize import (
     Derivatives,
@@ -42,6 +43,13 @@ from rrstats.inference.optimize import (
 )
 from rrstats.regression.design_matrix import orthonormal, principal_axes
 from rrstats.regression.links import Family
+from rrstats.regression.survey_people import (
+    DESIGN_KINDS,
+    DesignedPeople,
+    SampledUnits,
+    check_design_kind,
+    replicate_covariance,
+)
 from rrstats.regression.varying_columns import VaryingColumns
 
 _MAX_CR2_CLUSTERS = 100
@@ -589,9 +597,10 @@ class Likelihood:
 # -- the maximum -------------------------------------------------------------------------------
 
 
-KINDS = ("observed", "expected", "opg", "robust", "clustered")
-"""Covariances by name: inverse Hessian, inverse mean Hessian, inverse products of gradients, and
-the sandwiches of the first with the products of rows and of clusters."""
+KINDS = ("observed", "expected", "opg", "robust", *DESIGN_KINDS)
+"""Covariances by name: inverse Hessian, inverse mean Hessian, inverse products of gradients, the
+sandwiches of the first with the products of rows, of clusters and of clusters within strata, and
+the spread of fits by replicate weights."""
 
 _MAX_PARAMETERS = 500
 """Parameters of a fit: one step of 100,000 rows then takes about half a minute."""
@@ -721,7 +730,12 @@ class Fit:
         least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
         if kind == "expected":
             return split_information(model.expected(self.theta), least)[0]
+        if kind == "replicates":
+            return replicate_covariance(cast(Replicates, data.replicates), self.theta, self._again)
         scores = model.scores(self.theta)
+        if kind == "linearized":
+            weighted = scores * model.weights[:, None]
+            return self.bread @ cast(SampledUnits, data.units).products(weighted) @ self.bread
         if kind == "clustered":
             weighted = scores * model.weights[:, None]
             return clustered_covariance(weighted, data, self.bread, self._information)
@@ -735,17 +749,23 @@ class Fit:
         model = self.model
         has_cells = len(getattr(model.outcome, "first", [])) > 0
         problem = ""
-        if data.weighted and kind not in ("robust", "clustered"):
+        if data.weighted and kind not in ("robust", *DESIGN_KINDS):
             problem = (
                 "takes weights for numbers of people; with probability weights use 'robust' or "
                 "'clustered', and give counts of equal rows as frequencies="
             )
         elif kind == "expected" and (model.classes > 1 or not has_cells):
             problem = "needs one cell a report; use 'observed'"
-        elif kind == "clustered" and data.clusters is None:
-            problem = "needs a design with clusters"
         if problem:
             raise ArgumentValueError(f"vcov {kind!r} {problem}")
+        check_design_kind(kind, data)
+
+    def _again(self, weights: Floats) -> Floats | None:
+        """Parameters at the maximum by other weights; None if it is not finite."""
+        model = replace(self.model, weights=weights, squares=weights**2)
+        maximum = model.maximize(self.theta, None, _SEARCH.climb_steps)
+        is_finite = maximum.converged and maximum.endless is None
+        return maximum.parameters if is_finite else None
 
     def _information(self, rows: NDArray[np.intp]) -> Floats:
         """(size, size) observed information of the rows at some places."""
@@ -753,16 +773,8 @@ class Fit:
         return -self.model.derivatives(self.theta, blocks)[2]
 
 
-class PeopleData(Protocol):
+class PeopleData(DesignedPeople, Protocol):
     """People of a regression, as covariances need them."""
-
-    @property
-    def weighted(self) -> bool:
-        """Rows have probability weights."""
-
-    @property
-    def clusters(self) -> NDArray[np.intp] | None:
-        """(rows,) numbers of the clusters, or None."""
 
     @property
     def people(self) -> int:

@@ -66,6 +66,7 @@ from rrstats.regression.private_covariates import (
     share_columns,
 )
 from rrstats.regression.results import LikelihoodResult
+from rrstats.regression.survey_people import DESIGN_KINDS, default_kind
 
 _MIN_SIGNAL = 2.0
 """Signal of scores, in standard errors, from which on two methods are compared."""
@@ -137,16 +138,19 @@ def logit(
     frequencies : array-like of shape (n,), or str, optional
         The number of people that each row stands for, in whole numbers.
     design : SampleDesign, optional
-        Weights and clusters of a survey.  With clusters the default vcov is "clustered", and
-        intervals and tests are by Student's t with clusters minus parameters degrees of freedom.
+        Weights, strata, clusters and replicate weights of a survey.  With clusters the default vcov
+        is "clustered", with strata "linearized" and with replicates "replicates"; intervals and
+        tests are by Student's t with clusters (less strata, plus 1) minus parameters degrees of
+        freedom, or by the rank of the replicates.
     offset : array-like of shape (n,), or str, optional
         Numbers added to the linear predictor.
     missing : {"raise", "drop"}
         Whether rows with missing values raise an error or are dropped.
-    vcov : {"observed", "expected", "opg", "robust", "clustered"}, optional
+    vcov : {"observed", "expected", "opg", "robust", "clustered", "linearized", "replicates"}
         Inverse Hessian (the default), inverse mean Hessian, inverse products of gradients, sandwich
-        (HC0), or sandwich of clusters: CR2 (Bell and McCaffrey 2002) for up to 100 clusters, for
-        more CR1, times G/(G-1) (n-1)/(n-p).
+        (HC0), sandwich of clusters: CR2 (Bell and McCaffrey 2002) for up to 100 clusters, for
+        more CR1, times G/(G-1) (n-1)/(n-p); of clusters within strata, as R's `svyglm`; or the
+        spread of fits by replicate weights.
     covariates : mapping from column to mechanism, optional
         Mechanisms of privatized columns of ``data``; not needed if the frame has a record of them.
     covariate_model : {"logistic", "constant"}
@@ -358,11 +362,11 @@ def linear(
     weights : array-like of shape (n,), or str, optional
         Sampling weights.
     design : SampleDesign, optional
-        Weights and clusters.
+        Weights, strata, clusters and replicate weights.
     missing : {"raise", "drop"}
         Whether rows with missing values raise an error or are dropped.
-    vcov : {"observed", "opg", "robust", "clustered"}, optional
-        By scores "robust" or "clustered"; by likelihood as in `logit`.
+    vcov : {"observed", "opg", "robust", "clustered", "linearized", "replicates"}, optional
+        By scores all but the first two; by likelihood as in `logit`.
     intercept : bool
         Whether to add a column of ones; a formula has one unless it contains ``- 1``.
     values : mapping, optional
@@ -443,11 +447,11 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
     values = request.values
     rows = len(values if request.frame is None else request.frame)
     if method == "scores" and (
-        request.covariate_model is not None or request.vcov not in (None, "robust", "clustered")
+        request.covariate_model is not None or request.vcov not in (None, "robust", *DESIGN_KINDS)
     ):
         raise ArgumentValueError(
-            "with method='scores' vcov must be 'robust' or 'clustered', and covariate_model None; "
-            "other values are for method='likelihood'"
+            "with method='scores' vcov must be 'robust', 'clustered', 'linearized' or "
+            "'replicates', and covariate_model None; other values are for method='likelihood'"
         )
     private = request.opened.columns
     name = getattr(values, "name", None)
@@ -469,7 +473,9 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
     data = open_model(request, len(y), {"the outcome": np.isnan(y)})
     y = y if data.keep is None else y[data.keep]
     if method == "scores":
-        return _warned(score_fit(y, data, f"{title} by scores, {data.private.listed}"))
+        return _warned(
+            score_fit(y, data, f"{title} by scores, {data.private.listed}", request.vcov)
+        )
     fit = _fit(f"{title}, {data.private.listed}", NormalOutcome(y), data, request)
     note = _skew_note(fit, y, data)
     if note is not None:
@@ -528,7 +534,7 @@ def _fit(
     model = _likelihood(outcome, data, shares)
     check_size(model.size, f"{len(data.names)} covariates, {private.listed}")
     fit = fitted(model, data.ordered, data.order, share_names)
-    vcov = request.vcov or _default_vcov(data)
+    vcov = request.vcov or default_kind(data, "observed")
     result = LikelihoodResult(
         title=title,
         index=_parameter_names(outcome, data, share_names),
@@ -546,13 +552,6 @@ def _fit(
         covariate_model=kind if private.columns else None,
     )
     return _warned(result.with_vcov(vcov))
-
-
-def _default_vcov(data: ModelData) -> str:
-    """The covariance that suits the design of the survey."""
-    if data.clusters is not None:
-        return "clustered"
-    return "robust" if data.weighted else "observed"
 
 
 def _likelihood(outcome: OutcomeModel, data: ModelData, shares: ShareColumns | None) -> Likelihood:

@@ -39,7 +39,7 @@ from rrstats.regression.corrected_scores import ScoreResult
 from rrstats.regression.design_matrix import by_source, table_of
 from rrstats.regression.likelihood import check_columns, clustered_covariance
 from rrstats.regression.private_covariates import ModelData, ModelRequest, open_model
-from rrstats.regression.results import clusters_df
+from rrstats.regression.survey_people import design_df
 
 _ROUNDING = 1e-10
 """Eigenvalue of correlations up to which it is 0 but for rounding."""
@@ -150,6 +150,11 @@ def _numbers_of(reports: ReportColumn, request: ModelRequest) -> Floats:
 
 def moment_fit(outcome: PartOutcome, data: ModelData, title: str) -> ScoreResult:
     """Fit a linear regression by solving the normal equations of moments."""
+    if data.stratified or data.replicates is not None:
+        raise ArgumentValueError(
+            "the design of a regression among columns of a plan has weights and clusters, found "
+            f"{'strata' if data.stratified else 'replicates'}; leave them out"
+        )
     check_columns(data.same, data.varying, data.ordered, 0)
     equations = _equations(outcome, data)
     s = equations.same
@@ -188,7 +193,7 @@ def moment_fit(outcome: PartOutcome, data: ModelData, title: str) -> ScoreResult
         signal=pd.Series(signal, names, name="signal", dtype=np.float64),
         data=data,
         repair=repair,
-        df=clusters_df(data.clusters, b),
+        df=design_df("clustered", data, b),
     )
 
 

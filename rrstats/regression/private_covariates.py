@@ -28,6 +28,7 @@ from rrstats.data.categories import category_numbers
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import has_scores
+from rrstats.estimation.replicates import replicate_weights
 from rrstats.estimation.report_columns import (
     ReportColumn,
     ReportFrame,
@@ -36,7 +37,7 @@ from rrstats.estimation.report_columns import (
     not_asked,
     report_column,
 )
-from rrstats.estimation.sample_design import SampleDesign, design_of
+from rrstats.estimation.sample_design import Replicates, SampleDesign, design_of
 from rrstats.mechanisms.krr import names_column
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.regression.design_matrix import (
@@ -52,6 +53,7 @@ from rrstats.regression.design_matrix import (
     source_of,
     table_of,
 )
+from rrstats.regression.survey_people import SampledUnits
 from rrstats.regression.varying_columns import ColumnCollector, VaryingColumns
 
 MOST_CLASSES = 64
@@ -498,16 +500,19 @@ class ModelRequest:
         return any(description is not None for description in descriptions)
 
     @property
+    def sample_design(self) -> SampleDesign:
+        """The design of the survey."""
+        return design_of(self.weights, self.design)
+
+    @property
     def columns(self) -> dict[str, Any]:
-        """Weights, clusters, frequencies and offset, without those that are None."""
-        design = design_of(self.weights, self.design)
-        strange = {*design.columns} - {"weights", "clusters"}
-        if design.replicates is not None:
-            strange.add("replicates")
-        if strange or design.finite:
+        """Weights, strata, clusters, frequencies and offset, without those that are None."""
+        design = self.sample_design
+        if design.finite:
+            argument = "population" if design.probabilities is None else "probabilities"
             raise ArgumentValueError(
-                "the design of a regression has weights and clusters, found "
-                f"{', '.join(strange) or 'a population'}; give weights that say it"
+                "the design of a regression has weights, strata, clusters and replicates, found "
+                f"{argument}; give weights that say it"
             )
         columns = {**design.columns, "frequencies": self.frequencies, "offset": self.offset}
         return {name: column for name, column in columns.items() if column is not None}
@@ -598,6 +603,7 @@ class ModelData:
     varying : the others, of each profile.
     rows : of the data.  keep : those that are used, or None.  people : how many they stand for.
     weights, squares : (rows,) as in `likelihood.Likelihood`.
+    units, stratified, replicates : of the design of the survey, see `survey_people`.
     """
 
     private: PrivateCovariates
@@ -613,6 +619,9 @@ class ModelData:
     weighted: bool
     clusters: NDArray[np.intp] | None
     offset: Floats | None
+    units: SampledUnits | None = None
+    stratified: bool = False
+    replicates: Replicates | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -661,12 +670,12 @@ def open_model(
     if not rows:
         raise ArgumentValueError("there must be at least one row, found none")
     request.check_labels()
-    numeric, clusters = _columns_of_people(request, rows)
+    numeric, labels = _columns_of_people(request, rows)
+    clusters = labels.get("clusters")
     opened = _open_design(request, rows)
     missing_rows = {**absent, **opened.missing(), **private.missing()}
     missing_rows |= {name: np.isnan(column) for name, column in numeric.items()}
-    if clusters is not None:
-        missing_rows["clusters"] = np.asarray(clusters.isna())
+    missing_rows |= {name: np.asarray(column.isna()) for name, column in labels.items()}
     reports = private.columns if outcome is None else (*private.columns, outcome)
     names = () if request.frame is None else request.frame.columns
     check_together(reports, names, parts=private.in_parts)
@@ -674,6 +683,11 @@ def open_model(
     missing_rows = {name: missing & in_plan for name, missing in missing_rows.items()}
     complete = complete_rows(request.missing, missing_rows, rows) & in_plan
     kept, weight, frequency = _people(numeric, complete, rows)
+    units = None
+    if labels:
+        lonely_psu = request.sample_design.lonely_psu
+        units = SampledUnits.of(labels.get("strata"), clusters, kept, lonely_psu)
+    replicates = _replicates(request, numeric, kept, weight * frequency)
     keep = None if kept.all() else kept
     design = opened.evaluated(keep)
     order, same, varying = _by_profile(design, private)
@@ -691,17 +705,38 @@ def open_model(
         weighted="weights" in numeric,
         clusters=None if clusters is None else _clusters(clusters[kept]),
         offset=numeric["offset"][kept] if "offset" in numeric else None,
+        units=units,
+        stratified="strata" in labels,
+        replicates=replicates,
     )
 
 
 def _columns_of_people(
     request: ModelRequest, rows: int
-) -> tuple[dict[str, Floats], pd.Series[Any] | None]:
-    """Weights, frequencies and offset as numbers, and labels of clusters."""
+) -> tuple[dict[str, Floats], dict[str, pd.Series[Any]]]:
+    """Weights, frequencies and offset as numbers, and labels of strata and clusters."""
     columns = {name: request.column(name, each, rows) for name, each in request.columns.items()}
-    clusters = columns.pop("clusters", None)
-    numeric = {name: _numbers(column, name, rows) for name, column in columns.items()}
-    return numeric, None if clusters is None else pd.Series(clusters)
+    names = [name for name in columns if name in ("strata", "clusters")]
+    labels = {name: pd.Series(columns.pop(name)) for name in names}
+    return {name: _numbers(column, name, rows) for name, column in columns.items()}, labels
+
+
+def _replicates(
+    request: ModelRequest, numeric: Mapping[str, Floats], kept: Booleans, weights: Floats
+) -> Replicates | None:
+    """Replicate weights of the used rows, on the scale of their (rows,) weights; or None."""
+    design = request.sample_design
+    if design.replicates is None:
+        return None
+    rows = len(kept)
+    values = design.replicates
+    if design.replicate_names:
+        columns = [request.column("replicates", name, rows) for name in design.replicate_names]
+        values = np.stack([numbers(column, "replicates", rows) for column in columns], axis=1)
+    full = np.nan_to_num(numeric["weights"])
+    values = replicate_weights(values, full, rows, request.values)[kept]
+    scaled = values * (weights / full[kept])[:, None]
+    return Replicates(scaled, design.replication(values.shape[1]))
 
 
 def _open_design(request: ModelRequest, rows: int) -> DesignMatrix:

@@ -49,6 +49,7 @@ from rrstats.regression.likelihood import (
     uneven,
 )
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
+from rrstats.regression.survey_people import design_df
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,8 @@ class RegressionResult(FrameTable):
     converged, iterations : bool, int
         Convergence and number of iterations; scores are solved in one step.
     df : float
-        Degrees of freedom of Student's t: clusters minus parameters; infinite without clusters.
+        Degrees of freedom of Student's t: clusters minus parameters, with strata or replicates as
+        in `svyglm` of R's survey package; infinite without clusters.
     """
 
     title: str
@@ -100,9 +102,10 @@ class RegressionResult(FrameTable):
         """Texts and classes of the warnings of this fit."""
         if self.df >= _FEW_DF:
             return ()
+        units = "replicates that differ" if self.vcov == "replicates" else "clusters"
         text = (
-            f"there are few clusters, only {self.df:.0f} more than parameters: intervals by "
-            "Student's t are somewhat too short; use more clusters or fewer covariates"
+            f"there are few {units}, only {self.df:.0f} more than parameters: intervals by "
+            f"Student's t are somewhat too short; use more {units} or fewer covariates"
         )
         return ((text, LowPrecisionWarning),)
 
@@ -407,11 +410,6 @@ def confidence(level: object) -> float:
     return checked
 
 
-def clusters_df(clusters: NDArray[np.intp] | None, parameters: int) -> float:
-    """Degrees of freedom: clusters minus parameters, at least 1; infinite without clusters."""
-    return np.inf if clusters is None else float(max(int(clusters.max()) + 1 - parameters, 1))
-
-
 def standard_errors(covariance: Floats) -> Floats:
     """Square roots of the diagonal; NaN where it is negative or not known."""
     diagonal = np.diagonal(covariance)
@@ -539,7 +537,7 @@ class LikelihoodResult(RegressionResult):
 
         Parameters
         ----------
-        kind : {"observed", "expected", "opg", "robust", "clustered"}, optional
+        kind : {"observed", "expected", "opg", "robust", "clustered", "linearized", "replicates"}
             The kind of covariance, by default that of the fit.
 
         Returns
@@ -554,7 +552,7 @@ class LikelihoodResult(RegressionResult):
 
         Parameters
         ----------
-        kind : {"observed", "expected", "opg", "robust", "clustered"}
+        kind : {"observed", "expected", "opg", "robust", "clustered", "linearized", "replicates"}
             The kind of covariance.
 
         Returns
@@ -562,7 +560,7 @@ class LikelihoodResult(RegressionResult):
         LikelihoodResult
             A new result.
         """
-        df = clusters_df(self.data.clusters if kind == "clustered" else None, self.df_model)
+        df = design_df(kind, self.data, self.df_model)
         inner = self.fit.covariance(kind, self.data)
         covariance = self.fit.natural(inner)
         return replace(self, inner=inner, covariance=covariance, vcov=kind, df=df)

@@ -699,8 +699,8 @@ def test_missing_rows_are_refused_or_dropped():
         ({"design": lambda f: rr.SampleDesign(clusters=0 * f["club"])}, "at least 2, found 1"),
         ({"vcov": lambda f: "clustered"}, "needs a design with clusters"),
         (
-            {"design": lambda f: rr.SampleDesign(strata=f["club"])},
-            "has weights and clusters, found strata",
+            {"design": lambda f: rr.SampleDesign(strata=f["club"], population=1e9)},
+            "strata, clusters and replicates, found population",
         ),
         ({"event": lambda f: "maybe"}, "event must be one of"),
         ({"missing": lambda f: "skip"}, "missing must be one of"),
