@@ -482,7 +482,7 @@ def test_public_designs_are_listed():
         "cheater_detection",
         "stochastic_lie_detector",
     }
-    assert set(surveys.__all__) == public | of_several_samples | {"by_row"}
+    assert set(surveys.__all__) == public | of_several_samples | {"by_row", "sum_of"}
 
 
 ANSWERS = pd.Series(["HIV-Alice", "HIV-Bob", "HIV-Carol"] * 10)
