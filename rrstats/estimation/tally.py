@@ -492,12 +492,16 @@ VERSION = 1
 _KEYS = ("v", "mechanism", "n", "reported", "n_missing", "plan", "units")
 _UNIT_KEYS = ("strata", "clusters", "drawn", "weights", "powers")
 
+_SUMS_TOLERANCE = 1e-9
+"""Relative distance of two sums of the same weights that is rounding."""
+
 
 def tally_to_json(tally: Tally) -> dict[str, Any]:
     """The document of `Tally.to_dict`.
 
     ``n`` and ``reported`` are a number and (m,) counts.  With a design they are lists over its
-    units, of which ``units`` has the labels, the sampled rows and, if any, sums of weights.
+    units, of which ``units`` has the labels, the sampled rows and, if any, sums of weights; an
+    infinite sum is null.
     """
     counts = tally.counts
     if counts.replicates is not None:
@@ -517,7 +521,11 @@ def tally_to_json(tally: Tally) -> dict[str, Any]:
             "drawn": drawn.tolist(),
         }
         if counts.weights is not None:
-            units |= {"weights": weights.tolist(), "powers": powers.tolist()}
+            # JSON has no infinity, the sum of 1/w with a weight of 0.
+            sums = [
+                [None if np.isinf(total) else total for total in row] for row in powers.tolist()
+            ]
+            units |= {"weights": weights.tolist(), "powers": sums}
         document |= {"n": rows.tolist(), "reported": reported.tolist(), "units": units}
     if tally.n_missing:
         document["n_missing"] = tally.n_missing
@@ -570,7 +578,7 @@ def _units_from_json(
     strata = categories_from_json(units["strata"])
     clusters = categories_from_json(units["clusters"])
     keys = list(zip(strata, clusters, strict=True))
-    _need(len(set(keys)) == len(keys) > 0, "its units must differ")
+    _need(len(set(keys)) == len(keys), "its units must differ")
     u = len(keys)
     m = len(mechanism.channel.samples)
     counted = _whole_numbers(reported, "reported", (u, m))
@@ -583,22 +591,53 @@ def _units_from_json(
     _need(has_weights == ("powers" in units), "weights and powers belong together")
     weights = powers = None
     if has_weights:
-        weights = check_numbers(units["weights"], "weights", axes=3, low=0.0)
-        powers = check_numbers(units["powers"], "powers", axes=2, low=0.0)
-        _need(
-            weights.shape == (2, u, m) and powers.shape == (4, u), "its weights have no such shape"
-        )
-    cells = {
-        key: Cell(
-            int(rows[at]),
-            counted[at],
-            None if weights is None else weights[:, at],
-            None if powers is None else powers[:, at],
-            int(drawn[at] - rows[at]),
-        )
-        for at, key in enumerate(keys)
-    }
-    return Tally.from_cells(mechanism, cells).counts
+        weights = _numbers(units["weights"], "weights", (2, u, m))
+        powers = _powers(units["powers"], u)
+        is_label = codec_of(mechanism.report_space).is_label
+        _check_weights(counted, weights, powers, is_label)
+    sample_units = SampleUnits.from_keys(keys)
+    order = np.argsort(sample_units.places_of(keys))
+    return UnitCounts(
+        units=sample_units,
+        drawn=drawn[order],
+        places=np.arange(u),
+        rows=rows[order],
+        reported=counted[order],
+        weights=None if weights is None else weights[:, order],
+        powers=None if powers is None else powers[:, order],
+    )
+
+
+def _numbers(values: Any, name: str, shape: tuple[int, ...]) -> Floats:
+    """Numbers of at least 0 of a shape from nested lists."""
+    if 0 in shape and not np.size(values):  # no units
+        return np.zeros(shape)
+    numbers = check_numbers(values, name, axes=len(shape), low=0.0)
+    _need(numbers.shape == shape, f"{name} must have shape {shape}")
+    return numbers
+
+
+def _powers(values: Any, u: int) -> Floats:
+    """(4, u) sums of powers of weights; null is the infinite reciprocal of a weight of 0."""
+    rows = [list(row) for row in values]
+    infinite = np.array([[total is None for total in row] for row in rows], dtype=np.bool_)
+    finite = [[0.0 if total is None else total for total in row] for row in rows]
+    powers = _numbers(finite, "powers", (4, u))
+    _need(not infinite[:2].any(), "only sums of reciprocals of weights may be null")
+    powers[infinite] = np.inf
+    return powers
+
+
+def _check_weights(counted: Counts, weights: Floats, powers: Floats, is_label: bool) -> None:
+    """Raise for sums of weights that these reports cannot have."""
+    _need(not weights[:, counted == 0].any(), "a report that nobody gave has a weight")
+    limit = powers[:2] * (1 + _SUMS_TOLERANCE)
+    if is_label:
+        totals = weights.sum(axis=2)
+        is_possible = (totals <= limit) & (totals >= powers[:2] * (1 - _SUMS_TOLERANCE))
+    else:
+        is_possible = weights <= limit[:, :, None]
+    _need(bool(is_possible.all()), "weights and powers must be sums over the same rows")
 
 
 def _check_reports(mechanism: Mechanism, n: Any, reported: Counts) -> None:
@@ -608,9 +647,9 @@ def _check_reports(mechanism: Mechanism, n: Any, reported: Counts) -> None:
 
 def _whole_numbers(values: Any, name: str, shape: tuple[int, ...]) -> Counts:
     """Counts of a shape from nested lists."""
-    numbers = check_numbers(values, name, axes=len(shape), low=0.0)
+    numbers = _numbers(values, name, shape)
     is_exact = bool((numbers <= _MAX_EXACT_COUNT).all() and (numbers == np.floor(numbers)).all())
-    _need(numbers.shape == shape and is_exact, f"{name} must be whole numbers of shape {shape}")
+    _need(is_exact, f"{name} must be whole numbers of shape {shape}")
     return numbers.astype(np.int64)
 
 

@@ -84,6 +84,20 @@ def test_counts_of_a_design_come_back_exactly(parts, weights):
     assert halves[0] + halves[1] == whole
 
 
+def test_weights_of_zero_and_a_sample_without_rows_come_back():
+    """1/0 is no number of JSON; an empty sample with weights has no units."""
+    frame = pd.DataFrame({"x": ["no", "yes", None, "no"], "w": [0.0, 2.0, 0.0, 1.0]})
+    frame["c"] = [1, 1, 2, 3]
+    for design in (rr.SampleDesign(weights="w"), rr.SampleDesign(weights="w", clusters="c")):
+        for rows in (frame, frame[:0]):
+            counted = rr.tally(rows, COIN, columns="x", design=design)
+            again = stored(counted)
+            assert counted == again
+            assert counted + counted == again + counted
+            expected = rr.estimate(counted).covariance
+            np.testing.assert_array_equal(expected, rr.estimate(again).covariance)
+
+
 def test_a_week_of_counts_is_estimated_as_one_file():
     """A service stores a day's counts; the sum of the week gives the estimate of all reports."""
     reports = rr.simulate(["no", "yes", "no"] * 70, COIN, seed=1)
@@ -118,6 +132,10 @@ def test_other_documents_are_refused_with_their_reason():
     plain = rr.tally(["no", "yes", "no"], COIN).to_dict()
     design = rr.SampleDesign(strata=[1, 1, 2], weights=[1, 2, 3])
     designed = rr.tally(["no", "yes", "no"], COIN, design=design).to_dict()
+
+    def weighted(**changes):
+        return {**designed["units"], **changes}
+
     bits = rr.Tally.from_counts([3, 0, 0], rr.UnaryEncoding(list("abc"), 0.75, 0.25), n=5).to_dict()
     cases = [
         (plain, {"v": 2}, "v is not 1"),
@@ -138,6 +156,18 @@ def test_other_documents_are_refused_with_their_reason():
         (designed, {"units": {**designed["units"], "weights": [[1.0]]}}, "weights must have"),
         (designed, {"units": {**designed["units"], "other": 1}}, "units must have"),
         (designed, {"units": {"strata": [1]}}, "units must have"),
+        (
+            designed,
+            {"units": weighted(weights=[[[9.0, 2], [3, 0]], [[1, 4], [9, 0]]])},
+            "same rows",
+        ),
+        (designed, {"units": weighted(weights=[[[0.0, 0], [0, 0]]] * 2)}, "same rows"),
+        (designed, {"units": weighted(weights=[[[1.0, 2], [2, 1]], [[1, 4], [8, 1]]])}, "nobody"),
+        (
+            designed,
+            {"units": weighted(powers=[[3, None], [5, 9], [1.5, 1 / 3], [1.25, 1 / 9]])},
+            "null",
+        ),
         (designed, {"units": {**designed["units"], "strata": [1, 1]}}, "units must differ"),
     ]
     for document, change, reason in cases:
