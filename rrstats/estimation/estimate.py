@@ -536,6 +536,7 @@ class Estimate(Result):
 
     def _anytime_interval(self, level: float, method: str | None) -> LabelledInterval:
         """Intervals that hold at every look; raises where no such method is known here."""
+        binomial_counts = self.moments.binomial_counts
         rates = self.moments.binomial_rates
         reason = ""
         if method is not None:
@@ -546,17 +547,12 @@ class Estimate(Result):
             reason = "it needs reports without weights, strata and clusters"
         elif rates is None or not rates.complementary:
             reason = f"it needs two categories and two reports, found {self.k} categories"
-        if reason or rates is None:
+        elif binomial_counts is None:
+            reason = "it needs reports of one prob, found several (parts of a plan, or by row)"
+        if reason or binomial_counts is None:
             raise ArgumentValueError(f"anytime=True is not possible here: {reason}; leave it out")
         _ = self.proportions  # may raise NotIdentifiableError
-        counts, _ = self.moments.support
-        low, high = binomial.anytime_interval(
-            counts,
-            self.n,
-            rates.false_positive_rate,
-            rates.true_positive_rate,
-            level=level,
-        )
+        low, high = binomial.anytime_interval(*binomial_counts, level=level)
         return LabelledInterval(low, high, self.categories)
 
     @cached_property
@@ -641,21 +637,16 @@ class Estimate(Result):
         CredibleInterval(mean=0.2621, std=0.01441, low=0.2341, high=0.2905)
         """
         code = self.code_of(category)
-        rates = self.moments.binomial_rates
-        is_plain = self.k == 2 and not self.designed and self.target == "population"
-        if rates is None or not is_plain or not self.moments.is_multinomial:
+        binomial_counts = self.moments.binomial_counts
+        if binomial_counts is None or self.k != 2 or not self.moments.is_multinomial:
             raise ArgumentValueError(
-                "credible_interval is for two categories with two reports, without weights or a "
-                "design, and target 'population'; use interval"
+                "credible_interval is for two categories with two reports of one prob, without "
+                "weights or a design, and target 'population'; use interval"
             )
         a, b = check_numbers(prior, "prior", size=2, low=_LEAST_PRIOR)
+        count, n, low_rate, high_rate = (float(each[code]) for each in binomial_counts)
         posterior = BetaPosterior(
-            count=float(self.moments.support[0][code]),
-            n=float(self.n),
-            low=float(rates.false_positive_rate[code]),
-            high=float(rates.true_positive_rate[code]),
-            a=float(a),
-            b=float(b),
+            count=count, n=n, low=low_rate, high=high_rate, a=float(a), b=float(b)
         )
         tail = (1 - check_level(level)) / 2
         low, high = (posterior.quantile(probability) for probability in (tail, 1 - tail))

@@ -1,6 +1,7 @@
 """Intervals that hold at every look: exact misses, widths, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy
 
@@ -78,6 +79,25 @@ def test_anytime_is_refused_where_no_such_interval_is_known():
         rr.estimate(reports, two).interval(anytime=True, method="wilson")
     with pytest.raises(TypeError, match="anytime must be True or False"):
         rr.estimate(reports, two).interval(anytime=1)
+
+
+def test_reports_of_several_probs_have_no_binomial_count():
+    """Their estimate has rates of a mean channel, but the count of a report is not binomial.
+
+    With prob 0.6 and 0.9 by row an interval by these rates is about another proportion.
+    """
+    reports = ["a", "b"] * 20
+    by_row = rr.estimate(reports, ["a", "b"], prob=[0.6, 0.9] * 20)
+    plan = rr.FramePlan({"x": ["a", "b"], "y": [0, 1]}, 1, ["x", ("x", "y")])
+    frame = pd.DataFrame({"x": reports, "y": [0, 1] * 20})
+    of_parts = rr.estimate(rr.simulate(frame, plan, seed=1), columns="x")
+    for estimate in (by_row, of_parts):
+        with pytest.raises(
+            rr.errors.ArgumentValueError, match=r"^anytime=True .*reports of"
+        ):
+            estimate.interval(anytime=True)
+        with pytest.raises(rr.errors.ArgumentValueError, match="reports of one prob"):
+            estimate.credible_interval()
 
 
 @pytest.mark.slow
