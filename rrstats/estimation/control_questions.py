@@ -260,7 +260,7 @@ class Corrected(Result):
         -------
         LabelledInterval
             (k,) ends, cut to [0, 1]: the margins of both estimates' own intervals together (MOVER,
-            Zou and Donner 2008).
+            Zou and Donner 2008); [0, 1] without reports.
         """
         level = check_level(level)
         estimate = self.moments.proportions
@@ -273,6 +273,8 @@ class Corrected(Result):
         below = self._combined((estimate - ends.low) / kept, rises * np.abs(np.minimum(*moved)))
         above = self._combined((ends.high - estimate) / kept, rises * np.abs(np.maximum(*moved)))
         low, high = np.clip([center - below, center + above], 0, 1)
+        low = np.nan_to_num(low, nan=0.0)
+        high = np.nan_to_num(high, nan=1.0)
         return LabelledInterval(low, high, self.categories)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
@@ -442,6 +444,8 @@ def _control(estimate: Reported, control: Any, prevalence: Any) -> Control:
                 "control is an estimate, so prevalence= must give its known true proportion, "
                 "found None"
             )
+        if not control.n:
+            raise ArgumentValueError("control must have reports, found an estimate without any")
         question = reported_of(control)
         shares = _known(question, prevalence)
         scores = question.scores(RANDOM).low

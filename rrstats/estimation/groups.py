@@ -8,7 +8,7 @@ wider.  With many groups, about one in twenty of the 95% intervals does not cont
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -227,6 +227,12 @@ class GroupResults(Result, Mapping[Any, Any]):
         """The columns of the results."""
         shown: Sequence[str] = self._first._shown
         return shown
+
+    @property
+    def _formats(self) -> Mapping[str, Callable[[Any], str]]:  # type: ignore[override]
+        """The formatters of the results."""
+        formats: Mapping[str, Callable[[Any], str]] = self._first._formats
+        return formats
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame of all groups.
@@ -479,6 +485,8 @@ class GroupEstimates(_Several):
 
     def _by_group(self, argument: Any, name: str) -> Mapping[Any, Any]:
         """An argument of each group, from a mapping by group or from one for all."""
+        if not len(self):
+            raise ArgumentValueError("there must be at least one group, found none")
         if not isinstance(argument, Mapping):
             return dict.fromkeys(self, argument)
         absent = [group for group in self if group not in argument]

@@ -16,7 +16,7 @@ for their intervals.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -127,12 +127,20 @@ def rates_of(behaviour: Any, space: Categories | Subsets) -> Floats:
 def _report_of(report: Any, space: Categories | Subsets) -> Floats:
     """(m,) 1 at a report, or at the members of a set."""
     domain = space if isinstance(space, Categories) else space.domain
-    members = [report] if isinstance(space, Categories) else list(report)
+    members = [report]
+    reports = domain.describe()
+    if isinstance(space, Subsets):
+        members = list(report) if isinstance(report, Iterable) else [report]
+        size = "sets" if space.size is None else f"sets of {space.size}"
+        reports = f"{size} of the categories {reports}"
     codes = [domain.code(member) for member in members]
-    if any(code >= domain.k for code in codes):
+    is_report = all(code < domain.k for code in codes)
+    if isinstance(space, Subsets) and space.size is not None:
+        is_report &= len(set(codes)) == space.size
+    if not is_report:
         raise ArgumentValueError(
             "behaviour must be 'random', 'any', a report, or a mapping from report to probability; "
-            f"the reports are {domain.describe()}, found {quote(report)}"
+            f"the reports are {reports}, found {quote(report)}"
         )
     indicator = np.zeros(domain.k)
     indicator[codes] = 1.0
@@ -344,7 +352,8 @@ class NoncomplianceBounds(Result):
         Returns
         -------
         Interval
-            (g, k) or (k,) sharp bounds among people who followed, by linear programming.
+            (g, k) or (k,) sharp bounds among people who followed, by linear programming; NaN
+            without reports.
 
         Raises
         ------
@@ -358,7 +367,7 @@ class NoncomplianceBounds(Result):
                 "each; bounds has the others"
             )
         rows = [self._sharp(low, high) for low, high in self.assumed.tolist()]
-        low, high = np.moveaxis(np.array(rows), 2, 0)
+        low, high = np.moveaxis(np.array(rows), 2, 0) + 0.0  # no -0.0
         return Interval(self._squeezed(low), self._squeezed(high))
 
     def _sharp(self, fewest: float, most: float) -> Floats:
@@ -368,6 +377,8 @@ class NoncomplianceBounds(Result):
         their reports, reports have the rates r where P pi + v = t r: linear in pi, v and t.
         """
         channel = self.moments.channel
+        if not self.n:
+            return np.full((channel.k, 2), np.nan)
         matrix = transition_matrix(channel)
         m, classes = matrix.shape
         rates = matrix @ arrays.most_likely(channel, self.moments.reported)

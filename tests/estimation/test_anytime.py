@@ -92,9 +92,7 @@ def test_reports_of_several_probs_have_no_binomial_count():
     frame = pd.DataFrame({"x": reports, "y": [0, 1] * 20})
     of_parts = rr.estimate(rr.simulate(frame, plan, seed=1), columns="x")
     for estimate in (by_row, of_parts):
-        with pytest.raises(
-            rr.errors.ArgumentValueError, match=r"^anytime=True .*reports of"
-        ):
+        with pytest.raises(rr.errors.ArgumentValueError, match=r"^anytime=True .*reports of"):
             estimate.interval(anytime=True)
         with pytest.raises(rr.errors.ArgumentValueError, match="reports of one prob"):
             estimate.credible_interval()

@@ -451,6 +451,36 @@ def test_nobody_and_one_report():
     assert (low.tolist(), high.tolist()) == ([0, 0], [1, 1])
     low, high = rr.estimate(["yes"], WADA).noncompliance(0.1).interval()
     assert (high - low > 0.5).all()
+    none = rr.estimate([], WADA)
+    sharp = none.noncompliance([0, 0.1], "any").sharp_bounds()
+    assert np.isnan([sharp.low, sharp.high]).all()
+    low, high = none.corrected((3, 40)).interval()
+    assert (low.tolist(), high.tolist()) == ([0, 0], [1, 1])
+    with pytest.raises(ArgumentValueError, match="control must have reports"):
+        wada().corrected(none, prevalence=0)
+
+
+@pytest.mark.parametrize("report", [[], ["a"], ["a", "a"], ["a", "b", "c"], None, 3, ["a", "x"]])
+def test_a_behaviour_is_a_possible_report(report):
+    """Reports of subset selection are sets of one size, and no others."""
+    mechanism = rr.SubsetSelection(list("abcdef"), size=2, epsilon=1)
+    estimate = rr.estimate(rr.simulate(list("abcdef") * 20, mechanism, seed=1), mechanism)
+    with pytest.raises(ArgumentValueError, match="reports are sets of 2 of the categories"):
+        estimate.noncompliance(0.1, report)
+    scores = estimate.noncompliance(0.1, ["a", "b"]).scores.low
+    assert scores.sum() == pytest.approx(1)
+
+
+def test_tables_of_groups_are_written_like_those_of_one():
+    """Bounds and uncorrected proportions have four decimals."""
+    frame = pd.DataFrame({"x": ["no", "yes", "no"] * 40, "g": ["a", "b"] * 60})
+    groups = rr.estimate(frame, WADA, columns="x", by="g")
+    for result in (groups.noncompliance(0.1), groups.corrected((3, 50))):
+        assert set(result["a"]._cells()[1][0][-5:]) <= set(result._cells()[1][0])
+    nobody = rr.estimate(frame[:0], WADA, columns="x", by="g")
+    for call in (lambda: nobody.noncompliance(0.1), lambda: nobody.corrected((3, 50))):
+        with pytest.raises(ArgumentValueError, match="at least one group"):
+            call()
 
 
 def test_pictures_have_the_numbers_of_the_table():
