@@ -3,9 +3,10 @@
 `label` formats a name or category, `chance` and `percent` format a number, `columns` a table for a
 terminal, and `SummaryTable` a table for a terminal, a notebook or LaTeX.  A page is a sequence of
 blocks; it is written as Markdown, as self-contained HTML, or for a terminal.
-A block is a kind and its content: a "title", "heading", "column", "text", "warning" or "code" holds
-text, a "list" and (numbered) "steps" hold texts, a "table" a header and rows.  Blocks hold names
-and categories unescaped; each writer escapes everything that could be markup.
+A block is a kind and its content: a "title", "heading", "column", "text", "warning", "code" or
+"cut" (a line along which to cut the page) holds text, a "list" and (numbered) "steps" hold texts,
+a "table" a header and rows.  Blocks hold names and categories unescaped; each writer escapes
+everything that could be markup.
 """
 
 from __future__ import annotations
@@ -131,6 +132,8 @@ def _markdown_block(kind: str, content: Any) -> str:
         return _fenced(content)
     if kind == "warning":
         return f"> **{_escaped(content)}**"
+    if kind == "cut":
+        return f"---\n\n{_escaped(content)}"
     start = {"title": "# ", "heading": "## ", "column": "### ", "text": ""}[kind]
     return f"{start}{_escaped(content)}"
 
@@ -147,9 +150,10 @@ th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px so
          vertical-align: top; }
 pre { background: #f4f4f4; padding: .8rem 1rem; overflow-x: auto; font-size: .85rem;
       white-space: pre-wrap; }
+.cut { border: 0; border-top: 2px dashed #767676; margin: 2rem 0 .5rem; }
 .warning { border: 3px solid #b00020; color: #b00020; padding: .8rem 1rem; font-weight: bold; }
 @media print { body { margin: 0; max-width: none; font-size: 11pt; line-height: 1.4; }
-               h2 { margin-top: 1.2rem; } }
+               h2 { margin-top: 1.2rem; } .cut { break-after: page; border: 0; margin: 0; } }
 """
 
 
@@ -193,6 +197,8 @@ def _html_block(kind: str, content: Any) -> str:
         return f"<pre><code>{text}</code></pre>"
     if kind == "warning":
         return f'<p class="warning">{text}</p>'
+    if kind == "cut":
+        return f'<hr class="cut">\n<p><small>{text}</small></p>'
     tag = {"title": "h1", "heading": "h2", "column": "h3", "text": "p"}[kind]
     return f"<{tag}>{text}</{tag}>"
 
@@ -233,6 +239,8 @@ def _text_block(kind: str, content: Any) -> str:
             for number, item in enumerate(content, start=1)
         ]
         return "\n".join(map(wrap, items))
+    if kind == "cut":
+        return f"{'- ' * (WIDTH // 2)}".rstrip() + f"\n{wrap(content)}"
     return str(content) if kind == "code" else wrap(content)
 
 

@@ -2,10 +2,10 @@
 
 `explain` says in plain words what an epsilon means (in `explanation`), and `instructions` writes
 the page for using a design by hand, with dice and cards (in `fieldwork`, its words in
-`fieldwork.toml`).  `compose` adds up all reports of one person: columns, waves and rows (in
-`composition`).  The distribution of the privacy loss of one report is in `loss_distribution`, the
-delta of many reports at an epsilon in `delta_curve`.  Epsilon and its inverse are those of
-`rrstats.mechanisms.epsilon`.
+`fieldwork.toml`, what respondents hear about protection in `assurance`).  `compose` adds up all
+reports of one person: columns, waves and rows (in `composition`).  The distribution of the privacy
+loss of one report is in `loss_distribution`, the delta of many reports at an epsilon in
+`delta_curve`.  Epsilon and its inverse are those of `rrstats.mechanisms.epsilon`.
 """
 
 from __future__ import annotations

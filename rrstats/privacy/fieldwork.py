@@ -1,14 +1,15 @@
 """The page of a design for the field: what to prepare, what to read aloud, what is done in secret.
 
 `instructions` writes it from the words in ``fieldwork.toml``, with coins, dice and cards that have
-exactly the probabilities of the design.
+exactly the probabilities of the design.  Numbers and code stand below a line to cut, for the
+office.
 """
 
 from __future__ import annotations
 
 import tomllib
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -17,15 +18,17 @@ from math import lcm
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from rrstats._checks import check_instance
+from rrstats._checks import check_ending, check_instance
 from rrstats._display import Block, as_fragment, as_html, as_text, chance, label
 from rrstats._names import checked_keywords
+from rrstats.data.categories import Categories
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.matrix_design import from_json
 from rrstats.mechanisms.samples import sample_codes
-from rrstats.privacy.explanation import explanation_parts
+from rrstats.privacy.assurance import assurance
+from rrstats.privacy.explanation import explain
 
 _MAX_CARDS = 100
 """Cards of a deck: people cannot shuffle more."""
@@ -36,22 +39,32 @@ _MAX_TABLE_CELLS = 48
 _NEARBY = Fraction(1, 2**50)
 """Largest distance at which a double stands for a small fraction: 0.7 for 7 of 10 cards."""
 
-# From the true answer (its code, or whether it is the sensitive one) and the marks to the report's
-# place, or the mark that is said, in designs without a table of what is said in fieldwork.toml.
+_MAX_LISTED = 12
+"""Reports that the page lists."""
+_PAGES = (".html", ".htm")
+
+# From the first mark of the design, the true answer (its code, or whether it is the sensitive one)
+# and the marks drawn to the report's place, or the mark that is said, in designs without a table of
+# what is said in fieldwork.toml.
 _RULES: dict[str, Callable[..., Any]] = {
-    "direct": lambda x: x,
-    "forced_response": lambda x, drawn: x if drawn == "truth" else drawn,
-    "kuk": lambda x, *m: (m[: len(m) // 2] if x else m[len(m) // 2 :]).count("red"),
+    "direct": lambda first, x: x,
+    "forced_response": lambda first, x, drawn: x if drawn == first else drawn,
+    "kuk": lambda first, x, *m: (m[: len(m) // 2] if x else m[len(m) // 2 :]).count(first),
 }
 
 
 class Draw(NamedTuple):
-    """One draw in secret: its marks with their probabilities, the material, and the step."""
+    """One draw in secret: its marks with their probabilities, the material, and the step.
+
+    If a second question stands in for the draw, ``is_question`` is true and ``prepare`` says what
+    the design assumes of its answers.
+    """
 
     outcomes: tuple[tuple[str, Fraction], ...]
     times: int
     prepare: str
     step: str
+    is_question: bool = False
 
 
 @checked_keywords
@@ -87,6 +100,24 @@ class Instructions:
         """
         return as_html(self.blocks)
 
+    def save(self, path: Path | str) -> None:
+        """Write the page to a file for the printer; an existing file is replaced.
+
+        Parameters
+        ----------
+        path : path
+            A file that ends in .html or .htm.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> page = rr.privacy.instructions(rr.surveys.two_coin([False, True]), "Do you smoke?")
+        >>> page.save("page.html")  # doctest: +SKIP
+        """
+        target = Path(path)
+        check_ending(target, "path", _PAGES)
+        target.write_text(self.to_html(), "utf-8")
+
     def _repr_html_(self) -> str:
         smaller = {"title": "column", "heading": "column"}  # the notebook has headings of its own
         return as_fragment([(smaller.get(kind, kind), content) for kind, content in self.blocks])
@@ -117,12 +148,14 @@ def instructions(
     Returns
     -------
     Instructions
-        ``print`` it, display it in a notebook, or write ``to_html()`` to a file for the printer.
+        ``print`` it, display it in a notebook, or ``save("page.html")`` for the printer.
 
     Notes
     -----
     Coins, dice and at most 100 cards have exactly the probabilities of the design.  A double
     counts as the simple fraction next to it: 0.7 is 7 of 10 cards.
+    Crosswise designs say "same" and "different" on the page, the triangular one "triangle" and
+    "circle", whether or not ``reports=`` names them; the office's part says what to enter.
 
     Examples
     --------
@@ -139,43 +172,91 @@ def instructions(
     sample = sample_codes(mechanism, None if group is None else [group], 1)
     if sample is not None:
         mechanism = cast(Any, mechanism).parts[sample[0]]
-    words = _words()["page"]
-    procedure = _by_hand(mechanism, unrelated) or _by_numbers(mechanism)
-    if procedure is None:
-        procedure = Procedure([], words["device"], [], None)
+    page = _words()["page"]
+    procedure = _by_hand(mechanism, unrelated) or _by_numbers(mechanism) or _by_device()
     draws = procedure.draws
     steps = [*(draw.step for draw in draws), *procedure.steps]
     kind = str if unrelated is not None and unrelated in "".join(steps) else type(None)
     check_instance(unrelated, "unrelated", kind, "left out, as this design has no second question")
-    reports = getattr(mechanism.report_space, "categories", ())
-    listed = f" ({', '.join(map(label, reports))})" if 0 < len(reports) < 12 else ""
+    headings = page["headings"]
+    prepare = [*procedure.prepare, *(draw.prepare for draw in draws if not draw.is_question)]
+    office = [*(draw.prepare for draw in draws if draw.is_question), *procedure.office]
+    said = procedure.said
+    if said is None:
+        said = {report: f'"{label(report)}"' for report in _reports(mechanism)}
+    protection = assurance(mechanism, page["spoken"], said)
+    aloud = [*(page["spoken"][topic] for topic in procedure.topics), protection]
+    recorded = [page["record"]["said"].format(reports=_listed(mechanism, procedure))]
+    recorded += [page["record"][topic] for topic in procedure.topics]
     blocks: list[Block] = [("title", question)]
-    if draws:
-        blocks.append(("heading", "Prepare"))
-        blocks.append(("list", [draw.prepare for draw in draws]))
-    blocks.append(("heading", "Read aloud"))
-    if draws or procedure.rule is None:
-        blocks.append(("text", words["aloud"]))
+    if prepare:
+        blocks += [("heading", headings["prepare"]), ("list", prepare)]
     blocks += [
-        ("text", explanation_parts(mechanism)[1]),  # the number of epsilon stands below, unspoken
-        ("text", f'The question is: "{question}"'),
-        ("heading", "The respondent, in secret"),
+        ("heading", headings["aloud"]),
+        ("text", " ".join(aloud)),
+        ("text", page["question"].format(question=question)),
+        ("heading", headings["secret"]),
         ("steps", steps),
         *(("table", table) for table in procedure.tables),
-        ("heading", "Write down"),
-        ("text", words["record"].format(reports=listed)),
+        ("heading", headings["record"]),
+        ("text", " ".join(recorded)),
+        ("cut", page["cut"]),
+        ("heading", headings["office"]),
+        ("text", " ".join([*office, explain(mechanism)])),
+        ("text", page["rule"]),
         ("code", repr(mechanism)),
     ]
     return Instructions(question, tuple(draws), procedure.rule, tuple(blocks))
 
 
+def _reports(mechanism: Mechanism) -> tuple[Hashable, ...]:
+    """The reports, if each is one label."""
+    return getattr(mechanism.report_space, "categories", ())
+
+
+def _listed(mechanism: Mechanism, procedure: Procedure) -> str:
+    """What may be said, in parentheses; empty if that is much."""
+    labels = procedure.labels or _reports(mechanism)
+    if not 0 < len(labels) < _MAX_LISTED:
+        return ""
+    return f" ({', '.join(map(label, labels))})"
+
+
 class Procedure(NamedTuple):
-    """Draws of the respondent, the steps after them, tables, and the resulting rule."""
+    """All that people do in one design, and the resulting rule.
+
+    Attributes
+    ----------
+    draws, steps, tables
+        Draws of the respondent, the steps after them, and tables for these.
+    rule : callable or None
+        See `Instructions`.
+    topics : list of str
+        The names of the sentences that are read aloud, and of those below "Write down".
+    prepare, office : sequence of str
+        Material besides that of the draws, and sentences for the office.
+    said : dict or None
+        What is said for a report, in quotes; None for the labels of the reports.
+    labels : tuple
+        All that may be said; empty for the reports.
+    """
 
     draws: list[Draw]
     steps: list[str]
     tables: list[Any]
     rule: Callable[..., Any] | None
+    topics: list[str]
+    prepare: Sequence[str] = ()
+    office: Sequence[str] = ()
+    said: dict[Any, str] | None = None
+    labels: tuple[Hashable, ...] = ()
+
+
+def _by_device() -> Procedure:
+    """A device that draws the report, for designs that no deck has."""
+    page = _words()["page"]
+    prepare = [page["prepare"]["device"]]
+    return Procedure([], page["steps"]["device"], [], None, ["device"], prepare)
 
 
 @cache
@@ -212,54 +293,85 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
     if field is None:
         return None
     categories = mechanism.asked.categories
-    answers = categories if mechanism.answers is None else mechanism.answers.categories
     sensitive = 0 if mechanism.yes is None else mechanism.asked.code(mechanism.yes)
-    dictated = [f"say {label(answer)}" for answer in answers]
+    answers = _answers(mechanism, field, sensitive)
+    marks = _words()["page"]["marks"]
+    dictated = [marks["dictated"].format(answer=label(answer)) for answer in answers]
     draws = []
-    for draw_name, chances in _chances(mechanism.parameters, field, dictated, sensitive):
-        second = unrelated if draw_name == "second answer" else None
-        draw = _draw(draw_name, chances, second, mechanism.parameters)
+    for draw_words, chances in _chances(mechanism.parameters, field, dictated, sensitive):
+        second = unrelated if draw_words.get("question") else None
+        draw = _draw(draw_words, chances, second, mechanism.parameters)
         if draw is None:
             return None
         draws.append(draw)
     steps = _steps(mechanism, name, field, answers, sensitive, unrelated)
     reports = mechanism.report_space.categories
+    # The recorded answers; those of a pair are recorded like single ones.
+    recorded = categories if mechanism.answers is None else mechanism.answers.categories
+    first_mark = next((m for d in field["draws"] for m in d.get("marks", ())), marks["truth"])
 
     def report(*arguments: Any) -> Any:
         rule = _RULES.get(name)
         if rule is not None:
-            place = rule(*arguments)
-            return answers[dictated.index(place)] if place in dictated else reports[place]
+            place = rule(first_mark, *arguments)
+            return recorded[dictated.index(place)] if place in dictated else reports[place]
         truths = arguments[: -len(draws)]
-        marks = arguments[-len(draws) :]
+        drawn = arguments[-len(draws) :]
         place = int("".join("0" if truth else "1" for truth in truths), 2)
         for line in map(str.split, field["says"]):
-            if all(mark in ("*", drawn) for mark, drawn in zip(line, marks, strict=False)):
-                letters = line[len(marks) + place]
-                says = tuple(answers[sensitive ^ (letter == "N")] for letter in letters)
+            if all(mark in ("*", fell) for mark, fell in zip(line, drawn, strict=False)):
+                letters = line[len(drawn) + place]
+                says = tuple(recorded[sensitive ^ (letter == "N")] for letter in letters)
                 return says if len(says) > 1 else says[0]
 
-    return Procedure(draws, steps, [], report)
+    topics = ["chance"] if any(not draw.is_question for draw in draws) else []
+    if field.get("trait") or any(draw.is_question for draw in draws):
+        topics.append("question")
+    procedure = Procedure(draws, steps, [], report, topics)
+    if isinstance(reports[0], tuple):  # nobody says a pair
+        procedure = procedure._replace(said={}, labels=answers)
+    if answers is not recorded:
+        texts = {"Y": answers[sensitive], "N": answers[1 - sensitive]}
+        texts |= {"yes": recorded[sensitive], "no": recorded[1 - sensitive]}
+        quoted = {key: f'"{label(text)}"' for key, text in texts.items()}
+        entered = _words()["page"]["office"]["entered"].format(**quoted, reports=list(answers))
+        procedure = procedure._replace(office=[entered], labels=answers)
+        if not isinstance(reports[0], tuple):
+            pairs = zip(reports, answers, strict=True)
+            said = {recorded: f'"{label(answer)}"' for recorded, answer in pairs}
+            procedure = procedure._replace(said=said)
+    return procedure
+
+
+def _answers(mechanism: Any, field: Mapping[str, Any], sensitive: int) -> tuple[Hashable, ...]:
+    """What is said in the place of each answer: the design's own labels, or those of the page."""
+    if mechanism.answers is not None or "labels" not in field:
+        labels = mechanism.asked if mechanism.answers is None else mechanism.answers
+        return cast(Categories, labels).categories
+    if_yes, if_no = field["labels"]
+    return (if_yes, if_no) if sensitive == 0 else (if_no, if_yes)
 
 
 def _chances(
     parameters: Mapping[str, Any], field: Mapping[str, Any], dictated: list[str], sensitive: int
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The name of each draw of a design, and its marks with their probabilities."""
-    for name, parameter, marks in field["draws"]:
+) -> Iterator[tuple[Mapping[str, Any], dict[str, Any]]]:
+    """The words of each draw of a design, and its marks with their probabilities."""
+    for draw in field["draws"]:
+        parameter = draw["parameter"]
         probs = parameters.get(parameter, Fraction(1, 2))
         if parameter == "prob_forced":
             if "prob_forced_yes" in parameters:
                 probs = parameters["prob_forced_no"], parameters["prob_forced_yes"]
                 if not sensitive:
                     probs = probs[::-1]
-            marks = ["truth", *dictated]
+            marks = [_words()["page"]["marks"]["truth"], *dictated]
             probs = [1 - sum(map(Fraction, probs)), *probs]
         else:
+            marks = draw["marks"]
             if isinstance(probs, tuple):  # one for each of two answers
-                probs = probs[name.startswith("second")]
+                probs = probs[draw["which"]]
             probs = [probs, 1 - Fraction(probs)]
-        yield name, dict(zip(marks, probs, strict=True))
+        yield draw, dict(zip(marks, probs, strict=True))
 
 
 def _steps(
@@ -271,6 +383,7 @@ def _steps(
     unrelated: str | None,
 ) -> list[str]:
     """The respondent's steps after the draws, in words."""
+    page = _words()["page"]["steps"]
     categories = mechanism.asked.categories
     words = {
         "yes": categories[sensitive],
@@ -279,51 +392,62 @@ def _steps(
         "N": answers[1 - sensitive],
     }
     texts = {key: f'"{label(word)}"' for key, word in words.items()}
-    texts["truth"] = "say your true answer"
+    texts["truth"] = page["truth"]
     texts["as"] = ""
-    if answers is not categories:
-        pairs = zip(answers, categories, strict=False)
-        renamed = [f'"{label(answer)}" for "{label(true)}"' for answer, true in pairs]
-        counts = [f'"{label(answer)}" for {count}' for count, answer in enumerate(answers)]
-        texts["truth"] += f", as {', '.join(renamed)}"
-        texts["as"] = f", as {', '.join(counts)}"
+    if mechanism.answers is not None:
+        renamed = [
+            page["pair"].format(said=f'"{label(answer)}"', meant=f'"{label(true)}"')
+            for answer, true in zip(answers, categories, strict=False)
+        ]
+        counts = [
+            page["pair"].format(said=f'"{label(answer)}"', meant=count)
+            for count, answer in enumerate(answers)
+        ]
+        texts["truth"] += page["as"].format(pairs=", ".join(renamed))
+        texts["as"] = page["as"].format(pairs=", ".join(counts))
     steps = [step.format(**texts) for step in field["steps"]]
     if field.get("trait"):
-        page = _words()["page"]
-        steps.insert(0, page["second"].format(second=unrelated or page["trait"]))
+        steps.insert(0, page["second"].format(question=unrelated or page["trait"]))
     return steps
 
 
 def _draw(
-    name: str, chances: Mapping[str, Any], second: str | None, parameters: Mapping[str, Any]
+    draw: Mapping[str, Any],
+    chances: Mapping[str, Any],
+    second: str | None,
+    parameters: Mapping[str, Any],
 ) -> Draw | None:
     """One draw of a design by a coin, a die or cards; None if they are too many."""
     page = _words()["page"]
+    words = page["steps"]
     outcomes = [(mark, Fraction(prob)) for mark, prob in chances.items() if prob]
     if second is not None:
-        prepare = page["known"].format(chance=chance(float(chances["yes"])))
-        return Draw(tuple(outcomes), 1, prepare, page["second"].format(second=second))
+        first_chance = next(iter(chances.values()))
+        assumed = page["office"]["second"].format(chance=chance(float(first_chance)))
+        return Draw(tuple(outcomes), 1, assumed, words["second"].format(question=second), True)
     outcomes = [(mark, _small_fraction(prob, _MAX_CARDS)) for mark, prob in outcomes]
     size = lcm(*(prob.denominator for _, prob in outcomes))
     if size > _MAX_CARDS or sum(prob for _, prob in outcomes) != 1:
         return None
     size = {1: 10, 3: 6}.get(size, size)
     times = parameters.get("draws", 1)
-    place = "" if name == "draw" else f" for the {name}"
-    start = "" if name == "draw" else f"{name}: "
-    if str(size) not in page["coins"] or name.endswith(("stack", "box")):
-        act = "draw a card" if times == 1 else f"{times} times, draw a card"
-        end = page["back"]
+    name = draw["name"]
+    place = page["prepare"]["place"].format(name=name) if name else ""
+    if str(size) not in page["coins"] or draw.get("cards"):
+        act = words["card"] if times == 1 else words["cards"].format(times=times)
+        end = words["back"]
         counts = ", ".join(f'{prob * size} "{mark}"' for mark, prob in outcomes)
-        material = f"{size} cards{place}: {counts}."
+        material = page["prepare"]["cards"].format(size=size, place=place, counts=counts)
     else:
         act, *faces = page["coins"][str(size)]
-        material = f"A {act.split()[2]}{place}."
+        material = page["prepare"]["die" if size == 6 else "coin"].format(place=place)
         remaining = iter(faces)
         runs = [(mark, ", ".join(islice(remaining, int(prob * size)))) for mark, prob in outcomes]
-        means = " and ".join(f'"{mark}" for {run}' for mark, run in runs if run != mark)
-        end = f": {means}" if means else ""
-    step = page["draw"].format(start=start, act=act, end=end)
+        pairs = [
+            words["pair"].format(said=f'"{mark}"', meant=run) for mark, run in runs if run != mark
+        ]
+        end = words["means"].format(pairs=words["and"].join(pairs)) if pairs else ""
+    step = words["named_draw" if name else "draw"].format(name=name, act=act, end=end)
     return Draw(tuple(outcomes), times, material, f"{step[0].upper()}{step[1:]}")
 
 
@@ -347,15 +471,17 @@ def _by_numbers(mechanism: Mechanism) -> Procedure | None:
     last = [[int(end * size) for end in accumulate(column)] for column in columns]
     ranges = [[_range(low, high) for low, high in pairwise([0, *ends])] for ends in last]
     rows = [list(row) for row in zip(map(label, reports), *ranges, strict=True)]
-    heads = ["Say", *(f"if it is {label(truth)}" for truth in truths)]
-    outcomes = tuple((str(number), Fraction(1, size)) for number in range(1, size + 1))
     page = _words()["page"]
-    draw = Draw(outcomes, 1, page["deck"].format(size=size), page["numbers"].format(size=size))
+    words = page["table"]
+    heads = [words["say"], *(words["truth"].format(answer=label(truth)) for truth in truths)]
+    outcomes = tuple((str(number), Fraction(1, size)) for number in range(1, size + 1))
+    material = page["prepare"]["numbers"].format(size=size)
+    draw = Draw(outcomes, 1, material, page["steps"]["number"].format(size=size))
 
     def report(truth: int, number: str) -> Any:
         return reports[bisect_left(last[truth], int(number))]
 
-    return Procedure([draw], [page["find"]], [(heads, rows)], report)
+    return Procedure([draw], [page["steps"]["find"]], [(heads, rows)], report, ["chance"])
 
 
 def _range(below: int, last: int) -> str:
@@ -364,4 +490,5 @@ def _range(below: int, last: int) -> str:
         return "-"
     if below + 1 == last:
         return str(last)
-    return f"{below + 1} to {last}"
+    words: str = _words()["page"]["table"]["range"]
+    return words.format(first=below + 1, last=last)

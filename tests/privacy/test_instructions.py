@@ -1,9 +1,10 @@
-"""`rr.privacy.instructions`: the page of a design says its probabilities, and fits on one sheet."""
+"""`rr.privacy.instructions`: the page of a design says its probabilities, in words for all."""
 
 import re
 import runpy
 import shutil
 import subprocess
+import warnings
 from fractions import Fraction
 from itertools import chain, product
 from math import prod
@@ -14,7 +15,8 @@ from catalogue import NUMBERS
 
 import rrstats as rr
 from rrstats import surveys
-from rrstats.privacy import instructions
+from rrstats._display import as_markdown
+from rrstats.privacy import fieldwork, instructions
 from rrstats.privacy.fieldwork import examples
 
 QUESTION = "Have you ever driven a car after more than two drinks?"
@@ -116,9 +118,9 @@ def test_the_words_say_the_chances_of_the_draws(name, group):
             assert Fraction(run.count(",") + 1, size) == dict(draw.outcomes)[mark]
     text = str(page)
     assert QUESTION in text
-    assert "{" not in text.partition("Write down")[0]
-    spoken = rr.explain(part(name, group)).rpartition(" per report. ")[2]
-    assert spoken in " ".join(text.split())
+    assert "{" not in text.partition("The design is this line")[0]
+    office = " ".join(text.partition("Cut here.")[2].split())
+    assert rr.explain(part(name, group)) in office
     assert page._repr_html_().partition("<ol>")[2].partition("<h3>")[0] in page.to_html()
 
 
@@ -194,9 +196,9 @@ def test_the_steps_in_full():
     assert steps_of("crosswise") == [
         'Second answer: toss a coin twice where nobody else sees it: "yes" for two heads and "no" '
         "for heads then tails, tails then heads, two tails.",
-        'Say "same" if your true answer is "yes" and the second answer is yes.',
-        'Say "same" also if your true answer is "no" and the second answer is no.',
-        'Say "different" in the two other cases.',
+        "Now you have two answers: your true answer and the second answer.",
+        'Say "same" if they are the same: "yes" and "yes", or "no" and "no".',
+        'Say "different" if they are different: "yes" and "no", or "no" and "yes".',
     ]
     assert steps_of("warner")[0] == "Draw a card where nobody else sees it, and put it back."
 
@@ -206,7 +208,153 @@ def test_the_second_question_comes_before_the_answers():
     steps = steps_of("unrelated_question_two_answers")
     assert steps[4].startswith("Think of your answer to a second question")
     assert steps[5].startswith("You answer twice.")
-    assert len(steps) == 7
+    assert len(steps) == 8
+
+
+def at_the_door(page):
+    """All that stands above the line to cut."""
+    return " ".join(str(page).partition("- - -")[0].split())
+
+
+@pytest.mark.parametrize(("name", "group"), PAGES)
+def test_nobody_hears_numbers_or_code_at_the_door(name, group):
+    """Odds, epsilon and Python stand below the cut; sentences above it are short."""
+    page = instructions(DESIGNS[name], QUESTION, group=group)
+    door = at_the_door(page)
+    for word in ("odds", "factor", "probab", "epsilon", "%", "=", "report", "sensitive", "design"):
+        assert word not in door.lower(), word
+    html = page.to_html()
+    assert html.index('<hr class="cut">') < html.index("Epsilon is")
+    assert html.index('<hr class="cut">') < html.index("<pre>")
+    assert "---" in as_markdown(page.blocks)
+    kinds = [kind for kind, _ in page.blocks]
+    blocks = [b for b in page.blocks[: kinds.index("cut")] if b[0] in ("text", "steps")]
+    spoken = ". ".join(text if kind == "text" else ". ".join(text) for kind, text in blocks)
+    clauses = re.split(r"[.?:]", re.sub(r'"[^"]*"', "x", spoken.replace(QUESTION, "")))
+    assert max(len(clause.split()) for clause in clauses) <= 20
+
+
+CROSSWISE = {
+    "crosswise": (0.25,),
+    "extended_crosswise": ({"A": 0.25, "B": 0.75},),
+    "crosswise_with_anchor": (0.25, 0.25),
+}
+
+
+@pytest.mark.parametrize("behaviour", [{}, {"behaviour": "no"}])
+@pytest.mark.parametrize("name", CROSSWISE)
+@pytest.mark.parametrize("categories", [["no", "yes"], ["yes", "no"]])
+def test_crosswise_says_same_and_different(name, categories, behaviour):
+    """Without labels nobody says yes or no; the data keep the answers, and the office is told."""
+    if behaviour and name != "extended_crosswise":
+        return
+    design = getattr(surveys, name)(categories, *CROSSWISE[name], yes="yes", **behaviour)
+    group = None if design.groups is None else "A"
+    for second in (None, "Were you born in spring?"):
+        page = instructions(design, QUESTION, group=group, unrelated=second)
+        door = at_the_door(page)
+        assert not re.search('[Ss]ay "(yes|no)"', door)
+        assert door.count('ay "same"') == door.count('ay "different"') == 1 + ("anchor" in name)
+        assert "Only what the respondent says (" in door
+        assert "same" in door.partition("Write down")[2]
+        office = " ".join(str(page).partition("- - -")[2].split())
+        assert 'enter "yes" for "same" and "no" for "different"' in office
+        labels = [{"no": "different", "yes": "same"}[category] for category in categories]
+        assert f"reports={labels}" in office
+    pair = name == "crosswise_with_anchor"
+    marks = ("yes", "no") if pair else ("yes",)
+    assert page.rule(True, *marks) == (("yes", "yes") if pair else "yes")  # no birth on the Moon
+
+
+def test_who_draws_nothing_hears_nothing_about_it():
+    """A birthday, a direct question and a device have no draw to hide, and none to ask for."""
+    birthday = instructions(DESIGNS["crosswise"], QUESTION, unrelated="Were you born in spring?")
+    direct = instructions(DESIGNS["direct"], QUESTION)
+    device = instructions(rr.KRR(["no", "yes"], epsilon=1.0), QUESTION)
+    for page in (birthday, direct, device):
+        door = at_the_door(page)
+        assert "by chance" not in door.replace("may change your answer by chance", "")
+        assert "draw" not in door
+    assert "Prepare" not in at_the_door(birthday)
+    assert "Never ask for the answer to the second question." in at_the_door(birthday)
+    assert "Prepare" not in at_the_door(direct)
+    assert "second question" not in at_the_door(device)
+    drawn = at_the_door(instructions(DESIGNS["crosswise"], QUESTION))
+    assert "Do not show or tell anybody what you get by chance." in drawn
+    assert "second question" not in drawn
+
+
+@pytest.mark.parametrize(
+    ("design", "said"),
+    [
+        (surveys.warner(["no", "yes"], 0.75, **NAMED), "Nobody who hears what you say can be sure"),
+        (surveys.warner(["no", "yes"], 0.9, **NAMED), "and they will often be right."),
+        (rr.KRR(["no", "yes"], 0.5), "shows nothing about your true answer"),
+        (
+            surveys.triangular(["no", "yes"], 0.25, **NAMED),
+            'If you say "circle", people can know that your true answer is "no". Otherwise nobody '
+            "can be sure.",
+        ),
+        (
+            surveys.triangular(["no", "yes"], 0.05, **NAMED),
+            'is "no". Otherwise people can guess it, and they will often be right.',
+        ),
+        (
+            surveys.forced_response(["a", "b", "c"], 0.5, [0.2, 0.3, 0]),
+            '"c", people can know that your',
+        ),
+        (
+            rr.MatrixDesign(["a", "b", "c"], [[0, 0.5, 0.2], [1, 0.5, 0.8]], reports=["x", "y"]),
+            'If you say "x", people can know that your true answer is not "a". Otherwise nobody',
+        ),
+        (surveys.direct(range(5)), "Some of what you may say shows your true answer for sure"),
+        (surveys.direct(range(50)), "Some of what you may say shows your true answer for sure"),
+        (rr.UnaryEncoding.symmetric(["a", "b"], 0.9), "they will often be right"),
+    ],
+)
+def test_what_is_said_on_protection_is_true(design, said):
+    """Reports that prove something are named, and likely guesses are called so."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert said in at_the_door(instructions(design, QUESTION))
+
+
+def test_a_page_is_saved(tmp_path):
+    """`save` writes the page of `to_html`; other endings are refused before anything is written."""
+    page = instructions(DESIGNS["warner"], QUESTION)
+    page.save(tmp_path / "page.html")
+    page.save(str(tmp_path / "page.html"))
+    assert (tmp_path / "page.html").read_text("utf-8") == page.to_html()
+    with pytest.raises(rr.errors.ArgumentValueError, match=r"path must end in \.html"):
+        page.save(tmp_path / "page.pdf")
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_all_words_of_a_page_are_in_the_toml(monkeypatch):
+    """A translator who changes the words there leaves no English word at the door."""
+
+    def foreign(words, key=""):
+        if key in ("parameter", "same", "marks", "says") or not isinstance(
+            words, str | list | dict
+        ):
+            return words
+        if isinstance(words, dict):
+            return {name: foreign(text, name) for name, text in words.items()}
+        if isinstance(words, list):
+            return [foreign(text) for text in words]
+        parts = re.split(r"(\{\w+\})", words)
+        return "".join(p if p[:1] == "{" else re.sub("[A-Za-z]", "\u00e6", p) for p in parts)
+
+    words = fieldwork._words()
+    changed = {k: w if k == "examples" else foreign(w) for k, w in words.items()}
+    monkeypatch.setattr(fieldwork, "_words", lambda: changed)
+    for name, group in PAGES:
+        door = at_the_door(instructions(DESIGNS[name], "?", group=group))
+        mechanism = part(name, group)
+        labels = [*mechanism.domain.categories, *mechanism.report_space.categories]
+        own = {str(text) for text in labels} | {"A", "B", "yes", "no", "not", "has"}
+        door = re.sub(r'"[^"]*"', "", door)
+        assert not set(re.findall(r"[A-Za-z]+", door)) - own, name
 
 
 @pytest.mark.slow
@@ -214,12 +362,12 @@ def test_the_second_question_comes_before_the_answers():
 @pytest.mark.parametrize(
     "name", ["crosswise_with_anchor", "unrelated_question_two_answers", "KRR of six"]
 )
-def test_a_page_prints_on_one_sheet(name, tmp_path):
-    """The longest pages, with a long question, are one page of Letter paper."""
+def test_a_page_prints_on_a_sheet_for_the_field_and_one_for_the_office(name, tmp_path):
+    """The longest pages, with a long question, are one sheet of Letter paper above the cut."""
     page, paper = tmp_path / "page.html", tmp_path / "page.pdf"
-    page.write_text(instructions(DESIGNS[name], " ".join([QUESTION] * 3)).to_html(), "utf-8")
+    instructions(DESIGNS[name], " ".join([QUESTION] * 3)).save(page)
     done = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
     subprocess.run(
         [CHROMIUM, *done, f"--print-to-pdf={paper}", page.as_uri()], check=True, timeout=120
     )
-    assert len(re.findall(rb"/Type\s*/Page[^s]", paper.read_bytes())) == 1
+    assert len(re.findall(rb"/Type\s*/Page[^s]", paper.read_bytes())) == 2
