@@ -91,7 +91,15 @@ _IN_PLACE = (
     ),
     _Answer(reason="it returns a new object and changes nothing"),
 )
-_DESIGN_EFFECT = (_Answer(reason="the result has it, as result.design_effect", calls=_ESTIMATES),)
+_DESIGN_EFFECT = (
+    _Answer("design_effect"),
+    _Answer(reason="the result has it, as result.design_effect", calls=_ESTIMATES),
+)
+_EFFECT_SIZE = (
+    _Answer(
+        "proportion", "the proportions themselves, with against= or other=, have no effect size"
+    ),
+)
 _QUANTILES = (
     _Answer("q", "the quantiles, as in q=[0.25, 0.5, 0.75]"),
     _Answer("prob", "the probability that a report is the true answer"),
@@ -138,6 +146,11 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
         _of_design("replicates"),
         *("replicates", "repweights", "replicate_weights", "repwts"),
     ),
+    **_alike([_Answer("response_rate")], "response", "nonresponse", "completion_rate"),
+    **_alike([_Answer("n", "the number of people")], "nobs", "nobs1", "sample_size"),
+    **_alike(_EFFECT_SIZE, "effect_size"),
+    **_alike([_Answer("proportion")], "prop", "prop1", "prevalence"),
+    **_alike([_Answer("other", "the proportion of the second group")], "prop2"),
     **_alike(_of_design("strata"), "strata", "stratum", "stratify"),
     **_alike(_of_design("clusters"), "clusters", "cluster", "psu", "ids"),
     **_alike(_of_design("population"), "population", "population_size", "fpc"),

@@ -9,6 +9,7 @@ import rrstats as rr
 from rrstats._names import _ANSWERS, checked_keywords, checked_options
 from rrstats.errors import ArgumentTypeError
 from rrstats.estimation.result import Result
+from rrstats.planning.power import PowerOptions
 from rrstats.plots import PlotOptions
 from rrstats.regression.results import RegressionResult
 
@@ -182,7 +183,7 @@ def test_answers_name_arguments_that_exist():
     for call in public_calls().values():
         if not takes_any_keyword(call):
             arguments.update(inspect.signature(call).parameters)
-    arguments |= set(inspect.signature(rr.planning.power).parameters)
+    arguments |= PowerOptions.__optional_keys__
     proposed = {answer.instead for answers in _ANSWERS.values() for answer in answers}
     assert proposed - {"", "alpha"} <= arguments
 

@@ -39,9 +39,10 @@ from rrstats.inference.optimize import first_accepted
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates, has_latent_classes, transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
+from rrstats.planning.fieldwork import fieldwork_of
 from rrstats.planning.precision import (
     MOST_PEOPLE,
-    CategoryOptions,
+    FieldworkOptions,
     Question,
     check_people,
     numbered,
@@ -79,8 +80,8 @@ _PAIR_WAVE = 0.1
 """Part of the variation of power over n that is left with two groups."""
 
 
-class PowerOptions(CategoryOptions, total=False):
-    """Test whose power is planned.
+class PowerOptions(FieldworkOptions, total=False):
+    """Test whose power is planned, besides `FieldworkOptions`.
 
     against : the proportion under the null hypothesis; or
     other : the expected proportion in the second group, which has n times ``ratio`` people.
@@ -118,15 +119,17 @@ def power(
     Parameters
     ----------
     n : int
-        The number of respondents; with ``other`` those of the first group.
+        The number of respondents, with response_rate of people who are asked; with ``other`` those
+        of the first group.
     proportion : float, or sequence of k floats or mapping
         The expected true proportion; or all proportions, for the test of goodness of fit.
     mechanism, prob, epsilon
         As in `half_width`.
     **options
-        category and mix, see `CategoryOptions`; against or other, ratio, null, alternative, alpha
-        and exact, see `PowerOptions`; for goodness of fit alpha and against, all proportions under
-        the null hypothesis.
+        category and mix, see `CategoryOptions`; response_rate, design_effect and items, see
+        `FieldworkOptions`; against or other, ratio, null, alternative, alpha and exact, see
+        `PowerOptions`; for goodness of fit alpha and against, all proportions under the null
+        hypothesis.
 
     Returns
     -------
@@ -156,11 +159,12 @@ def power(
     >>> round(power(1000, [0.6, 0.3, 0.1], three, 0.75, against=[0.7, 0.2, 0.1]), 3)
     0.993
     """
-    size = check_people(n)
+    fieldwork, rest = fieldwork_of(options, "alpha", 0.05)
+    size = fieldwork.reports(check_people(n))
     if np.ndim(proportion) or isinstance(proportion, Mapping):
         design = as_mechanism(numbered(mechanism), prob, epsilon)
-        return _fit_power(size, design, proportion, **dict[str, Any](options))
-    planned = plan(_Test, proportion, (mechanism, prob, epsilon), options)
+        return _fit_power(size, design, proportion, **rest)
+    planned = plan(_Test, proportion, (mechanism, prob, epsilon), rest)
     return float(planned.power(np.array([size]))[0])
 
 
@@ -186,10 +190,10 @@ def people_for_power(
     Returns
     -------
     int
-        The smallest n from which on the power is at least this; for two groups the size of the
-        first.  Exact power goes up and down with n, because counts are whole numbers.  Larger n
-        reach the power too; this is checked until its variation is negligible, for at most a
-        million larger n.
+        The smallest n from which on the power is at least this, with response_rate of people to
+        ask; for two groups the size of the first.  Exact power goes up and down with n, because
+        counts are whole numbers.  Larger n reach the power too; this is checked until its variation
+        is negligible, for at most a million larger n.
 
     Raises
     ------
@@ -211,7 +215,8 @@ def people_for_power(
     """
     why = "no sample size gives a power of 1"
     power = check_number(power, "power", 0, 1, ends="()", hint=why)
-    planned = plan(_Test, proportion, (mechanism, prob, epsilon), options)
+    fieldwork, rest = fieldwork_of(options, "alpha", 0.05)
+    planned = plan(_Test, proportion, (mechanism, prob, epsilon), rest)
     planned.check_possible(power)
     start = planned.guess(power)
     if start > MOST_PEOPLE:
@@ -223,7 +228,7 @@ def people_for_power(
         return bool(planned.power(np.array([n]))[0] >= power)
 
     size = first_accepted(is_enough, 0, MOST_PEOPLE, max(1, math.ceil(start)))
-    return size if planned.exact is False else planned.settle(size, power)
+    return fieldwork.people(size if planned.exact is False else planned.settle(size, power))
 
 
 @checked_options(PowerOptions)
@@ -267,10 +272,11 @@ def detectable(
     At epsilon 1 a survey of 1,000 people rejects 10% with a power of 0.8 if the true proportion is
     19%.  Two groups of 1,000 differ significantly with this power if they have 10% and 23%.
     """
-    size = np.array([check_people(n)])
+    fieldwork, rest = fieldwork_of(options, "alpha", 0.05)
+    size = np.array([fieldwork.reports(check_people(n))])
     power = check_number(power, "power", 0, 1, ends="()")
     farthest = 0.0 if options.get("alternative") == "less" else 1.0
-    planned = plan(_Test, farthest, (mechanism, prob, epsilon), options)
+    planned = plan(_Test, farthest, (mechanism, prob, epsilon), rest)
 
     def power_at(proportion: float) -> float:
         return float(replace(planned, proportion=proportion).power(size)[0])

@@ -50,6 +50,7 @@ from rrstats.mechanisms.channel import (
 )
 from rrstats.mechanisms.epsilon import largest_epsilon
 from rrstats.mechanisms.krr import KRR, MechanismLike, as_mechanism
+from rrstats.planning.fieldwork import fieldwork_of
 
 Plan = TypeVar("Plan")
 
@@ -282,8 +283,26 @@ class CategoryOptions(TypedDict, total=False):
     mix: Any
 
 
-class IntervalOptions(CategoryOptions, total=False):
-    """Interval whose width is planned, besides `CategoryOptions`.
+class FieldworkOptions(CategoryOptions, total=False):
+    """People who are asked and several questions, besides `CategoryOptions`.
+
+    response_rate : the part of people who report, in (0, 1]; n is then the number of people who are
+        asked.  By default all of them report.
+    design_effect : the factor by which weights and clusters enlarge the variance of estimates, as
+        `Estimate.design_effect` (that of the mechanism, `design_effect`, is counted anyway).  The
+        one of a direct question is a safe value: noise has no clusters.
+    items : the number of questions, or of groups, whose intervals or tests are to hold together
+        (Bonferroni).  epsilon is that of each report: who asks several questions of everyone
+        divides it, see `frame`.
+    """
+
+    response_rate: float
+    design_effect: float
+    items: int
+
+
+class IntervalOptions(FieldworkOptions, total=False):
+    """Interval whose width is planned, besides `FieldworkOptions`.
 
     target : "population" (respondents are a sample of it) or "rows" (only these respondents: the
         nearest whole number of them has the category).
@@ -317,7 +336,7 @@ def half_width(
     Parameters
     ----------
     n : int
-        The number of respondents, 1 to 2**40.
+        The number of respondents, 1 to 2**40; with response_rate, of people who are asked.
     proportion : float or sequence of floats
         The expected true proportion, in [0, 1]; with scores, those of all categories.
     mechanism : Mechanism, sequence of hashables or int
@@ -326,8 +345,8 @@ def half_width(
     prob, epsilon : float, optional
         The parameter of the k-RR.
     **options
-        category and mix, see `CategoryOptions`; target, level, method, assurance and scores, see
-        `IntervalOptions`.
+        category and mix, see `CategoryOptions`; response_rate, design_effect and items, see
+        `FieldworkOptions`; target, level, method, assurance and scores, see `IntervalOptions`.
 
     Returns
     -------
@@ -349,8 +368,9 @@ def half_width(
     8,068 people who report the truth with probability 3/4 give 10% +- 2.0 points on average, and
     +- 2.02 points or less with probability 0.9.
     """
-    size = check_people(n)
-    return _planned(proportion, (mechanism, prob, epsilon), options)(size)
+    fieldwork, rest = fieldwork_of(options, "level", 0.95)
+    size = fieldwork.reports(check_people(n))
+    return _planned(proportion, (mechanism, prob, epsilon), rest)(size)
 
 
 @checked_options(IntervalOptions)
@@ -375,8 +395,9 @@ def people(
     Returns
     -------
     int
-        The smallest n whose mean half-width is at most this.  With assurance, the smallest n such
-        that it and the next 40 to 500 larger n reach the half-width.
+        The smallest n whose mean half-width is at most this; with response_rate people to ask.
+        With assurance, the smallest n such that it and the next 40 to 500 larger n reach the
+        half-width.
 
     Raises
     ------
@@ -396,8 +417,20 @@ def people(
     With probability 3/4 of the truth 8,164 people are needed.  The normal formula
     z^2 s (1 - s) / ((p - q)^2 h^2) gives 8,068, too few for the default, exact interval.  A direct
     question needs 911 people.
+
+    >>> people(0.02, 0.1, epsilon=math.log(3), response_rate=0.6, design_effect=1.3)
+    17689
+
+    If 6 of 10 people who are asked report, and weights make the variance 1.3 times as large, 17,689
+    must be asked.
     """
-    planned = _planned(proportion, (mechanism, prob, epsilon), options)
+    fieldwork, rest = fieldwork_of(options, "level", 0.95)
+    planned = _planned(proportion, (mechanism, prob, epsilon), rest)
+    return fieldwork.people(_reports_for(half_width, planned, proportion))
+
+
+def _reports_for(half_width: float, planned: _Width | _MeanWidth, proportion: Any) -> int:
+    """The smallest number of reports whose interval is at most so wide."""
     limit = check_number(half_width, "half_width", 0, planned.most, ends="()", hint=_TOO_WIDE)
     width = cache(planned)
     about = planned.about(limit)
@@ -467,12 +500,13 @@ def least_epsilon(
 
     With 2,000 people, an interval of +- 3 points needs an epsilon of at least 1.50.
     """
-    size = check_people(n)
+    fieldwork, rest = fieldwork_of(options, "level", 0.95)
+    size = fieldwork.reports(check_people(n))
     answers = tuple(numbered(categories))
     check_instance(design, "design", Callable, "made by design(answers, epsilon=...)")
 
     def planned(epsilon: float) -> _Width | _MeanWidth:
-        return _planned(proportion, (design(answers, epsilon=epsilon),), options)
+        return _planned(proportion, (design(answers, epsilon=epsilon),), rest)
 
     def width(epsilon: float) -> float:
         return planned(epsilon)(size)
