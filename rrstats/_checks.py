@@ -12,14 +12,14 @@ import datetime
 import math
 import numbers
 from collections.abc import Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rrstats._typing import Floats, NumbersByCategory
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
@@ -265,11 +265,13 @@ def check_numbers(
 
     size : the length of the last axis.  axes : the number of axes, None for any.
     """
-    try:
+    array: NDArray[Any] | None = None
+    doubles: Floats | None = None
+    with suppress(OverflowError, TypeError, ValueError):  # their words may quote a cell
         array = np.asarray(values)
         doubles = array.astype(np.float64)
-    except (OverflowError, TypeError, ValueError):
-        raise ArgumentTypeError(f"{name} must be numbers, found {type_name(values)}") from None
+    if array is None or doubles is None:
+        raise ArgumentTypeError(f"{name} must be numbers, found {type_name(values)}")
     if array.dtype.kind not in "iufO":
         raise ArgumentTypeError(f"{name} must be numbers, found {array.dtype}")
     if axes is not None and doubles.ndim != axes:

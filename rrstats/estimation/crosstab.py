@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_count, check_instance, check_level, check_one_of
+from rrstats._checks import check_count, check_instance, check_level, check_one_of, quote_list
 from rrstats._display import label, percent_range
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
@@ -427,7 +427,8 @@ class Crosstab(CellProportions):
             check_instance(name, "a column", Hashable, "given by its name")
         if len(set(names)) < len(names) or not {*names} <= {*self.names}:
             raise ArgumentValueError(
-                f"columns must be distinct names among {list(self.names)}, found {list(names)}"
+                f"columns must be distinct names among {list(self.names)}, found "
+                f"{quote_list(names)}"
             )
         return [self.names.index(name) for name in names]
 

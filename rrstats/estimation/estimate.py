@@ -25,6 +25,7 @@ from rrstats._checks import (
     check_numbers,
     check_one_of,
     check_proportions,
+    quote,
 )
 from rrstats._display import label, percent_range
 from rrstats._names import checked_keywords, checked_options, did_you_mean
@@ -854,7 +855,7 @@ class Estimate(Result):
         numerator = np.zeros(self.k)
         numerator[self.code_of(category)] = 1
         if not denominator @ numerator:
-            raise ArgumentValueError(f"among must contain the category {category!r}")
+            raise ArgumentValueError(f"among must contain the category {quote(category)}")
         level = check_level(level)
         ratio = ratio_of_sums(self.moments, numerator, denominator, level, target=self.target)
         return RatioEstimate(*ratio)
@@ -959,7 +960,7 @@ class Estimate(Result):
         code = self.k - 1 if category is ... else self._answers.code(category)
         if code >= self.k:
             raise ArgumentValueError(
-                f"{category!r} is not among the categories {self._answers.describe()}"
+                f"{quote(category)} is not among the categories {self._answers.describe()}"
                 f"{did_you_mean(category, self.categories)}"
             )
         return code

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_distinct, check_rows
+from rrstats._checks import check_distinct, check_rows, quote_list
 from rrstats._typing import Counts, Floats, RateLike
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.data.columns import column_of, open_column, place_of
@@ -1056,5 +1056,6 @@ def check_asked(
     others = [name for name in names if name not in columns]
     if others:
         raise ArgumentValueError(
-            f"{argument} must be of the columns asked for, {columns}, found also {others}"
+            f"{argument} must be of the columns asked for, {columns}, found also "
+            f"{quote_list(others)}"
         )

@@ -30,6 +30,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from rrstats._checks import check_instance, quote
 from rrstats._display import WIDTH, FrameTable, SummaryTable, as_fragment, columns, label, wrap
 from rrstats._names import checked_keywords, did_you_mean
 from rrstats._typing import Floats
@@ -513,9 +514,10 @@ def label_column(categories: tuple[Hashable, ...]) -> pd.Series[Any]:
 
 def place_of(category: Hashable, categories: Sequence[Hashable], whose: str) -> int:
     """The index of a category; raises if it is unknown."""
+    check_instance(category, "a category", Hashable, "a label")
     if category not in categories:
         raise ArgumentValueError(
-            f"{category!r} is not among the categories of {whose}"
+            f"{quote(category)} is not among the categories of {whose}"
             f"{did_you_mean(category, categories)}"
         )
     return categories.index(category)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from rrstats._checks import check_number, check_probability
+from rrstats._checks import check_number, check_probability, quote
 from rrstats._names import checked_keywords
 from rrstats._typing import NumbersByCategory
 from rrstats.data.categories import Categories
@@ -81,7 +81,7 @@ def tolerable_noncompliance(
     categories = list(design.categories)
     if category is not ... and category not in categories:
         answers = Categories(categories).describe()
-        raise ArgumentValueError(f"category must be one of {answers}, got {category!r}")
+        raise ArgumentValueError(f"category must be one of {answers}, got {quote(category)}")
     code = design.k - 1 if category is ... else categories.index(category)
     m = len(design.channel.samples)
     moments = ChannelMoments(design.channel, np.ones(m, dtype=np.int64), m, "population", 1)

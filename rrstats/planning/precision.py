@@ -30,6 +30,7 @@ from rrstats._checks import (
     check_probability,
     check_proportions,
     check_whole_number,
+    quote,
 )
 from rrstats._names import checked_options
 from rrstats._typing import CategoriesLike, Floats
@@ -216,7 +217,7 @@ def ask(
         code = answers.code(category)
         if code >= mechanism.k:
             raise ArgumentValueError(
-                f"category must be one of {answers.describe()}, got {category!r}"
+                f"category must be one of {answers.describe()}, got {quote(category)}"
             )
     return Question(mechanism, code, _check_mix(mix, mechanism, code))
 

@@ -531,13 +531,13 @@ def _check_parts(parts: Sequence[tuple[Hashable, ...]], names: Sequence[Hashable
     are_distinct = len(parts) == len(labels) == len(unordered_labels)
     are_proper = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in parts)
     absent = [name for name in names if name not in private]
-    if absent and parts:
+    other = sum(name not in names for name in private)  # counted: they may be answers
+    if absent and private and not other:
         raise ArgumentValueError(
             "parts (want= of planning.frame) must have every column of the plan, "
             f"{quote_list(absent)} {'is' if len(absent) == 1 else 'are'} in none; add them to a "
             "part, or leave them out of the plan"
         )
-    other = sum(name not in names for name in private)  # counted: they may be answers
     if other or not (parts and are_proper and are_distinct):
         raise ArgumentValueError(
             "parts (want= of planning.frame) must be columns of the plan, or pairs of two "

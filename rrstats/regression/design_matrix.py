@@ -51,6 +51,15 @@ _FACTOR_ROWS = 50
 _TRANSPOSED_ROWS = 4096
 """Rows that are transposed at once, so that they stay in cache."""
 
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\d[\d.]*""")
+"""What may be a cell in the message of another library: a quoted text, or a number."""
+
+_WORDS = re.compile(r"""'[^']*'|"[^"]*"|\w+|\d[\d.]*""")
+"""The words and quoted texts of a formula."""
+
+_WITHOUT_CELLS = (NameError, SyntaxError, AttributeError, TypeError)
+"""Errors whose messages name variables and types, but quote no cell."""
+
 
 def orthonormal(matrix: Floats, names: Sequence[str]) -> tuple[Floats, Floats]:
     """Orthogonal columns of mean square 1 that span the covariates, and their transformation.
@@ -325,6 +334,7 @@ class DesignMatrix:
             frame[INTERCEPT] = np.zeros(len(frame))
         if not self.names:
             self._check_factors()
+        refused = None
         try:
             with np.errstate(all="ignore"):  # log(0): `finite` says so
                 model_matrix = PandasMaterializer(frame).get_model_matrix(
@@ -332,7 +342,9 @@ class DesignMatrix:
                 )
                 matrix = np.asarray(model_matrix, dtype=np.float64)
         except Exception as error:  # a formula is code, and may raise anything
-            raise self._refused(error, frame) from None
+            refused = self._refused(error, frame)
+        if refused is not None:  # without the other error as its context, which may quote a cell
+            raise refused
         spec = model_matrix.model_spec
         names = tuple(map(str, spec.column_names))
         return matrix.reshape(len(frame), len(names)), names, spec
@@ -355,11 +367,26 @@ class DesignMatrix:
             near = nearest(name, self.columns)
             if near is not None:
                 hint = f"did you mean {near!r}? {hint}"
-        reason = f"{type(cause).__name__}: {next(iter(str(cause).splitlines()), '')}"
+        reason = f"{type(cause).__name__}: {self._without_cells(cause)}"
         return ArgumentValueError(
             f"the formula '{self.text}' cannot be made of these columns{where} ({reason}); "
             f"{_r_hint(factor) or hint}"
         )
+
+    def _without_cells(self, cause: BaseException) -> str:
+        """The first line of another library's error, without texts and numbers of cells.
+
+        Words of the formula and names of columns stay.
+        """
+        first_line = next(iter(str(cause).splitlines()), "")
+        if isinstance(cause, _WITHOUT_CELLS):
+            return first_line
+        public = {*_WORDS.findall(self.text), *map(str, self.columns)}
+
+        def word_of_formula(quoted: re.Match[str]) -> str:
+            return quoted[0] if {quoted[0], quoted[0].strip("'\"")} & public else "..."
+
+        return _QUOTED.sub(word_of_formula, first_line)
 
     def _for_formulaic(self, column: pd.Series[Any]) -> pd.Series[Any]:
         """A column of a type that formulaic reads; it has no missing values."""

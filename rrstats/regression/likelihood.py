@@ -28,7 +28,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_one_of
+from rrstats._checks import check_one_of, quote
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn
@@ -332,7 +332,7 @@ def _code_of(column: ReportColumn, argument: str, category: Hashable) -> int:
         # Categories that no mechanism declares are cells.
         listed = f" {categories}" if column.private else ""
         raise ArgumentValueError(
-            f"{argument} must be one of the {column.k} categories{listed}, got {category!r}"
+            f"{argument} must be one of the {column.k} categories{listed}, got {quote(category)}"
         )
     return categories.index(category)
 

@@ -21,7 +21,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance, check_level, check_one_of
+from rrstats._checks import check_instance, check_level, check_one_of, quote
 from rrstats._display import FrameTable, SummaryTable
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
@@ -249,7 +249,7 @@ class RegressionResult(FrameTable):
             return np.array(equations)
         raise ArgumentValueError(
             f"terms must be names of parameters, {list(self.index)}, equations such as 'age = 0', "
-            f"or a matrix of {self.df_model} finite columns, found {terms!r}"
+            f"or a matrix of {self.df_model} finite columns, found {quote(terms)}"
         )
 
     def _equations(self, text: str) -> list[Floats]:

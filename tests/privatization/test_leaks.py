@@ -145,6 +145,12 @@ def _raw_with_a_claim():
 
 NUMBERS = FRAME["n"].to_numpy()
 PLAN = rr.FramePlan({"x": CATEGORIES}, 1, ["x"])
+ANSWERS = pd.DataFrame({"answer": CATEGORIES * 100, "age": np.arange(300) % 7})
+NOISY = ANSWERS.rr.simulate("answer", CATEGORIES, 0.75, seed=1)
+ESTIMATE = NOISY.rr.estimate("answer")
+MEANS = NOISY.rr.means("age", "answer")
+FIT = NOISY.rr.logit("answer ~ age")
+TABLE = NOISY.assign(sex=["f", "m"] * 150).rr.crosstab("answer", "sex")
 FAILING = {
     "unknown": lambda: rr.privatize(WORDS, CATEGORIES, 0.75, unknown="raise"),
     "unknown category": lambda: rr.privatize(
@@ -192,6 +198,32 @@ FAILING = {
     "plan, columns of answers": lambda: rr.FramePlan(dict.fromkeys(WORDS, (0, 1)), 1, ["x"]),
     "plan, list of answers": lambda: rr.privatize(WORDS, PLAN),
     "simulate": lambda: rr.simulate(WORDS, CATEGORIES, 0.75, seed=0.5),
+    **{
+        f"{kind.__name__} of answers as a category": lambda kind=kind: ESTIMATE[kind(WORDS)]
+        for kind in (list, tuple, set, pd.Series, pd.Index, pd.Categorical, pd.DataFrame, np.array)
+    },
+    "answers as a category of means": lambda: MEANS.interpret(FRAME["x"]),
+    "answers as a ratio": lambda: ESTIMATE.share_among(FRAME["x"], ["never"]),
+    "answers as columns of a table": lambda: TABLE.margin(tuple(WORDS)),
+    "answers as values": lambda: ESTIMATE.mean(WORDS),
+    "answers as a prior": lambda: ESTIMATE.credible_interval(prior=WORDS),
+    "answers as terms of a test": lambda: FIT.wald_test(FRAME["x"]),
+    "answers as data to predict": lambda: FIT.predict(pd.DataFrame({"age": WORDS})),
+    "answers as a category to plan for": lambda: rr.planning.people(
+        0.1, CATEGORIES, 0.75, category=FRAME["x"]
+    ),
+    **{
+        f"formula {formula}": lambda formula=formula: NOISY.assign(x=WORDS * 100).rr.logit(
+            f"answer ~ {formula}"
+        )
+        for formula in (
+            "x.astype(float)",
+            "{x.map(int)}",
+            "np.float64(x)",
+            "x.map({1: 2}.__getitem__)",
+            "poly(x, 2)",
+        )
+    },
 }
 
 
