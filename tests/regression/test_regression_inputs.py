@@ -163,7 +163,7 @@ def test_renamed_reports_are_refused(people, formula, formulaic):
     renamed = people.rename(columns={"smoker": "s"})
     fit = rr.linear if formula.startswith("pay") else rr.logit
     if formula == "s ~ age":  # nothing else is privatized: then a mechanism is asked for
-        refused(ArgumentTypeError, "Give the mechanism", fit, formula, renamed)
+        refused(ArgumentTypeError, "give their mechanism", fit, formula, renamed)
         return
     refused(MetadataError, "column 's' may hold reports", fit, formula, renamed)
 
