@@ -9,7 +9,8 @@ answers: their epsilons add up.  So a second release is refused unless ``again``
 also add up over waves of the same people, so a source that has changed is refused too.  If a
 released column is absent, or a new one is not in the source, it may have been renamed: that is
 refused until ``again`` says that it is meant.  Simulated releases have an infinite epsilon.
-A folder and the files in it hold the same answers, so the ledger of one also applies to the other.
+A folder and the files in it hold the same answers, so the ledger of one also applies to the other;
+that of a symbolic link in a folder is the ledger of the file that it leads to.
 A ledger does not know releases of a copy of the source, of a hard link to it, of a source that was
 renamed or moved without its ledger, or releases that were recorded elsewhere.
 
@@ -455,18 +456,28 @@ class Ledger:
 
     def _related(self) -> Iterator[tuple[Path, LedgerEntry]]:
         """Releases of folders around the source and of files in it, each with its ledger."""
-        ledgers = [
-            folder.with_name(folder.name + LEDGER)
-            for folder in self.source.parents
-            if folder.name and is_data(self.source.relative_to(folder))
-        ]
+        ledgers = _ledgers_around(self.source)
         if self.source.is_dir():
             with named(f"{self.source} cannot be read"):
-                ledgers += [p for p in files_in(self.source) if p.name.endswith(LEDGER)]
-        for path in ledgers:
+                for path in files_in(self.source):
+                    if path.name.endswith(LEDGER):
+                        ledgers.append(path)
+                    elif path.is_symlink():  # the same answers as the file that it leads to
+                        linked = Ledger.of(path)
+                        ledgers += [linked.path, *_ledgers_around(linked.source)]
+        for path in dict.fromkeys(ledgers):
             if path != self.path:
                 other = Ledger(path.with_name(path.name.removesuffix(LEDGER)), path)
                 yield from ((path, release) for release in other.releases)
+
+
+def _ledgers_around(source: Path) -> list[Path]:
+    """The usual places of the ledgers of all folders that a source is in."""
+    return [
+        folder.with_name(folder.name + LEDGER)
+        for folder in source.parents
+        if folder.name and is_data(source.relative_to(folder))
+    ]
 
 
 def spent(releases: Iterable[LedgerEntry], column: Hashable) -> list[float]:

@@ -204,6 +204,25 @@ def test_sources_beside_each_other_have_accounts_of_their_own(data, second):
             Ledger.of(data / second).refuse([OFTEN], again=False)
 
 
+@pytest.mark.parametrize("released", ["file", "folder of the file"])
+def test_a_link_in_a_folder_counts_as_the_file_that_it_leads_to(data, tmp_path, released):
+    """Its releases, and those of the folders around it, are of the same answers."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "c.parquet").write_bytes((data / "a.parquet").read_bytes())
+    release(Ledger.of(elsewhere / "c.parquet" if released == "file" else elsewhere), YES_NO)
+    folder = Ledger.of(data)
+    folder.refuse([YES_NO], again=False)
+    for name in ("c.parquet", "d.parquet"):
+        (data / name).symlink_to(elsewhere / "c.parquet")
+    with pytest.raises(SecondReleaseError, match=r"released once before.*elsewhere"):
+        folder.refuse([YES_NO], again=False)
+    assert YES_NO.epsilon == folder.epsilon("smoker")
+    release(folder, YES_NO, again=True)
+    (data / "e.parquet").symlink_to(data / "a.parquet")
+    assert 2 * YES_NO.epsilon == pytest.approx(folder.epsilon("smoker"))
+
+
 def test_of_two_runs_for_a_folder_and_its_file_one_is_refused(data, monkeypatch):
     """Their locks are two, so each looks once more when its entry stands."""
     folder, file = Ledger.of(data), Ledger.of(data / "a.parquet")
