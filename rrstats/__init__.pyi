@@ -20,6 +20,7 @@ from rrstats.estimation.difference import difference as difference
 from rrstats.estimation.estimate import Estimate as Estimate
 from rrstats.estimation.estimate import estimate as estimate
 from rrstats.estimation.means import means as means
+from rrstats.estimation.pairwise import pairwise as pairwise
 from rrstats.estimation.posterior import posterior as posterior
 from rrstats.estimation.quantiles import quantiles as quantiles
 from rrstats.estimation.sample_design import SampleDesign as SampleDesign

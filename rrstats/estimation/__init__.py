@@ -5,10 +5,10 @@
 `groups` several of them, `arrays` the formulas for any channel, `debiasing` the functions of
 `rr.estimators`.  `means`, `quantiles`, `crosstab`, `association` (correlations of columns) and
 `posterior` are further results on the base in `result`, and so are the tests in `hypothesis_tests`
-and the `difference` of two estimates.  Tables have `measures` of association: `product_moment`,
-`odds_ratio` and `cramers_v`.  Results hold `moments` (of samples with a design in
-`survey_moments`, of tables in `table_moments`, whose columns are `axes`); `ratios` are ratios and
-means of them.
-Public: `rr.estimate`, `rr.tally`, `rr.crosstab`, `rr.difference`, `rr.means`, `rr.quantiles`,
-`rr.posterior`, `rr.hypotheses`, `rr.correlations`, `rr.SampleDesign`, results.
+and the `difference` of two estimates, which `pairwise` asks of many groups.  Tables have `measures`
+of association: `product_moment`, `odds_ratio` and `cramers_v`.  Results hold `moments` (of samples
+with a design in `survey_moments`, whose replicate weights are in `replicates`; of tables in
+`table_moments`, whose columns are `axes`); `ratios` are ratios and means of them.
+Public: `rr.estimate`, `rr.tally`, `rr.crosstab`, `rr.difference`, `rr.pairwise`, `rr.means`,
+`rr.quantiles`, `rr.posterior`, `rr.hypotheses`, `rr.correlations`, `rr.SampleDesign`, results.
 """

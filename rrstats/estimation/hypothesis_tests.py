@@ -80,6 +80,7 @@ from rrstats.inference.multinomial import (
     start_inside,
     wald_tail,
 )
+from rrstats.inference.multiplicity import CORRECTIONS, adjusted_p_values
 from rrstats.mechanisms.base import is_mechanism
 from rrstats.mechanisms.channel import (
     expected_rates,
@@ -89,6 +90,7 @@ from rrstats.mechanisms.channel import (
 from rrstats.mechanisms.krr import MechanismLike
 
 __all__ = [
+    "adjust",
     "change",
     "design_fit",
     "goodness_of_fit",
@@ -1367,6 +1369,52 @@ def _pooled_paired(first: Estimate, second: Estimate, table: Crosstab) -> Floats
     ones = np.ones((1, k))
     sums = np.kron(np.eye(k), ones), np.kron(ones, np.eye(k))
     return np.asarray(sums[0] @ table.covariance @ sums[1].T)
+
+
+# -- several tests ---------------------------------------------------------------------------
+
+
+@checked_keywords
+def adjust(tests: Any, correction: str = CORRECTIONS[0]) -> Any:
+    """Adjust the p-values of several tests, so that each may be compared with alpha.
+
+    Parameters
+    ----------
+    tests : sequence or mapping of TestResults or floats
+        The tests, or their p-values; NaN is no test and is not counted.
+    correction : {"holm", "bonferroni", "benjamini-hochberg", "benjamini-yekutieli"}
+        "holm" bounds the probability of any false rejection; "benjamini-hochberg" the expected part
+        of false rejections among all of them, where tests are independent or positively dependent.
+
+    Returns
+    -------
+    Series
+        The adjusted p-values, by the labels of the mapping.
+
+    Notes
+    -----
+    As `p.adjust` in R and `scipy.stats.false_discovery_control`.
+
+    Examples
+    --------
+    >>> adjust({"north": 0.01, "south": 0.04, "west": 0.03}).round(3).to_dict()
+    {'north': 0.03, 'south': 0.06, 'west': 0.06}
+
+    At alpha 5% only the north differs.
+    """
+    check_one_of(correction, "correction", CORRECTIONS)
+    labels = list(tests) if isinstance(tests, Mapping) else None
+    values = [tests[label] for label in labels] if labels is not None else list(tests)
+    p_values = [test.p_value if isinstance(test, TestResult) else test for test in values]
+    numbers = np.array(p_values, dtype=np.float64)
+    wrong = int(((numbers < 0) | (numbers > 1)).sum())
+    if numbers.ndim != 1 or wrong:
+        raise ArgumentValueError(
+            f"tests must be TestResults or p-values in [0, 1], found {wrong} others among "
+            f"{numbers.size}"
+        )
+    index = None if labels is None else pd.Index(labels, tupleize_cols=False)
+    return pd.Series(adjusted_p_values(numbers, correction), index=index, name="p_adjusted")
 
 
 answer_names(__name__, __all__)

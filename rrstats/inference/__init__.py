@@ -3,5 +3,5 @@
 `binomial` has intervals of counts and of the proportions behind them; `multinomial` maximum
 likelihood, profile intervals and fit of counts in many cells; `contrasts` quantiles and intervals
 of differences, ratios and sums, also by empirical likelihood; `optimize` maximizes smooth functions
-of a few parameters.  No name here is public.
+of a few parameters; `multiplicity` adjusts p-values of several tests.  No name here is public.
 """
