@@ -1,6 +1,7 @@
 """Privacy of one person: the meaning of an epsilon, pages for the field, and sums of releases.
 
-`explain` says in plain words what an epsilon means (in `explanation`), and `instructions` writes
+`explain` says in plain words what an epsilon means (in `explanation`), `methods` writes the
+paragraph for a paper (in `methods`, its words in `methods.toml`), and `instructions` writes
 the page for using a design by hand, with dice and cards (in `fieldwork`, its words in
 `fieldwork.toml`, what respondents hear about protection in `assurance`).  `compose` adds up all
 reports of one person: columns, waves and rows (in `composition`).  The distribution of the privacy
@@ -21,8 +22,17 @@ from rrstats.privacy.fieldwork import Draw as Draw
 from rrstats.privacy.fieldwork import Instructions as Instructions
 from rrstats.privacy.fieldwork import instructions
 from rrstats.privacy.loss_distribution import PrivacyLoss as PrivacyLoss
+from rrstats.privacy.methods import Paragraph as Paragraph
+from rrstats.privacy.methods import methods
 
-__all__ = ["compose", "epsilon_from_prob", "explain", "instructions", "prob_from_epsilon"]
+__all__ = [
+    "compose",
+    "epsilon_from_prob",
+    "explain",
+    "instructions",
+    "methods",
+    "prob_from_epsilon",
+]
 
 
 answer_names(__name__, __all__)

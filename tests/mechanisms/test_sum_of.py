@@ -52,7 +52,9 @@ def test_published_sums(item, counts, expected, deviance):
     est = rr.estimate(rr.Tally.from_counts(counts, m))
     found = est.mle().proportions
     assert found == pytest.approx(expected, abs=1e-8)
-    assert -2 * np.array(counts) @ np.log(m.channel.matrix @ found) == pytest.approx(deviance, abs=1e-8)
+    assert -2 * np.array(counts) @ np.log(m.channel.matrix @ found) == pytest.approx(
+        deviance, abs=1e-8
+    )
 
 
 def test_the_mean_is_the_sum_of_the_items():

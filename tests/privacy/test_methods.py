@@ -1,0 +1,111 @@
+"""`rr.privacy.methods`: a paragraph has the numbers of the design, and cites its literature."""
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from catalogue import EXAMPLES
+
+import rrstats as rr
+from rrstats import surveys
+from rrstats.privacy import methods
+from rrstats.privacy.fieldwork import examples
+from rrstats.privacy.methods import _data
+
+TOP = Path(__file__).parents[2]
+QUESTION = "Have you ever cheated?"
+
+
+@pytest.mark.parametrize("name", examples())
+def test_every_survey_design_has_a_paragraph_of_its_own(name):
+    """Its numbers, its source, epsilon in words, and no sentence for designs without a name."""
+    design = examples()[name]
+    paragraph = methods(design, QUESTION)
+    assert QUESTION in paragraph.text
+    assert rr.explain(design) in paragraph.text
+    assert "given by its matrix" not in paragraph.text
+    assert "{" not in paragraph.text
+    groups = design.groups or ()
+    assert all(f"In sample {group}: " in paragraph.text for group in groups)
+    is_private = design.epsilon < np.inf
+    assert ("is locally differentially private" in paragraph.text) == is_private
+    keys = re.findall(r"^@\w+\{(\w+),$", paragraph.bibtex, re.M)
+    assert len(keys) == len(set(keys))
+    assert keys[-1] == "rrstats"
+    assert len(keys) >= 2 + is_private or name == "direct"
+    cited = [_data()["references"][key]["cited"] for key in keys[:-1]]
+    assert all(text in paragraph.text for text in cited)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_mechanism_has_a_paragraph(name):
+    """All forms of channel have a formula, also those that carry no information."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        design = EXAMPLES[name]()
+    paragraph = methods(design)
+    assert rr.explain(design) in paragraph.text
+    formulas = ("estimated without bias", "is estimated by its", "do not determine")
+    assert sum(paragraph.text.count(formula) for formula in formulas) == 1
+    assert str(paragraph) == f"{paragraph.text}\n\n{paragraph.bibtex}"
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        surveys.warner(["no", "yes"], 0.7, yes="yes"),
+        surveys.crosswise(["yes", "no"], 0.25, yes="yes"),
+        surveys.triangular(["no", "yes"], 0.25, yes="yes"),
+        rr.KRR(["a", "b", "c"], 0.5),
+        rr.UnaryEncoding.symmetric(["a", "b", "c"], 0.75),
+    ],
+)
+def test_the_formula_is_that_of_the_estimate(design):
+    """The numbers of the sentence, used by hand, give the estimate of `rr.estimate`."""
+    text = methods(design).text
+    numbers = re.search(r"reported proportion - ([\d.]+)\) / (\S+)( - [\d.]+\))?", text)
+    base = float(numbers[1])
+    slope = float(numbers[2].strip("().")) if not numbers[3] else float(numbers[2][1:]) - base
+    if "/ (-" in text:
+        assert slope < 0
+    channel = design.channel
+    rates = np.zeros(len(channel.samples)) + 0.5
+    rates[:2] = [0.35, 0.65]
+    expected = channel.solve(rates)
+    code = design.asked.code(design.yes) if getattr(design, "yes", None) else 0
+    assert (rates[code] - base) / slope == pytest.approx(expected[code], abs=1e-5)
+
+
+def test_the_references_are_those_of_the_designs():
+    """Every source is a reference, and every reference is a source or cited by all."""
+    data = _data()
+    designs = data["designs"].values()
+    sources = {key for design in designs for key in design["sources"]}
+    sources |= {key for design in designs for key in design.get("sources_of_samples", [])}
+    assert sources | {"evfimievski2003", "rrstats"} == set(data["references"])
+    assert {name for name in surveys.__all__ if name in data["designs"]} >= {"warner", "kuk"}
+
+
+def test_rrstats_is_cited_as_its_citation_file_says():
+    """Title and version of the entry are those of CITATION.cff."""
+    file = TOP / "CITATION.cff"
+    if not file.exists():
+        pytest.skip("the tests were copied away from the documents")
+    citation = file.read_text("utf-8")
+    entry = methods(rr.KRR(["no", "yes"], 0.75)).bibtex.partition("@software")[2]
+    title = re.search(r'^title: "(.*)"$', citation, re.M)[1]
+    assert f"title = {{{title}}}" in entry
+    assert f"version = {{{rr.__version__}}}" in entry
+    assert re.search(r"^version: (.*)$", citation, re.M)[1] == rr.__version__
+    author = re.search(r"^authors:\n  - name: (.*)$", citation, re.M)[1]
+    assert f"author = {{{{{author}}}}}" in entry
+
+
+def test_wrong_arguments_are_named():
+    """A name in the place of a mechanism, and a question that is no text."""
+    with pytest.raises(rr.errors.ArgumentTypeError, match="mechanism must be a mechanism"):
+        methods("warner")
+    with pytest.raises(rr.errors.ArgumentTypeError, match="question must be the wording"):
+        methods(rr.KRR(["no", "yes"], 0.75), 3)
