@@ -47,8 +47,8 @@ _MAX_CHECKED_ENTRIES = 1 << 10
 _POSITIONAL = ("design", "categories", "matrix", "first", "second")
 _LABELS = ("groups", "shows")
 
-_MAX_LETTERS = 400
-"""The longest argument that is printed in full; of a longer matrix only the shape is printed."""
+_MAX_LETTERS = 600
+"""The longest argument that is printed in full, eight lines; of a longer matrix its shape is."""
 
 A_MECHANISM = "a mechanism such as rr.KRR(['yes', 'no'], 0.75)"
 """The rule in messages about an argument that must be a mechanism."""
@@ -207,11 +207,20 @@ def _to_text(value: Any) -> str:
         return value.describe()
     if isinstance(value, Mechanism):
         return value._call()
-    text = repr(value)
+    text = repr(_shortest(value))
     if isinstance(value, tuple) and len(text) > _MAX_LETTERS:
         is_matrix = isinstance(value[0], tuple)
         return f"<{len(value)} x {len(value[0])} matrix>" if is_matrix else quote_list(value)
     return text
+
+
+def _shortest(value: Any) -> Any:
+    """Fractions that are doubles as doubles, whose text is shorter; also those in tuples."""
+    if isinstance(value, tuple):
+        return tuple(map(_shortest, value))
+    if isinstance(value, Fraction) and Fraction(float(value)) == value:
+        return float(value)
+    return value
 
 
 def _to_json(name: str, value: Any) -> Any:

@@ -225,7 +225,7 @@ def test_blocks_are_left_out_only_where_no_value_is_kept(weighted, target, monke
         truth = rng.choice(3, n, p=[0.6, 0.3, 0.1])
         reports = rr.simulate([mechanism.categories[code] for code in truth], mechanism, seed=3)
         y = rng.normal(truth, 1.0)
-        options = {"probs": (0.02, 0.4, 0.9), "target": target}
+        options = {"q": (0.02, 0.4, 0.9), "target": target}
         if weighted:
             options["weights"] = np.exp(y) * rng.lognormal(0, 1.5, n)
         monkeypatch.setattr(quantiles_module, "_BLOCK_PLACES", n + 1)

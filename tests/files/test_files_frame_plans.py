@@ -270,7 +270,7 @@ WRONG = {
     "there": (FramePlan(CATEGORIES, 1, ALONE, asked="note"), {}, "a column 'note'"),
     "number": (FramePlan(CATEGORIES, 1, ALONE, asked=7), {}, "asked must be text"),
     "kept": (PLAN, {"missing": "keep"}, "missing must be one of"),
-    "raises": (PLAN, {"unknown": "raise"}, "100 of 400 answers are not among"),
+    "raises": (PLAN, {"unknown": "raise"}, "100 of 400 answers of column .* are not among"),
     "part": (_changed()[1:], {}, "exactly the columns of its parts"),
     "policies": (_changed(unknown="uniform"), {}, "same plan, unknown and missing"),
     "other plan": (_changed(plan=OTHER.document), {}, "same plan, unknown and missing"),
