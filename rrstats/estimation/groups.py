@@ -25,6 +25,7 @@ from rrstats._typing import NumbersByCategory
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import implausible, level_of_each
 from rrstats.estimation.moments import ChannelMoments
+from rrstats.estimation.pooled import PooledGroups, pool
 from rrstats.estimation.result import IMPLAUSIBLE, Result, label_column, proportion_rows
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
@@ -482,6 +483,47 @@ class GroupEstimates(_Several):
             for group, estimate in self.items()
         }
         return GroupResults(self.names, results)
+
+    def pooled(self, covariates: pd.DataFrame | None = None) -> PooledGroups:
+        """Pooled proportions: each group borrows strength from all (small area estimation).
+
+        Parameters
+        ----------
+        covariates : DataFrame, optional
+            Numbers or factors that may explain how groups differ: a row for each group, indexed by
+            its label.  Groups that only these rows have get the mean of the model.
+
+        Returns
+        -------
+        PooledGroups
+            Proportions inside the simplex that are drawn towards the mean, the more so the fewer
+            reports a group has, with root mean squared errors and intervals; coverage holds on
+            average over groups, and not for each.  They are never a default.
+
+        Raises
+        ------
+        ArgumentValueError
+            Fewer than two groups have two reports, or covariates are collinear.
+
+        Notes
+        -----
+        Fay and Herriot (1979), with the variance between groups by restricted maximum likelihood,
+        errors by Prasad and Rao (1990), and intervals integrated over that variance.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> m = rr.KRR(["no", "yes"], 0.75)
+        >>> counts = {"a": [60, 40], "b": [52, 48], "c": [66, 34], "d": [50, 50]}
+        >>> reports = [r for c in counts.values() for r in ["no"] * c[0] + ["yes"] * c[1]]
+        >>> groups = rr.estimate(reports, m, by=[name for name in counts for _ in range(100)])
+        >>> pooled = groups.pooled()
+        >>> [round(float(p), 2) for p in pooled.raw[:, 1]]
+        [0.3, 0.46, 0.18, 0.5]
+        >>> [round(float(p), 2) for p in pooled.proportions[:, 1]]
+        [0.33, 0.42, 0.26, 0.44]
+        """
+        return pool(self.names, self.estimates, covariates)
 
     def _by_group(self, argument: Any, name: str) -> Mapping[Any, Any]:
         """An argument of each group, from a mapping by group or from one for all."""
