@@ -191,11 +191,6 @@ def _pair_scores(first: _PartCodes, second: _PartCodes) -> RowScores:
             f"rr.planning.frame(..., want=[..., ({names[0]!r}, {names[1]!r})]), or want='pairs'"
         )
     rows = np.flatnonzero(np.isin(cast(NDArray[np.intp], first.part), asking))
-    if not len(rows):
-        raise ArgumentValueError(
-            f"no row was asked the pair of {names[0]!r} and {names[1]!r}, so how they go together "
-            "is not known; use more rows of the release"
-        )
     # The order of both in the part does not matter: a report is a pair, right or one of the others.
     domains = [cast(Mechanism, each.column.mechanism).domain for each in (first, second)]
     joint = part_mechanism(domains, plan["epsilon"])
@@ -472,6 +467,12 @@ def _product(scores: PartScores, left: _Values, right: _Values, weights: Floats)
         return _joint(left, right, left.rows, left.share, cells, joint)
     if i < j and (i, j) in scores.pairs:
         rows, cells, table, _ = scores.pairs[i, j]
+        if not len(rows):
+            raise ArgumentValueError(
+                f"no row was asked the pair of {scores.names[i]!r} and {scores.names[j]!r} and has "
+                "a weight and all covariates, so how they go together is not known; use more rows "
+                "of the release"
+            )
         joint = np.einsum("cij,il,jr->clr", table, left.group.numbers, right.group.numbers)
         return _joint(left, right, rows, _shares(weights[rows]), cells, joint)
     rows = np.intersect1d(left.rows, right.rows, assume_unique=True)

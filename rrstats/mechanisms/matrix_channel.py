@@ -310,7 +310,8 @@ def left_inverse(matrix: Floats, recode: Floats, sizes: Floats | None = None) ->
 def _reason(matrix: Floats) -> str:
     """The reason why reports do not identify the categories, and a remedy."""
     samples = round(float(matrix[:, 0].sum()))  # each adds 1 to the sum of a column
-    if samples > 1 and _all_equal(matrix.reshape(samples, -1)):
+    is_even = len(matrix) % samples == 0  # a plan's samples differ in their cells
+    if samples > 1 and is_even and _all_equal(matrix.reshape(samples, -1)):
         return (
             "all samples have the same probabilities, so together they carry no more information "
             "than one; the samples must differ"

@@ -636,3 +636,27 @@ def test_default_intervals_of_a_plan_cover():
         inside = (found["low"] <= true + 1e-9) & (true - 1e-9 <= found["high"])
         for hits in inside.to_numpy().reshape(worlds, -1).sum(axis=0):
             assert_at_least(int(hits), worlds, least, tests=34)
+
+
+@pytest.mark.parametrize("pair", [("a", "b"), ("a", "c")])
+@pytest.mark.parametrize("weights", [None, "weight"])
+def test_a_table_without_rows_of_its_pair_is_not_known(pair, weights):
+    """Its cells are NaN with intervals of [0, 1], its margins are those of the single columns."""
+    columns = {name: CATEGORIES[name] for name in pair}
+    plan = FramePlan(columns, 1.5, [*pair, pair])
+    reports = rr.simulate(people(900, np.random.default_rng(2)), plan, seed=1)
+    is_pair = reports["rr_asked"] == part_label(pair)
+    frame = reports.assign(weight=np.where(is_pair, 0.0, 1.0))
+    frame.attrs = reports.attrs
+    if weights is None:
+        frame = frame[~is_pair]
+    table = rr.crosstab(frame, *pair, weights=weights)
+    assert np.isnan(table.proportions).all()
+    low, high = table.interval()
+    assert (low == 0).all()
+    assert (high == 1).all()
+    expected = frame.rr.estimate("a", weights=weights).proportions
+    assert np.allclose(expected, table.estimate("a").proportions)
+    if weights is None:
+        whole = table + rr.crosstab(reports[is_pair], *pair)
+        assert np.allclose(rr.crosstab(reports, *pair).proportions, whole.proportions)

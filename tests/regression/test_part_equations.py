@@ -230,6 +230,21 @@ def test_what_a_plan_cannot_give_says_why(survey, use, reason):
     refused(rr.errors.RRStatsError, reason, use, survey)
 
 
+def test_rows_of_a_pair_that_do_not_count_say_nothing_of_it(survey):
+    """Weights of 0 and missing covariates may leave no row of a pair, and then no answer."""
+    frame = survey.head(2000).copy()
+    is_pair = frame["rr_asked"] == "a & b"
+    frame["weight"] = np.where(is_pair, 0.0, 1.0)
+    frame["age"] = frame["age"].mask(is_pair)
+    for options, formula in (
+        ({"weights": "weight"}, "a ~ b"),
+        ({"missing": "drop"}, "a ~ b + age"),
+    ):
+        with pytest.raises(ArgumentValueError, match="no row was asked the pair"):
+            rr.linear(formula, frame, **options)
+    assert rr.linear("a ~ c + age", frame, missing="drop").nobs == 2000 - is_pair.sum()
+
+
 def test_a_pair_that_was_never_asked_is_named():
     """Both private covariates and the outcome need their pairs."""
     plan = rr.FramePlan(COLUMNS, 2, [("a", "b"), ("b", "c")])
