@@ -17,17 +17,14 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, Protocol
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rrstats._checks import check_ending, quote
 from rrstats._names import checked_keywords
-from rrstats.data.categories import Categories
-from rrstats.data.codecs import open_reports
 from rrstats.data.columns import column_of
 from rrstats.errors import (
     ArgumentTypeError,
@@ -71,11 +68,12 @@ from rrstats.files.ledger import (
     spent,
 )
 from rrstats.files.plan import ColumnRequest, wanted_columns
+from rrstats.files.read_file import other_cells
 from rrstats.files.row_order import RowOrder, check_kept
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
-from rrstats.mechanisms.records import ColumnRecord, asked_labels, write
+from rrstats.mechanisms.records import ColumnRecord, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text, row_epsilon
 from rrstats.privatization.frame import TABLE_CHECK
 from rrstats.randomness.sources import SIMULATED_TEXT, secret_bytes
@@ -1128,17 +1126,7 @@ def _needing_unicode() -> Iterator[None]:
 
 def _check_reports(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace) -> None:
     """Raise if a column holds values that cannot be its reports."""
-    column, read = open_reports(column_of(frame, record.name), space)
-    reports = read(column.cells)
-    n_other = len(reports.outside)
-    if record.missing == "keep":
-        n_other -= len(reports.absent)
-    if record.plan is not None:  # reports of the rows that were asked, and no others
-        labels = column_of(frame, record.plan["asked"])
-        was_asked = labels.isin(asked_labels(record)).to_numpy()
-        is_absent = reports.codes == cast(Categories, space).absent_code
-        is_other = np.where(was_asked, reports.codes >= space.k, ~is_absent)
-        n_other = int(np.count_nonzero(is_other))
+    n_other = other_cells(frame, record, space)
     if n_other:
         raise MetadataError(
             f"{n_other} of {len(frame)} values in column {record.name!r} are none of its reports; "

@@ -7,7 +7,7 @@ or text.  Public columns of CSV files get the types that pandas infers.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from rrstats._checks import quote
 from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories, PublicCategories
-from rrstats.data.codecs import codec_of
+from rrstats.data.codecs import codec_of, open_reports
+from rrstats.data.columns import column_of
 from rrstats.errors import FileError, MetadataError
 from rrstats.files import file_metadata
 from rrstats.files.batches import reading
@@ -26,7 +27,7 @@ from rrstats.files.data_file import DataFile, ReportSpace
 from rrstats.files.estimate_file import describe_file, document_beside
 from rrstats.files.formats import open_source
 from rrstats.mechanisms.plans import part_label
-from rrstats.mechanisms.records import KEY, ColumnRecord, write
+from rrstats.mechanisms.records import KEY, ColumnRecord, asked_labels, write
 from rrstats.mechanisms.serialization import parse_object
 
 _NULLABLE = {pa.bool_(): pd.BooleanDtype(), pa.int64(): pd.Int64Dtype()}
@@ -87,6 +88,10 @@ def read(path: Path | str) -> pd.DataFrame:
         tables = [_table(file) for file in source.files]
         frame = pa.concat_tables(tables).unify_dictionaries().to_pandas()
         frame.attrs = parse_object(tables[0].schema.metadata or {}, file_metadata.ATTRS)
+        for record in records:
+            if not record.is_shortened:
+                n_other = other_cells(frame, record, record.largest().report_space)
+                _check_reports(n_other, len(frame), record, source.path)
     frame.attrs[KEY] = write(records)
     return frame
 
@@ -143,13 +148,32 @@ def _reports(
     n_other = pc.sum(pc.equal(codes, domain.k), min_count=0).as_py()
     if not may_lack and domain.missing_code is None:
         n_other += codes.null_count
-    if n_other:
-        raise MetadataError(
-            f"{n_other} of {len(codes)} cells in column {quote(record.name)} of {path} are none of "
-            "its reports, as the document beside it lists them; use the file as it was released"
-        )
+    _check_reports(n_other, len(codes), record, path)
     types = _NULLABLE if may_lack or domain.missing_code is not None else {}
     reports: pd.Series[Any] = (
         pa.array(domain.categories).take(codes).to_pandas(types_mapper=types.get)
     )
     return reports
+
+
+def other_cells(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace) -> int:
+    """The number of cells of a column that cannot be its reports."""
+    column, read_codes = open_reports(column_of(frame, record.name), space)
+    reports = read_codes(column.cells)
+    if record.plan is not None:  # reports of the rows that were asked, and no others
+        labels = column_of(frame, record.plan["asked"])
+        was_asked = labels.isin(asked_labels(record)).to_numpy()
+        is_absent = reports.codes == cast(Categories, space).absent_code
+        is_other = np.where(was_asked, reports.codes >= space.k, ~is_absent)
+        return int(np.count_nonzero(is_other))
+    n_kept = len(reports.absent) if record.missing == "keep" else 0
+    return len(reports.outside) - n_kept
+
+
+def _check_reports(n_other: int, rows: int, record: ColumnRecord, path: Path) -> None:
+    """Raise if some cells of a column are none of its reports."""
+    if n_other:
+        raise MetadataError(
+            f"{n_other} of {rows} cells in column {quote(record.name)} of {path} are none of its "
+            "reports, as its document lists them; use the file as it was released"
+        )

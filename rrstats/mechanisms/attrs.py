@@ -103,7 +103,8 @@ def _absent_or_twice(
     recorded = {other.name for other in records}
     new = [column for column in frame.columns if column not in recorded]
     fitting = [column for column in new if _fits(frame[column], record)]
-    renamed = repr(fitting[0]) if fitting else "'its new name'"
+    # Of several, some may hold true answers: none of them is proposed.
+    renamed = repr(fitting[0]) if len(fitting) == 1 else "'its new name'"
     return MetadataError(
         f"the frame records a privatized column {name} that is not there, so its epsilon is "
         f"unknown.  If it was renamed: df = rr.metadata.carry(df, names={{{name}: {renamed}}}); if "

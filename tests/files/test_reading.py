@@ -125,6 +125,33 @@ def test_files_that_do_not_say_how_they_were_made_are_not_read(tmp_path):
         files.read(tmp_path / "plain.parquet")
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".feather"])
+@pytest.mark.parametrize("kind", ["str", "category"])
+def test_true_answers_under_a_record_are_not_read_as_reports(tmp_path, ending, kind):
+    """pandas keeps the record when a column is filled anew; Arrow files are checked like text."""
+    released = answers()[["vote", "age"]].rr.privatize("vote", DESIGNS["vote"])
+    changed = released.assign(vote=["SECRET", *released["vote"][1:]]).astype({"vote": kind})
+    assert "rrstats" in changed.attrs
+    path = tmp_path / f"out{ending}"
+    changed.to_parquet(path) if ending == ".parquet" else changed.to_feather(path)
+    with pytest.raises(rr.errors.MetadataError, match=r"^1 of 300 cells in column 'vote'") as e:
+        files.read(path)
+    assert "SECRET" not in str(e.value)
+
+
+@pytest.mark.parametrize("missing", ["keep", "uniform"])
+@pytest.mark.parametrize("name", ["smoker", "score", "visits", "vote"])
+def test_reports_that_may_be_missing_are_reports(tmp_path, name, missing):
+    """Missing cells are those of missing="keep"; pandas makes decimals of whole numbers then."""
+    data = pa.table({name: pa.array([*answers()[name], None]), "age": range(N + 1)})
+    pa.parquet.write_table(data, tmp_path / "in.parquet")
+    target = tmp_path / "out.parquet"
+    files.privatize_file(tmp_path / "in.parquet", target, {name: DESIGNS[name]}, missing=missing)
+    frame = files.read(target)
+    assert (missing == "keep") == frame[name].isna().any()
+    assert frame.rr.estimate()[name].n == N + (missing != "keep")
+
+
 def test_a_boolean_column_beside_a_column_of_0_and_1_prints_true():
     """Labels of a combined table keep their types; pandas would make 1 of True."""
     frame = pd.DataFrame({"smoker": [True, False] * 50, "hiv": [0, 1] * 50})

@@ -73,6 +73,15 @@ def test_a_dropped_column_is_named():
     assert 1 == pytest.approx(rr.metadata.carry(kept, dropped=["vote"]).rr.epsilon)
 
 
+def test_of_several_columns_that_may_be_the_renamed_one_none_is_proposed():
+    """The first may hold the true answers again, and a record would call them reports."""
+    both = RELEASED.rename(columns={"vote": "v"})
+    both.insert(0, "truth", PEOPLE["vote"])
+    text = message(lambda: both.rr.epsilon)
+    assert "names={'vote': 'its new name'}" in text
+    assert "truth" not in text
+
+
 def test_a_copied_column_has_the_mechanism_of_its_original():
     """The proposed mechanism estimates from the copy what it estimates from the original."""
     copied = RELEASED.assign(v=RELEASED["vote"])
