@@ -206,9 +206,15 @@ def _html_block(kind: str, content: Any) -> str:
 # -- a terminal ----------------------------------------------------------------------------
 
 
-def wrap(text: str) -> str:
-    """Text wrapped to the width of a terminal."""
-    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+def wrap(text: str, *, indent: int = 0) -> str:
+    """Text wrapped to the width of a terminal; lines after the first are indented."""
+    return textwrap.fill(
+        text,
+        WIDTH,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def columns(rows: Sequence[Sequence[str]], *, left: int = 1) -> str:

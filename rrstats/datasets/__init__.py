@@ -1,4 +1,7 @@
-"""Public-domain survey data with sensitive answers; SOURCES.md gives origin and licence."""
+"""Survey data in the public domain, and a book of published studies, with counts of reports.
+
+SOURCES.md gives origin and licence of the data, ``studies.toml`` those of the book.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,16 @@ from importlib import resources
 import pandas as pd
 
 from rrstats._names import answer_names, checked_keywords
+from rrstats.datasets.book import SoftwareResult, StudyQuestion, studies, study
 
-__all__ = ["load_anes96", "load_rand_health"]
+__all__ = [
+    "SoftwareResult",
+    "StudyQuestion",
+    "load_anes96",
+    "load_rand_health",
+    "studies",
+    "study",
+]
 
 CATEGORIES = {
     "health": ["excellent", "good", "fair", "poor"],
