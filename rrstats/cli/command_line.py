@@ -133,6 +133,10 @@ def _page(options: argparse.Namespace) -> str:
         from rrstats.cli import demo  # as below: --help and --version load no estimators
 
         return demo.page(options)
+    if options.command == "studies":
+        from rrstats.cli import studies
+
+        return studies.page(options)
     from rrstats.cli import file_commands  # needs pyarrow, an optional package
 
     return str(getattr(file_commands, options.command)(options))
@@ -224,6 +228,7 @@ commands:
   check       before a release: list answers that fit no category (private)
   describe    show how a file was privatized; write the statement to publish
   demo        privatize two sensitive columns of real data and estimate them
+  studies     list published studies, or compute one again
 
 Options and examples of a command: rrstats privatize --help
 In Python: import rrstats as rr; help(rr); help(rr.FrameAccessor)
@@ -287,7 +292,7 @@ def _all_commands(arguments: Sequence[str]) -> _Parser:
     )
     # argparse would print the commands twice; the epilog lists them once.
     commands = top.add_subparsers(dest="command", metavar="command", help=argparse.SUPPRESS)
-    for add in (_privatize, _estimate, _check, _describe, _demo):
+    for add in (_privatize, _estimate, _check, _describe, _demo, _studies):
         name = add.__name__.lstrip("_")
         text, _, examples = (inspect.getdoc(add) or "").partition("\nExamples:\n")
         command = commands.add_parser(
@@ -551,3 +556,17 @@ def _demo(command: argparse.ArgumentParser) -> None:
     }
     _add(command.add_mutually_exclusive_group(), amounts, type=float)
     _add(command, _PLOT, type=_path)
+
+
+def _studies(command: argparse.ArgumentParser) -> None:
+    """List published questions that were asked by randomized response, with the
+    published proportion and the one computed here from the counts of the reports;
+    or print one question with its design, counts, numbers, source and licence.
+
+    Examples:
+      rrstats studies
+      rrstats studies wada2011
+      rrstats studies wada2011.wca
+    """
+    text = "a question such as wada2011.wca, or a study such as wada2011; all by default"
+    command.add_argument("id", nargs="?", help=text, metavar="ID")

@@ -116,12 +116,13 @@ def test_pages_fit_a_terminal(capsys, arguments):
 
 
 HELP = {
-    "": "privatize estimate check describe demo --version",
+    "": "privatize estimate check describe demo studies --version",
     "privatize": "--column --plan SurveyDesign --again --ledger example",
     "estimate": "--level --method --target --format example",
     "check": "--categories release example",
     "describe": "--statement --format example",
     "demo": "--prob --epsilon 0.75 example",
+    "studies": "wada2011.wca example",
 }
 
 
