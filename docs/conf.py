@@ -23,6 +23,7 @@ DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
 # Imported here, because Sphinx does not put the folder of this file on the path.
 import reference_pages  # noqa: E402
+import study_pages  # noqa: E402
 
 NOTEBOOKS = DOCS / "notebooks"
 
@@ -41,7 +42,10 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["build", "cards", "client/*", "vectors", "jupyter_execute", "**/.*", "_*"]
+exclude_patterns = [
+    *("build", "cards", "client/*", "vectors", "jupyter_execute", "**/.*", "_*"),
+    "studies/table.md",  # docs/studies.md includes it
+]
 
 # -- pages ---------------------------------------------------------------------------------
 
@@ -90,6 +94,7 @@ for name in stored:
 
 reference_pages.write(DOCS / "reference")
 runpy.run_path(str(DOCS / "cards" / "make_cards.py"), run_name="__main__")
+study_pages.write(DOCS / "studies")
 smartquotes = False  # {"drop", "raise"} is code
 default_role = "py:obj"  # `name` in a docstring is a link where there is such a name
 nitpicky = True  # and {py:func}`rrstats.name` in a page must be one

@@ -13,6 +13,7 @@ import pytest
 from browser import PROGRAM, Browser
 
 import rrstats
+from rrstats.datasets import book
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 SITE = DOCS.parent / "build" / "site"
@@ -61,6 +62,29 @@ def test_every_public_name_has_a_page(monkeypatch, pa):
     for name in listed:
         if not name.startswith("rrstats.engines"):
             assert pages.page(name)
+
+
+def test_every_study_has_a_page(monkeypatch, tmp_path):
+    """It has each question with both numbers, the citation and a picture; the table links to it."""
+    pytest.importorskip("matplotlib")
+    monkeypatch.syspath_prepend(DOCS)
+    pages = importlib.import_module("study_pages")
+    studies = pages.by_study()
+    table = pages.table(studies)
+    assert [each.id for listed in studies.values() for each in listed] == list(book.questions())
+    for key, listed in studies.items():
+        text = " ".join(pages.page(key, listed, "a picture").split())
+        for question in listed:
+            assert f"| {question.id} |" in text
+            assert f"| {pages.published(question)} | {question.computed:.4f} |" in text
+            assert f"| [{question.id}](studies/{key}.md) |" in table
+        assert listed[0].citation.replace("_", "\\_") in text.replace("\\.", ".")
+        assert f"```{{image}} {key}.svg :alt: a picture" in text
+    alternative = pages.draw(studies["hunters2018"], tmp_path / "hunters2018.svg")
+    assert "hunters2018.bulbul: computed 19.44%, published 0.194" in alternative
+    first = (tmp_path / "hunters2018.svg").read_bytes()
+    pages.draw(studies["hunters2018"], tmp_path / "hunters2018.svg")
+    assert (tmp_path / "hunters2018.svg").read_bytes() == first
 
 
 class Links(HTMLParser):
