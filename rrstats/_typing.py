@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
+from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -32,6 +33,12 @@ ColumnLike: TypeAlias = Hashable | Column
 
 ColumnNames: TypeAlias = Hashable | list[Any]
 """The name of one column, or a list of names."""
+
+ColumnName: TypeAlias = str | float | date | tuple[Hashable, ...]
+"""The name of one column, where None has another meaning."""
+
+GroupsLike: TypeAlias = Column | float | date
+"""Labels of groups: a column, its name, or a list of either; not None."""
 
 RateLike: TypeAlias = Probability | ColumnLike
 """A prob or an epsilon: one number for all rows, or a column of numbers."""

@@ -13,19 +13,30 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
+from typing import (
+    Any,
+    Concatenate,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 import pandas as pd
 
 from rrstats._checks import check_distinct, quote
 from rrstats._display import label
 from rrstats._names import checked_keywords
-from rrstats._typing import ColumnLike, ColumnNames, RateLike
+from rrstats._typing import ColumnLike, ColumnName, ColumnNames, GroupsLike, RateLike
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, RRStatsError
 from rrstats.estimation.crosstab import Crosstab, crosstab
-from rrstats.estimation.estimate import estimate
+from rrstats.estimation.estimate import Estimate, EstimateOptions, estimate
+from rrstats.estimation.groups import Estimates, GroupEstimates
 from rrstats.estimation.means import Means, means
 from rrstats.estimation.quantiles import Quantiles, quantiles
 from rrstats.estimation.report_columns import Plan, ReportFrame, ReportRequest, listed
@@ -235,6 +246,54 @@ class FrameAccessor:
             threads=threads,
         )
 
+    @overload
+    def estimate(
+        self,
+        columns: list[Any] | None = None,
+        categories: MechanismLike | Plan | None = None,
+        prob: RateLike | None = None,
+        *,
+        mechanism: MechanismLike | Plan | None = None,
+        by: None = None,
+        **options: Unpack[EstimateOptions],
+    ) -> Estimates[Estimate]: ...
+
+    @overload
+    def estimate(
+        self,
+        columns: list[Any] | None = None,
+        categories: MechanismLike | Plan | None = None,
+        prob: RateLike | None = None,
+        *,
+        mechanism: MechanismLike | Plan | None = None,
+        by: GroupsLike,
+        **options: Unpack[EstimateOptions],
+    ) -> Estimates[GroupEstimates[Estimate]]: ...
+
+    @overload
+    def estimate(
+        self,
+        columns: ColumnName,
+        categories: MechanismLike | Plan | None = None,
+        prob: RateLike | None = None,
+        *,
+        mechanism: MechanismLike | Plan | None = None,
+        by: None = None,
+        **options: Unpack[EstimateOptions],
+    ) -> Estimate: ...
+
+    @overload
+    def estimate(
+        self,
+        columns: ColumnName,
+        categories: MechanismLike | Plan | None = None,
+        prob: RateLike | None = None,
+        *,
+        mechanism: MechanismLike | Plan | None = None,
+        by: GroupsLike,
+        **options: Unpack[EstimateOptions],
+    ) -> GroupEstimates[Estimate]: ...
+
     def estimate(
         self,
         columns: ColumnNames | None = None,
@@ -243,12 +302,12 @@ class FrameAccessor:
         *,
         epsilon: RateLike | None = None,
         mechanism: MechanismLike | Plan | None = None,
-        group: Hashable = None,
+        group: ColumnLike | None = None,
         target: str = "population",
         ddof: int = 1,
         by: ColumnLike | None = None,
         observed: bool = True,
-        weights: Hashable = None,
+        weights: ColumnLike | None = None,
         design: SampleDesign | None = None,
         weighting: str = "equal",
     ) -> Any:
@@ -297,11 +356,11 @@ class FrameAccessor:
             prob,
             epsilon=epsilon,
             mechanism=mechanisms,
-            columns=columns,
+            columns=cast(Any, columns),
             group=group,
             target=target,
             ddof=ddof,
-            by=by,
+            by=cast(Any, by),
             observed=observed,
             weights=weights,
             design=design,
@@ -677,6 +736,32 @@ def _replacement_note(records: Sequence[ColumnRecord]) -> str:
     )
 
 
+class _SeriesEstimate(Protocol):
+    """`rrstats.estimate` as a method of a Series."""
+
+    @overload
+    def __call__(
+        self,
+        categories: MechanismLike | None = None,
+        prob: RateLike | None = None,
+        *,
+        mechanism: MechanismLike | None = None,
+        by: None = None,
+        **options: Unpack[EstimateOptions],
+    ) -> Estimate: ...
+
+    @overload
+    def __call__(
+        self,
+        categories: MechanismLike | None = None,
+        prob: RateLike | None = None,
+        *,
+        mechanism: MechanismLike | None = None,
+        by: GroupsLike,
+        **options: Unpack[EstimateOptions],
+    ) -> GroupEstimates[Estimate]: ...
+
+
 @checked_keywords
 class SeriesAccessor:
     """Randomized response on one column: privatize it, or estimate from its reports.
@@ -694,7 +779,7 @@ class SeriesAccessor:
 
     privatize: Callable[..., pd.Series[Any]] = _bound(privatize)
     simulate: Callable[..., pd.Series[Any]] = _bound(simulate)
-    estimate = _bound(estimate)
+    estimate = cast("_SeriesEstimate", _bound(cast(Any, estimate)))
     tally = _bound(tally)
     check: Callable[..., pd.DataFrame] = _bound(check)
 

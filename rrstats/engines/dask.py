@@ -35,6 +35,7 @@ import pandas as pd
 
 from rrstats._checks import needing
 from rrstats._names import answer_names, checked_keywords
+from rrstats._typing import ColumnName
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
@@ -540,7 +541,7 @@ class DaskAccessor:
         lazy: dd.DataFrame = self._data.map_partitions(keyed, meta=meta)
         return lazy
 
-    def estimate(self, column: Hashable, *design: Any, **options: Any) -> Any:
+    def estimate(self, column: ColumnName, *design: Any, **options: Any) -> Any:
         """`rrstats.estimate` of a column of reports, counted by Dask, with its options."""
         return estimate(self._data, *design, columns=column, **options)
 

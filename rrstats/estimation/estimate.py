@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,15 @@ from rrstats._checks import (
 )
 from rrstats._display import label, percent_range
 from rrstats._names import checked_keywords, checked_options, did_you_mean
-from rrstats._typing import ColumnLike, ColumnNames, Floats, NumbersByCategory, RateLike
+from rrstats._typing import (
+    ColumnLike,
+    ColumnName,
+    ColumnNames,
+    Floats,
+    GroupsLike,
+    NumbersByCategory,
+    RateLike,
+)
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import (
     ArgumentTypeError,
@@ -679,7 +687,7 @@ class Estimate(Result):
 
     def _interval(
         self, level: float, target: str, method: str | None = None, simultaneous: bool = False
-    ) -> Interval:
+    ) -> Interval[Floats]:
         """Intervals of all categories for any target."""
         _ = self.proportions  # may raise NotIdentifiableError
         rates = self.moments.binomial_rates
@@ -1170,6 +1178,123 @@ _Settings: TypeAlias = tuple[str, int, SampleDesign]
 """Target, ddof, and the design without the columns of rows."""
 
 
+class EstimateOptions(TypedDict, total=False):
+    """The options of `estimate` that do not decide the type of its result."""
+
+    epsilon: RateLike | None
+    group: ColumnLike | None
+    target: str
+    ddof: int
+    observed: bool
+    weights: ColumnLike | None
+    design: SampleDesign | None
+    weighting: str
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: MechanismLike | Plan | None = None,
+    prob: RateLike | None = None,
+    *,
+    mechanism: MechanismLike | Plan | None = None,
+    columns: list[Any],
+    by: None = None,
+    **options: Unpack[EstimateOptions],
+) -> Estimates[Estimate]: ...
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: MechanismLike | Plan | None = None,
+    prob: RateLike | None = None,
+    *,
+    mechanism: MechanismLike | Plan | None = None,
+    columns: list[Any],
+    by: GroupsLike,
+    **options: Unpack[EstimateOptions],
+) -> Estimates[GroupEstimates[Estimate]]: ...
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: Plan,
+    prob: None = None,
+    *,
+    mechanism: None = None,
+    columns: None = None,
+    by: None = None,
+    **options: Unpack[EstimateOptions],
+) -> Estimates[Estimate]: ...
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: None = None,
+    prob: None = None,
+    *,
+    mechanism: Plan,
+    columns: None = None,
+    by: None = None,
+    **options: Unpack[EstimateOptions],
+) -> Estimates[Estimate]: ...
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: Plan,
+    prob: None = None,
+    *,
+    mechanism: None = None,
+    columns: None = None,
+    by: GroupsLike,
+    **options: Unpack[EstimateOptions],
+) -> Estimates[GroupEstimates[Estimate]]: ...
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: None = None,
+    prob: None = None,
+    *,
+    mechanism: Plan,
+    columns: None = None,
+    by: GroupsLike,
+    **options: Unpack[EstimateOptions],
+) -> Estimates[GroupEstimates[Estimate]]: ...
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: MechanismLike | Plan | None = None,
+    prob: RateLike | None = None,
+    *,
+    mechanism: MechanismLike | Plan | None = None,
+    columns: ColumnName | None = None,
+    by: None = None,
+    **options: Unpack[EstimateOptions],
+) -> Estimate: ...
+
+
+@overload
+def estimate(
+    reports: Any,
+    categories: MechanismLike | Plan | None = None,
+    prob: RateLike | None = None,
+    *,
+    mechanism: MechanismLike | Plan | None = None,
+    columns: ColumnName | None = None,
+    by: GroupsLike,
+    **options: Unpack[EstimateOptions],
+) -> GroupEstimates[Estimate]: ...
+
+
 @checked_keywords
 def estimate(
     reports: Any,
@@ -1292,7 +1417,7 @@ def _checked_groups(
     tallies: GroupTallies | dict[Any, RowSums],
     settings: _Settings,
     weighting: str,
-) -> GroupEstimates:
+) -> GroupEstimates[Estimate]:
     """The estimates of all groups of one column; warns if they are implausible together."""
     groups = _group_estimates(counted, tallies, settings, weighting)
     if groups.cautions and not groups.implausible:
@@ -1305,7 +1430,7 @@ def _group_estimates(
     tallies: GroupTallies | dict[Any, RowSums],
     settings: _Settings,
     weighting: str,
-) -> GroupEstimates:
+) -> GroupEstimates[Estimate]:
     """The estimates of all groups: computed together in a sample without design, else one by one.
 
     Some rows of the data may be in no group.

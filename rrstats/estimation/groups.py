@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack
 
 import numpy as np
 import pandas as pd
@@ -40,15 +40,19 @@ _SMALL_GROUP = 5
 """A note names groups with fewer reports."""
 
 
-class _Several(Result, Mapping[Any, Any]):
+Part = TypeVar("Part")
+"""An Estimate; in the result of several columns with groups GroupEstimates."""
+
+
+class _Several(Result, Mapping[Any, Part], Generic[Part]):
     """Estimates by label."""
 
     _shown = ("proportion", "low", "high", "n", "std_error", "effective_n", "count", "total")
 
-    estimates: Mapping[Any, Any]
+    estimates: Mapping[Any, Part]
     kind: str
 
-    def __getitem__(self, name: Hashable) -> Any:
+    def __getitem__(self, name: Hashable) -> Part:
         if name not in self.estimates:
             raise KeyError(
                 f"the {self.kind} must be one of the {len(self)} {self.kind}s of this result; "
@@ -69,6 +73,11 @@ class _Several(Result, Mapping[Any, Any]):
     def by(self) -> str:
         """The names of the columns whose labels identify the estimates."""
         return self.kind
+
+    @property
+    def _parts(self) -> Mapping[Any, Any]:
+        """The estimates of either kind by their label."""
+        return self.estimates
 
     def _each(self) -> dict[Any, Any]:
         """Each estimate by its label: a group, a column, or a column and a group."""
@@ -289,7 +298,7 @@ class GroupResults(Result, Mapping[Any, Any]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupEstimates(_Several):
+class GroupEstimates(_Several[Part]):
     """A mapping from group to estimate.
 
     Attributes
@@ -314,7 +323,7 @@ class GroupEstimates(_Several):
     """
 
     names: tuple[Hashable, ...]
-    estimates: Mapping[Any, Any]
+    estimates: Mapping[Any, Part]
     left_out: int = 0
     moments: ChannelMoments | None = None
     kind = "group"
@@ -324,7 +333,7 @@ class GroupEstimates(_Several):
         """(groups,) the number of reports in each group."""
         if self.moments is not None:
             return np.asarray(self.moments.n)
-        return np.array([estimate.n for estimate in self.values()], dtype=np.int64)
+        return np.array([estimate.n for estimate in self._parts.values()], dtype=np.int64)
 
     @property
     def n(self) -> int:
@@ -344,7 +353,7 @@ class GroupEstimates(_Several):
             return []
         return [
             name
-            for name, estimate in self.items()
+            for name, estimate in self._parts.items()
             if estimate.n and np.isnan(estimate.proportions).any()
         ]
 
@@ -356,13 +365,13 @@ class GroupEstimates(_Several):
     @property
     def mechanism(self) -> Mechanism:
         """The mechanism that made the reports of the groups."""
-        mechanism: Mechanism = next(iter(self.values())).mechanism
+        mechanism: Mechanism = next(iter(self._parts.values())).mechanism
         return mechanism
 
     @property
     def plan(self) -> Mapping[str, Any] | None:
         """The plan of the frame by which a public coin chose the rows, as in its record."""
-        plan: Mapping[str, Any] | None = next(iter(self.values())).plan
+        plan: Mapping[str, Any] | None = next(iter(self._parts.values())).plan
         return plan
 
     @property
@@ -396,7 +405,7 @@ class GroupEstimates(_Several):
         else:
             tables = [
                 estimate.to_frame(level, method=method, simultaneous=simultaneous)
-                for estimate in self.values()
+                for estimate in self._parts.values()
             ]
             stacked = pd.concat(tables, ignore_index=True)
             columns = stacked.drop(columns=["count_low", "count_high"], errors="ignore")
@@ -406,12 +415,12 @@ class GroupEstimates(_Several):
         self, moments: ChannelMoments, level: float, method: str | None, simultaneous: bool
     ) -> dict[str, Any]:
         """The columns of the frame after the labels, from arrays of (groups, k)."""
-        first = next(iter(self.values()))
+        first = next(iter(self._parts.values()))
         shape = moments.proportions.shape
         if moments.binomial_rates is None:
             ends = [
                 estimate.interval(level, method=method, simultaneous=simultaneous)
-                for estimate in self.values()
+                for estimate in self._parts.values()
             ]
             low, high = (np.array(end) for end in zip(*ends, strict=True))
         else:
@@ -458,7 +467,7 @@ class GroupEstimates(_Several):
         pairs = self._by_group(paired, "paired")
         results = {
             group: estimate.corrected(controls[group], prevalence=prevalence, paired=pairs[group])
-            for group, estimate in self.items()
+            for group, estimate in self._parts.items()
         }
         return GroupResults(self.names, results)
 
@@ -480,7 +489,7 @@ class GroupEstimates(_Several):
         proportions = self._by_group(proportion, "proportion")
         results = {
             group: estimate.noncompliance(proportions[group], behaviour)
-            for group, estimate in self.items()
+            for group, estimate in self._parts.items()
         }
         return GroupResults(self.names, results)
 
@@ -552,7 +561,7 @@ class GroupEstimates(_Several):
         DataFrame
             The groups' columns, then those of `Estimate.among`.
         """
-        tables = [estimate.among(among, level) for estimate in self.values()]
+        tables = [estimate.among(among, level) for estimate in self._parts.values()]
         return self._labelled(pd.concat(tables, ignore_index=True))
 
     @cached_property
@@ -562,7 +571,9 @@ class GroupEstimates(_Several):
         if self.moments is not None:
             places = np.flatnonzero(self.moments.implausible.any(axis=1)).tolist()
             return [labels[place] for place in places]
-        return [name for name in labels if self[name].n and self[name].implausible.any()]
+        return [
+            name for name in labels if self._parts[name].n and self._parts[name].implausible.any()
+        ]
 
     @property
     def cautions(self) -> Sequence[str]:
@@ -588,7 +599,7 @@ class GroupEstimates(_Several):
         if self.moments is not None:
             counts = self.moments.reported.sum(axis=0)
             return bool(implausible(self.moments.channel, counts, self.n).any())
-        first, *others = (estimate.moments for estimate in self.values())
+        first, *others = (estimate.moments for estimate in self._parts.values())
         return bool(first.implausible_with(others))
 
     @property
@@ -609,7 +620,7 @@ class GroupEstimates(_Several):
     @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
-        first = next(iter(self.values()), None)
+        first = next(iter(self._parts.values()), None)
         notes = [] if first is None else list(first.moments.shared_notes)
         if self.left_out:
             reports = "1 report is" if self.left_out == 1 else f"{self.left_out:,} reports are"
@@ -630,7 +641,7 @@ class GroupEstimates(_Several):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Estimates(_Several):
+class Estimates(_Several[Part]):
     """A mapping from column to its Estimate, or to its GroupEstimates.
 
     Attributes
@@ -652,13 +663,13 @@ class Estimates(_Several):
       q2      yes           0.3000  0.1066  0.5056  100     0.0985     30
     """
 
-    estimates: Mapping[Any, Any]
+    estimates: Mapping[Any, Part]
     kind = "column"
 
     def _each(self) -> dict[Any, Any]:
         """The estimates by column, or by column and labels of the group."""
         estimates: dict[Any, Any] = {}
-        for name, of_column in self.items():
+        for name, of_column in self._parts.items():
             if isinstance(of_column, GroupEstimates):
                 for labels, estimate in zip(of_column._labels, of_column.values(), strict=True):
                     estimates[(name, *labels)] = estimate
@@ -669,20 +680,22 @@ class Estimates(_Several):
     @property
     def by(self) -> str:
         """The column, and the names of the columns that make its groups."""
-        by_groups = [groups.by for groups in self.values() if isinstance(groups, GroupEstimates)]
+        by_groups = [
+            groups.by for groups in self._parts.values() if isinstance(groups, GroupEstimates)
+        ]
         return ", ".join([self.kind, *by_groups[:1]])
 
     @property
     def _n_labels(self) -> int:
         """The column, those of groups, and the category."""
-        return 1 + max((estimate._n_labels for estimate in self.values()), default=1)
+        return 1 + max((estimate._n_labels for estimate in self._parts.values()), default=1)
 
     @property
     def epsilon(self) -> float:
         """The privacy loss of one row over these columns, rounded up; those of a plan share one."""
         return total_epsilon(
             max(max(part.mechanism.epsilon, (part.plan or {}).get("epsilon", 0)) for part in parts)
-            for parts in together(self.values())
+            for parts in together(self._parts.values())
         )
 
     @property
@@ -695,7 +708,7 @@ class Estimates(_Several):
         """Cautions of each column."""
         return [
             f"{label(name)}: {caution}"
-            for name, estimate in self.items()
+            for name, estimate in self._parts.items()
             for caution in estimate.cautions
         ]
 
@@ -703,7 +716,9 @@ class Estimates(_Several):
     def notes(self) -> Sequence[str]:
         """Notes of each column."""
         return [
-            f"{label(name)}: {note}" for name, estimate in self.items() for note in estimate.notes
+            f"{label(name)}: {note}"
+            for name, estimate in self._parts.items()
+            for note in estimate.notes
         ]
 
     def to_frame(
@@ -721,7 +736,7 @@ class Estimates(_Several):
         DataFrame
         """
         tables: list[pd.DataFrame] = []
-        for name, estimate in self.items():
+        for name, estimate in self._parts.items():
             table = estimate.to_frame(level, method=method, simultaneous=simultaneous)
             table.insert(0, "column", label_column((name,) * len(table)), True)
             tables.append(table)

@@ -357,7 +357,7 @@ class Means(GroupResult):
             products = (products - within) * self._widening
         return _ratio(products, np.outer(self._sizes, self._sizes))
 
-    def interval(self, level: float = 0.95) -> Interval:
+    def interval(self, level: float = 0.95) -> Interval[Floats]:
         """Fieller's intervals; unbounded where a group's size may be 0.
 
         Parameters

@@ -378,7 +378,7 @@ class Quantiles(GroupResult):
     _ends: Interval = field(repr=False)
     _rows: SortedRows = field(repr=False)
 
-    def interval(self, level: float = 0.95) -> Interval:
+    def interval(self, level: float = 0.95) -> Interval[Floats]:
         """Intervals of each quantile; an end is infinite if it may lie beyond all values.
 
         Parameters

@@ -201,7 +201,7 @@ def _shortened(text: str) -> str:
 
 
 @checked_keywords
-class LabelledInterval(Interval, FrameTable):
+class LabelledInterval(Interval[Floats], FrameTable):
     """Lower and upper ends of intervals, one for each label; unpacks to ``low, high``.
 
     Attributes
@@ -218,7 +218,7 @@ class LabelledInterval(Interval, FrameTable):
         cls, low: Floats, high: Floats, labels: Sequence[Hashable] = ()
     ) -> LabelledInterval:
         """Ends with their labels."""
-        interval = super().__new__(cls, low, high)
+        interval = super().__new__(cls, low, high)  # type: ignore[type-var]  # it is generic
         interval.labels = labels
         return interval
 
@@ -321,6 +321,18 @@ class Rounded:
 
 class ShareEstimate(Rounded, SimpleNamespace):
     """One category of an estimate, with 95% intervals: the columns of its frame as attributes."""
+
+    category: Hashable
+    n: int
+    reported: float
+    naive: float
+    proportion: float
+    std_error: float
+    low: float
+    high: float
+    count: float
+    count_low: float
+    count_high: float
 
 
 @dataclass(frozen=True, repr=False)

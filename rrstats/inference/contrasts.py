@@ -16,7 +16,7 @@ Wolfe and Crowder (1974) for the projection; Bell and McCaffrey (2002) for few c
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
 import numpy as np
 import scipy
@@ -40,11 +40,21 @@ Moments = tuple[Any, Any, Any]
 """Variance of the numerator, covariance with the denominator, variance of the denominator."""
 
 
-class Interval(NamedTuple):
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Ends = TypeVar("Ends", default=Any)
+else:
+    from typing import TypeVar
+
+    Ends = TypeVar("Ends")
+
+
+class Interval(NamedTuple, Generic[Ends]):
     """Both ends of an interval, scalars or arrays of one shape."""
 
-    low: Any
-    high: Any
+    low: Ends
+    high: Ends
 
 
 def normal_quantile(level: float) -> float:
