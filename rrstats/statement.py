@@ -29,6 +29,7 @@ from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.plans import part_label
 from rrstats.mechanisms.records import ColumnRecord, write
 from rrstats.mechanisms.row_privacy import row_epsilon, row_mechanisms
+from rrstats.randomness.sources import is_stretched
 
 PROMISE = (
     "For every record, whatever the other records and columns, the privatized cell is "
@@ -40,12 +41,17 @@ NOT_HIDDEN = (
     "time the call took. Epsilon adds up: over privatized columns, over waves, over the rows of "
     "one person, and over repeated releases of the same source."
 )
-EXACT = (
-    "The promise is exact for ideal random bits. The bits come from the operating system, "
-    "stretched by AES-256 where the cryptography package is installed, which makes it "
-    "computational."
-)
+EXACT = "The promise is exact for ideal random bits. The bits come from the operating system"
 """The promise, as `docs/guide/limits.md` gives it; a test compares the two."""
+
+_STRETCHED = (
+    ", stretched by AES-256, which makes it computational: the cryptography package is installed "
+    "where this page was written."
+)
+_UNSTRETCHED = (
+    " alone: the cryptography package, which would stretch them by AES-256, is not installed where "
+    "this page was written."
+)
 
 # Inserted texts have neither line ends nor tabs, and never begin a paragraph; see `_blocks`.
 _PAGE = """\
@@ -86,7 +92,8 @@ are added to this.
 The shares of the reports are biased towards equal shares. rrstats corrects this bias and gives
 confidence intervals. Use every row: selecting or dropping rows by their report makes the estimates
 wrong. An estimated share may lie below 0% or above 100% because of the noise; its confidence
-interval shows the uncertainty.
+interval shows the uncertainty. rrstats is the Python package randomized-response; on the public
+package index the name rrstats belongs to another project.
 
 {use}
 
@@ -448,7 +455,7 @@ def _promised(columns: Sequence[_Column]) -> str:
             f"In {_listed(others)}, in which no answer stayed missing, the promise also covers "
             f"replacing the value by a missing value{for_others}"
         )
-    parts += [NOT_HIDDEN, EXACT]
+    parts += [NOT_HIDDEN, EXACT + (_STRETCHED if is_stretched() else _UNSTRETCHED)]
     keyed = [column.name for column in real if column.record.keyed]
     if keyed:
         parts.append(f"In {_listed(keyed)} the bits come from a secret key instead.")

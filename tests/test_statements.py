@@ -18,6 +18,7 @@ from rrstats import statement as statements
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.records import ColumnRecord
+from rrstats.randomness import sources
 from rrstats.statement import statement
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,6 +76,23 @@ def test_the_promise_is_that_of_the_documents(part):
     for format in ("markdown", "html"):
         page = statement([record()], format=format)
         assert promised in (words(page) if format == "markdown" else Reader(page).text)
+
+
+@pytest.mark.parametrize("stretched", [True, False])
+def test_the_generator_of_this_environment_is_named(stretched, monkeypatch):
+    """The page says which bits are drawn here, not where a package might be installed."""
+    monkeypatch.setattr(sources, "_ciphers", lambda: object() if stretched else None)
+    page = paragraphs(record())
+    assert "where the cryptography package is installed" not in page
+    assert ("stretched by AES-256, which makes it computational: the cryp" in page) == stretched
+    assert ("from the operating system alone: the cryptography" in page) != stretched
+
+
+def test_the_package_is_named():
+    """A reader finds the package, and not the other project that has its import name."""
+    assert "rrstats is the Python package randomized-response; on the public" in paragraphs(
+        record()
+    )
 
 
 # -- what was done -------------------------------------------------------------------------

@@ -437,4 +437,7 @@ def describe(options: argparse.Namespace) -> str:
     if options.format == "json":
         return as_json(write(records))
     shown = describe_records(records, beside=document_beside(source))
-    return shown if page is None else f"{shown}\nStatement written: {page}\n"
+    if page is None:
+        return shown
+    unnamed = "" if options.contact else "; it names no contact, which --contact adds"
+    return f"{shown}\nStatement written: {page}{unnamed}\n"

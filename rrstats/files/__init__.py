@@ -12,7 +12,7 @@ not.  Reading and writing needs pyarrow: ``pip install pyarrow``.
 privatizes its rows, and `shuffle` shuffles them, in the types of `compact`; `row_order` says which
 categories keep an order.  `plan` reads the request, `file_metadata` and `ledger` record the
 release, and `atomic` publishes it.  `privatize_file`, `estimate_file` and `read_file` bring them
-together.
+together; `sign_off` shows the ledger to those who decide.
 """
 
 from rrstats._names import answer_names
@@ -28,6 +28,7 @@ try:
     )
     from rrstats.files.privatize_file import privatize_file
     from rrstats.files.read_file import read
+    from rrstats.files.sign_off import sign_off
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "pyarrow":
         raise
@@ -41,6 +42,7 @@ __all__ = [
     "estimate_file",
     "privatize_file",
     "read",
+    "sign_off",
     "statement_of",
     "tally_file",
 ]

@@ -6,7 +6,8 @@ the page for using a design by hand, with dice and cards (in `fieldwork`, its wo
 `fieldwork.toml`, what respondents hear about protection in `assurance`).  `compose` adds up all
 reports of one person: columns, waves and rows (in `composition`).  The distribution of the privacy
 loss of one report is in `loss_distribution`, the delta of many reports at an epsilon in
-`delta_curve`.  Epsilon and its inverse are those of `rrstats.mechanisms.epsilon`.
+`delta_curve`, the epsilon of known deployments in `deployments`.  Epsilon and its inverse are those
+of `rrstats.mechanisms.epsilon`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from rrstats.mechanisms.epsilon import epsilon_from_prob, prob_from_epsilon
 from rrstats.privacy.composition import Composition as Composition
 from rrstats.privacy.composition import Release as Release
 from rrstats.privacy.composition import compose
+from rrstats.privacy.deployments import deployments
 from rrstats.privacy.explanation import explain
 from rrstats.privacy.explanation import posterior as posterior
 from rrstats.privacy.fieldwork import Draw as Draw
@@ -27,6 +29,7 @@ from rrstats.privacy.methods import methods
 
 __all__ = [
     "compose",
+    "deployments",
     "epsilon_from_prob",
     "explain",
     "instructions",

@@ -97,6 +97,11 @@ def _ciphers() -> Any:
     return ciphers.Cipher, algorithms.AES, modes
 
 
+def is_stretched() -> bool:
+    """True if AES-256 stretches the bits of the operating system in this environment."""
+    return _ciphers() is not None
+
+
 def secret_bytes(count: int) -> bytes:
     """Bytes from the operating system, for a secret to store."""
     return os.urandom(count)

@@ -555,6 +555,9 @@ def test_describe_tells_in_words_and_as_json(out, capsys):
 def test_describe_writes_the_page(out, capsys, name):
     """--statement writes the page, names it, and does not overwrite unasked."""
     shown = done(capsys, "describe", out, "--statement", name, "--title", "Wave two")
+    assert shown.endswith(f"Statement written: {name}; it names no contact, which --contact adds\n")
+    contact = ("--contact", "Data office", "--overwrite", "--title", "Wave two")
+    shown = done(capsys, "describe", out, "--statement", name, *contact)
     assert shown.endswith(f"Statement written: {name}\n")
     page = Path(name).read_text("utf-8")
     assert ("# Wave two\n" if name == "page.md" else "<h1>Wave two</h1>") in page

@@ -1,0 +1,91 @@
+"""The page on which releases are signed off: all of the ledger, and what it adds up to."""
+
+import math
+
+import pytest
+
+import rrstats as rr
+from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.records import ColumnRecord
+
+pytest.importorskip("pyarrow")
+ledgers = pytest.importorskip("rrstats.files.ledger")
+
+SMOKER = ColumnRecord.of("smo|ker", rr.KRR(["yes", "no"], 0.75))
+DRINKS = ColumnRecord.of("drinks", rr.KRR(["never", "once", "often"], 0.5))
+TRIED = ColumnRecord.of("tried", rr.KRR(["yes", "no"], 0.75), simulated=True)
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "survey.csv"
+    path.write_text("smoker,drinks\nyes,never\n")
+    return path
+
+
+def release(source, *records, target="out.csv", ledger=None):
+    """A release that publishes nothing but the entry."""
+    book = ledgers.Ledger.of(source, ledger)
+    digest = ledgers.digest_of(book.source)
+    with book.entry(records, target=target, digest=digest, rows=1234, again=True):
+        pass
+
+
+def rows_of(page, title):
+    """The rows of the table below a heading, as lists of cells."""
+    lines = page.partition(f"## {title}\n")[2].partition("\n## ")[0].splitlines()
+    lines = [line for line in lines if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines[2:]]
+
+
+def test_releases_and_columns_add_up(source):
+    """Two columns, one of them twice: each column's sum, and the sum of the rows' epsilons."""
+    release(source, SMOKER, DRINKS)
+    release(source, SMOKER, target="again.csv")
+    page = rr.files.sign_off(source, made="2026-11-23", contact="Data *office*")
+    assert page.startswith("# Releases of survey.csv\n")
+    assert f"Page of 2026-11-23, written by rrstats {rr.__version__}. Contact: Data " in page
+    assert "for those who decide, not to publish" in page
+    first, second = rows_of(page, "Releases")
+    assert first[1:4] == ["out.csv", "1,234", "smo\\|ker, drinks"]
+    # ln 3 and ln 2: one report of each.
+    assert first[4] == round_up(math.log(6))
+    assert second[1:] == ["again.csv", "1,234", "smo\\|ker", round_up(math.log(3))]
+    columns = {name: rest for name, *rest in rows_of(page, "Columns")}
+    assert columns == {
+        "smo\\|ker": ["2", round_up(2 * math.log(3))],
+        "drinks": ["1", round_up(math.log(2))],
+    }
+    total = round_up(math.log(18))
+    assert f"all its reports in all releases together: {total}." in page
+    assert "a person if each person has one row" in " ".join(page.split())
+    deployments = rows_of(page, "Known deployments beside it")
+    assert ["these releases together", "a row", total] in deployments
+    assert len(deployments) == len(rr.privacy.deployments()) + 1
+    epsilons = [float(cell.replace("infinite", "inf")) for _, _, cell in deployments]
+    assert epsilons == sorted(epsilons)
+
+
+def test_a_simulated_release_is_void(source):
+    """Nothing adds up to a number once the noise of a column was simulated."""
+    release(source, SMOKER)
+    release(source, TRIED)
+    page = rr.files.sign_off(source)
+    assert "NOT PROTECTED" in page
+    assert rows_of(page, "Releases")[1][-1].startswith("void")
+    assert {name: cells[-1][:4] for name, *cells in rows_of(page, "Columns")}["tried"] == "void"
+    assert "together: infinite: no protection is proven." in page
+    assert "No contact is named." in page
+
+
+def test_a_ledger_elsewhere_and_html(source, tmp_path):
+    """The place of the ledger is an argument; the HTML loads nothing and escapes markup."""
+    place = tmp_path / "elsewhere.json"
+    release(source, SMOKER, ledger=place)
+    with pytest.raises(rr.errors.FileError, match="records no release"):
+        rr.files.sign_off(source)
+    page = rr.files.sign_off(source, ledger=place, contact="<b>", format="html")
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+    with pytest.raises(rr.errors.ArgumentValueError, match="format"):
+        rr.files.sign_off(source, ledger=place, format="pdf")
