@@ -139,6 +139,17 @@ def test_true_answers_under_a_record_are_not_read_as_reports(tmp_path, ending, k
     assert "SECRET" not in str(e.value)
 
 
+def test_reports_that_became_the_index_are_read(tmp_path):
+    """The frame is as it was saved; its accessor says that the column is gone."""
+    released = answers()[["vote", "age"]].rr.privatize("vote", DESIGNS["vote"])
+    indexed = released.set_index("vote")
+    indexed.to_parquet(tmp_path / "out.parquet")
+    frame = files.read(tmp_path / "out.parquet")
+    pd.testing.assert_frame_equal(indexed, frame)
+    with pytest.raises(rr.errors.MetadataError, match="'vote' that is not there"):
+        _ = frame.rr.epsilon
+
+
 @pytest.mark.parametrize("missing", ["keep", "uniform"])
 @pytest.mark.parametrize("name", ["smoker", "score", "visits", "vote"])
 def test_reports_that_may_be_missing_are_reports(tmp_path, name, missing):
