@@ -33,7 +33,7 @@ from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn
 from rrstats.estimation.sample_design import Replicates
-from rrstats.inference.contrasts import bias_reduced_sandwich
+from rrstats.inference.contrasts import bias_reduced_sandwich, satterthwaite_df
 from rrstats.inference.optimize import (
     Derivatives,
     Maximum,
@@ -557,14 +557,16 @@ class Likelihood:
         cut = self.head + self.outcome.own
         return total[:cut, :cut]
 
-    def expected(self, theta: Floats) -> Floats:
-        """Expected information, of one class."""
-        total = np.zeros((self.size, self.size))
+    def expected(self, theta: Floats, parts: Sequence[Any] = (slice(None),)) -> Floats:
+        """(parts, size, size) expected information of parts of the rows, of one class."""
+        totals = np.zeros((len(parts), self.size, self.size))
         for cell in range(self.outcome.width):
             supposed = self.supposed(cell)
             scores = supposed.scores(theta)
-            total += (scores.T * (self.weights * np.exp(supposed.each(theta)))) @ scores
-        return total
+            weighted = scores * (self.weights * np.exp(supposed.each(theta)))[:, None]
+            for total, rows in zip(totals, parts, strict=True):
+                total += weighted[rows].T @ scores[rows]
+        return totals
 
     def _curvature(self, rows: slice, posterior: _Posterior) -> tuple[Floats, Floats]:
         """Gradient and Hessian of some rows, of several classes (Louis 1982)."""
@@ -711,10 +713,16 @@ class Fit:
         with np.errstate(invalid="ignore"):
             return np.where(has_no_maximum, self.signs * np.inf, estimates)
 
-    def natural(self, inner: Floats) -> Floats:
-        """Covariance of the user's parameters from that of theta; NaN if without a maximum."""
+    @property
+    def _slopes(self) -> Floats:
+        """(size, size) slopes of the user's parameters in theta."""
         slopes = self.back.copy()
         slopes[self.own, self.own] = self.model.outcome.natural(self.theta[self.own])[1]
+        return slopes
+
+    def natural(self, inner: Floats) -> Floats:
+        """Covariance of the user's parameters from that of theta; NaN if without a maximum."""
+        slopes = self._slopes
         covariance = slopes @ inner @ slopes.T
         has_no_maximum = self.signs != 0
         covariance[has_no_maximum] = np.nan
@@ -729,7 +737,7 @@ class Fit:
         model = self.model
         least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
         if kind == "expected":
-            return split_information(model.expected(self.theta), least)[0]
+            return split_information(model.expected(self.theta)[0], least)[0]
         if kind == "replicates":
             return replicate_covariance(cast(Replicates, data.replicates), self.theta, self._again)
         scores = model.scores(self.theta)
@@ -766,6 +774,42 @@ class Fit:
         maximum = model.maximize(self.theta, None, _SEARCH.climb_steps)
         is_finite = maximum.converged and maximum.endless is None
         return maximum.parameters if is_finite else None
+
+    def satterthwaite(self, clusters: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """(size,) standard errors of the user's parameters by CR2, and degrees of freedom.
+
+        The working model is that of the fit: clusters have their expected information.
+        """
+        count = int(clusters.max()) + 1
+        if count > _MAX_CR2_CLUSTERS:
+            raise ArgumentValueError(
+                f"clusters must be at most {_MAX_CR2_CLUSTERS} for Satterthwaite's degrees of "
+                f"freedom, which are those of CR2, found {count:,}; conf_int() is accurate then"
+            )
+        informations = self._expected_of(
+            [np.flatnonzero(clusters == each) for each in range(count)]
+        )
+        least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
+        bread = split_information(informations.sum(axis=0), least)[0]
+        scores = self.model.scores(self.theta) * self.model.weights[:, None]
+        sums = np.zeros((count, scores.shape[1]))
+        np.add.at(sums, clusters, scores)
+        inner = bias_reduced_sandwich(sums, informations, bread)
+        df = satterthwaite_df(self._slopes, informations, bread)
+        variances = np.diagonal(self.natural(inner))
+        return np.sqrt(np.maximum(variances, 0.0)), np.where(np.isnan(variances), np.nan, df)
+
+    def _expected_of(self, clusters: list[NDArray[np.intp]]) -> Floats:
+        """(G, size, size) expected information of clusters; with several classes the observed."""
+        model = self.model
+        if model.classes == 1 and len(getattr(model.outcome, "first", [])):
+            return model.expected(self.theta, clusters)
+        informations = np.array([self._information(rows) for rows in clusters])
+        if model.classes == 1:  # the deviation of normal errors tells nothing about their mean
+            between = np.zeros(model.size, dtype=np.bool_)
+            between[self.own] = True
+            informations[:, between[:, None] != between] = 0.0
+        return informations
 
     def _information(self, rows: NDArray[np.intp]) -> Floats:
         """(size, size) observed information of the rows at some places."""

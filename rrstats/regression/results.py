@@ -589,6 +589,71 @@ class LikelihoodResult(RegressionResult):
         ends = profile_intervals(self.fit, confidence(level))
         return pd.DataFrame({"low": ends[:, 0], "high": ends[:, 1]}, index=self.index)
 
+    def satterthwaite(self, level: float = 0.95) -> pd.DataFrame:
+        """Intervals and tests by Satterthwaite's degrees of freedom, for few or uneven clusters.
+
+        Each coefficient has degrees of freedom of its own, fewer where few clusters decide it.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns coef, std_error, df, low, high and p_value, by coefficient.  The standard errors
+            are CR2 with the expected information; those of the fit use the observed one.
+
+        Raises
+        ------
+        ArgumentValueError
+            There are no clusters, more than 100, or probability weights, for which the fit has no
+            working model.
+
+        Notes
+        -----
+        Bell and McCaffrey (2002), for linear regression as `coef_test` in R's clubSandwich.  For
+        others it takes the square roots on another scale, and differs in the third digit.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, rrstats as rr
+        >>> village = np.repeat(np.arange(30), 10)
+        >>> answer = np.random.default_rng(1).choice(["no", "yes"], 300)
+        >>> rows = pd.DataFrame({"answer": answer, "school": village < 3})
+        >>> design = rr.SampleDesign(clusters=village)
+        >>> m = rr.KRR(["no", "yes"], 0.9)
+        >>> fit = rr.logit("answer ~ school", rows, mechanism=m, design=design)
+        >>> fit.satterthwaite()["df"].round(1).tolist()
+        [26.0, 2.5]
+
+        The coefficient of the school rests on three villages: it has 2.5 degrees of freedom, not 28.
+        """
+        clusters = self.data.clusters
+        if clusters is None:
+            raise ArgumentValueError(
+                "satterthwaite needs clusters, found none; give a design with clusters"
+            )
+        if self.data.weighted:
+            raise ArgumentValueError(
+                "satterthwaite needs a fit without probability weights, for which there is no "
+                "working model; use conf_int()"
+            )
+        error, df = self.fit.satterthwaite(clusters)
+        quantile = student_quantile(confidence(level), df)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            p_value = 2 * scipy.special.stdtr(df, -np.abs(self.estimates / error))
+        columns = {
+            "coef": self.estimates,
+            "std_error": error,
+            "df": df,
+            "low": self.estimates - quantile * error,
+            "high": self.estimates + quantile * error,
+            "p_value": p_value,
+        }
+        return pd.DataFrame(columns, index=self.index)
+
     # -- likelihood ---------------------------------------------------------------------------
 
     @cached_property
