@@ -58,7 +58,7 @@ def draw(listed: Sequence[StudyQuestion], place: Path) -> str:
             ends = [float(end) for end in question.published_interval]
             axes.plot(ends, [row + 0.22] * 2, color=THEIRS, linewidth=1.5)
         sentences.append(words)
-    handles = [axes.plot([], [], "o-", color=OURS, label="computed, exact 95% interval")[0]]
+    handles = [axes.plot([], [], "o-", color=OURS, label="computed, 95% interval")[0]]
     if any(question.published is not None for question in listed):
         handles += axes.plot([], [], "D-", color=THEIRS, label="published")
     axes.set_yticks(range(len(listed)), [each.id.partition(".")[2] for each in listed])
@@ -99,10 +99,18 @@ def page(key: str, listed: Sequence[StudyQuestion], alternative: str) -> str:
     origins = sorted({question.counts_from for question in listed})
     n_validations = sum(question.is_validation for question in listed)
     n_numbers = sum(question.published is not None for question in listed)
+    if n_numbers:
+        compared = (
+            f"Numbers of the authors: {n_numbers}; {n_validations} of them could have differed."
+        )
+    else:
+        compared = "The authors' numbers were not seen."
+    other = sorted({name for question in listed for name in question.readings[1:]})
+    readings = f" Other readings of the reports: {', '.join(other)}." if other else ""
     about = (
         f"{len(listed)} {'question' if len(listed) == 1 else 'questions'} to {first.population} "
-        f"(field: {first.field}). Counts: {', '.join(origins)}. Numbers of the authors: "
-        f"{n_numbers}, of which {n_validations} could have disagreed. {first.licence}."
+        f"(field: {first.field}). Counts: {', '.join(origins)}. {compared}{readings} "
+        f"{first.licence}."
     )
     header = ("id", "question", "n", "published", "computed", "what it shows")
     rows = [
