@@ -628,7 +628,7 @@ class LikelihoodResult(RegressionResult):
         >>> fit.satterthwaite()["df"].round(1).tolist()
         [26.0, 2.5]
 
-        The coefficient of the school rests on three villages: it has 2.5 degrees of freedom, not 28.
+        The coefficient of the school rests on three villages: 2.5 degrees of freedom, not 28.
         """
         clusters = self.data.clusters
         if clusters is None:
