@@ -451,6 +451,11 @@ def some_regression(kind):
     if kind == "intercepts":
         nothing = x.iloc[:, :0]
         return rr.logit(frame["smokes"], nothing, mechanism=SMOKES, intercept=True)
+    if kind == "groups":
+        groups = np.arange(len(frame)) % 20
+        return rr.logit(
+            frame["drink"], x, mechanism=DRINK, intercept=True, random_intercepts=groups
+        )
     if kind == "scores":
         columns = x.assign(smokes=frame["smokes"])
         covariates = {"smokes": SMOKES}
@@ -489,6 +494,7 @@ CHECKS = {
     "DesignTable": (check_design_table, ["plain"]),
     "Recommendation": (check_recommendation, ["proportions", "mean", "distribution"]),
     "LikelihoodResult": (check_regression, ["binary", "multinomial", "intercepts"]),
+    "RandomInterceptsResult": (check_regression, ["groups"]),
     "ScoreResult": (check_regression, ["scores"]),
 }
 """For each public class that draws: the function that compares, and its cases."""

@@ -38,7 +38,7 @@ from rrstats.inference.contrasts import student_quantile
 from rrstats.regression.design_matrix import BLOCK, table_of
 from rrstats.regression.likelihood import check_columns, clustered_covariance
 from rrstats.regression.private_covariates import ModelData
-from rrstats.regression.results import LikelihoodResult, RegressionResult, confidence
+from rrstats.regression.results import RegressionResult, confidence, refuse_attribute
 from rrstats.regression.survey_people import (
     SampledUnits,
     check_design_kind,
@@ -86,13 +86,12 @@ class ScoreResult(RegressionResult):
 
         def __getattr__(self, name: str) -> Any:
             """Raise with the alternative for attributes that only likelihood fits have."""
-            message = f"ScoreResult has no {name}"
-            if hasattr(LikelihoodResult, name):
-                message += (
-                    ": scores have no likelihood and no model of the privatized covariates; use "
-                    "wald_test, params or predict, or fit with method='likelihood'"
-                )
-            raise AttributeError(message, name=name, obj=self)
+            refuse_attribute(
+                self,
+                name,
+                "scores have no likelihood and no model of the privatized covariates; use "
+                "wald_test, params or predict, or fit with method='likelihood'",
+            )
 
     @property
     def _header(self) -> list[tuple[str, str]]:

@@ -545,6 +545,7 @@ _R_SPELLINGS = (
     (r"\bfactor\(", "a factor is C(column), and not factor() or as.factor()"),
     (r"\b(ns|s)\(", "a natural spline is cr(column, df=4), and a B-spline bs(column, df=4)"),
     (r"offset\(", "an offset is the argument offset="),
+    (r"\|", "random intercepts are the argument random_intercepts= of logit"),
 )
 """Signs of terms that are spelled otherwise in R, and the next step."""
 
@@ -722,3 +723,12 @@ def offset_of(offset: Any, data: Any, rows: int) -> Any:
     labels = labelled(data)
     frame = None if labels is None else table_of(data)
     return numbers(column_or_values(values, frame, rows, "offset", labels), "offset", rows)
+
+
+def offset_as_in_fit(offset: Any, data: Any, rows: int, has_offset: bool) -> Any:
+    """The offset of profiles, as `offset_of`; raises unless there is one just as in the fit."""
+    shift = offset_of(offset, data, rows)
+    if (shift is not None) != has_offset:
+        how = "is needed for data" if shift is None else "must be left out"
+        raise ArgumentTypeError(f"offset {how}, as in the fit")
+    return shift

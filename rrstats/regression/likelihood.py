@@ -250,6 +250,13 @@ class ReportedOutcome:
         with np.errstate(divide="ignore"):
             return Terms(np.log(density), slopes, curves)
 
+    def log_density(self, rows: slice, eta: Floats) -> Floats:
+        """(C, rows) the first of the terms alone, of an outcome without own parameters."""
+        evidence = self.evidence(rows, np.empty(0))[0]
+        with np.errstate(divide="ignore"):
+            log = np.log(np.einsum("kn,kcn->cn", evidence, self.family.shares(eta)))
+        return np.asarray(log)
+
     def means(self, eta: Floats) -> tuple[Floats, Floats]:
         """(k, ...) probabilities of the categories and their (k, predictors, ...) slopes."""
         probabilities = self.family.shares(eta)
@@ -285,8 +292,8 @@ class ReportedOutcome:
         psi = np.log(classes[self.free] / classes[self.last[self.class_of[self.free]]])
         return self.family.eta(proportions[:, None]), np.asarray(psi, dtype=np.float64)
 
-    def take(self, rows: Booleans) -> ReportedOutcome:
-        """The same of some rows."""
+    def take(self, rows: Booleans | NDArray[np.intp]) -> ReportedOutcome:
+        """The same of some rows, or of rows in another order."""
         if self.cells is None:
             return replace(self, table=self.table[rows])
         return replace(self, cells=self.cells[rows])

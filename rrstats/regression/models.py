@@ -65,6 +65,11 @@ from rrstats.regression.private_covariates import (
     open_model,
     share_columns,
 )
+from rrstats.regression.random_intercepts import (
+    RandomInterceptsResult,
+    open_groups,
+    random_intercepts_result,
+)
 from rrstats.regression.results import LikelihoodResult
 from rrstats.regression.survey_people import DESIGN_KINDS, default_kind
 
@@ -103,7 +108,9 @@ def logit(
     covariates: Any = None,
     covariate_model: str = "logistic",
     behaviour: str | None = None,
-) -> LikelihoodResult:
+    random_intercepts: Any = None,
+    quadrature_points: int | None = None,
+) -> LikelihoodResult | RandomInterceptsResult:
     """Logistic regression of the true answer on covariates, from reports of it.
 
     Parameters
@@ -161,10 +168,17 @@ def logit(
         (`rrstats.surveys.extended_crosswise`, `cheater_detection`, `crosswise_with_anchor`), as
         logits against those who do.  The coefficients are then of the answers of people who
         follow.  Without it each class counts as a category of the outcome.
+    random_intercepts : array-like of shape (n,), or str, optional
+        The group of each row, such as its county, or the person of repeated items: each group has a
+        normal intercept of its own.  For two categories and ordinary covariates, also of groups;
+        not with weights, a design or behaviour.
+    quadrature_points : int, optional
+        Nodes of the integral over the intercept of a group, 5 to 101, by default 25; 1 is Laplace's
+        approximation, as in lme4 by default, which is biased in small groups.
 
     Returns
     -------
-    LikelihoodResult
+    LikelihoodResult or RandomInterceptsResult
         Coefficients of the true answer; ``print(result.summary())``.
 
     Raises
@@ -181,6 +195,8 @@ def logit(
         covariates): such coefficients are infinite.  Or no maximum was found in 200 steps, or the
         search ended after 5,000 steps (fewer, at least 200, for many rows or parameters) before
         all starts were tried.
+    LowPrecisionWarning
+        There are fewer than 10 groups of random intercepts.
 
     Notes
     -----
@@ -229,11 +245,13 @@ def logit(
         covariates=covariates,
         covariate_model=covariate_model,
         behaviour=behaviour,
+        random_intercepts=random_intercepts,
+        quadrature_points=quadrature_points,
     )
     return _categorical(check_one_of(link, "link", tuple(LINKS)), request)
 
 
-def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
+def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomInterceptsResult:
     """Regression of categories, from reports or, with privatized covariates, ordinary answers."""
     request.check_mechanism()
     has_private = request.covariates is not None or bool(request.private.columns)
@@ -241,6 +259,7 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
         column = _ordinary_outcome(request)
     else:
         column = _reported_outcome(request, has_private)
+    groups = open_groups(request, column.rows)
     answers = tuple(column.categories)
     behaviours = None
     if request.behaviour is not None:
@@ -255,12 +274,16 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     family = family_of(link, k)
     if request.event is not None:
         check_two(k, "event", "baseline")
+    if groups is not None:
+        check_two(k, "random_intercepts", "clusters in design=")
     check_size(k - 1, f"{k} categories of the outcome")
     outcome = outcome_of(column, family, request.baseline, request.event)
     absent = {"the outcome" if has_private else "the reports": column.missing()}
     if behaviours is not None:
         outcome = behaved(outcome, answers)
         absent |= behaviours.missing()
+    if groups is not None:
+        absent |= groups.missing()
     data = open_model(request, column.rows, absent, column)
     if data.keep is not None:
         outcome = outcome.take(data.keep)
@@ -274,6 +297,12 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult:
     if k > 2:
         title = f"Multinomial logit of {name}, against {outcome.categories[0]!r}"
     source = data.private.listed if data.private.columns else "from reports"
+    if groups is not None:
+        model = _likelihood(outcome, data, None)
+        check_size(model.size, f"{len(data.names)} covariates")
+        plain = fitted(model, data.ordered, data.order)
+        title = f"{title}, {source}"
+        return _warned(random_intercepts_result(title, outcome, data, plain, groups))
     shares = None if behaviours is None else behaviours.columns(data.keep)
     return _fit(f"{title}, {source}", outcome, data, request, shares=shares)
 
@@ -503,7 +532,7 @@ def _skew_note(fit: LikelihoodResult, y: Floats, data: ModelData) -> str | None:
     )
 
 
-Fitted = TypeVar("Fitted", ScoreResult, LikelihoodResult)
+Fitted = TypeVar("Fitted", ScoreResult, LikelihoodResult, RandomInterceptsResult)
 
 
 def _warned(result: Fitted) -> Fitted:

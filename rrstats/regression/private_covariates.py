@@ -459,6 +459,8 @@ class ModelRequest:
     covariates: Any = None
     covariate_model: str | None = None
     behaviour: Any = None
+    random_intercepts: Any = None
+    quadrature_points: Any = None
     numbers: Mapping[Any, Any] = field(default_factory=dict)
     in_parts: bool = False
 

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -36,7 +36,7 @@ from rrstats.estimation.hypothesis_tests import TestResult, few_expected
 from rrstats.inference.contrasts import student_quantile
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.regression.behaviours import BehavedOutcome
-from rrstats.regression.design_matrix import by_source, offset_of, table_of
+from rrstats.regression.design_matrix import by_source, offset_as_in_fit, table_of
 from rrstats.regression.effects import FittedMeans, logit_interval
 from rrstats.regression.likelihood import (
     Fit,
@@ -343,14 +343,18 @@ class RegressionResult(FrameTable):
         str
             A line for each coefficient: its value, interval and p-value, if it has these.
         """
-        values = self.to_frame(level)[["coef", "low", "high", "p"]].to_numpy()
-        return "\n".join(
-            f"{_named(name)}: {_written(value)}, {level * 100:.10g}% interval "
-            f"{_written(low)} to {_written(high)} (p = {p:.3g})"
-            if np.isfinite(p)
-            else f"{_named(name)}: {_written(value) or 'not known'}, without interval and p-value"
-            for name, (value, low, high, p) in zip(self.index, values, strict=True)
-        )
+        table = self.to_frame(level)[["coef", "low", "high", "p"]]
+        sentences = []
+        for name, (value, low, high, p) in zip(self.index, table.to_numpy(), strict=True):
+            interval = f"{level * 100:.10g}% interval {_written(low)} to {_written(high)}"
+            if np.isfinite(p):
+                rest = f"{interval} (p = {p:.3g})"
+            elif np.isnan(low):
+                rest = "without interval and p-value"
+            else:
+                rest = interval
+            sentences.append(f"{_named(name)}: {_written(value) or 'not known'}, {rest}")
+        return "\n".join(sentences)
 
     @checked_options(PlotOptions)
     def plot(
@@ -818,10 +822,7 @@ class LikelihoodResult(RegressionResult):
         classes = None
         if any(name in frame.columns for name in private.names):
             classes = private.first_class[private.codes(frame)]
-        shift = offset_of(offset, data, len(frame))
-        if (shift is None) != (model.offset is None):
-            how = "is needed for data" if shift is None else "must be left out"
-            raise ArgumentTypeError(f"offset {how}, as in the fit")
+        shift = offset_as_in_fit(offset, data, len(frame), model.offset is not None)
         return frame, self._fitted_means.likelihood_of(frame, shift), classes
 
     def prevalence(self, level: float = 0.95) -> pd.DataFrame:
@@ -1052,6 +1053,14 @@ class LikelihoodResult(RegressionResult):
         """Sentences below the table."""
         skew = [self.skew_note] if self.skew_note else []
         return (*super().notes, *skew, *_model_notes(self), *_uneven_notes(self))
+
+
+def refuse_attribute(result: RegressionResult, name: str, alternative: str) -> NoReturn:
+    """Raise AttributeError, with the alternative for attributes of `LikelihoodResult`."""
+    message = f"{type(result).__name__} has no {name}"
+    if hasattr(LikelihoodResult, name):
+        message += f": {alternative}"
+    raise AttributeError(message, name=name, obj=result)
 
 
 def _model_notes(result: LikelihoodResult) -> Iterator[str]:

@@ -1,0 +1,862 @@
+"""Logistic regression of reports with random intercepts of groups: small areas, repeated items.
+
+    P(event) = F(x b + sd u_g), with u_g standard normal, one for each group g,
+
+and each person's report has P(report | answer) as without groups.  Coefficients are about people of
+one group; means over groups are nearer to 1/2.  `predict` and `poststratify` integrate over the
+intercepts, given the reports of a group or, for groups without reports, over all groups
+(multilevel regression and poststratification).  Intercepts that are not normal are the assumption;
+their errors hold on average over groups.
+Sources: Fox (2005), of randomized response; Pinheiro and Bates (1995), quadrature; Self and Liang
+(1987), the test of no variance; Kass and Steffey (1989), errors of predictions; Park, Gelman and
+Bafumi (2004), poststratification.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy
+from numpy.typing import NDArray
+
+from rrstats._checks import check_left_out, check_whole_number
+from rrstats._names import checked_keywords
+from rrstats._typing import Booleans, Floats
+from rrstats.data.columns import numbers
+from rrstats.errors import (
+    ArgumentValueError,
+    ConvergenceWarning,
+    LowPrecisionWarning,
+    RRStatsWarning,
+)
+from rrstats.estimation.hypothesis_tests import TestResult
+from rrstats.estimation.report_columns import blocks
+from rrstats.inference.contrasts import student_quantile
+from rrstats.inference.optimize import Maximum, split_information
+from rrstats.regression.design_matrix import (
+    BLOCK,
+    called,
+    column_or_values,
+    offset_as_in_fit,
+    table_of,
+)
+from rrstats.regression.effects import logit_interval
+from rrstats.regression.grouped_likelihood import GroupedLikelihood, GroupPosterior, nodes_at
+from rrstats.regression.likelihood import Fit, ReportedOutcome, profile_end
+from rrstats.regression.private_covariates import ModelData, ModelRequest
+from rrstats.regression.results import (
+    RegressionResult,
+    confidence,
+    refuse_attribute,
+    verdict,
+)
+
+POINTS = 25
+"""Nodes of the integral of a group: estimates are then exact to about eight digits."""
+
+_MIN_POINTS = 5
+"""Fewer nodes, but one (Laplace), are no better than one."""
+
+_MAX_POINTS = 101
+"""More nodes have weights that are 0 in doubles."""
+
+_FEW_GROUPS = 10
+"""Fewer groups cause a warning: their standard deviation is then mostly estimated too small."""
+
+_NO_PROBABILITY = 1e-9
+"""Where one standard deviation moves a probability from 1/2 to this there is no finite maximum."""
+
+_NO_INFORMATION = 1e-7
+"""Information below this part of that at the start is none."""
+
+_MIN_GAIN = 1e-8
+"""Gain of the log-likelihood over equal intercepts below which the deviation is 0."""
+
+_LEAST_START = 0.3
+"""Standard deviation from which a search starts at least, so that it has a slope."""
+
+_FURTHER_START = 1.5
+"""A second start where rows are few, and the likelihood may have several maxima."""
+
+_CLOSE = 1e-7
+"""Error of the lower end of an interval of the standard deviation."""
+
+_FEW_ROWS = 5000
+"""Up to so many rows there are two starts."""
+
+
+# -- the groups ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The groups of the rows of the data.
+
+    name : of their column, if it has one.  labels : of the groups, sorted.
+    codes : (rows,) the group of each row; -1 where it is missing.
+    points : of the quadrature.
+    """
+
+    name: Hashable
+    labels: pd.Index[Any]
+    codes: NDArray[np.intp]
+    points: int
+
+    def missing(self) -> dict[str, Booleans]:
+        """Rows without a group."""
+        return {"random_intercepts": self.codes < 0}
+
+    def kept(self, keep: Booleans | None, people: Floats) -> Groups:
+        """The groups of the rows that are used; raises where they tell nothing of a variance."""
+        codes = self.codes if keep is None else self.codes[keep]
+        used, codes = np.unique(codes, return_inverse=True)
+        if len(used) < 2:
+            raise ArgumentValueError(
+                f"random_intercepts must have at least two groups, found {len(used)}; leave it out"
+            )
+        if np.bincount(codes, people).max() < 2:
+            raise ArgumentValueError(
+                f"random_intercepts must have groups of several people, found {len(used)} groups "
+                "of one, whose variance is not known; name a coarser column"
+            )
+        return Groups(self.name, self.labels[used], codes, self.points)
+
+
+def open_groups(request: ModelRequest, rows: int) -> Groups | None:
+    """The groups that ``random_intercepts=`` asks for; raises for arguments it excludes."""
+    if request.random_intercepts is None:
+        check_left_out(
+            "quadrature_points is for random_intercepts",
+            quadrature_points=request.quadrature_points,
+        )
+        return None
+    reasons = {
+        "weights": "weights of people do not say what those of groups are, on which they depend",
+        "design": "the groups are the clusters, and have no weights",
+        "behaviour": "all people must follow the instructions",
+        "covariates": "covariates must be ordinary",
+    }
+    for name, reason in reasons.items():
+        check_left_out(f"with random_intercepts {reason}", **{name: getattr(request, name)})
+    if request.private.columns:
+        raise ArgumentValueError(
+            "with random_intercepts covariates must be ordinary, found privatized ones "
+            f"{list(request.private.names)}; leave them out"
+        )
+    if request.vcov not in (None, "observed"):
+        raise ArgumentValueError(
+            "with random_intercepts vcov must be 'observed', because people of a group are not "
+            f"independent, got {request.vcov!r}"
+        )
+    values = request.column("random_intercepts", request.random_intercepts, rows)
+    codes, labels = _numbered(values)
+    is_name = isinstance(request.random_intercepts, str)
+    group_name = request.random_intercepts if is_name else getattr(values, "name", None)
+    points = POINTS
+    if request.quadrature_points is not None:
+        points = check_whole_number(request.quadrature_points, "quadrature_points", 1)
+    if points != 1 and not _MIN_POINTS <= points <= _MAX_POINTS:
+        raise ArgumentValueError(
+            f"quadrature_points must be 1 (Laplace) or {_MIN_POINTS} to {_MAX_POINTS}, got {points}"
+        )
+    return Groups(group_name, labels, codes, points)
+
+
+def _numbered(values: Any) -> tuple[NDArray[np.intp], pd.Index[Any]]:
+    """(rows,) places of values among the different ones, -1 if missing; and these, sorted."""
+    column = pd.Series(np.asarray(values, dtype=object), dtype=object)
+    codes, labels = pd.factorize(column, sort=True)
+    return np.asarray(codes, dtype=np.intp), pd.Index(labels, dtype=object)
+
+
+# -- the fit -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedFit:
+    """Maximum of the likelihood of groups.
+
+    model : in columns of mean square 1, with rows sorted by group.
+    plain : the fit with equal intercepts.  maximum : its last parameter is at least 0.
+    is_finite : there is a maximum.  limit : of the standard deviation.
+    """
+
+    model: GroupedLikelihood
+    plain: Fit
+    maximum: Maximum
+    is_finite: bool
+    limit: float
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation of the intercepts."""
+        return float(self.maximum.parameters[-1])
+
+    @property
+    def gain(self) -> float:
+        """Twice the gain of the log-likelihood over equal intercepts."""
+        return max(0.0, 2 * (self.maximum.value - self.plain.maximum.value))
+
+    @cached_property
+    def covariance(self) -> Floats:
+        """(p + 1, p + 1) of the parameters; 0 for a standard deviation of 0."""
+        covariance = np.zeros_like(self.maximum.hessian)
+        if self.sd == 0:
+            covariance[:-1, :-1] = self.plain.bread
+            return covariance
+        return split_information(-self.maximum.hessian)[0]
+
+    @cached_property
+    def root_loss(self) -> Callable[[float], float]:
+        """Root of twice the loss of log-likelihood by a standard deviation, nearly linear in it.
+
+        The coefficients are at their best.
+        """
+        columns = self.model.columns
+        inside = np.eye(columns + 1)[:, :columns]
+        starts = {self.sd: self.maximum.parameters}
+
+        def loss(sd: float) -> float:
+            if sd == 0:
+                return float(np.sqrt(self.gain))
+            nearest = min(starts, key=lambda start: abs(start - sd))
+            start = np.append(starts[nearest][:-1], sd)
+            maximum = self.model.climb(start, np.inf, inside)
+            starts[sd] = maximum.parameters
+            return float(np.sqrt(max(0.0, 2 * (self.maximum.value - maximum.value))))
+
+        return functools.cache(loss)
+
+    def profile_interval(self, level: float) -> tuple[float, float]:
+        """Standard deviations that a likelihood-ratio test on one degree of freedom leaves."""
+        limit = float(np.sqrt(scipy.special.chdtri(1, 1 - level)))
+        half = _LEAST_START
+        low = 0.0
+        if self.sd > 0:
+            half = limit * float(np.sqrt(self.covariance[-1, -1]))
+        if self.root_loss(0.0) > limit:
+            ends = (0.0, self.sd)
+            low = float(
+                scipy.optimize.brentq(lambda sd: self.root_loss(sd) - limit, *ends, xtol=_CLOSE)
+            )
+        return low, profile_end(self.root_loss, self.sd, half, limit)
+
+
+def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
+    """Maximize the likelihood of groups.
+
+    plain : the fit with equal intercepts, from which the search starts.
+    """
+    order = np.argsort(groups.codes, kind="stable")
+    model = plain.model
+    if model.outcome.own:
+        raise ArgumentValueError(
+            "random_intercepts is for designs whose classes are the answers, found one that tells "
+            "classes within an answer apart; leave random_intercepts out"
+        )
+    grouped = GroupedLikelihood(
+        outcome=model.outcome.take(order),
+        design=model.same[order],
+        weights=model.weights[order],
+        firsts=np.searchsorted(groups.codes[order], np.arange(len(groups.labels))),
+        offset=None if model.offset is None else model.offset[order],
+        points=groups.points,
+    )
+    ends = np.array([[1 - _NO_PROBABILITY, _NO_PROBABILITY]] * 2)
+    limit = float(np.abs(model.outcome.family.eta(ends)).max())
+    equal = np.append(plain.theta, 0.0)
+    start = max(grouped.start_deviation(equal), _LEAST_START)
+    starts = [start, _FURTHER_START] if grouped.rows <= _FEW_ROWS else [start]
+    maxima = [grouped.climb(np.append(plain.theta, sd), limit) for sd in starts]
+    # an interior maximum before the edge, where integrals are rough
+    maximum = max(maxima, key=lambda each: (each.converged, each.endless is None, each.value))
+    if maximum.converged and maximum.value - plain.maximum.value < _MIN_GAIN:
+        maximum = _equal_intercepts(plain, maximum)
+    elif maximum.parameters[-1] < 0:
+        maximum = _mirrored(maximum)
+    is_flat = plain.unknown.size > 0
+    if maximum.parameters[-1] > 0:
+        least = np.linalg.eigvalsh(-maximum.hessian)[0]
+        is_flat = bool(least <= _NO_INFORMATION * maximum.scale)
+    is_finite = maximum.converged and maximum.endless is None and not is_flat
+    return GroupedFit(grouped, plain, maximum, is_finite, limit)
+
+
+def _equal_intercepts(plain: Fit, maximum: Maximum) -> Maximum:
+    """The maximum of the plain fit, with a standard deviation of 0."""
+    size = len(plain.theta) + 1
+    hessian = np.zeros((size, size))
+    hessian[:-1, :-1] = plain.maximum.hessian
+    return Maximum(
+        parameters=np.append(plain.theta, 0.0),
+        value=plain.maximum.value,
+        gradient=np.append(plain.maximum.gradient, 0.0),
+        hessian=hessian,
+        converged=plain.maximum.converged,
+        iterations=maximum.iterations,
+        endless=None,
+        scale=maximum.scale,
+    )
+
+
+def _mirrored(maximum: Maximum) -> Maximum:
+    """The same maximum with the sign of the intercepts reversed."""
+    signs = np.ones(len(maximum.parameters))
+    signs[-1] = -1.0
+    return Maximum(
+        parameters=signs * maximum.parameters,
+        value=maximum.value,
+        gradient=signs * maximum.gradient,
+        hessian=maximum.hessian * np.outer(signs, signs),
+        converged=maximum.converged,
+        iterations=maximum.iterations,
+        endless=maximum.endless,
+        scale=maximum.scale,
+    )
+
+
+# -- the result ----------------------------------------------------------------------------------
+
+
+class _Cells(NamedTuple):
+    """Profiles of people, each of a group.
+
+    design : (cells, p) in the columns of the fit.  offset : (cells,).
+    codes : (cells,) places in ``groups``, the posterior of their intercepts; -1 where missing.
+    reports : (cells,) people of that group in the fit.
+    """
+
+    design: Floats
+    offset: Floats
+    codes: NDArray[np.intp]
+    groups: GroupPosterior
+    reports: Floats
+
+
+@checked_keywords
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class RandomInterceptsResult(RegressionResult):
+    """A logistic regression with random intercepts of groups.
+
+    Coefficients come first, about people of one group; then ``sd(...)``, the standard deviation of
+    the intercepts on the scale of the link, with a profile likelihood interval and without a
+    z-value: `variance_test` is its test.
+
+    Attributes
+    ----------
+    group_name : hashable or None
+        The column of the groups.
+    groups : Index
+        Labels of the groups, sorted.
+    quadrature_points : int
+        Nodes of the integral of each group; 1 is Laplace's approximation.
+    """
+
+    group_name: Hashable
+    groups: pd.Index[Any]
+    quadrature_points: int
+    fit: GroupedFit
+    order: NDArray[np.intp]
+    event: Hashable
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise with the alternative for attributes that only other fits have."""
+            refuse_attribute(
+                self,
+                name,
+                "with random intercepts there are predict, poststratify, intercepts, variance_test "
+                "and wald_test; or fit without random_intercepts",
+            )
+
+    # -- the standard deviation -------------------------------------------------------------
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the intercepts; infinite where there is no finite maximum."""
+        return float(self.estimates[-1])
+
+    def sd_interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Profile likelihood interval of the standard deviation.
+
+        Its squares are that of the variance.  The lower end is 0 where equal intercepts are not
+        rejected, the upper one infinite where the likelihood does not fall enough.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        tuple of float
+            The lower and the upper end.
+        """
+        if not self.fit.is_finite:
+            return np.nan, np.nan
+        return self._sd_intervals(confidence(level))
+
+    @cached_property
+    def _sd_intervals(self) -> Callable[[float], tuple[float, float]]:
+        """Intervals by level, each computed once."""
+        return functools.cache(self.fit.profile_interval)
+
+    def variance_test(self) -> TestResult:
+        """Test that all groups have the same intercept.
+
+        Returns
+        -------
+        TestResult
+            Twice the gain in log-likelihood.  A variance is not below 0, so that the statistic is 0
+            in half of the samples without variance: its p-value is half of that of chi-squared.
+        """
+        self._check_finite("variance_test")
+        statistic = self.fit.gain
+        tail = float(scipy.special.chdtrc(1, statistic)) / 2
+        return TestResult(
+            "equal intercepts of all groups",
+            statistic,
+            1,
+            tail if statistic > 0 else 1.0,
+            "likelihood-ratio test, half of chi-squared (a variance is at least 0)",
+            self.nobs,
+        )
+
+    def _check_finite(self, what: str) -> None:
+        """Raise where there are no estimates."""
+        if not self.fit.is_finite:
+            raise ArgumentValueError(
+                f"{what} needs a finite maximum of the likelihood, and this fit has none; leave "
+                "random_intercepts or covariates out"
+            )
+
+    def conf_int(self, level: float = 0.95) -> pd.DataFrame:
+        """Wald intervals of the coefficients, and the profile interval of the deviation.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns low and high.
+        """
+        intervals = super().conf_int(level)
+        intervals.iloc[-1] = self.sd_interval(level)
+        return intervals
+
+    @property
+    def zvalues(self) -> pd.Series[float]:
+        """Coefficients divided by their standard errors; none of the deviation, which is no z."""
+        values = super().zvalues
+        values.iloc[-1] = np.nan
+        return values
+
+    tvalues = zvalues
+
+    @property
+    def _header(self) -> list[tuple[str, str]]:
+        """Rows above the table: a label and a text each."""
+        sizes = self._sizes
+        people = f"{sizes.min():,.0f} to {sizes.max():,.0f} people"
+        rows = [("people", f"{self.nobs:,}"), ("groups", f"{len(self.groups):,} of {people}")]
+        if self.fit.is_finite:
+            test = self.variance_test()
+            rows.append(("log-likelihood", f"{self.llf:.3f}"))
+            rows.append(("against equal intercepts", verdict(test.statistic, 1, test.p_value)))
+            rows.append(("AIC", f"{self.aic:.2f}"))
+            rows.append(("BIC", f"{self.bic:.2f}"))
+        is_laplace = self.quadrature_points == 1
+        converged = "yes" if self.converged else "no"
+        return [
+            *rows,
+            ("standard errors", self._errors),
+            ("quadrature", "Laplace" if is_laplace else f"{self.quadrature_points} points"),
+            ("converged", f"{converged}, {self.iterations} iterations"),
+        ]
+
+    @property
+    def _sizes(self) -> Floats:
+        """(groups,) people in each group."""
+        model = self.fit.model
+        return np.asarray(np.bincount(model.codes, model.weights), dtype=np.float64)
+
+    @property
+    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+        """Texts and classes of the warnings of this fit."""
+        texts: list[tuple[str, type[RRStatsWarning]]] = []
+        if not self.converged:
+            texts.append(
+                (
+                    f"no maximum of the likelihood was found in {self.iterations} steps; these "
+                    "numbers are not estimates: leave covariates out",
+                    ConvergenceWarning,
+                )
+            )
+        elif not self.fit.is_finite:
+            texts.append(
+                (
+                    "the likelihood has no finite maximum: it keeps rising as the standard "
+                    "deviation or coefficients grow, because reports of a group agree, or "
+                    "covariates separate the answers; there are no estimates: leave "
+                    "random_intercepts or covariates out, or name coarser groups",
+                    ConvergenceWarning,
+                )
+            )
+        if len(self.groups) < _FEW_GROUPS:
+            texts.append(
+                (
+                    f"there are few groups, only {len(self.groups)}: their standard deviation is "
+                    "mostly estimated too small, and intervals of predictions are too short",
+                    LowPrecisionWarning,
+                )
+            )
+        return (*texts, *super().warnings)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences below the table."""
+        notes = [*super().notes]
+        if self.fit.is_finite:
+            notes.append(
+                "Coefficients compare people of one group.  Errors of predicted groups hold on "
+                "average over groups."
+            )
+            if self.sd == 0:
+                notes.append(
+                    "The estimated standard deviation of the intercepts is 0: all groups are "
+                    "predicted alike, and errors leave differences between groups out."
+                )
+        if self.quadrature_points == 1:
+            notes.append(
+                "Laplace's approximation is biased where groups are small or noise is large; "
+                f"quadrature_points={POINTS} is exact."
+            )
+        return tuple(notes)
+
+    # -- groups and cells -------------------------------------------------------------------
+
+    @cached_property
+    def _posterior(self) -> GroupPosterior:
+        """The intercepts of the groups of the fit, and of one without reports at the end."""
+        self._check_finite("a prediction")
+        points = max(self.quadrature_points, POINTS)
+        fitted = self.fit.model.posterior(self.fit.maximum.parameters, points)
+        prior = nodes_at(np.zeros(1), np.ones(1), points)
+        return GroupPosterior(
+            np.vstack([fitted.values, prior.values]),
+            np.vstack([fitted.weights, np.exp(prior.log_weights)]),
+            np.concatenate([fitted.scores, np.zeros((1, *fitted.scores.shape[1:]))]),
+        )
+
+    def intercepts(self, level: float = 0.95) -> pd.DataFrame:
+        """Predicted intercepts of the groups, on the scale of the link.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            One row for each group: people, intercept (its mean given the reports), std_error (which
+            includes the errors of the parameters), low and high.
+        """
+        half_width = student_quantile(confidence(level), np.inf)
+        posterior = self._posterior
+        values = posterior.values[:-1]
+        weights = posterior.weights[:-1]
+        means = (weights * values).sum(axis=1)
+        centered = weights * (values - means[:, None])
+        slopes = self.fit.sd * np.einsum("gq,gqp->gp", centered, posterior.scores[:-1])
+        slopes[:, -1] += means
+        variances = self.fit.sd**2 * (centered * values).sum(axis=1)
+        errors = np.sqrt(variances + self._delta(slopes))
+        intercepts = self.fit.sd * means
+        columns = {
+            "people": self._sizes.astype(np.int64),
+            "intercept": intercepts,
+            "std_error": errors,
+            "low": intercepts - half_width * errors,
+            "high": intercepts + half_width * errors,
+        }
+        index = self.groups.rename("group" if self.group_name is None else self.group_name)
+        return pd.DataFrame(columns, index=index)
+
+    def _delta(self, slopes: Floats) -> Floats:
+        """(...,) variances from (..., p + 1) slopes by the parameters."""
+        return np.asarray(np.einsum("...p,pq,...q->...", slopes, self.fit.covariance, slopes))
+
+    def predict(
+        self, data: Any = None, *, groups: Any = None, level: float = 0.95, offset: Any = None
+    ) -> pd.DataFrame:
+        """The prevalence of the event among people of some covariates and groups.
+
+        Parameters
+        ----------
+        data : DataFrame, mapping or array-like, optional
+            Profiles, such as the cells of a census table; by default the rows of the fit.
+        groups : array-like or str, optional
+            The group of each profile, by default the column of the fit in data.  A group without
+            reports is one of all groups, and its error has their variance.  Without any groups the
+            prevalence is the mean over groups, and its error is that of the mean.
+        level : float
+            Confidence level of the intervals.
+        offset : float, array-like or str, optional
+            Offset of the profiles, if the fit has one.
+
+        Returns
+        -------
+        DataFrame
+            One row for each profile: covariates and group, reports (people of that group in the
+            fit, without groups 0), prevalence, std_error, low and high.  Missing values give NaN.
+        """
+        quantile = student_quantile(confidence(level), np.inf)
+        frame, labels, cells = self._cells(data, groups, offset)
+        means = np.empty(len(cells.codes))
+        variances = np.empty(len(means))
+        for rows in blocks(len(means), BLOCK):
+            values, weights, slopes = self._expected(cells, rows)
+            means[rows] = (weights * values).sum(axis=1)
+            variances[rows] = self._delta(slopes)
+            if labels is not None:
+                variances[rows] += (weights * (values - means[rows, None]) ** 2).sum(axis=1)
+        means[cells.codes < 0] = np.nan
+        table = _prevalences(means, np.sqrt(variances), quantile)
+        table.index = frame.index
+        table.insert(0, "reports", cells.reports.astype(np.int64))
+        if labels is not None:
+            table.insert(0, "group" if self.group_name is None else self.group_name, labels)
+        return self.data.beside(frame, table)
+
+    def poststratify(
+        self,
+        data: Any,
+        counts: Any,
+        *,
+        by: Any = None,
+        groups: Any = None,
+        level: float = 0.95,
+        offset: Any = None,
+    ) -> pd.DataFrame:
+        """The prevalence in a population of known cells, or in its areas.
+
+        Multilevel regression and poststratification: the mean of the predictions of all cells,
+        weighted by how many people of the population are in each.
+
+        Parameters
+        ----------
+        data : DataFrame, mapping or array-like
+            The cells of a census table: their covariates, and their groups.
+        counts : array-like or str
+            People of the population in each cell, or their column.
+        by : array-like or str, optional
+            The area of each cell, or its column; by default all cells are one area.
+        groups, level, offset
+            As for `predict`; cells need groups.
+
+        Returns
+        -------
+        DataFrame
+            One row for each area: people, without_reports (the share of them in groups without
+            reports, whose prevalence is that of the model alone), prevalence, std_error, low, high.
+            Intervals are for the counts as they are, with the errors of the parameters and of the
+            intercepts.
+        """
+        quantile = student_quantile(confidence(level), np.inf)
+        frame, labels, cells = self._cells(data, groups, offset)
+        if labels is None:
+            raise ArgumentValueError(
+                "poststratify needs the group of each cell: give groups=, or a frame with the "
+                f"column {self.group_name!r}"
+            )
+        n = len(frame)
+        people = numbers(column_or_values(counts, table_of(data), n, "counts"), "counts", n)
+        if not ((people >= 0).all() and people.sum() > 0):
+            raise ArgumentValueError(
+                f"counts must be numbers of at least 0 that are not all 0, found "
+                f"{int((~(people >= 0)).sum())} others of {n}"
+            )
+        if (cells.codes < 0).any() or np.isnan(cells.design).any():
+            raise ArgumentValueError(
+                "the cells of poststratify must not have missing covariates or groups; leave these "
+                "cells out"
+            )
+        areas = np.zeros(n, dtype=np.intp)
+        names = pd.Index([0])
+        if by is not None:
+            areas, names = _numbered(column_or_values(by, table_of(data), n, "by"))
+            if (areas < 0).any():
+                raise ArgumentValueError("by must not have missing values; leave these cells out")
+        totals = np.bincount(areas, people)
+        if not (totals > 0).all():
+            raise ArgumentValueError(
+                f"by must have areas with people, found {int((totals == 0).sum())} whose counts "
+                "are all 0; leave these cells out"
+            )
+        means, errors = self._area_means(cells, labels, areas, people / totals[areas])
+        table = _prevalences(means, errors, quantile)
+        unknown = np.bincount(areas, people * (cells.reports == 0)) / totals
+        table.insert(0, "without_reports", unknown)
+        table.insert(0, "people", totals)
+        if by is not None:
+            table.index = names.rename(by if isinstance(by, str) else None)
+        return table
+
+    def _area_means(
+        self, cells: _Cells, labels: pd.Series[Any], areas: NDArray[np.intp], shares: Floats
+    ) -> tuple[Floats, Floats]:
+        """(areas,) means of cells with these shares of their area, and standard errors."""
+        count = int(areas.max()) + 1
+        # a group without reports has an intercept of its own, as each of the others
+        own = pd.factorize(labels)[0]
+        pairs, pair = np.unique(np.column_stack([areas, own]), axis=0, return_inverse=True)
+        pair = pair.ravel()
+        sums = np.zeros((len(pairs), cells.groups.values.shape[1]))
+        slopes = np.zeros((count, self.fit.model.columns + 1))
+        for rows in blocks(len(areas), BLOCK):
+            values, _, by_cell = self._expected(cells, rows)
+            np.add.at(sums, pair[rows], shares[rows, None] * values)
+            np.add.at(slopes, areas[rows], shares[rows, None] * by_cell)
+        weights = np.empty_like(sums)
+        weights[pair] = cells.groups.weights[cells.codes]
+        parts = (weights * sums).sum(axis=1)
+        variances = (weights * (sums - parts[:, None]) ** 2).sum(axis=1)
+        of_area = pairs[:, 0]
+        variance = np.bincount(of_area, variances, count) + self._delta(slopes)
+        means = np.bincount(of_area, parts, count).astype(np.float64)
+        return means, np.asarray(np.sqrt(variance))
+
+    def _cells(
+        self, data: Any, groups: Any, offset: Any
+    ) -> tuple[pd.DataFrame, pd.Series[Any] | None, _Cells]:
+        """The profiles, their labels of groups if they have any, and all that predictions need."""
+        posterior = self._posterior
+        model = self.fit.model
+        if data is None:
+            check_left_out(
+                "without data predictions are of the rows of the fit", groups=groups, offset=offset
+            )
+            frame = self.data.design.frame
+            design = self.fit.plain.model.same
+            shift = self.fit.plain.model.offset
+            labels: pd.Series[Any] | None = pd.Series(self.groups[self._row_groups], frame.index)
+        else:
+            frame = self.data.design.framed(data)
+            design = self.data.design.again(frame) @ self.fit.plain.back
+            shift = offset_as_in_fit(offset, data, len(frame), model.offset is not None)
+            labels = self._labels(data, groups, frame)
+        n = len(frame)
+        last = len(self.groups)
+        codes = np.full(n, last)
+        if labels is not None:
+            codes = self.groups.get_indexer(pd.Index(labels, dtype=object))
+            codes = np.where(codes < 0, last, codes)
+            codes = np.where(labels.isna(), -1, codes)
+        reports = np.append(self._sizes, 0.0)[codes]
+        no_offset = np.zeros(n)
+        offsets = no_offset if shift is None else shift
+        cells = _Cells(design, offsets, codes.astype(np.intp), posterior, reports)
+        return frame, labels, cells
+
+    @property
+    def _row_groups(self) -> NDArray[np.intp]:
+        """(rows,) the group of each row of the fit, in its order."""
+        codes = np.empty(self.fit.model.rows, dtype=np.intp)
+        codes[self.order] = self.fit.model.codes
+        return codes
+
+    def _labels(self, data: Any, groups: Any, frame: pd.DataFrame) -> pd.Series[Any] | None:
+        """The groups of profiles; None where they have none."""
+        table = data if isinstance(data, pd.DataFrame) else None
+        if table is None and not isinstance(data, np.ndarray):
+            table = table_of(data)
+        if groups is None:
+            name = self.group_name
+            if name is None or table is None or str(name) not in map(str, table.columns):
+                return None
+            groups = called(table, str(name))
+        values = column_or_values(groups, table, len(frame), "groups")
+        return pd.Series(np.asarray(values, dtype=object), frame.index, dtype=object)
+
+    def _expected(self, cells: _Cells, rows: slice) -> tuple[Floats, Floats, Floats]:
+        """(cells, nodes) prevalences and their weights, and (cells, p + 1) slopes of the mean."""
+        theta = self.fit.maximum.parameters
+        family = self.fit.model.outcome.family
+        codes = cells.codes[rows]
+        u = cells.groups.values[codes]
+        weights = cells.groups.weights[codes]
+        design = cells.design[rows]
+        fixed = design @ theta[:-1] + cells.offset[rows]
+        eta = (fixed[:, None] + theta[-1] * u)[None]
+        shares = family.shares(eta)
+        values = shares[1]
+        density = weights * family.slopes(eta, shares)[1, 0]
+        means = (weights * values).sum(axis=1)
+        # the intercept given the reports depends on the parameters, too
+        centered = weights * (values - means[:, None])
+        slopes = np.zeros((len(codes), len(theta)))
+        for code in np.unique(codes):
+            is_group = codes == code
+            slopes[is_group] = centered[is_group] @ cells.groups.scores[code]
+        slopes[:, :-1] += design * density.sum(axis=1)[:, None]
+        slopes[:, -1] += (density * u).sum(axis=1)
+        return values, weights, slopes
+
+
+def _prevalences(means: Floats, errors: Floats, quantile: float) -> pd.DataFrame:
+    """Prevalences with intervals on the logit scale."""
+    low, high = logit_interval(means, quantile * errors)
+    return pd.DataFrame({"prevalence": means, "std_error": errors, "low": low, "high": high})
+
+
+def random_intercepts_result(
+    title: str, outcome: ReportedOutcome, data: ModelData, plain: Fit, groups: Groups
+) -> RandomInterceptsResult:
+    """The result of a fit with random intercepts.
+
+    plain : the fit with equal intercepts of the same rows.
+    """
+    used = groups.kept(data.keep, data.weights)
+    fit = grouped_fit(plain, used)
+    size = len(plain.theta) + 1
+    back = np.eye(size)
+    back[:-1, :-1] = plain.back
+    estimates = back @ fit.maximum.parameters
+    covariance = back @ fit.covariance @ back.T
+    if fit.sd == 0:
+        covariance[-1] = np.nan
+        covariance[:, -1] = np.nan
+    if not fit.is_finite:
+        is_endless = abs(fit.sd) > fit.limit
+        estimates = np.append(np.full(size - 1, np.nan), np.inf if is_endless else np.nan)
+        covariance = np.full((size, size), np.nan)
+    name = "group" if groups.name is None else groups.name
+    return RandomInterceptsResult(
+        title=f"{title}, random intercepts of {name!r}",
+        index=pd.Index([*data.names, f"sd({name})"], dtype=object),
+        estimates=estimates,
+        covariance=covariance,
+        vcov="observed",
+        nobs=data.people,
+        llf=fit.maximum.value if fit.is_finite else np.nan,
+        converged=fit.maximum.converged,
+        iterations=fit.maximum.iterations,
+        data=data,
+        group_name=groups.name,
+        groups=used.labels,
+        quadrature_points=groups.points,
+        fit=fit,
+        event=outcome.categories[-1],
+        order=np.argsort(used.codes, kind="stable"),
+    )
