@@ -29,7 +29,7 @@ _ALL: Any = object()
 
 @checked_keywords
 def pairwise(
-    groups: GroupEstimates,
+    groups: GroupEstimates[Any],
     reference: Hashable = _ALL,
     *,
     correction: str = CORRECTIONS[0],

@@ -12,6 +12,7 @@ freedom, are those of `svrepdesign` in R's survey package.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +20,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_left_out, check_number, check_numbers, check_one_of, check_rows
+from rrstats._checks import (
+    check_bool,
+    check_instance,
+    check_left_out,
+    check_number,
+    check_numbers,
+    check_one_of,
+    check_rows,
+)
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -177,6 +186,38 @@ class ReplicateSums:
     def arrays(self) -> tuple[Floats, Floats, Floats]:
         """The three arrays, each with the units as its first axis."""
         return self.sums, self.totals, self.products
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sums over all units as plain JSON."""
+        sums, totals, products = (array.sum(axis=0) for array in self.arrays)
+        return {
+            "method": self.replication.method,
+            "coefficients": self.replication.coefficients.tolist(),
+            "mse": self.replication.mse,
+            "sums": sums.tolist(),
+            "totals": totals.tolist(),
+            "products": products.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, document: Any, m: int) -> ReplicateSums:
+        """The sums of one unit with m report cells; raises for any other document."""
+        facts = dict(check_instance(document, "replicates", Mapping, "a dict"))
+        names = ("method", "coefficients", "mse", "sums", "totals", "products")
+        if {*facts} != {*names}:
+            raise ArgumentValueError(f"replicates must have the keys {list(names)}")
+        method = check_one_of(facts["method"], "method", REPLICATE_METHODS)
+        mse = check_bool(facts["mse"], "mse")
+        coefficients = check_numbers(facts["coefficients"], "coefficients", low=0.0)
+        count = len(coefficients)
+        shapes = {"sums": (count, m), "totals": (count,), "products": (count, count)}
+        arrays = []
+        for name, shape in shapes.items():
+            array = check_numbers(facts[name], name, axes=len(shape))
+            if array.shape != shape:
+                raise ArgumentValueError(f"{name} must have the shape {shape}, found {array.shape}")
+            arrays.append(array[None])
+        return cls(Replication(method, coefficients, mse), *arrays)
 
     def part(self, units: slice) -> ReplicateSums:
         """Those of some units."""

@@ -177,7 +177,8 @@ class UnitCounts:
             return False
         if self.replicates is not None and other.replicates is not None:
             arrays = zip(self.replicates.arrays, other.replicates.arrays, strict=True)
-            if not all(np.array_equal(array, other_array) for array, other_array in arrays):
+            totals = ((array.sum(axis=0), other_array.sum(axis=0)) for array, other_array in arrays)
+            if not all(np.array_equal(total, other_total) for total, other_total in totals):
                 return False
         pairs = zip(self.spread(keys), other.spread(keys), strict=True)
         return all(np.array_equal(array, other_array) for array, other_array in pairs)
@@ -489,7 +490,7 @@ class Tally:
 VERSION = 1
 """The version of the documents of tallies."""
 
-_KEYS = ("v", "mechanism", "n", "reported", "n_missing", "plan", "units")
+_KEYS = ("v", "mechanism", "n", "reported", "n_missing", "plan", "units", "replicates")
 _UNIT_KEYS = ("strata", "clusters", "drawn", "weights", "powers")
 
 _SUMS_TOLERANCE = 1e-9
@@ -501,14 +502,9 @@ def tally_to_json(tally: Tally) -> dict[str, Any]:
 
     ``n`` and ``reported`` are a number and (m,) counts.  With a design they are lists over its
     units, of which ``units`` has the labels, the sampled rows and, if any, sums of weights; an
-    infinite sum is null.
+    infinite sum is null.  ``replicates`` has the sums of replicate weights and their method.
     """
     counts = tally.counts
-    if counts.replicates is not None:
-        raise ArgumentValueError(
-            "a tally with replicates has no JSON form; add tallies in one process, or store the "
-            "released rows"
-        )
     document: dict[str, Any] = {"v": VERSION, "mechanism": tally.mechanism.to_dict()}
     if not tally.sampled:
         document |= {"n": tally.n, "reported": tally.reported.tolist()}
@@ -527,6 +523,8 @@ def tally_to_json(tally: Tally) -> dict[str, Any]:
             ]
             units |= {"weights": weights.tolist(), "powers": sums}
         document |= {"n": rows.tolist(), "reported": reported.tolist(), "units": units}
+    if counts.replicates is not None:
+        document["replicates"] = counts.replicates.to_dict()
     if tally.n_missing:
         document["n_missing"] = tally.n_missing
     if tally.plan is not None:
@@ -567,6 +565,11 @@ def _tally_from_json(document: Any) -> Tally:
         size = check_count(facts["n"], "n")
         return Tally(mechanism, UnitCounts.of_sample(size, reported), n_missing, plan)
     counts = _units_from_json(mechanism, facts["n"], facts["reported"], dict(units))
+    if "replicates" in facts:
+        _need(len(counts.units) == 1, "replicates belong to one unit")
+        _need(counts.weights is not None, "replicates belong to weights")
+        sums = ReplicateSums.from_dict(facts["replicates"], counts.reported.shape[1])
+        counts = replace(counts, replicates=sums)
     return Tally(mechanism, counts, n_missing, plan)
 
 

@@ -4,13 +4,15 @@ Golden numbers are of R 4.2.2, survey 4.1-1, on counts of its samples of Califor
 simulated forced response (P(yes) = 1/6 + 4/6 truth); tolerances are those of doubles.
 """
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
 FORCED = rr.surveys.forced_response(["no", "yes"], 4 / 6, [1 / 6, 1 / 6])
 DIRECT = rr.surveys.direct(["no", "yes"])
@@ -286,8 +288,27 @@ def test_tallies_with_replicates_add():
     balanced = rr.tally(frame, FORCED, columns="answer", design=other)
     with pytest.raises(ArgumentValueError, match="same method and number of replicates"):
         parts[0] + balanced
-    with pytest.raises(ArgumentValueError, match="no JSON form"):
-        balanced.to_dict()
+
+
+def test_tallies_with_replicates_are_stored():
+    """A tally through JSON is equal, adds and estimates; a changed document is refused."""
+    frame, names = made_up()
+    design = rr.SampleDesign(weights="weight", replicates=names, method="bootstrap")
+    whole = rr.tally(frame, FORCED, columns="answer", design=design)
+    text = json.dumps(whole.to_dict())
+    stored = rr.Tally.from_dict(json.loads(text))
+    assert stored == whole
+    assert_allclose(rr.estimate(stored).covariance, rr.estimate(whole).covariance, rtol=1e-12)
+    assert rr.estimate(stored + whole).df == rr.estimate(whole).df
+    for name, value in (("method", "JK9"), ("totals", [1.0]), ("mse", 1), ("products", None)):
+        document = json.loads(text)
+        document["replicates"][name] = value
+        with pytest.raises(MetadataError, match="cannot be used"):
+            rr.Tally.from_dict(document)
+    document = json.loads(text)
+    del document["replicates"]["sums"]
+    with pytest.raises(MetadataError, match="cannot be used"):
+        rr.Tally.from_dict(document)
 
 
 def test_replicates_without_a_weight_are_left_out_and_counted():
