@@ -486,7 +486,8 @@ def _row_rates(
         record.resolve(rates.base)  # raises
     elif record is not None:
         record.largest(KRR(rates.base.domain.declared, record.mechanism.get("prob")))
-        check_most(record, rates.base.prob)
+        if len(rates.probs):
+            check_most(record, rates.base.prob)
     return rates
 
 
@@ -520,6 +521,8 @@ def by_samples(column: ReportColumn) -> ReportColumn:
             "rounded ones, or estimate the columns alone, by= the ordinary ones"
         )
     declared = column.rates.base.domain.declared
+    if not len(probs):
+        return replace(column, mechanism=column.rates.base, rates=None)
     mechanisms = {prob: KRR(declared, prob) for prob in probs.tolist()}
     if len(mechanisms) == 1:
         return replace(column, mechanism=next(iter(mechanisms.values())), rates=None)

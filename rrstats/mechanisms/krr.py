@@ -270,7 +270,9 @@ class RowRates:
                 f"{missing} of {rows} rows where it is missing, and {wrong - missing} where it is "
                 "outside"
             )
-        base = KRR(categories, **{name: float(rates.max(initial=low))})
+        # Without rows any rate serves; that of no information would warn.
+        largest = float(rates.max()) if rows else (low + min(high, 1.0)) / 2
+        base = KRR(categories, **{name: largest})
         if name == "epsilon":
             lies = (k - 1) * np.exp(-rates)  # over the truth; two bounds, near p = 0 and near 1
             near_one = np.nextafter(1 - (1 + 2.0**-49) * lies / (1 + lies), 0)
@@ -301,7 +303,7 @@ class RowRates:
         """Raise NotIdentifiableError if no report, or if not every one, carries information."""
         k = self.base.k
         without = int((self.probs - (1 - self.probs) / (k - 1) <= NO_INFORMATION).sum())
-        if without == len(self.probs) or (every and without):
+        if without and (every or without == len(self.probs)):
             raise NotIdentifiableError(
                 f"{without} of {len(self.probs)} reports carry no information, because their prob "
                 f"is 1/{k}: leave these rows out"

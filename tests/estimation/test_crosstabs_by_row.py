@@ -1,6 +1,7 @@
 """Tables of columns whose prob differs by row: sums of products of the rows' own scores."""
 
 import itertools
+import warnings
 
 import chance
 import numpy as np
@@ -126,3 +127,19 @@ def test_intervals_of_cells_cover():
         hits += (low <= exact) & (exact <= high)
     for hit in hits.ravel():
         chance.assert_at_least(int(hit), 400, 0.90, tests=4)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": "w"}])
+def test_no_rows_are_an_empty_table(options):
+    """As for other columns: cells are NaN, intervals [0, 1], and nothing warns of the prob."""
+    frame = released(50).assign(g=lambda rows: pd.Categorical(rows["g"], ["u", "v"]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = frame[:0].rr.crosstab("a", "g", **options)
+        estimate = frame[:0].rr.estimate("a", **options)
+    assert (table.n, table.shape) == (0, (2, 2))
+    assert np.isnan(table.proportions).all()
+    low, high = table.interval()
+    assert (low == 0).all()
+    assert (high == 1).all()
+    assert estimate.n == 0
