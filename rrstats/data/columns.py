@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
 from functools import partial
 from numbers import Number
 from operator import itemgetter
@@ -221,11 +221,23 @@ def is_table(values: Any) -> bool:
     return (library, type(values).__name__) in (("polars", "DataFrame"), ("pyarrow", "Table"))
 
 
+def _labels_of(data: Any) -> Any:
+    """The names of the columns of a frame or table."""
+    if isinstance(data, pd.DataFrame):
+        return data.columns
+    # Of Arrow, columns are the cells.
+    return pd.Index(getattr(data, "column_names", data.columns), dtype=object)
+
+
+def check_any_column(data: Any, names: Collection[Hashable]) -> None:
+    """Raise if none of several names is a column: then they may be answers, and are counted."""
+    if len(names) > 1 and not {*names} & {*_labels_of(data)}:
+        raise ArgumentValueError(f"none of the {len(names)} names is a column")
+
+
 def place_of(data: Any, name: Hashable) -> int:
     """Position of one column of a frame; raises where it is not there just once."""
-    labels: Any = data.columns
-    if not isinstance(data, pd.DataFrame):  # of Arrow, columns are the cells
-        labels = pd.Index(getattr(data, "column_names", labels), dtype=object)
+    labels: Any = _labels_of(data)
     try:
         location = labels.get_loc(name)
     except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):

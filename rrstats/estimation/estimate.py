@@ -859,7 +859,15 @@ class Estimate(Result):
         (0.25, 0.049)
         """
         denominator = np.zeros(self.k)
-        denominator[[self.code_of(label) for label in among]] = 1
+        labels = list(among)
+        codes = np.array([self._answers.code(label) for label in labels], dtype=np.intp)
+        n_other = int(np.count_nonzero(codes >= self.k))
+        if n_other > 1:  # a column of answers, perhaps: they are counted
+            raise ArgumentValueError(
+                f"among must be some of the categories {self._answers.describe()}, found "
+                f"{n_other} that are none"
+            )
+        denominator[[self.code_of(label) for label in labels]] = 1
         numerator = np.zeros(self.k)
         numerator[self.code_of(category)] = 1
         if not denominator @ numerator:

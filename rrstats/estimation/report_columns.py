@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_distinct, check_rows, quote_list
 from rrstats._typing import Counts, Floats, RateLike
 from rrstats.data.codecs import codec_of, open_reports
-from rrstats.data.columns import column_of, open_column, place_of
+from rrstats.data.columns import check_any_column, column_of, open_column, place_of
 from rrstats.data.encoders import Encoded, Reader
 from rrstats.errors import (
     ArgumentTypeError,
@@ -912,6 +912,8 @@ def _mechanism_by_column(
     names = listed(request.columns)
     if request.columns is None:
         names = [_only_column(frame, mechanism)]
+    if all(isinstance(name, Hashable) for name in names):
+        check_any_column(frame.table, names)
     for name in names:
         place_of(frame.table, name)
     check_distinct(names, "columns")

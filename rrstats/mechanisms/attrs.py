@@ -209,6 +209,8 @@ def carry(
     check_instance(target, "target", (pd.DataFrame, pd.Series), "a DataFrame or a Series")
     rule = "a mapping from the name in the sources to the name in target"
     check_instance(names or {}, "names", Mapping, rule)
+    if isinstance(dropped, pd.Series):  # a column, whose cells may be answers
+        raise ArgumentTypeError("dropped must be a list of names of columns, found Series")
     frame: Any = pd.DataFrame(target) if target.ndim == 1 else target
     records = _carried(frame, sources, dict(names or {}), dropped)
     carried = target.copy(deep=False)

@@ -33,7 +33,14 @@ from rrstats._names import checked_keywords
 from rrstats._typing import ColumnLike, ColumnNames, RateLike
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import open_reports
-from rrstats.data.columns import column_of, engine_hint, is_table, open_column, place_of
+from rrstats.data.columns import (
+    check_any_column,
+    column_of,
+    engine_hint,
+    is_table,
+    open_column,
+    place_of,
+)
 from rrstats.data.encoders import reader
 from rrstats.errors import (
     ArgumentTypeError,
@@ -442,8 +449,7 @@ def _prepare_frame(
     """The columns to privatize, by label; everything is checked before anything is drawn."""
     prepared: dict[Hashable, _Prepared] = {}
     claims = {} if isinstance(data, pd.DataFrame) else _claims_of(data)
-    if len(mechanisms) > 1 and not {*mechanisms} & {*getattr(data, "column_names", data.columns)}:
-        raise ArgumentValueError(f"none of the {len(mechanisms)} names is a column")  # or an answer
+    check_any_column(data, mechanisms)
     samples = None if group is None else column_of(data, group)
     ids = None
     if id is not None:

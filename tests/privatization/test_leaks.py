@@ -204,6 +204,13 @@ FAILING = {
     },
     "answers as a category of means": lambda: MEANS.interpret(FRAME["x"]),
     "answers as a ratio": lambda: ESTIMATE.share_among(FRAME["x"], ["never"]),
+    "answers as a subpopulation": lambda: ESTIMATE.share_among("never", FRAME["x"]),
+    "answers as several subpopulations": lambda: ESTIMATE.among(WORDS),
+    "answers as columns to estimate": lambda: rr.estimate(FRAME, CATEGORIES, 0.75, columns=WORDS),
+    "answers as columns to tally": lambda: NOISY.rr.tally(WORDS),
+    "answers as columns that were dropped": lambda: rr.metadata.carry(
+        FRAME, NOISY, dropped=FRAME["x"]
+    ),
     "answers as columns of a table": lambda: TABLE.margin(tuple(WORDS)),
     "answers as values": lambda: ESTIMATE.mean(WORDS),
     "answers as a prior": lambda: ESTIMATE.credible_interval(prior=WORDS),
