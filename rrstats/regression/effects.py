@@ -113,7 +113,7 @@ class FittedMeans:
             eta, design = model.eta(theta, rows), model.design(rows)
             if recode is not None:
                 eta, design = eta[:, recode], design[recode]
-            each, slopes = model.outcome.means(eta)
+            each, slopes, by_psi = model.outcome.means(eta, model.split(theta)[1])
             if classes is None:
                 shares = np.exp(model.log_shares(theta, rows))
             else:
@@ -124,6 +124,8 @@ class FittedMeans:
             for a in range(q):
                 by = np.einsum("kcn,cnb->knb", shares * slopes[:, a], design)
                 gradient[:, :, a * b : a * b + b] = by
+            own = slice(model.head, model.head + model.outcome.own)
+            gradient[:, :, own] = np.einsum("cn,kocn->kno", shares, by_psi)
             if classes is None and model.classes > 1:
                 gains = (shares * (each - value[:, None]))[:, 1:]
                 wide = np.einsum("kcn,ng->kncg", gains, model.shares[rows])

@@ -129,9 +129,10 @@ class NormalOutcome:
         sigma = self.scale * np.exp(psi)
         return sigma, np.diag(sigma)
 
-    def means(self, eta: Floats) -> tuple[Floats, Floats]:
-        """(1, ...) the mean and its (1, 1, ...) slopes."""
-        return self.scale * eta, np.full((1, *eta.shape), self.scale)
+    def means(self, eta: Floats, psi: Floats) -> tuple[Floats, Floats, Floats]:
+        """(1, ...) the mean and its (1, 1, ...) slopes by eta; it does not depend on psi."""
+        by_psi = np.zeros((1, 1, *eta.shape[1:]))
+        return self.scale * eta, np.full((1, *eta.shape), self.scale), by_psi
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,10 +258,14 @@ class ReportedOutcome:
             log = np.log(np.einsum("kn,kcn->cn", evidence, self.family.shares(eta)))
         return np.asarray(log)
 
-    def means(self, eta: Floats) -> tuple[Floats, Floats]:
-        """(k, ...) probabilities of the categories and their (k, predictors, ...) slopes."""
+    def means(self, eta: Floats, psi: Floats) -> tuple[Floats, Floats, Floats]:
+        """(k, ...) probabilities of the categories and their slopes.
+
+        (k, predictors, ...) by eta, and (k, own, ...) by psi, on which they do not depend here.
+        """
         probabilities = self.family.shares(eta)
-        return probabilities, self.family.slopes(eta, probabilities)
+        by_psi = np.zeros((self.k, self.own, *eta.shape[1:]))
+        return probabilities, self.family.slopes(eta, probabilities), by_psi
 
     def posterior(self, rows: slice, eta: Floats, psi: Floats) -> Floats:
         """(rows, k) P(truth | report, covariates), of one class."""
@@ -280,6 +285,12 @@ class ReportedOutcome:
 
     def start(self, weights: Floats) -> tuple[Floats, Floats]:
         """The same probability for everyone, moved away from 0 and 1."""
+        proportions, classes = self.start_proportions(weights)
+        psi = np.log(classes[self.free] / classes[self.last[self.class_of[self.free]]])
+        return self.family.eta(proportions[:, None]), np.asarray(psi, dtype=np.float64)
+
+    def start_proportions(self, weights: Floats) -> tuple[Floats, Floats]:
+        """(k,) proportions of categories and (classes,) of classes, near the likeliest."""
         if self.cells is not None:
             weights = np.bincount(self.cells, weights, len(self.table)).astype(np.float64)
         classes = np.full(len(self.class_of), 1 / len(self.class_of))
@@ -289,8 +300,7 @@ class ReportedOutcome:
             classes /= classes.sum()
         classes = (1 - _UNIFORM_WEIGHT) * classes + _UNIFORM_WEIGHT / len(classes)
         proportions = np.bincount(self.class_of, classes, minlength=self.k).astype(np.float64)
-        psi = np.log(classes[self.free] / classes[self.last[self.class_of[self.free]]])
-        return self.family.eta(proportions[:, None]), np.asarray(psi, dtype=np.float64)
+        return proportions, classes
 
     def take(self, rows: Booleans | NDArray[np.intp]) -> ReportedOutcome:
         """The same of some rows, or of rows in another order."""

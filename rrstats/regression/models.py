@@ -29,7 +29,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_instance, check_one_of
+from rrstats._checks import check_bool, check_instance, check_left_out, check_one_of
+from rrstats._display import label
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
@@ -47,6 +48,7 @@ from rrstats.estimation.second_moments import in_parts
 from rrstats.mechanisms.survey_design import truthful_categories
 from rrstats.regression.behaviours import BehavedOutcome, behaved, open_behaviours
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
+from rrstats.regression.design_matrix import INTERCEPT
 from rrstats.regression.likelihood import (
     Likelihood,
     NormalOutcome,
@@ -57,6 +59,7 @@ from rrstats.regression.likelihood import (
     outcome_of,
 )
 from rrstats.regression.links import LINKS, check_two, family_of
+from rrstats.regression.ordered import OrderedOutcome, ordered_outcome
 from rrstats.regression.part_equations import part_fit, planned_outcome, with_plan
 from rrstats.regression.private_covariates import (
     ModelData,
@@ -110,6 +113,7 @@ def logit(
     behaviour: str | None = None,
     random_intercepts: Any = None,
     quadrature_points: int | None = None,
+    ordered: bool = False,
 ) -> LikelihoodResult | RandomInterceptsResult:
     """Logistic regression of the true answer on covariates, from reports of it.
 
@@ -175,6 +179,11 @@ def logit(
     quadrature_points : int, optional
         Nodes of the integral over the intercept of a group, 5 to 101, by default 25; 1 is Laplace's
         approximation, as in lme4 by default, which is biased in small groups.
+    ordered : bool
+        Whether three or more categories are ordered as declared: proportional odds, with one
+        coefficient for each covariate (McCullagh 1980).  A positive one moves people up.  The
+        intercept stands for the first threshold, and the others are distances from it;
+        `LikelihoodResult.thresholds` has all.
 
     Returns
     -------
@@ -247,6 +256,7 @@ def logit(
         behaviour=behaviour,
         random_intercepts=random_intercepts,
         quadrature_points=quadrature_points,
+        ordered=ordered,
     )
     return _categorical(check_one_of(link, "link", tuple(LINKS)), request)
 
@@ -279,6 +289,10 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomI
     check_size(k - 1, f"{k} categories of the outcome")
     outcome = outcome_of(column, family, request.baseline, request.event)
     absent = {"the outcome" if has_private else "the reports": column.missing()}
+    if check_bool(request.ordered, "ordered"):
+        check_left_out("ordered categories have their declared order", baseline=request.baseline)
+        check_left_out("it is for unordered categories", behaviour=request.behaviour)
+        outcome = ordered_outcome(outcome)
     if behaviours is not None:
         outcome = behaved(outcome, answers)
         absent |= behaviours.missing()
@@ -294,7 +308,14 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomI
         )
     name = "the answer" if column.name is None else repr(column.name)
     title = f"{link.capitalize()} regression of {name} being {outcome.categories[-1]!r}"
-    if k > 2:
+    if request.ordered:
+        if INTERCEPT not in data.names:
+            raise ArgumentValueError(
+                "ordered needs an intercept, which stands for the first threshold; leave out - 1, "
+                "or give intercept=True"
+            )
+        title = f"Proportional odds of {name}, up to {outcome.categories[-1]!r}"
+    elif k > 2:
         title = f"Multinomial logit of {name}, against {outcome.categories[0]!r}"
     source = data.private.listed if data.private.columns else "from reports"
     if groups is not None:
@@ -623,7 +644,12 @@ def _parameter_names(
         class_names = outcome.names
     gammas = [(class_name, name) for class_name in class_names for name in share_names]
     psis: list[tuple[Hashable, str]] = [("", "sigma")]
-    if isinstance(outcome, ReportedOutcome):
+    if isinstance(outcome, OrderedOutcome):
+        psis = [
+            (above, f"threshold {label(below)}|{label(above)}")
+            for below, above in outcome.own_names
+        ]
+    elif isinstance(outcome, ReportedOutcome):
         psis = [
             (outcome.categories[outcome.class_of[place]], f"share of {outcome.labels[place]!r}")
             for place in outcome.free

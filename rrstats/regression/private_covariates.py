@@ -461,6 +461,7 @@ class ModelRequest:
     behaviour: Any = None
     random_intercepts: Any = None
     quadrature_points: Any = None
+    ordered: Any = False
     numbers: Mapping[Any, Any] = field(default_factory=dict)
     in_parts: bool = False
 

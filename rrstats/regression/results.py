@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_level, check_one_of, quote
-from rrstats._display import FrameTable, SummaryTable
+from rrstats._display import FrameTable, SummaryTable, label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
 from rrstats.errors import (
@@ -48,6 +48,7 @@ from rrstats.regression.likelihood import (
     ratio_statistic,
     uneven,
 )
+from rrstats.regression.ordered import OrderedOutcome
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
 from rrstats.regression.survey_people import design_df
 
@@ -273,7 +274,7 @@ class RegressionResult(FrameTable):
             return []
         levels = (self.index.get_level_values(place) for place in range(self.index.nlevels))
         for labels in (self.index, *levels):
-            places = [place for place, label in enumerate(labels) if label == name]
+            places = [place for place, text in enumerate(labels) if text == name]
             if places:
                 return places
         return []
@@ -922,6 +923,31 @@ class LikelihoodResult(RegressionResult):
         }
         return pd.DataFrame(columns, index=index)
 
+    def thresholds(self) -> pd.DataFrame:
+        """Thresholds of ordered categories, as R's polr prints them.
+
+        Returns
+        -------
+        DataFrame
+            One row for each pair of neighbours, with estimate and std_error: the logit of being at
+            most the lower one, where all covariates are 0.
+        """
+        outcome = self.fit.model.outcome
+        if not isinstance(outcome, OrderedOutcome):
+            raise ArgumentTypeError("thresholds are for logit(..., ordered=True)")
+        own = self.fit.own
+        places = [list(self.index).index("Intercept"), *range(own.start, own.stop)]
+        combine = np.eye(len(places))
+        combine[:, 0] = -1.0
+        covariance = combine @ self.covariance[np.ix_(places, places)] @ combine.T
+        pairs = zip(outcome.categories[:-1], outcome.categories[1:], strict=True)
+        names = pd.Index([f"{label(below)}|{label(above)}" for below, above in pairs], dtype=object)
+        columns = {
+            "estimate": combine @ self.estimates[places],
+            "std_error": np.sqrt(np.diagonal(covariance)),
+        }
+        return pd.DataFrame(columns, index=names)
+
     def proportions(self, level: float = 0.95) -> pd.DataFrame:
         """Proportions of the true categories of privatized covariates, or of behaviours.
 
@@ -1075,7 +1101,12 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
             "No intercept: the model fixes the prevalence where all covariates are 0 "
             "(intercept=True adds one)."
         )
-    if model.outcome.own and not result._number:
+    if isinstance(model.outcome, OrderedOutcome):
+        yield (
+            "One coefficient for all thresholds (proportional odds): a positive one moves people "
+            "up.  The intercept is minus the first threshold; the others are distances from it."
+        )
+    elif model.outcome.own and not result._number:
         yield "A share of a class is its proportion within its category, the same for everyone."
     if (fit.signs != 0).any() and not data.weighted and data.clusters is None:
         yield "conf_int(method='profile-likelihood') gives one-sided limits of infinite parameters."
