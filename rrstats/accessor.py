@@ -156,14 +156,34 @@ class FrameAccessor:
         columns : hashable, list of hashables, mapping, or FramePlan
             One column name or a list of names, all with the same design; or a mapping from
             column name to mechanism; or a `FramePlan`, one epsilon for all its columns.
-        categories, prob, epsilon
-            The design: categories with prob = P(report = truth) or epsilon, or a mechanism.  Where
-            prob or epsilon differs by row it is the name of a public column.
-        unknown, missing, again, rng, threads, key, question
-            As for `rrstats.privatize`; they apply to all these columns.
-        group, id : hashable, optional
-            ``group`` is the column that holds each row's sample, for designs with several samples.
-            ``id`` is the column, or list of columns, that identifies the person, for keyed reports.
+        categories : sequence of k hashables, Mechanism or mapping, optional
+            The design: the categories, with ``prob`` or ``epsilon``; or a mechanism alone.
+        prob : float or hashable, optional
+            P(report = truth), in [1/k, 1).  Where it differs by row it is the name of a public
+            column.
+        epsilon : float or hashable, optional
+            The privacy loss of one report in nats, instead of ``prob``.
+        unknown : {"warn", "uniform", "raise"}
+            Treatment of answers that are no category: replaced by a uniformly random one, with or
+            without a warning, or refused before anything is drawn.
+        missing : {"unknown", "uniform", "keep", "raise"}
+            Treatment of missing answers if None is not a category: like unknown ones, replaced
+            without a warning, left missing (which publishes who did not answer), or refused.
+        group : hashable, optional
+            The column that holds each row's sample, for designs with several samples.
+        again : bool, default False
+            Randomize reports once more; otherwise a column recorded as holding reports is refused.
+        rng : numpy.random.Generator, optional
+            By default a fresh key from the operating system.  A generator is for teaching: the call
+            warns and marks the result.
+        threads : int, optional
+            The number of threads for a large column.
+        key : bytes, optional
+            32 secret bytes from `rr.new_key`, for keyed reports, which are the same in every call.
+        id : hashable or list of hashables, optional
+            The column, or columns, that identify the person, for keyed reports.
+        question : hashable or mapping, optional
+            The question's name, on which keyed noise depends; by default the column's name.
 
         Returns
         -------
@@ -214,10 +234,27 @@ class FrameAccessor:
 
         Parameters
         ----------
-        columns, categories, prob, epsilon, unknown, missing, group, again, threads
-            As for `privatize`.
+        columns : hashable, list of hashables, or mapping
+            One column name or a list of names, all with the same design; or a mapping from
+            column name to mechanism.
+        categories : sequence of k hashables or Mechanism, optional
+            The design: the categories, with ``prob`` or ``epsilon``; or a mechanism alone.
+        prob : float, optional
+            P(report = truth), in [1/k, 1).
         seed : int
             At least 0; it is not stored.
+        epsilon : float, optional
+            The privacy loss of one report in nats, instead of ``prob``.
+        unknown : {"warn", "uniform", "raise"}
+            Treatment of answers that are no category, as in `privatize`.
+        missing : {"unknown", "uniform", "keep", "raise"}
+            Treatment of missing answers, as in `privatize`.
+        group : hashable, optional
+            The column that holds each row's sample, for designs with several samples.
+        again : bool, default False
+            Randomize reports once more; otherwise a column recorded as holding reports is refused.
+        threads : int, optional
+            The number of threads for a large column.
 
         Returns
         -------
@@ -318,13 +355,33 @@ class FrameAccessor:
         columns : hashable or list, optional
             A column name or a list of names; by default all columns that the frame's metadata
             record as privatized.  For designs with two reports per person, a list of two names.
-        categories, prob, epsilon, mechanism
-            As for `rrstats.estimate`; by default the recorded mechanism.  A string is the name of
-            the column that holds the mechanism of each row.
-        group, by, weights, design
-            Column names, as for `rrstats.estimate`.
-        target, observed, weighting
-            As for `rrstats.estimate`.
+        categories : sequence of k hashables, Mechanism, mapping or FramePlan, optional
+            The categories, with ``prob`` or ``epsilon``; or a mechanism alone; by default the
+            recorded one.
+        prob : float or hashable, optional
+            P(report = truth).  Where it differs by row it is the name of a column.
+        epsilon : float or hashable, optional
+            The privacy loss of one report, instead of ``prob``.
+        mechanism : Mechanism, mapping, FramePlan or str, optional
+            The same as categories, as a keyword.  A string is the name of the column that holds the
+            mechanism of each row.
+        group : hashable, optional
+            The column with each row's sample, for designs with several samples.
+        target : {"population", "rows"}
+            The estimate is about the population that these people were drawn from, or about just
+            these rows.
+        ddof : int
+            Subtracted from n in the population's variance.
+        by : hashable or list of hashables, optional
+            The column, or columns, of groups, each of which gets an estimate.
+        observed : bool
+            Whether only groups that occur are counted; False keeps all of a Categorical.
+        weights : hashable, optional
+            The column of the sampling weights.
+        design : SampleDesign, optional
+            Weights, strata, clusters and more of the sample, as names of columns.
+        weighting : {"equal", "precision"}
+            Of rows whose prob differs: the mean of the rows' scores, or weighted by (p - q)^2.
 
         Returns
         -------
@@ -385,13 +442,23 @@ class FrameAccessor:
 
         Parameters
         ----------
-        values, by, group, weights : hashable
-            Column names, as for `rrstats.means`.
-        mechanism, prob : optional
-            The mechanism of ``by``, or its categories and prob; needed only if the frame does not
-            record it.  Where prob differs by row it is the name of a column.
-        target, missing
-            As for `rrstats.means`.
+        values : hashable
+            The column of ordinary numbers; true and false count as 1 and 0.
+        by : hashable or list of two hashables
+            The privatized column of the groups; two, if a report is a pair of columns.
+        mechanism : Mechanism or sequence of k hashables, optional
+            The mechanism of ``by``, or its categories; needed only if the frame does not record it.
+        prob : float or hashable, optional
+            P(report = truth), with categories.  Where it differs by row it is the name of a column.
+        group : hashable, optional
+            The column with each row's sample, for designs with several samples.
+        weights : hashable, optional
+            The column of the sampling weights.
+        target : {"population", "rows"}
+            Means are about the population that these people were drawn from, or about the true
+            groups among just these rows.
+        missing : {"drop", "raise"}
+            "drop" leaves out rows with a missing value, report or weight, and counts them.
 
         Returns
         -------
@@ -432,13 +499,23 @@ class FrameAccessor:
 
         Parameters
         ----------
-        values, by, group, weights : hashable
-            Column names, as for `rrstats.quantiles`.
-        mechanism, prob : optional
-            The mechanism of ``by``, or its categories and prob; needed only if the frame does not
-            record it.  Where prob differs by row it is the name of a column.
-        q, target
-            As for `rrstats.quantiles`.
+        values : hashable
+            The column of ordinary numbers; true and false count as 1 and 0.
+        by : hashable or list of two hashables
+            The privatized column of the groups; two, if a report is a pair of columns.
+        mechanism : Mechanism or sequence of k hashables, optional
+            The mechanism of ``by``, or its categories; needed only if the frame does not record it.
+        prob : float or hashable, optional
+            P(report = truth), with categories.  Where it differs by row it is the name of a column.
+        q : float or sequence of floats
+            Probabilities of the quantiles in (0, 1): 0.5 is the median.
+        group : hashable, optional
+            The column with each row's sample, for designs with several samples.
+        weights : hashable, optional
+            The column of the sampling weights.
+        target : {"population", "rows"}
+            Quantiles are about the population that these people were drawn from, or about the true
+            groups among just these rows.
 
         Returns
         -------
@@ -493,8 +570,25 @@ class FrameAccessor:
 
         Parameters
         ----------
-        columns, categories, prob, epsilon, group, by, observed, weights, design
-            As for `estimate`.
+        columns : hashable or list of hashables
+            A column name or a list of names.
+        categories : sequence of k hashables, Mechanism, mapping or FramePlan, optional
+            The categories, with ``prob`` or ``epsilon``; or a mechanism alone; by default the
+            recorded one.
+        prob : float, optional
+            P(report = truth).
+        epsilon : float, optional
+            The privacy loss of one report, instead of ``prob``.
+        group : hashable, optional
+            The column with each row's sample, for designs with several samples.
+        by : hashable or list of hashables, optional
+            The column, or columns, of groups, each of which gets a tally.
+        observed : bool
+            Whether only groups that occur are counted; False keeps all of a Categorical.
+        weights : hashable, optional
+            The column of the sampling weights.
+        design : SampleDesign, optional
+            Weights, strata, clusters and more of the sample, as names of columns.
 
         Returns
         -------

@@ -408,3 +408,20 @@ def test_simulated_noise_has_no_epsilon(design):
         for shown in (repr(released.rr.epsilon), repr(budget), budget.note):
             assert "void: the noise was simulated, so it protects nobody" in shown
     assert "void" not in repr(frame.rr.privatize("q1", YES).rr.epsilon)
+
+
+@pytest.mark.parametrize(
+    "name", ["privatize", "simulate", "estimate", "means", "quantiles", "tally"]
+)
+def test_methods_list_their_own_parameters(name):
+    """Each parameter of a method stands in its docstring, with a type."""
+    method = getattr(rr.FrameAccessor, name)
+    section = (
+        inspect.getdoc(method).partition("Parameters\n----------\n")[2].partition("Returns")[0]
+    )
+    listed = [
+        word.strip()
+        for names in re.findall(r"^(\S.*?) : ", section, re.M)
+        for word in names.split(",")
+    ]
+    assert listed == [each for each in inspect.signature(method).parameters if each != "self"]
