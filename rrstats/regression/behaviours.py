@@ -143,6 +143,11 @@ def open_behaviours(
         formula = from_r(f"`the behaviour` ~ {right}", frame.columns)
         design = covariates(frame, sides(formula), rows=rows)
         check_ordinary(ReportFrame.of(frame), list(design.frame.columns))
+        outcome = None if request.sides is None else request.sides.outcome
+        if outcome in design.frame.columns:
+            raise ArgumentValueError(
+                f"behaviour must be a formula of covariates, found the outcome {outcome!r} in it"
+            )
     elif right.strip() == "1":
         design = covariates(None, rows=rows)
     else:

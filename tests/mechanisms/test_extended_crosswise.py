@@ -341,3 +341,14 @@ def test_wrong_behaviours_of_a_regression(options, message):
     arguments = {"mechanism": ONE_SAYERS, "group": frame["sample"], "frequencies": frame.n}
     with pytest.raises((ArgumentTypeError, ArgumentValueError), match=message):
         rr.logit(frame.report, intercept=True, **(arguments | options))
+
+
+def test_reports_do_not_explain_the_behaviour_of_those_who_gave_them():
+    """As for the answers, the outcome on the right side is refused: it fits without end."""
+    pytest.importorskip("formulaic")
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"y": rng.choice(["different", "same"], 200), "x": rng.normal(size=200)})
+    frame["s"] = rng.choice(list(ONE_SAYERS.groups), 200)
+    for behaviour in ("~ y", "~ x + C(y)"):
+        with pytest.raises(ArgumentValueError, match="found the outcome 'y' in it"):
+            rr.logit("y ~ x", frame, mechanism=ONE_SAYERS, group="s", behaviour=behaviour)
