@@ -5,6 +5,8 @@
 - `plot_cells`: a table of proportions as a heat map, with or without intervals: crosstabs,
   posterior probabilities
 - `plot_lines`: one line for each column, such as the power of several designs
+- `plot_bounds`: bounds of a proportion against an assumed proportion
+- `plot_diverging`: items with one ordered scale, such as a Likert battery
 - `plot_bars`: one bar for each row, such as the people that each design takes
 
 Each function draws on the given Axes, or on new ones.  The colours are those of Okabe and Ito
@@ -46,6 +48,9 @@ _CAP_POINTS = 13
 _MAX_HEIGHT = 40.0
 """The maximum height of a picture in inches."""
 
+_ROOMY_ROWS = 12
+"""Rows beyond these are as close as their labels allow."""
+
 _MAX_CELLS = 400
 """The maximum cells of a table."""
 
@@ -54,6 +59,9 @@ _MAX_TICKS = 250
 
 _WIDE_INTERVAL = 0.9
 """Cells with an interval of at least this width are hatched."""
+
+_READABLE_PART = 0.06
+"""Parts of a bar of at least this width have their number."""
 
 _SPANS = (0.1, 0.2, 0.3, 0.5, 1.0)
 """Values at the right end of a cell's bar: the first beyond the intervals that can be read."""
@@ -91,6 +99,7 @@ def plot_intervals(
     level: float = 0.95,
     bounds: tuple[float, float] | None = (0.0, 1.0),
     reference: float | None = 0.0,
+    exponential: bool = False,
     **options: Unpack[PlotOptions],
 ) -> Axes:
     """Draw estimates with their intervals, one row below the other.
@@ -112,6 +121,9 @@ def plot_intervals(
         is in percent.  None for numbers without limits, such as coefficients.
     reference : float, optional
         Value at which a vertical line stands; None for no line.
+    exponential : bool
+        Whether the numbers are logarithms, such as those of odds ratios: the axis is logarithmic,
+        and its labels are their exponentials.
     **options
         figsize, title, sort and top; see `PlotOptions`.
 
@@ -150,10 +162,28 @@ def plot_intervals(
         ax.axvline(reference, color=ink, linewidth=0.8)
     if bounds:
         _format(ax.xaxis, percent=True)
+    if exponential:
+        _label_exponentials(ax)
     _name_rows(ax, texts)
     ax.set_xlabel(xlabel + cut, parse_math=False)
     _finish(ax, options.get("title"))
     return ax
+
+
+def _label_exponentials(ax: Axes) -> None:
+    """Ticks of an axis of logarithms at 1, 2, 5, 10 and so on; where these are rare, at more."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+
+    low, high = np.exp(np.clip(ax.get_xlim(), -300, 300))
+    powers = 10.0 ** np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    steps = (1.0,) if high > 1e4 * low else (1.0, 2.0, 5.0)
+    ticks = np.sort(np.outer(powers, steps).ravel())
+    ticks = ticks[(low <= ticks) & (ticks <= high)]
+    if len(ticks) < 4:
+        ticks = np.array(MaxNLocator(6).tick_values(float(low), float(high)))
+        ticks = ticks[(low <= ticks) & (ticks <= high)]
+    ax.xaxis.set_major_locator(FixedLocator(np.log(ticks).tolist()))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{math.exp(number):.3g}"))
 
 
 def _laid_out(
@@ -505,11 +535,11 @@ def plot_bounds(
     x = frame.index.to_numpy(dtype=np.float64)
     low, high = (frame[name].clip(0, 1) for name in ("low_bound", "high_bound"))
     ax.fill_between(
-        x, frame["low"], frame["high"], color=COLORS[0], alpha=0.18, linewidth=0,
+        x, frame["low"], frame["high"], color=COLORS[0], alpha=0.35, linewidth=0,
         label=f"{level * 100:.10g}% interval",
     )  # fmt: skip
     if (low != high).any():
-        ax.fill_between(x, low, high, color=COLORS[0], alpha=0.45, linewidth=0, label="bounds")
+        ax.fill_between(x, low, high, color=COLORS[0], alpha=0.6, linewidth=0, label="bounds")
     else:
         ax.plot(x, low, color=COLORS[0], linewidth=1.8, label="estimate")
     _format(ax.xaxis, percent=True)
@@ -581,6 +611,91 @@ def plot_bars(
     return ax
 
 
+def plot_diverging(
+    frame: pd.DataFrame,
+    ax: Axes | None = None,
+    *,
+    xlabel: str = "",
+    title: str | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Axes:
+    """Draw items with one ordered scale as bars that diverge from the middle of the scale.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row for each item and one column for each category, in the order of the scale; numbers
+        are proportions of at least 0.
+    ax : Axes, optional
+        Axes to draw on; by default new ones.
+    xlabel : str
+        Text below the axis.
+    title : str, optional
+        Text above the picture.
+    figsize : (float, float), optional
+        Width and height of new Axes in inches.
+
+    Returns
+    -------
+    Axes
+        Lower categories are left of the middle, higher ones right of it; half of a middle category
+        is on each side.  A part that is wide enough has its number.
+
+    Raises
+    ------
+    ArgumentValueError
+        There are no rows, fewer than two columns, or negative numbers.
+
+    Examples
+    --------
+    >>> scale = ["disagree", "neither", "agree"]
+    >>> frame = pd.DataFrame([[0.3, 0.2, 0.5], [0.1, 0.4, 0.5]], ["pay", "hours"], scale)
+    >>> ax = plot_diverging(frame, xlabel="proportion")
+    >>> [round(bar.get_x(), 2) for bar in ax.containers[1]]  # half of "neither" is left of 0
+    [-0.1, -0.2]
+    """
+    parts = frame.to_numpy(dtype=np.float64)
+    items, categories = parts.shape
+    if not items or categories < 2 or not (parts >= 0).all():
+        raise ArgumentValueError(
+            "frame must have a row for each item and at least 2 columns, of proportions of at "
+            f"least 0, found {items} rows and {categories} columns"
+        )
+    texts = _texts(frame.index)
+    ax = _axes(ax, figsize or _size(texts, 0.5))
+    half = categories // 2
+    middle = parts[:, :half].sum(axis=1) + (parts[:, half] / 2 if categories % 2 else 0)
+    starts = np.cumsum(parts, axis=1) - parts - middle[:, None]
+    for place, name in enumerate(_texts(frame.columns)):
+        color = _diverging_color(place, categories)
+        bars = ax.barh(
+            np.arange(items), parts[:, place], left=starts[:, place], height=0.7, color=color,
+            edgecolor="white", linewidth=0.8, label=_legend_text(name),
+        )  # fmt: skip
+        luminance = np.power(color, 2.2) @ [0.2126, 0.7152, 0.0722]
+        numbers = [f"{part:.0%}" if part >= _READABLE_PART else "" for part in parts[:, place]]
+        ink = "black" if luminance > 0.26 else "white"
+        ax.bar_label(bars, numbers, label_type="center", fontsize=8, color=ink)
+    ax.axvline(0, color=ax.xaxis.label.get_color(), linewidth=0.8, zorder=0)
+    ax.use_sticky_edges = False
+    ax.margins(x=0.03)
+    _name_rows(ax, texts)
+    _format(ax.xaxis, percent=True, signed=False)
+    ax.set_xlabel(xlabel, parse_math=False)
+    _finish(ax, title)
+    return ax
+
+
+def _diverging_color(place: int, categories: int) -> Floats:
+    """Orange below the middle of a scale, grey at it, blue above, darker at the ends."""
+    from matplotlib.colors import to_rgb
+
+    distance = (2 * place - categories + 1) / (categories - 1)
+    end = np.array(to_rgb(COLORS[1] if distance < 0 else COLORS[0]))
+    grey = np.array(to_rgb("#d4d4d4"))
+    return np.asarray(grey + (end - grey) * abs(distance))
+
+
 # -- what all pictures share -------------------------------------------------------------------
 
 
@@ -602,7 +717,10 @@ def _axes(ax: Axes | None, size: tuple[float, float]) -> Axes:
 def _size(texts: Sequence[str], row: float) -> tuple[float, float]:
     """Inches for as many rows, up to a limit; rows grow with the lines of their labels."""
     lines = max(text.count("\n") + 1 for text in texts)
-    return 7.5, 1.3 + min(max(row, 0.18 * lines + 0.12) * len(texts), _MAX_HEIGHT)
+    roomy = min(len(texts), _ROOMY_ROWS)
+    close = 0.17 * lines + 0.03
+    height = max(row, 0.18 * lines + 0.12) * roomy + close * (len(texts) - roomy)
+    return 7.5, 1.3 + min(height, _MAX_HEIGHT)
 
 
 def _arrange(
@@ -676,7 +794,7 @@ def _finish(ax: Axes, title: str | None) -> None:
     names = ax.get_legend_handles_labels()[1]
     lines = 0
     width = ax.get_window_extent().width / ax.figure.dpi
-    if names and not ax.texts:
+    if names and (ax.containers or not ax.texts):
         lines = max(1, math.ceil(0.065 * sum(len(name) + 6 for name in names) / width))
         across = -(-len(names) // lines)
         legend = ax.legend(
@@ -693,11 +811,12 @@ def _finish(ax: Axes, title: str | None) -> None:
     ax.set_title(text, fontsize=10, loc="left", pad=8 + 14 * lines, parse_math=False)
 
 
-def _format(axis: Any, percent: bool = False, log: bool = False) -> None:
+def _format(axis: Any, percent: bool = False, log: bool = False, signed: bool = True) -> None:
     """Format the numbers of an axis as 10,000 and 2.5%, without powers of ten."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     def plain(number: float, _: object) -> str:
+        number = number if signed else abs(number)
         if percent:
             return f"{100 * number:.4g}%"
         return f"{number:,.4g}" if abs(number) < 1000 else f"{number:,.0f}"

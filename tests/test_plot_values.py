@@ -315,6 +315,81 @@ def check_difference(kind):
     check_order(draw, expected, bounds=(-1.0, 1.0))
 
 
+def check_corrected(kind):
+    """The corrected proportions, and the uncorrected ones as bars."""
+    est = rr.estimate(reports()["mood"], MOOD)
+    result = est.corrected((11, 200))
+    labels = list(map(label, result.categories))
+    expected = expected_of(result.to_frame(0.9), "proportion", labels=labels)
+    expected["naive"] = est.proportions
+    draw = partial(result.plot, level=0.9)
+    compare_intervals(draw(), expected)
+    check_order(draw, expected)
+
+
+def area_ends(area):
+    """The least and the largest height of an area at each place."""
+    ends = {}
+    for x, y in area.get_paths()[0].vertices:
+        low, high = ends.get(x, (y, y))
+        ends[x] = min(low, y), max(high, y)
+    return ends
+
+
+def check_noncompliance(kind):
+    """The edges of the areas, and the line, at the shares of the table, for each category."""
+    result = rr.estimate(reports()["mood"], MOOD).noncompliance([0, 0.25, 0.5], kind)
+    frame = result.to_frame(0.9)
+    for category in (..., None, "_bad"):
+        text = label(result.categories[-1] if category is ... else category)
+        part = frame[[label(each) == text for each in frame["category"]]]
+        ax = result.plot(category=category, level=0.9)
+        assert f"proportion of {text} among the others" == ax.get_ylabel()
+        assert 3 == len(part)
+        band, *bounds = map(area_ends, ax.collections)
+        for line in ax.lines:
+            bounds.append({x: (y, y) for x, y in zip(*line.get_data(), strict=True)})
+        (bounds,) = bounds
+        for row in part.itertuples():
+            for ends, numbers in ((band, row[5:7]), (bounds, np.clip(row[3:5], 0, 1))):
+                (at,) = (x for x in ends if abs(x - row.assumed) < 1e-3)
+                assert tuple(numbers) == pytest.approx(ends[at], abs=0.01)
+
+
+def check_pooled(kind):
+    """The pooled proportions in their order, and the raw ones as bars."""
+    result = rr.estimate(reports(), MOOD, columns="mood", by=["region", "sex"]).pooled()
+    table = result.to_frame(0.9)
+    for category in (..., "good", None):
+        text = label(result.categories[-1] if category is ... else category)
+        part = table[[label(each) == text for each in table["category"]]]
+        part = part.sort_values("proportion", kind="stable")
+        groups = zip(part["region"], part["sex"], part["n"], strict=True)
+        labels = [f"{region}, {sex} (n={n:,.0f})" for region, sex, n in groups]
+        expected = expected_of(part, "proportion", labels=labels)
+        expected["naive"] = part["raw"].to_numpy()
+        ax = result.plot(category=category, level=0.9)
+        compare_intervals(ax, expected)
+        assert f"proportion of {text} by region, sex, pooled" == ax.get_title(loc="left")
+
+
+def check_quantiles(kind):
+    """A series for each probability, and arrows where an end is infinite."""
+    frame = reports()
+    q = 0.5 if kind == "median" else (0.25, 0.999)
+    if kind == "median":
+        result = rr.quantiles(frame["age"], frame["smokes"], SMOKES, q=q)
+    else:
+        with pytest.warns(rr.errors.LowPrecisionWarning):
+            result = rr.quantiles(frame["age"], frame["smokes"], SMOKES, q=q)
+    table = result.to_frame(0.9)
+    assert (kind == "two") == np.isinf(table["high"]).any()
+    expected = expected_of(table, "quantile", labels=map(label, table["category"]))
+    expected = expected.drop(columns="naive")
+    expected["series"] = [f"{prob:.10g} quantile" for prob in table["q"]]
+    compare_intervals(result.plot(level=0.9), expected, bounds=None)
+
+
 def check_means(kind):
     """The mean of each true group, and ends at infinity."""
     frame = reports()
@@ -486,6 +561,10 @@ CHECKS = {
     "Estimate": (check_estimate, ["plain", "target", "design", "bits", "samples"]),
     "GroupEstimates": (check_groups, ["one", "two"]),
     "Estimates": (check_estimates, ["columns", "same", "groups", "two"]),
+    "Corrected": (check_corrected, ["plain"]),
+    "NoncomplianceBounds": (check_noncompliance, ["random", "any"]),
+    "PooledGroups": (check_pooled, ["plain"]),
+    "Quantiles": (check_quantiles, ["median", "two"]),
     "Difference": (check_difference, ["plain"]),
     "Means": (check_means, ["plain", "rare"]),
     "Crosstab": (check_crosstab, ["mood region", "smokes mood", "drink sex smokes"]),
@@ -525,7 +604,8 @@ def test_each_class_that_draws_is_compared_with_its_table():
                 drawing.add(one.__name__)
     assert {*CHECKS, *BASES} == drawing
     functions = {name for name in vars(plots) if name.startswith("plot_")}
-    assert {"plot_intervals", "plot_cells", "plot_lines", "plot_bars"} == functions
+    others = {"plot_lines", "plot_bars", "plot_bounds", "plot_diverging"}
+    assert {"plot_intervals", "plot_cells", *others} == functions
 
 
 # -- the functions themselves ------------------------------------------------------------------
@@ -599,3 +679,65 @@ def test_a_category_that_no_column_has_is_refused():
     rows = read_intervals(result.plot(category="gin"))
     assert [f"smokes (n={len(frame):,})"] == rows["label"].tolist()
     assert result["smokes"]["gin"].proportion == rows["estimate"][0]
+
+
+def test_items_of_one_scale_diverge_from_its_middle():
+    """Parts are maximum likelihood proportions, side by side; the middle of the scale is at 0."""
+    scales = (["no", "rather no", "rather yes", "yes"], ["no", None, "yes"], ["no", "yes"])
+    for categories in scales:
+        rng = np.random.default_rng(len(categories))
+        mechanism = rr.KRR(categories, 0.8)
+        answers = np.array(categories, dtype=object)[rng.integers(0, len(categories), (997, 3))]
+        frame = pd.DataFrame(answers, columns=["pay", "_hours", "chief"]).assign(sex=["m"] * 997)
+        for by in (None, "sex"):
+            result = rr.estimate(frame, mechanism, columns=["pay", "_hours", "chief"], by=by)
+            ax = result.plot_scale()
+            items = list(tick_labels(ax.yaxis).values())
+            assert [name if by is None else f"{name}, m" for name in result] == items
+            handles, texts = ax.get_legend_handles_labels()
+            assert list(map(label, categories)) == texts
+            for row, name in enumerate(result):
+                estimate = result[name] if by is None else result[name]["m"]
+                parts = estimate.mle().proportions
+                widths = [bars[row].get_width() for bars in handles]
+                assert parts.tolist() == pytest.approx(widths)
+                starts = [bars[row].get_x() for bars in handles]
+                ends = np.add(starts, widths)
+                assert ends[:-1].tolist() == pytest.approx(starts[1:])
+                half, is_odd = divmod(len(categories), 2)
+                middle = starts[half] + (widths[half] / 2 if is_odd else 0)
+                assert 0 == pytest.approx(middle, abs=1e-12)
+    other = rr.estimate(reports(), MECHANISMS, columns=list(MECHANISMS))
+    refused(ArgumentValueError, "columns must have the same categories", other.plot_scale)
+
+
+def test_coefficients_of_a_private_covariate_are_not_drawn():
+    """Only those of the outcome are; the axis of odds ratios shows their exponentials."""
+    frame = reports()
+    private = {"smokes": SMOKES}
+    data = frame[["drink", "smokes", "age"]]
+    result = rr.logit("drink ~ smokes + age", data, mechanism=DRINK, covariates=private)
+    table = result.to_frame(0.9)
+    names = ["smokes[T.gin]", "smokes[T.wine]", "age"]
+    assert len(table) > len(names) + 1
+    expected = expected_of(table.loc[names], "coef", labels=names)
+    compare_intervals(result.plot(level=0.9), expected, bounds=None)
+    ax = result.plot(level=0.9, odds_ratios=True)
+    compare_intervals(ax, expected, bounds=None)
+    assert "odds ratio" == ax.get_xlabel()
+    ratios = [float(text.get_text()) for text in ax.get_xticklabels()]
+    assert len(ratios) > 2
+    assert np.exp(ax.get_xticks()) == pytest.approx(ratios, rel=0.005)
+    refused(ArgumentValueError, "odds_ratios are", result.plot, odds_ratios=True, effects=True)
+    other = rr.logit("drink ~ age", data, mechanism=DRINK, link="probit")
+    refused(ArgumentValueError, "odds_ratios are", other.plot, odds_ratios=True)
+
+
+def test_a_picture_of_many_rows_is_not_a_scroll():
+    """Sixty rows take about half of 31 inches, and their labels do not overlap."""
+    rows = pd.DataFrame({"estimate": 0.5, "low": 0.4, "high": 0.6}, index=range(60))
+    ax = plots.plot_intervals(rows)
+    assert ax.figure.get_size_inches()[1] < 17
+    ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in ax.get_yticklabels()]
+    assert all(upper.y0 >= lower.y1 for upper, lower in itertools.pairwise(boxes))

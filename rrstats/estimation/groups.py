@@ -30,7 +30,7 @@ from rrstats.estimation.result import IMPLAUSIBLE, Result, label_column, proport
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.row_privacy import together
-from rrstats.plots import PlotOptions, check_truth, plot_intervals
+from rrstats.plots import PlotOptions, check_truth, plot_diverging, plot_intervals
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -720,6 +720,52 @@ class Estimates(_Several[Part]):
             for name, estimate in self._parts.items()
             for note in estimate.notes
         ]
+
+    def plot_scale(
+        self,
+        ax: Axes | None = None,
+        *,
+        title: str | None = None,
+        figsize: tuple[float, float] | None = None,
+    ) -> Axes:
+        """Draw all columns with one ordered scale, such as a Likert battery, as diverging bars.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        title : str, optional
+            Text above the picture; by default the number of reports.
+        figsize : (float, float), optional
+            Width and height of new Axes in inches.
+
+        Returns
+        -------
+        Axes
+            A bar for each column, or column and group: maximum likelihood proportions
+            (`Estimate.mle`), because a bar cannot be negative.  Intervals are in `plot`.
+
+        Raises
+        ------
+        ArgumentValueError
+            The columns have other categories, or the same in another order.
+        """
+        estimates = self._each()
+        scales = {estimate.categories for estimate in estimates.values()}
+        if len(scales) != 1:
+            raise ArgumentValueError(
+                f"columns must have the same categories in one order, found {len(scales)} scales; "
+                "estimate those of one scale together"
+            )
+        labels = pd.Index(list(estimates), dtype=object, tupleize_cols=False)
+        rows = [estimate.mle().proportions for estimate in estimates.values()]
+        columns = pd.Index(scales.pop(), dtype=object, tupleize_cols=False)
+        sizes = sorted({estimate.n for estimate in estimates.values()})
+        if title is None:
+            title = " to ".join(f"{n:,}" for n in dict.fromkeys([sizes[0], sizes[-1]])) + " reports"
+        xlabel = "maximum likelihood proportion, left and right of the middle of the scale"
+        frame = pd.DataFrame(rows, index=labels, columns=columns)
+        return plot_diverging(frame, ax, xlabel=xlabel, title=title, figsize=figsize)
 
     def to_frame(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False

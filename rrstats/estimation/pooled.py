@@ -28,6 +28,7 @@ import scipy
 
 from rrstats._checks import check_level
 from rrstats._display import label, percent_range
+from rrstats._names import checked_options
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.result import (
@@ -341,6 +342,7 @@ class PooledGroups(Result):
             )
         return "\n".join(lines)
 
+    @checked_options(PlotOptions)
     def plot(
         self,
         ax: Axes | None = None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -18,15 +18,19 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_level, check_probability
 from rrstats._display import label
-from rrstats._names import checked_keywords
+from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Floats, RateLike
 from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.means import read_groups, read_rows, row_scores
 from rrstats.estimation.report_columns import ReportColumn, blocks, not_asked
-from rrstats.estimation.result import GroupResult, formats_of
+from rrstats.estimation.result import GroupResult, formats_of, proportion_rows
 from rrstats.inference.contrasts import Interval, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
 from rrstats.mechanisms.krr import MechanismLike
+from rrstats.plots import PlotOptions, plot_intervals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _DEFAULT_LEVEL = 0.95
 """Level of the intervals that are computed with the estimate."""
@@ -463,6 +467,34 @@ class Quantiles(GroupResult):
             f"among {group}, with {level * 100:.10g}% intervals, of {self._whom}: {estimates}; "
             f"effective sample size {self.effective_n[place]:,.1f} of {self.n:,} rows"
         )
+
+    @checked_options(PlotOptions)
+    def plot(
+        self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
+    ) -> Axes:
+        """Draw the quantiles with their intervals, one series for each probability.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        level : float
+            Confidence level of the intervals.
+        **options
+            figsize, title, sort and top.
+
+        Returns
+        -------
+        Axes
+            One row for each group; an end at infinity is an arrow.
+        """
+        frame = self.to_frame(level)
+        labels = [category for category in self.categories for _ in self.q]
+        ends = (frame["low"].to_numpy(), frame["high"].to_numpy())
+        rows = proportion_rows(labels, frame["quantile"].to_numpy(), ends)
+        rows["series"] = [f"{prob:.10g} quantile" for prob in self.q] * len(self.categories)
+        limits: dict[str, Any] = {"bounds": None, "reference": None, "level": level}
+        return plot_intervals(rows, ax, xlabel="quantile in the true group", **limits, **options)
 
     @property
     def notes(self) -> list[str]:

@@ -363,7 +363,7 @@ def at_epsilon(
     True
 
     At epsilon 1, 73% of Warner's cards ask the sensitive question, and 4,383 people give an
-    interval of 10% +- 3 points.
+    interval of 10% ± 3 points.
     """
     hint = "below it every design needs more than 2**40 people"
     epsilon = check_number(check_epsilon(epsilon), "epsilon", LEAST_EPSILON, hint=hint)
@@ -390,7 +390,7 @@ def at_epsilon(
     table = table.sort_values("people", kind="stable", ignore_index=True)
     title = (
         f"designs at epsilon {round_up(epsilon)}: people for a proportion of "
-        f"{100 * expected:g}% +- {100 * width:g} points"
+        f"{100 * expected:g}% ± {100 * width:g} points"
     )
     notes: tuple[str, ...] = ()
     if left_out:

@@ -366,8 +366,8 @@ def half_width(
     >>> round(half_width(8068, 0.1, epsilon=math.log(3), assurance=0.9), 4)
     0.0202
 
-    8,068 people who report the truth with probability 3/4 give 10% +- 2.0 points on average, and
-    +- 2.02 points or less with probability 0.9.
+    8,068 people who report the truth with probability 3/4 give 10% ± 2.0 points on average, and
+    ± 2.02 points or less with probability 0.9.
     """
     fieldwork, rest = fieldwork_of(options, "level", 0.95)
     size = fieldwork.reports(check_people(n))
@@ -499,7 +499,7 @@ def least_epsilon(
     >>> round(half_width(2000, 0.1, epsilon=found), 6)
     0.03
 
-    With 2,000 people, an interval of +- 3 points needs an epsilon of at least 1.50.
+    With 2,000 people, an interval of ± 3 points needs an epsilon of at least 1.50.
     """
     fieldwork, rest = fieldwork_of(options, "level", 0.95)
     size = fieldwork.reports(check_people(n))

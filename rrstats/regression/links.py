@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy
@@ -107,6 +107,7 @@ class MultinomialFamily:
     """k categories, of which the first is the baseline."""
 
     k: int
+    name: ClassVar[str] = "logit"
 
     @property
     def predictors(self) -> int:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_instance, check_level, check_one_of, quote
 from rrstats._display import FrameTable, SummaryTable, label
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -357,12 +357,23 @@ class RegressionResult(FrameTable):
             sentences.append(f"{_named(name)}: {_written(value) or 'not known'}, {rest}")
         return "\n".join(sentences)
 
+    @property
+    def _of_outcome(self) -> Booleans:
+        """Which coefficients are those of the outcome, not of a model of private covariates."""
+        return np.ones(len(self.index), dtype=bool)
+
+    @property
+    def _is_logit(self) -> bool:
+        """True where exponentials of coefficients are odds ratios."""
+        return False
+
     @checked_options(PlotOptions)
     def plot(
         self,
         ax: Axes | None = None,
         *,
         effects: bool = False,
+        odds_ratios: bool = False,
         level: float = 0.95,
         **options: Unpack[PlotOptions],
     ) -> Axes:
@@ -374,6 +385,8 @@ class RegressionResult(FrameTable):
             Axes to draw on; by default new ones.
         effects : bool
             Whether to draw average marginal effects instead of the coefficients.
+        odds_ratios : bool
+            Whether the axis shows odds ratios, the exponentials of the coefficients of a logit.
         level : float
             Confidence level of the intervals.
         **options
@@ -382,20 +395,41 @@ class RegressionResult(FrameTable):
         Returns
         -------
         Axes
-            One row for each coefficient except intercepts, unless there are no others, or for each
-            effect, and a line at zero.
+            One row for each coefficient of the outcome except intercepts, unless there are no
+            others, or for each effect, and a line at zero.  Coefficients of the model of a private
+            covariate are in `to_frame` alone.
+
+        Raises
+        ------
+        ArgumentValueError
+            Odds ratios are asked for of effects, or of a regression with another link.
         """
+        if odds_ratios and (effects or not self._is_logit):
+            found = "effects" if effects else "another link"
+            raise ArgumentValueError(
+                f"odds_ratios are those of coefficients of a logit, found {found}; leave it out"
+            )
         if effects:
             table = cast(Any, self).marginal_effects(level)
             labels = table.columns.drop(["effect", "std_error", "z", "p", "low", "high"])
             rows = table.set_index(list(labels)).rename(columns={"effect": "estimate"})
         else:
-            table = self.to_frame(level).rename(columns={"coef": "estimate"})
+            table = self.to_frame(level).rename(columns={"coef": "estimate"})[self._of_outcome]
             is_slope = table.index.get_level_values(-1) != "Intercept"
             rows = table[is_slope] if is_slope.any() else table
         xlabel = "average marginal effect" if effects else "coefficient"
+        if odds_ratios:
+            xlabel = "odds ratio"
         intervals = rows[["estimate", "low", "high"]].set_axis(rows.index.to_flat_index())
-        return plot_intervals(intervals, ax, xlabel=xlabel, level=level, bounds=None, **options)
+        return plot_intervals(
+            intervals,
+            ax,
+            xlabel=xlabel,
+            level=level,
+            bounds=None,
+            exponential=odds_ratios,
+            **options,
+        )
 
     def __repr__(self) -> str:
         return str(self.summary())
@@ -715,6 +749,16 @@ class LikelihoodResult(RegressionResult):
             why = "there is none with probability weights"
         if why:
             raise ArgumentValueError(f"{what} needs a likelihood, but {why}; use wald_test")
+
+    @property
+    def _of_outcome(self) -> Booleans:
+        model = self.fit.model
+        return np.asarray(np.arange(len(self.index)) < model.head + model.outcome.own)
+
+    @property
+    def _is_logit(self) -> bool:
+        family = getattr(self.fit.model.outcome, "family", None)
+        return getattr(family, "name", None) == "logit"
 
     @property
     def _latent(self) -> bool:
