@@ -768,8 +768,9 @@ class PooledMoments(EffectiveMoments):
         V = sum of W_j (diag(r_j) - r_j r_j') W_j' / n_j
 
     in the population.  The estimate of r_j r_j' from f is too large by P_j V P_j', so V solves a
-    linear equation: it is unbiased given the sizes, also with one report in a sample.  For just
-    these people, V less the variance of drawing them (Neyman 1923).
+    linear equation: it is unbiased given the sizes, also with one report in a sample, and NaN where
+    the equation has no solution, as with one report of a pair.  For just these people, V less
+    the variance of drawing them (Neyman 1923).
     """
 
     default_method = "empirical-likelihood"

@@ -187,6 +187,10 @@ def people_for_design_fit(
     noncentrality, df = _noncentrality(proportions, mechanism, noncompliance, behaviour)
     limit = scipy.special.chdtri(df, alpha)
     needed = float(scipy.special.chndtrinc(limit, df, 1 - power)) if power > alpha else 0.0
+    if needed and not noncompliance:
+        raise ArgumentValueError(
+            "noncompliance must be above 0, got 0: no test finds people who are not there"
+        )
     if needed > noncentrality * MOST_PEOPLE:
         raise ArgumentValueError(
             "behaviour must be one that the test can see, found one that changes the samples as "

@@ -95,6 +95,12 @@ def _power(truth=(0.8, 0.2), mechanism=PAIR, noncompliance=0.1, behaviour="same"
             ),
             "the test can see",
         ),
+        (
+            lambda: people_for_design_fit(
+                0.8, [0.8, 0.2], PAIR, noncompliance=0, behaviour="different"
+            ),
+            "noncompliance must be above 0",
+        ),
         (lambda: _power(mechanism=rr.KRR([0, 1], 0.7), behaviour=1), "more free cells"),
         (lambda: _power(behaviour="any"), "one behaviour; found 'any'"),
         (lambda: _power(noncompliance=1), r"in \[0, 1\)"),
