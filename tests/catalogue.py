@@ -136,6 +136,7 @@ FAMILIES: dict[str, dict[str, Callable[[], Mechanism]]] = {
         "unknown prevalence": lambda: surveys.unrelated_question_two_samples(
             [False, True], [0.7, 0.25]
         ),
+        "list": lambda: surveys.list_experiment(2),
     },
     "UnaryEncoding": {
         "any pair": lambda: UnaryEncoding(["a", "b", "c"], 0.75, 0.25),

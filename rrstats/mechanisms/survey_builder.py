@@ -335,6 +335,18 @@ def numbers_by_sample(name: str, value: NumbersBySample) -> dict[Any, Any]:
     return by_label
 
 
+def groups_of_two(groups: Sequence[Hashable]) -> tuple[Hashable, Hashable]:
+    """The labels of two samples, which must differ."""
+    labels = tuple(groups)
+    if len(set(labels)) != 2 or len(labels) != 2 or isinstance(groups, str):
+        raise ArgumentValueError(
+            "groups must be two different labels, of the control sample and of the treatment "
+            f"sample, found {quote(groups)}"
+        )
+    first, second = labels
+    return first, second
+
+
 def _wrong_numbers(name: str, value: Any, count: int, each_of: str) -> ArgumentValueError:
     """The error of too few, too many or other labels."""
     labels: Any = count

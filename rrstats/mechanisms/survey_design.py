@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from rrstats._checks import check_instance, check_one_of, quote_list
 from rrstats._typing import CategoriesLike
 from rrstats.data.categories import Categories, categories_to_json
-from rrstats.errors import ArgumentTypeError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 
@@ -144,6 +144,41 @@ def truthful_categories(mechanism: Mechanism) -> tuple[Hashable, ...]:
     if asked is None:
         return tuple(mechanism.categories)
     return tuple(category for category in mechanism.categories if category in asked.categories)
+
+
+class ListSamples(NamedTuple):
+    """A list experiment.
+
+    items : control items.  control, treatment : the places of these samples.
+    categories : of the sensitive item, no and yes.
+    """
+
+    items: int
+    control: int
+    treatment: int
+    categories: tuple[Hashable, Hashable]
+
+
+def list_samples(mechanism: Any) -> ListSamples:
+    """The samples of a list experiment; raises ArgumentValueError for other mechanisms.
+
+    >>> import rrstats as rr
+    >>> list_samples(rr.surveys.list_experiment(3))
+    ListSamples(items=3, control=0, treatment=1, categories=('no', 'yes'))
+    """
+    parts: Any = getattr(mechanism, "parts", ())
+    designs = [getattr(part, "design", None) for part in parts]
+    items: set[Any] = {getattr(part, "parameters", {}).get("items") for part in parts}
+    samples = "list_experiment_control", "list_experiment_treatment"
+    if sorted(map(str, designs)) != sorted(samples) or len(items) != 1:
+        raise ArgumentValueError(
+            "mechanism must be a list experiment, rr.surveys.list_experiment(items), found "
+            f"{type(mechanism).__name__}"
+        )
+    asked = parts[0].asked.categories
+    no, yes = sorted(asked, key=lambda category: bool(category == parts[0].yes))
+    control, treatment = map(designs.index, samples)
+    return ListSamples(items.pop(), control, treatment, (no, yes))
 
 
 DESIGNS: dict[str, RegisteredDesign] = {}

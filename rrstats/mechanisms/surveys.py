@@ -28,9 +28,9 @@ cheaters, inattentive people).  For these `privatize` takes the classes ``m.doma
 In two designs a report is a pair of answers: `unrelated_question_two_answers` and
 `crosswise_with_anchor`; make reports from two columns of a frame by
 ``list(zip(df.first, df.second))``.
-Four designs assign people randomly to two samples, and ``group=`` gives the sample of each report:
-`extended_crosswise`, `unrelated_question_two_samples`, `cheater_detection` and
-`stochastic_lie_detector`.
+Five designs assign people randomly to two samples, and ``group=`` gives the sample of each report:
+`extended_crosswise`, `unrelated_question_two_samples`, `cheater_detection`,
+`stochastic_lie_detector` and `list_experiment`.
 Designs without a function here are a few lines with `rr.MatrixDesign`; the guide has five of R's
 RRTCS as examples.
 Sources: see each function; Chaudhuri (2011) and Blair, Imai and Zhou (2015) compare designs.
@@ -61,6 +61,7 @@ from rrstats.mechanisms.survey_builder import (
     Labels,
     NumbersBySample,
     exact_probability,
+    groups_of_two,
     numbers_by_category,
     numbers_by_sample,
     samples_of_pairs,
@@ -77,6 +78,7 @@ __all__ = [
     "extended_crosswise",
     "forced_response",
     "kuk",
+    "list_experiment",
     "mangat",
     "singh_joarder",
     "stochastic_lie_detector",
@@ -95,6 +97,9 @@ _MOST_ITEMS = 60
 
 _MOST_DRAWS = 100
 """The largest number of cards in `kuk`; the exact probabilities stay short."""
+
+_MOST_ITEMS = 20
+"""The largest number of control items of `list_experiment`: people count few without an error."""
 
 
 answer_names(__name__, __all__)
@@ -1095,6 +1100,104 @@ def _stochastic_lie_detector_sample(
         if is_yes:
             prob_yes[category, "lying"] = [Fraction(0)]
     return builder.independent_answers([*prob_yes.values()], classes=[*prob_yes])
+
+
+@checked_keywords
+def list_experiment(
+    items: Any,
+    categories: CategoriesLike = ("no", "yes"),
+    *,
+    yes: Hashable = "yes",
+    groups: Sequence[Hashable] = ("control", "treatment"),
+) -> Samples:
+    """List experiment (item count technique): people say how many items apply, and not which.
+
+    One sample counts the control items alone, the other these and the sensitive item.
+    `privatize` takes the classes ``m.domain.categories``: pairs of the category and the number of
+    control items that apply, such as ("yes", 2).  ``est.about(None)`` estimates all classes, the
+    table of joint types of Blair and Imai (2012), and `rrstats.hypotheses.no_design_effect` tests
+    whether they can be proportions.  For weights, clusters and covariates use
+    `rrstats.list_regression`.
+
+    Parameters
+    ----------
+    items : int
+        The number of control items, from 1 to 20.
+    categories : sequence of 2 hashables
+        Whether the sensitive item applies.
+    yes : hashable
+        The category of people to whom it applies.
+    groups : sequence of 2 hashables
+        Labels of the samples: first control, then treatment.  (0, 1) are those of R's list.
+
+    Returns
+    -------
+    Samples
+
+    Notes
+    -----
+    The estimate is the difference in means of the counts.  With F the proportions of counts up to
+    y, pi(yes, y) = F_control(y) - F_treatment(y) and pi(no, y) = F_treatment(y) - F_control(y - 1).
+    It is right if the sensitive item does not change what people say about the others, and nobody
+    lies.  Epsilon is infinite: in the treatment sample a count of 0 proves a no to all items, and a
+    count of all items a yes to all.  Nothing but the choice of control items makes such counts
+    rare.
+
+    References
+    ----------
+    Miller (1984); Imai (2011); Blair and Imai (2012).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = list_experiment(3)
+    >>> control = {0: 40, 1: 80, 2: 60, 3: 20}
+    >>> treatment = {0: 30, 1: 64, 2: 68, 3: 30, 4: 8}
+    >>> est = rr.estimate(rr.Tally.from_counts({"control": control, "treatment": treatment}, m))
+    >>> round(est["yes"].proportion, 3), round(est["yes"].std_error, 3)
+    (0.31, 0.097)
+
+    The mean count is 1.3 without the sensitive item and 1.61 with it.
+    """
+    control, treatment = groups_of_two(groups)
+    return samples_of_pairs(
+        {
+            control: _list_experiment_control(categories, items, yes=yes),
+            treatment: _list_experiment_treatment(categories, items, yes=yes),
+        }
+    )
+
+
+@survey_design("list_experiment_control", "items", "yes")
+def _list_experiment_control(
+    categories: CategoriesLike, items: Any, *, yes: Hashable, reports: Labels = None
+) -> SurveyDesign:
+    """The sample of `list_experiment` that counts the control items alone."""
+    builder = DesignBuilder("list_experiment_control", categories, reports, yes, is_one_sample=True)
+    return _count_of_items(builder, items, 0)
+
+
+@survey_design("list_experiment_treatment", "items", "yes")
+def _list_experiment_treatment(
+    categories: CategoriesLike, items: Any, *, yes: Hashable, reports: Labels = None
+) -> SurveyDesign:
+    """The sample of `list_experiment` that counts the sensitive item, too."""
+    builder = DesignBuilder(
+        "list_experiment_treatment", categories, reports, yes, is_one_sample=True
+    )
+    return _count_of_items(builder, items, 1)
+
+
+def _count_of_items(builder: DesignBuilder, items: Any, if_yes: int) -> SurveyDesign:
+    """The count of control items, and ``if_yes`` more of people with the sensitive one."""
+    items = builder.whole_number("items", items, 1, _MOST_ITEMS)
+    classes = list(product(builder.domain.categories, range(items + 1)))
+    counts = [
+        count + is_yes * if_yes for is_yes, count in product(builder.is_yes, range(items + 1))
+    ]
+    possible = range(items + 2)
+    entries = [[Fraction(reported == count) for count in counts] for reported in possible]
+    return builder.design(entries, list(possible), classes=classes)
 
 
 @checked_keywords

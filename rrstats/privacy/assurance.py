@@ -82,7 +82,8 @@ def _on_guesses(factor: Fraction, words: Mapping[str, str], name: str) -> str:
 def _probs_by_answer(mechanism: Mechanism) -> dict[Hashable, list[Fraction]] | None:
     """P(report | answer) of people who follow; None for many reports, and for sets of answers.
 
-    Where people also have a trait, half of those with each answer are taken to have it.
+    Where people also have a trait, half of those with each answer are taken to have it; of the
+    numbers of other items on a list each is taken to be as likely.
     """
     truths = mechanism.domain.categories
     if not mechanism.channel.is_multinomial:
@@ -95,6 +96,8 @@ def _probs_by_answer(mechanism: Mechanism) -> dict[Hashable, list[Fraction]] | N
         is_followed, answer = _answer_of(truth, mechanism)
         if is_followed:
             columns.setdefault(answer, []).append([Fraction(prob) for prob in column])
+    if not columns:  # nothing is known of classes of another kind
+        return None
     return {
         answer: [sum(probs, Fraction(0)) / len(probs) for probs in zip(*classes, strict=True)]
         for answer, classes in columns.items()
@@ -107,5 +110,5 @@ def _answer_of(truth: Hashable, mechanism: Mechanism) -> tuple[bool, Hashable]:
     if truth in asked:
         return True, truth
     if isinstance(truth, tuple) and truth[0] in asked:
-        return isinstance(truth[1], bool) or truth[1] == "honest", truth[0]
+        return isinstance(truth[1], int) or truth[1] == "honest", truth[0]  # a trait, or a count
     return False, None

@@ -50,6 +50,8 @@ _RULES: dict[str, Callable[..., Any]] = {
     "direct": lambda first, x: x,
     "forced_response": lambda first, x, drawn: x if drawn == first else drawn,
     "kuk": lambda first, x, *m: (m[: len(m) // 2] if x else m[len(m) // 2 :]).count(first),
+    "list_experiment_control": lambda first, x, count: count,
+    "list_experiment_treatment": lambda first, x, count: count + x,
 }
 
 
@@ -81,7 +83,7 @@ class Instructions:
     rule : callable, optional
         It returns the report.  Its arguments: whether the true answer is the sensitive one (its
         code, if the design treats all answers alike); the unrelated trait, if its prevalence is
-        unknown; and the marks drawn.
+        unknown, or the number of control items; and the marks drawn.
     blocks : tuple
         The content of the page.
     """
@@ -271,7 +273,7 @@ def examples() -> dict[str, Mechanism]:
     for name, example in _words()["examples"].items():
         labels = {key: example[key] for key in ("yes", "reports") if key in example}
         make = getattr(surveys, name)
-        designs[name] = make(["no", "yes"], **from_json(example["parameters"]), **labels)
+        designs[name] = make(categories=["no", "yes"], **from_json(example["parameters"]), **labels)
     return designs
 
 
@@ -394,6 +396,7 @@ def _steps(
     texts = {key: f'"{label(word)}"' for key, word in words.items()}
     texts["truth"] = page["truth"]
     texts["as"] = ""
+    texts["items"] = str(mechanism.parameters.get("items"))
     if mechanism.answers is not None:
         renamed = [
             page["pair"].format(said=f'"{label(answer)}"', meant=f'"{label(true)}"')

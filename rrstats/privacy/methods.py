@@ -26,7 +26,7 @@ from rrstats.privacy.explanation import explain
 
 _SOFTWARE = "rrstats"
 _LOCAL_PRIVACY = "evfimievski2003"
-_COUNTS = ("draws", "size", "always")
+_COUNTS = ("draws", "size", "always", "items")
 """Parameters that are whole numbers, not probabilities."""
 
 

@@ -481,6 +481,7 @@ def test_public_designs_are_listed():
         "unrelated_question_two_samples",
         "cheater_detection",
         "stochastic_lie_detector",
+        "list_experiment",
     }
     assert set(surveys.__all__) == public | of_several_samples | {"by_row", "sum_of"}
 

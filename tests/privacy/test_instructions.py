@@ -77,7 +77,7 @@ def truths_of(mechanism):
             continue
         answer, *trait = one if isinstance(one, tuple) else (one,)
         yes = getattr(mechanism, "yes", None)
-        trait = [t for t in trait if isinstance(t, bool)]
+        trait = [t for t in trait if isinstance(t, int)]  # of a list the number of items
         yield place, [place if yes is None else answer == yes, *trait]
 
 
@@ -310,6 +310,12 @@ def test_who_draws_nothing_hears_nothing_about_it():
         (surveys.direct(range(5)), "Some of what you may say shows your true answer for sure"),
         (surveys.direct(range(50)), "Some of what you may say shows your true answer for sure"),
         (rr.UnaryEncoding.symmetric(["a", "b"], 0.9), "they will often be right"),
+        (
+            surveys.list_experiment(3).parts[1],
+            'If you say "0", people can know that your true answer is "no". If you say "4", people '
+            'can know that your true answer is "yes". Otherwise nobody can be sure.',
+        ),
+        (surveys.list_experiment(3).parts[0], "shows nothing about your true answer"),
     ],
 )
 def test_what_is_said_on_protection_is_true(design, said):

@@ -39,6 +39,11 @@ def test_every_survey_design_has_a_paragraph_of_its_own(name):
     assert all(text in paragraph.text for text in cited)
 
 
+def test_items_of_a_list_are_a_count():
+    """The number of statements is no probability."""
+    assert "read a list of 3 statements" in methods(surveys.list_experiment(3)).text
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_every_mechanism_has_a_paragraph(name):
     """All forms of channel have a formula, also those that carry no information."""
