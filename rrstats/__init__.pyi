@@ -47,6 +47,8 @@ from rrstats.privatization.frame_plan import FramePlan as FramePlan
 from rrstats.randomness.keyed import Key as Key
 from rrstats.randomness.keyed import new_key as new_key
 from rrstats.randomness.sources import SecureGenerator as SecureGenerator
+from rrstats.regression.list_experiment import list_regression as list_regression
+from rrstats.regression.list_experiment import list_with_direct as list_with_direct
 from rrstats.regression.models import linear as linear
 from rrstats.regression.models import logit as logit
 

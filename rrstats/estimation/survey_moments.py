@@ -380,7 +380,8 @@ class SurveyMoments(EffectiveMoments):
             raise ArgumentValueError(
                 "weights, strata and clusters need a score for each report, and the samples of "
                 "this design have none, because they identify the proportions only together; "
-                "leave them out, or estimate groups separately"
+                "leave them out, or estimate groups separately; of a list experiment "
+                "rr.list_regression(..., method='linear') takes them"
             )
         self.n = tally.n
         self.k = channel.k
