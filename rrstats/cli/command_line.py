@@ -469,6 +469,7 @@ def _estimate(command: argparse.ArgumentParser) -> None:
     Examples:
       rrstats estimate out.parquet
       rrstats estimate out.csv --column smoker --target rows --format csv
+      rrstats estimate out.parquet --by region --plot regions.png
       rrstats estimate reports.csv --column answer --categories yes,no --prob 0.75
 
     Exit code 4: no true proportions explain the reports. The estimates are printed
@@ -488,6 +489,7 @@ def _estimate(command: argparse.ArgumentParser) -> None:
     )
     _add(command, {"--method METHOD": method}, choices=methods)
     _add(command, _PLOT, type=_path)
+    _add(command, {"--by COLUMN": "an ordinary column whose values are groups"})
     target = "estimate proportions of the population behind these rows, or of these rows alone"
     _add(command, {"--target": target}, choices=TARGETS, default=TARGETS[0])
     _add_format(command, "text", "json", "csv")

@@ -91,7 +91,8 @@ def save_plot(
     axes = figure.subplots(len(estimates), squeeze=False)[:, 0]
     for ax, (name, estimate) in zip(axes, estimates.items(), strict=True):
         truth = None if truths is None else truths[name]
-        estimate.plot(ax, level=level, method=method, truth=truth, title=name)
+        options: dict[str, Any] = {} if method is None else {"method": method}
+        estimate.plot(ax, level=level, truth=truth, title=name, **options)
     figure.savefig(path)
 
 

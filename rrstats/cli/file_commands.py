@@ -233,9 +233,11 @@ def estimate(options: argparse.Namespace) -> str:
     options.unfit = [
         f"column {label(name)}: {IMPLAUSIBLE}"
         for name, estimate in estimates.items()
-        if estimate.implausible.any()
+        if (estimate.implausible if options.by is not None else estimate.implausible.any())
     ]
     simulated = _simulated(options)
+    if options.by is not None:
+        return _by_group(estimates, options, simulated)
     if options.plot is not None:
         save_plot(estimates, options.plot, options.level, options.method)
     if options.format == "text":
@@ -263,6 +265,33 @@ def estimate(options: argparse.Namespace) -> str:
     return as_json({"columns": documents})
 
 
+def _by_group(
+    estimates: Mapping[str, Any], options: argparse.Namespace, simulated: Collection[Hashable]
+) -> str:
+    """The estimates of groups as tables, CSV or JSON."""
+    if options.plot is not None:
+        save_plot(estimates, options.plot, options.level)
+    frames = []
+    parts = []
+    for name, groups in estimates.items():
+        frame = groups.to_frame(options.level, method=options.method)
+        frame.insert(0, "column", name)
+        loss = _loss(next(iter(groups.values())), is_void=name in simulated) if groups else math.nan
+        frames.append(frame.assign(level=options.level, epsilon=loss))
+        void = f", {VOID}" if name in simulated else ""
+        heading = (
+            f"{label(name)}: {groups.n:,} reports in {len(groups)} groups by {label(groups.by)}; "
+            f"epsilon {round_up(loss)} per report{void}"
+        )
+        parts += [wrap(heading), str(groups.summary(options.level))]
+    if options.format == "text":
+        return "\n\n".join(parts) + "\n"
+    table = pd.concat(frames, ignore_index=True)
+    if options.format == "csv":
+        return str(table.to_csv(index=False, lineterminator="\n"))
+    return as_json({"groups": table.astype(object).to_dict(orient="records")})
+
+
 def _simulated(options: argparse.Namespace) -> set[Hashable]:
     """The columns whose noise was simulated, as the file or the document in --plan says."""
     records = describe_file(options.file)
@@ -282,10 +311,14 @@ def _estimates(options: argparse.Namespace) -> dict[str, Estimate]:
     """The estimate of each column."""
     if not _has_design(options):
         columns = options.column or None
-        return estimate_file(options.file, columns, options.plan, target=options.target)
+        return estimate_file(
+            options.file, columns, options.plan, by=options.by, target=options.target
+        )
     estimates: dict[str, Estimate] = {}
     for name, mechanism in _mechanisms(options, options.file).items():
-        estimates |= estimate_file(options.file, name, mechanism, target=options.target)
+        estimates |= estimate_file(
+            options.file, name, mechanism, by=options.by, target=options.target
+        )
     return estimates
 
 

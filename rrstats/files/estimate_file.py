@@ -19,12 +19,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rrstats._checks import quote_list
 from rrstats._names import checked_keywords
 from rrstats.data.arrow import are_word_places
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.encoders import reader
-from rrstats.errors import ArgumentTypeError, FileError, MetadataError
-from rrstats.estimation.estimate import Estimate, estimate
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
+from rrstats.estimation.estimate import estimate
+from rrstats.estimation.groups import GroupEstimates
 from rrstats.estimation.tally import Tally, tally
 from rrstats.files import file_metadata
 from rrstats.files.csv import SIDECAR
@@ -40,6 +42,8 @@ from rrstats.privatization.frame import check_table, telling_columns
 from rrstats.statement import statement
 
 MOST_LISTED = 1000
+_MAX_GROUPS = 1000
+"""Groups of a file, whose tallies are in memory."""
 ROWS_COMPARED = 100_000
 
 
@@ -81,8 +85,9 @@ def estimate_file(
     column: str | Iterable[str] | None = None,
     mechanism: Any = None,
     *,
+    by: str | None = None,
     target: str = "population",
-) -> dict[str, Estimate]:
+) -> dict[str, Any]:
     """Estimate the true proportions from the reports in a file.
 
     Parameters
@@ -95,13 +100,17 @@ def estimate_file(
     mechanism : Mechanism, FramePlan, ColumnRecord, list of ColumnRecord, dict or path, optional
         The mechanism of one column, or a document as for `tally_file`, such as the
         ``.rrstats.json`` of a CSV file; by default the record in the file.
+    by : str, optional
+        An ordinary column of the file: each of its values is a group, at most 1,000.  Rows without
+        a value are in no group.  Columns of a plan are estimated without groups; `rr.files.read`
+        gives a frame for that.
     target : {"population", "rows"}
         As for `rrstats.estimate`.
 
     Returns
     -------
     dict of str to Estimate
-        The Estimate of each column.
+        The Estimate of each column; with ``by`` its GroupEstimates.
 
     Raises
     ------
@@ -128,7 +137,58 @@ def estimate_file(
             f"mechanism is for one column, found {len(names)} columns; name the column it made"
         )
     tallies = _tallies(source, names, design)
-    return {name: estimate(tallies[name], target=target) for name in names}
+    if by is None:
+        return {name: estimate(tallies[name], target=target) for name in names}
+    groups = _tallies_by(source, names, design, by)
+    return {
+        name: GroupEstimates(
+            (by,),
+            {label: estimate(counted, target=target) for label, counted in groups[name].items()},
+            tallies[name].n - sum(counted.n for counted in groups[name].values()),
+        )
+        for name in names
+    }
+
+
+def _tallies_by(
+    source: FileSource, names: Iterable[str], design: _Design, by: str
+) -> dict[str, dict[Any, Tally]]:
+    """Tallies of some columns by the values of an ordinary one, in order of appearance."""
+    by = source.check_column(by)
+    if source.record_of(by) is not None:
+        raise ArgumentValueError(
+            f"by must be an ordinary column, found {by!r}, which holds reports: people who "
+            "reported something are not those of whom it is true"
+        )
+    designs = {name: _made_by(source, source.check_column(name), design) for name in names}
+    planned = [name for name, (_, record, _) in designs.items() if record and record.plan]
+    if planned:
+        raise ArgumentValueError(
+            f"by is not for columns of a plan, found {quote_list(planned)}; read the file by "
+            "rr.files.read and use df.rr.estimate(by=)"
+        )
+    spaces = {name: mechanism.report_space for name, (mechanism, _, _) in designs.items()}
+    some_space = next(iter(spaces.values()))
+    groups: dict[str, dict[Any, Tally]] = {name: {} for name in designs}
+    for file in source.files:
+        for piece in file.pieces({**spaces, by: some_space}, only=True):
+            labels = _decoded(piece.shown(by)).to_pandas()
+            for name, (mechanism, _, _) in designs.items():
+                of_piece = tally(piece.cells(name), mechanism, by=labels)
+                for label, counted in of_piece.items():
+                    before = groups[name].get(label)
+                    groups[name][label] = counted if before is None else before + counted
+                if len(groups[name]) > _MAX_GROUPS:
+                    raise ArgumentValueError(
+                        f"by must be a column of at most {_MAX_GROUPS:,} values, found more in "
+                        f"{by!r}"
+                    )
+    return groups
+
+
+def _decoded(cells: pa.Array) -> pa.Array:
+    """Cells as their values, without a dictionary."""
+    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
 
 
 # -- the mechanism of the reports ----------------------------------------------------------

@@ -251,3 +251,43 @@ def test_intervals_are_drawn_into_a_new_file(tmp_path, capsys, monkeypatch):
         assert (1, "") == (code, out)
         assert "exists" in err
         assert 2 == call(capsys, *command, "--plot", "picture.txt")[0]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_groups_of_a_file(tmp_path, capsys, monkeypatch, ending):
+    """--by has the estimates of `estimate(by=)`, as a table, CSV and JSON, and a picture."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"answer": REPORTS * 3, "region": ["n", "s", None] * 100})
+    reports = frame.rr.privatize("answer", WORDS, prob=0.75)
+    getattr(reports.rr, f"to_{ending}")(f"out.{ending}")
+    expected = reports.rr.estimate("answer", by="region").to_frame()
+    printed = call(capsys, "estimate", f"out.{ending}", "--by", "region", "--format", "csv")[1]
+    table = pd.read_csv(io.StringIO(printed))
+    assert table.proportion.to_numpy() == pytest.approx(expected.proportion.to_numpy())
+    assert table.low.to_numpy() == pytest.approx(expected.low.to_numpy())
+    assert table.region.tolist() == expected.region.tolist()
+    document = json.loads(
+        call(capsys, "estimate", f"out.{ending}", "--by", "region", "--format", "json")[1]
+    )
+    assert document["groups"][0]["column"] == "answer"
+    text = call(capsys, "estimate", f"out.{ending}", "--by", "region", "--column", "answer")[1]
+    assert "200 reports in 2 groups by region" in text
+    groups = files.estimate_file(f"out.{ending}", by="region")["answer"]
+    assert groups.left_out == 100
+    pytest.importorskip("matplotlib")
+    call(capsys, "estimate", f"out.{ending}", "--by", "region", "--plot", "groups.png")
+    assert Path("groups.png").stat().st_size > 1000
+
+
+def test_groups_are_of_ordinary_columns(tmp_path, monkeypatch):
+    """A column of reports is no group, and columns of a plan say how to group them."""
+    monkeypatch.chdir(tmp_path)
+    frame = pd.DataFrame({"a": WORDS * 40, "b": [True, False, True] * 40})
+    both = frame.rr.privatize({"a": WORDS, "b": [False, True]}, prob=0.75)
+    both.rr.to_parquet("both.parquet")
+    with pytest.raises(rr.errors.ArgumentValueError, match="by must be an ordinary column"):
+        files.estimate_file("both.parquet", "a", by="b")
+    plan = rr.planning.frame({"a": WORDS, "b": [False, True]}, 1.0)
+    frame.rr.privatize(plan).rr.to_parquet("plan.parquet")
+    with pytest.raises(rr.errors.ArgumentValueError, match=r"rr\.files\.read"):
+        files.estimate_file("plan.parquet", "a", by="rr_asked")
