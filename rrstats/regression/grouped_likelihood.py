@@ -29,6 +29,9 @@ from rrstats._typing import Floats
 from rrstats.inference.optimize import Derivatives, Maximum, maximize
 from rrstats.regression.likelihood import ReportedOutcome, Terms
 
+_POSTERIOR_POINTS = 25
+"""Nodes that say where an intercept may be, before evenly spaced ones are laid there."""
+
 _BLOCK_SIZE = 1 << 14
 """Rows times nodes that are worked on at once, in whole groups, which mostly stay in cache."""
 
@@ -103,6 +106,18 @@ def nodes_at(centers: Floats, scales: Floats, points: int) -> Nodes:
     values = centers[:, None] + scales[:, None] * places
     log_weights = np.log(weights) + (places**2 - values**2 - np.log(2 * np.pi)) / 2
     return Nodes(values, log_weights + np.log(scales)[:, None])
+
+
+_EVEN_PLACES = np.linspace(-9.0, 9.0, 55)
+"""Where predictions look at an intercept, in standard deviations: also a skewed tail of it."""
+
+
+def even_nodes(centers: Floats, scales: Floats) -> Nodes:
+    """Evenly spaced nodes around centers, (groups,), of which quantiles can be taken."""
+    values = centers[:, None] + scales[:, None] * _EVEN_PLACES
+    steps = scales * (_EVEN_PLACES[1] - _EVEN_PLACES[0])
+    log_weights = np.log(steps)[:, None] - (values**2 + np.log(2 * np.pi)) / 2
+    return Nodes(values, log_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,15 +225,19 @@ class GroupedLikelihood:
 
     def adapted(self, theta: Floats, points: int) -> Nodes:
         """Nodes around the means of the intercepts given the reports, at some parameters."""
+        return nodes_at(*self._centered(theta, points), points)
+
+    def _centered(self, theta: Floats, points: int) -> tuple[Floats, Floats]:
+        """(groups,) means and standard deviations of the intercepts given the reports."""
         if theta[-1] == 0:
-            return nodes_at(np.zeros(self.groups), np.ones(self.groups), points)
+            return np.zeros(self.groups), np.ones(self.groups)
         modes, curvatures = self.modes(theta)
         scales = 1 / np.sqrt(np.maximum(curvatures, _CLIMB.least_curvature))
         nodes = nodes_at(modes, scales, points)
         weights = np.exp(self._log_posterior(theta, nodes)[1])
         means = (weights * nodes.values).sum(axis=1)
         variances = (weights * (nodes.values - means[:, None]) ** 2).sum(axis=1)
-        return nodes_at(means, np.sqrt(variances), points)
+        return means, np.sqrt(variances)
 
     def _log_posterior(self, theta: Floats, nodes: Nodes) -> tuple[Floats, Floats]:
         """(groups,) log-likelihoods, and (groups, nodes) logarithms of posterior weights."""
@@ -235,9 +254,10 @@ class GroupedLikelihood:
 
     # -- the likelihood ---------------------------------------------------------------------
 
-    def posterior(self, theta: Floats, points: int) -> GroupPosterior:
-        """The intercepts of the groups given their reports."""
-        nodes = self.adapted(theta, points)
+    def posterior(self, theta: Floats) -> GroupPosterior:
+        """The intercepts of the groups given their reports, on evenly spaced nodes."""
+        nodes = even_nodes(*self._centered(theta, _POSTERIOR_POINTS))
+        points = nodes.values.shape[1]
         weights = np.exp(self._log_posterior(theta, nodes)[1])
         fixed = self.fixed(theta)
         scores = []

@@ -7,15 +7,18 @@ one group; means over groups are nearer to 1/2.  `predict` and `poststratify` in
 intercepts, given the reports of a group or, for groups without reports, over all groups
 (multilevel regression and poststratification).  Intercepts that are not normal are the assumption;
 their errors hold on average over groups.
+Their errors and intervals average over the standard deviations that the reports leave possible, by
+a flat prior, and intervals are quantiles: with the estimate alone, of 60 groups of 40 people behind
+k-RR of 0.75, 92% of normal 95% intervals of cells covered, with quantiles of it 91%.
 Sources: Fox (2005), of randomized response; Pinheiro and Bates (1995), quadrature; Self and Liang
-(1987), the test of no variance; Kass and Steffey (1989), errors of predictions; Park, Gelman and
-Bafumi (2004), poststratification.
+(1987), the test of no variance; Kass and Steffey (1989) and Gelman (2006), errors of predictions;
+Park, Gelman and Bafumi (2004), poststratification.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -40,14 +43,13 @@ from rrstats.estimation.report_columns import blocks
 from rrstats.inference.contrasts import student_quantile
 from rrstats.inference.optimize import Maximum, split_information
 from rrstats.regression.design_matrix import (
-    BLOCK,
     called,
     column_or_values,
     offset_as_in_fit,
     table_of,
 )
 from rrstats.regression.effects import logit_interval
-from rrstats.regression.grouped_likelihood import GroupedLikelihood, GroupPosterior, nodes_at
+from rrstats.regression.grouped_likelihood import GroupedLikelihood, GroupPosterior, even_nodes
 from rrstats.regression.likelihood import Fit, ReportedOutcome, profile_end
 from rrstats.regression.private_covariates import ModelData, ModelRequest
 from rrstats.regression.results import (
@@ -83,6 +85,21 @@ _LEAST_START = 0.3
 
 _FURTHER_START = 1.5
 """A second start where rows are few, and the likelihood may have several maxima."""
+
+_DEVIATION_STEP = 0.75
+"""Distance of standard deviations that predictions average over, in standard errors."""
+
+_MAX_DEVIATIONS = 12
+"""So many of them on each side at most; mostly 4."""
+
+_LEAST_WEIGHT = 0.02
+"""Their weight, relative to the estimate's, below which no further ones are taken."""
+
+_NOISE_PLACES, _NOISE_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+"""Errors of coefficients in quantiles, in standard errors, and their weights."""
+
+_CELLS = 1024
+"""Cells that are worked on at once."""
 
 _CLOSE = 1e-7
 """Error of the lower end of an interval of the standard deviation."""
@@ -178,6 +195,18 @@ def _numbered(values: Any) -> tuple[NDArray[np.intp], pd.Index[Any]]:
 # -- the fit -------------------------------------------------------------------------------------
 
 
+class Deviation(NamedTuple):
+    """A standard deviation of the intercepts that the reports leave possible.
+
+    parameters : (p + 1,) with the best coefficients.  covariance : (p + 1, p + 1) of these.
+    weight : its posterior probability among several, by a flat prior.
+    """
+
+    parameters: Floats
+    covariance: Floats
+    weight: float
+
+
 @dataclass(frozen=True, eq=False)
 class GroupedFit:
     """Maximum of the likelihood of groups.
@@ -212,22 +241,64 @@ class GroupedFit:
             return covariance
         return split_information(-self.maximum.hessian)[0]
 
+    def _fixed(self, sd: float, start: Floats) -> Maximum:
+        """The best coefficients for a standard deviation."""
+        inside = np.eye(len(start))[:, :-1]
+        return self.model.climb(np.append(start[:-1], sd), np.inf, inside)
+
+    @cached_property
+    def deviations(self) -> list[Deviation]:
+        """Standard deviations to average errors over, equally spaced, with weights of sum 1.
+
+        The estimate of the deviation is too small more often than too large, and at 0 it says that
+        groups are alike; its own standard error says little of that.  The posterior by a flat
+        prior, with normal coefficients, does.
+        """
+        if self.sd > 0:
+            step = _DEVIATION_STEP * float(np.sqrt(self.covariance[-1, -1]))
+        else:
+            step = _DEVIATION_STEP * _LEAST_START / max(self.root_loss(_LEAST_START), 0.1)
+        step = min(step, self.sd / 2) if self.sd > 0 else step
+        middle = self._weighed(self.maximum)
+        every = [middle]
+        for sign in (1, -1):
+            maximum = self.maximum
+            for place in range(1, _MAX_DEVIATIONS + 1):
+                sd = self.sd + sign * place * step
+                if sd < 0:
+                    break
+                maximum = self._fixed(sd, maximum.parameters)
+                every.append(self._weighed(maximum))
+                if every[-1].weight < np.log(_LEAST_WEIGHT) + middle.weight:
+                    break
+        log_weights = np.array([each.weight for each in every])
+        weights = np.exp(log_weights - log_weights.max())
+        weights /= weights.sum()
+        return [
+            each._replace(weight=float(weight)) for each, weight in zip(every, weights, strict=True)
+        ]
+
+    def _weighed(self, maximum: Maximum) -> Deviation:
+        """A deviation with the logarithm of its posterior density, up to a constant."""
+        information = -maximum.hessian[:-1, :-1]
+        covariance = np.zeros_like(maximum.hessian)
+        covariance[:-1, :-1] = np.linalg.inv(information)
+        log_density = maximum.value - np.linalg.slogdet(information)[1] / 2
+        return Deviation(maximum.parameters, covariance, float(log_density))
+
     @cached_property
     def root_loss(self) -> Callable[[float], float]:
         """Root of twice the loss of log-likelihood by a standard deviation, nearly linear in it.
 
         The coefficients are at their best.
         """
-        columns = self.model.columns
-        inside = np.eye(columns + 1)[:, :columns]
         starts = {self.sd: self.maximum.parameters}
 
         def loss(sd: float) -> float:
             if sd == 0:
                 return float(np.sqrt(self.gain))
             nearest = min(starts, key=lambda start: abs(start - sd))
-            start = np.append(starts[nearest][:-1], sd)
-            maximum = self.model.climb(start, np.inf, inside)
+            maximum = self._fixed(sd, starts[nearest])
             starts[sd] = maximum.parameters
             return float(np.sqrt(max(0.0, 2 * (self.maximum.value - maximum.value))))
 
@@ -324,18 +395,68 @@ def _mirrored(maximum: Maximum) -> Maximum:
 # -- the result ----------------------------------------------------------------------------------
 
 
+def _quantiles(
+    parts: Sequence[tuple[Floats, Floats, Floats]], level: float
+) -> tuple[Floats, Floats]:
+    """(n,) ends of intervals of mixtures of normal distributions.
+
+    parts : of each mixture (n, nodes) means and weights, and (n,) standard deviations.
+    """
+    points = []
+    masses = []
+    for means, weights, errors in parts:
+        spread = means[:, :, None] + errors[:, None, None] * _NOISE_PLACES
+        points.append(spread.reshape(len(means), -1))
+        masses.append((weights[:, :, None] * _NOISE_WEIGHTS).reshape(len(means), -1))
+    sorted_points = np.concatenate(points, axis=1)
+    mass = np.concatenate(masses, axis=1)
+    order = np.argsort(sorted_points, axis=1)
+    sorted_points = np.take_along_axis(sorted_points, order, axis=1)
+    cumulative = np.cumsum(np.take_along_axis(mass, order, axis=1), axis=1)
+    cumulative /= cumulative[:, -1:]
+    rows = np.arange(len(order))
+    tail = (1 - level) / 2
+    low, high = (sorted_points[rows, (cumulative < q).sum(axis=1)] for q in (tail, 1 - tail))
+    return low, high
+
+
+class _Setting(NamedTuple):
+    """Parameters of the fit, or of a `Deviation`, and the intercepts of the groups by them."""
+
+    parameters: Floats
+    covariance: Floats
+    weight: float
+    groups: GroupPosterior
+
+    def spread(self, slopes: Floats, variances: Floats, difference: Floats) -> Floats:
+        """The part of the mean squared error: of coefficients, intercepts, and the mean."""
+        return self.weight * (self.delta(slopes) + variances + difference**2)
+
+    def delta(self, slopes: Floats) -> Floats:
+        """(...,) variances by the parameters, from (..., p + 1) slopes."""
+        return np.asarray(np.einsum("...p,pq,...q->...", slopes, self.covariance, slopes))
+
+    def mean_slopes(self) -> Floats:
+        """(groups, p + 1) slopes of the mean intercepts by the parameters."""
+        values, weights, scores = self.groups
+        means = (weights * values).sum(axis=1)
+        centered = weights * (values - means[:, None])
+        slopes = self.parameters[-1] * np.einsum("gq,gqp->gp", centered, scores)
+        slopes[:, -1] += means
+        return np.asarray(slopes)
+
+
 class _Cells(NamedTuple):
     """Profiles of people, each of a group.
 
     design : (cells, p) in the columns of the fit.  offset : (cells,).
-    codes : (cells,) places in ``groups``, the posterior of their intercepts; -1 where missing.
+    codes : (cells,) places of their groups, the last without reports; -1 where missing.
     reports : (cells,) people of that group in the fit.
     """
 
     design: Floats
     offset: Floats
     codes: NDArray[np.intp]
-    groups: GroupPosterior
     reports: Floats
 
 
@@ -534,7 +655,7 @@ class RandomInterceptsResult(RegressionResult):
             if self.sd == 0:
                 notes.append(
                     "The estimated standard deviation of the intercepts is 0: all groups are "
-                    "predicted alike, and errors leave differences between groups out."
+                    "predicted alike, and errors say how much they may differ."
                 )
         if self.quadrature_points == 1:
             notes.append(
@@ -545,18 +666,26 @@ class RandomInterceptsResult(RegressionResult):
 
     # -- groups and cells -------------------------------------------------------------------
 
-    @cached_property
-    def _posterior(self) -> GroupPosterior:
+    def _posterior(self, theta: Floats) -> GroupPosterior:
         """The intercepts of the groups of the fit, and of one without reports at the end."""
-        self._check_finite("a prediction")
-        points = max(self.quadrature_points, POINTS)
-        fitted = self.fit.model.posterior(self.fit.maximum.parameters, points)
-        prior = nodes_at(np.zeros(1), np.ones(1), points)
+        fitted = self.fit.model.posterior(theta)
+        prior = even_nodes(np.zeros(1), np.ones(1))
         return GroupPosterior(
             np.vstack([fitted.values, prior.values]),
             np.vstack([fitted.weights, np.exp(prior.log_weights)]),
             np.concatenate([fitted.scores, np.zeros((1, *fitted.scores.shape[1:]))]),
         )
+
+    @cached_property
+    def _settings(self) -> list[_Setting]:
+        """The estimates first, then the deviations that errors average over."""
+        self._check_finite("a prediction")
+        theta = self.fit.maximum.parameters
+        none = Deviation(theta, self.fit.covariance, 0.0)
+        return [
+            _Setting(*deviation, self._posterior(deviation.parameters))
+            for deviation in (none, *self.fit.deviations)
+        ]
 
     def intercepts(self, level: float = 0.95) -> pd.DataFrame:
         """Predicted intercepts of the groups, on the scale of the link.
@@ -572,30 +701,30 @@ class RandomInterceptsResult(RegressionResult):
             One row for each group: people, intercept (its mean given the reports), std_error (which
             includes the errors of the parameters), low and high.
         """
-        half_width = student_quantile(confidence(level), np.inf)
-        posterior = self._posterior
-        values = posterior.values[:-1]
-        weights = posterior.weights[:-1]
-        means = (weights * values).sum(axis=1)
-        centered = weights * (values - means[:, None])
-        slopes = self.fit.sd * np.einsum("gq,gqp->gp", centered, posterior.scores[:-1])
-        slopes[:, -1] += means
-        variances = self.fit.sd**2 * (centered * values).sum(axis=1)
-        errors = np.sqrt(variances + self._delta(slopes))
-        intercepts = self.fit.sd * means
+        level = confidence(level)
+        intercepts = np.zeros(len(self.groups))
+        squares = np.zeros(len(self.groups))
+        parts = []
+        for place, setting in enumerate(self._settings):
+            sd = setting.parameters[-1]
+            values, weights, _ = (each[:-1] for each in setting.groups)
+            means = sd * (weights * values).sum(axis=1)
+            if place == 0:
+                intercepts = means
+            slopes = setting.mean_slopes()[:-1]
+            variances = (weights * (sd * values - means[:, None]) ** 2).sum(axis=1)
+            squares += setting.spread(slopes, variances, means - intercepts)
+            parts.append((sd * values, setting.weight * weights, np.sqrt(setting.delta(slopes))))
+        low, high = _quantiles(parts[1:], level)
         columns = {
             "people": self._sizes.astype(np.int64),
             "intercept": intercepts,
-            "std_error": errors,
-            "low": intercepts - half_width * errors,
-            "high": intercepts + half_width * errors,
+            "std_error": np.sqrt(squares),
+            "low": low,
+            "high": high,
         }
         index = self.groups.rename("group" if self.group_name is None else self.group_name)
         return pd.DataFrame(columns, index=index)
-
-    def _delta(self, slopes: Floats) -> Floats:
-        """(...,) variances from (..., p + 1) slopes by the parameters."""
-        return np.asarray(np.einsum("...p,pq,...q->...", slopes, self.fit.covariance, slopes))
 
     def predict(
         self, data: Any = None, *, groups: Any = None, level: float = 0.95, offset: Any = None
@@ -621,18 +750,32 @@ class RandomInterceptsResult(RegressionResult):
             One row for each profile: covariates and group, reports (people of that group in the
             fit, without groups 0), prevalence, std_error, low and high.  Missing values give NaN.
         """
-        quantile = student_quantile(confidence(level), np.inf)
+        level = confidence(level)
         frame, labels, cells = self._cells(data, groups, offset)
-        means = np.empty(len(cells.codes))
-        variances = np.empty(len(means))
-        for rows in blocks(len(means), BLOCK):
-            values, weights, slopes = self._expected(cells, rows)
-            means[rows] = (weights * values).sum(axis=1)
-            variances[rows] = self._delta(slopes)
+        means = np.zeros(len(cells.codes))
+        squares = np.zeros(len(means))
+        ends = np.zeros((2, len(means)))
+        for rows in blocks(len(means), _CELLS):
+            parts = []
+            for place, setting in enumerate(self._settings):
+                values, weights, slopes = self._expected(setting, cells, rows)
+                mean = (weights * values).sum(axis=1)
+                if place == 0:
+                    means[rows] = mean
+                variances = np.zeros(len(mean))
+                if labels is not None:
+                    variances = (weights * (values - mean[:, None]) ** 2).sum(axis=1)
+                    parts.append(self._predictors(setting, cells, rows, weights))
+                squares[rows] += setting.spread(slopes, variances, mean - means[rows])
             if labels is not None:
-                variances[rows] += (weights * (values - means[rows, None]) ** 2).sum(axis=1)
+                ends[:, rows] = _quantiles(parts[1:], level)
+        family = self.fit.model.outcome.family
+        low, high = (family.shares(end[None])[1] for end in ends)
         means[cells.codes < 0] = np.nan
-        table = _prevalences(means, np.sqrt(variances), quantile)
+        errors = np.sqrt(squares)
+        if labels is None:
+            low, high = logit_interval(means, student_quantile(level, np.inf) * errors)
+        table = _prevalences(means, errors, low, high)
         table.index = frame.index
         table.insert(0, "reports", cells.reports.astype(np.int64))
         if labels is not None:
@@ -673,7 +816,7 @@ class RandomInterceptsResult(RegressionResult):
             Intervals are for the counts as they are, with the errors of the parameters and of the
             intercepts.
         """
-        quantile = student_quantile(confidence(level), np.inf)
+        level = confidence(level)
         frame, labels, cells = self._cells(data, groups, offset)
         if labels is None:
             raise ArgumentValueError(
@@ -704,8 +847,8 @@ class RandomInterceptsResult(RegressionResult):
                 f"by must have areas with people, found {int((totals == 0).sum())} whose counts "
                 "are all 0; leave these cells out"
             )
-        means, errors = self._area_means(cells, labels, areas, people / totals[areas])
-        table = _prevalences(means, errors, quantile)
+        shares = people / totals[areas]
+        table = self._area_means(cells, labels, areas, shares, level)
         unknown = np.bincount(areas, people * (cells.reports == 0)) / totals
         table.insert(0, "without_reports", unknown)
         table.insert(0, "people", totals)
@@ -714,34 +857,60 @@ class RandomInterceptsResult(RegressionResult):
         return table
 
     def _area_means(
-        self, cells: _Cells, labels: pd.Series[Any], areas: NDArray[np.intp], shares: Floats
-    ) -> tuple[Floats, Floats]:
-        """(areas,) means of cells with these shares of their area, and standard errors."""
+        self,
+        cells: _Cells,
+        labels: pd.Series[Any],
+        areas: NDArray[np.intp],
+        shares: Floats,
+        level: float,
+    ) -> pd.DataFrame:
+        """Means of cells with these shares of their area, with errors and intervals.
+
+        Intervals are on the logit scale: of an area of one group quantiles, of others normal.
+        """
         count = int(areas.max()) + 1
         # a group without reports has an intercept of its own, as each of the others
         own = pd.factorize(labels)[0]
         pairs, pair = np.unique(np.column_stack([areas, own]), axis=0, return_inverse=True)
         pair = pair.ravel()
-        sums = np.zeros((len(pairs), cells.groups.values.shape[1]))
-        slopes = np.zeros((count, self.fit.model.columns + 1))
-        for rows in blocks(len(areas), BLOCK):
-            values, _, by_cell = self._expected(cells, rows)
-            np.add.at(sums, pair[rows], shares[rows, None] * values)
-            np.add.at(slopes, areas[rows], shares[rows, None] * by_cell)
-        weights = np.empty_like(sums)
-        weights[pair] = cells.groups.weights[cells.codes]
-        parts = (weights * sums).sum(axis=1)
-        variances = (weights * (sums - parts[:, None]) ** 2).sum(axis=1)
         of_area = pairs[:, 0]
-        variance = np.bincount(of_area, variances, count) + self._delta(slopes)
-        means = np.bincount(of_area, parts, count).astype(np.float64)
-        return means, np.asarray(np.sqrt(variance))
+        single = np.bincount(of_area)[of_area] == 1
+        means = np.zeros(count)
+        squares = np.zeros(count)
+        quantile_parts = []
+        for place, setting in enumerate(self._settings):
+            sums = np.zeros((len(pairs), setting.groups.values.shape[1]))
+            slopes = np.zeros((count, self.fit.model.columns + 1))
+            for rows in blocks(len(areas), _CELLS):
+                values, _, by_cell = self._expected(setting, cells, rows)
+                np.add.at(sums, pair[rows], shares[rows, None] * values)
+                np.add.at(slopes, areas[rows], shares[rows, None] * by_cell)
+            weights = np.empty_like(sums)
+            weights[pair] = setting.groups.weights[cells.codes]
+            parts = (weights * sums).sum(axis=1)
+            variances = (weights * (sums - parts[:, None]) ** 2).sum(axis=1)
+            mean = np.bincount(of_area, parts, count)
+            if place == 0:
+                means = mean.astype(np.float64)
+            variance = np.bincount(of_area, variances, count).astype(np.float64)
+            squares += setting.spread(slopes, variance, mean - means)
+            error = np.sqrt(setting.delta(slopes)) / (mean * (1 - mean))
+            logits = scipy.special.logit(sums[single])
+            quantile_parts.append(
+                (logits, setting.weight * weights[single], error[of_area[single]])
+            )
+        errors = np.sqrt(squares)
+        low, high = logit_interval(means, student_quantile(level, np.inf) * errors)
+        if single.any():
+            ends = _quantiles(quantile_parts[1:], level)
+            low[of_area[single]], high[of_area[single]] = scipy.special.expit(ends)
+        return _prevalences(means, errors, low, high)
 
     def _cells(
         self, data: Any, groups: Any, offset: Any
     ) -> tuple[pd.DataFrame, pd.Series[Any] | None, _Cells]:
         """The profiles, their labels of groups if they have any, and all that predictions need."""
-        posterior = self._posterior
+        self._check_finite("a prediction")
         model = self.fit.model
         if data is None:
             check_left_out(
@@ -766,7 +935,7 @@ class RandomInterceptsResult(RegressionResult):
         reports = np.append(self._sizes, 0.0)[codes]
         no_offset = np.zeros(n)
         offsets = no_offset if shift is None else shift
-        cells = _Cells(design, offsets, codes.astype(np.intp), posterior, reports)
+        cells = _Cells(design, offsets, codes.astype(np.intp), reports)
         return frame, labels, cells
 
     @property
@@ -789,13 +958,29 @@ class RandomInterceptsResult(RegressionResult):
         values = column_or_values(groups, table, len(frame), "groups")
         return pd.Series(np.asarray(values, dtype=object), frame.index, dtype=object)
 
-    def _expected(self, cells: _Cells, rows: slice) -> tuple[Floats, Floats, Floats]:
+    def _predictors(
+        self, setting: _Setting, cells: _Cells, rows: slice, weights: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Predictors of cells by node, their weights, and their errors by the coefficients."""
+        theta = setting.parameters
+        codes = cells.codes[rows]
+        design = cells.design[rows]
+        fixed = design @ theta[:-1] + cells.offset[rows]
+        eta = fixed[:, None] + theta[-1] * setting.groups.values[codes]
+        slopes = setting.mean_slopes()[codes]
+        slopes[:, :-1] += design
+        return eta, setting.weight * weights, np.sqrt(setting.delta(slopes))
+
+    def _expected(
+        self, setting: _Setting, cells: _Cells, rows: slice
+    ) -> tuple[Floats, Floats, Floats]:
         """(cells, nodes) prevalences and their weights, and (cells, p + 1) slopes of the mean."""
-        theta = self.fit.maximum.parameters
+        theta = setting.parameters
+        groups = setting.groups
         family = self.fit.model.outcome.family
         codes = cells.codes[rows]
-        u = cells.groups.values[codes]
-        weights = cells.groups.weights[codes]
+        u = groups.values[codes]
+        weights = groups.weights[codes]
         design = cells.design[rows]
         fixed = design @ theta[:-1] + cells.offset[rows]
         eta = (fixed[:, None] + theta[-1] * u)[None]
@@ -808,15 +993,17 @@ class RandomInterceptsResult(RegressionResult):
         slopes = np.zeros((len(codes), len(theta)))
         for code in np.unique(codes):
             is_group = codes == code
-            slopes[is_group] = centered[is_group] @ cells.groups.scores[code]
+            slopes[is_group] = centered[is_group] @ groups.scores[code]
         slopes[:, :-1] += design * density.sum(axis=1)[:, None]
         slopes[:, -1] += (density * u).sum(axis=1)
         return values, weights, slopes
 
 
-def _prevalences(means: Floats, errors: Floats, quantile: float) -> pd.DataFrame:
-    """Prevalences with intervals on the logit scale."""
-    low, high = logit_interval(means, quantile * errors)
+def _prevalences(means: Floats, errors: Floats, low: Floats, high: Floats) -> pd.DataFrame:
+    """Prevalences with errors and intervals; NaN where these are not known."""
+    is_missing = np.isnan(means)
+    low = np.where(is_missing, np.nan, low)
+    high = np.where(is_missing, np.nan, high)
     return pd.DataFrame({"prevalence": means, "std_error": errors, "low": low, "high": high})
 
 

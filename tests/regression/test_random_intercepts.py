@@ -248,7 +248,7 @@ def some_groups(points=25, link="logit"):
 
 def by_integration(model, theta, value=lambda u: np.ones_like(u)):
     """(groups,) integrals of the likelihood of each group times a value, on a fine grid."""
-    u = np.linspace(-9, 9, 3001)
+    u = np.linspace(-9, 9, 601)
     fixed = model.fixed(theta)
     ends = np.append(model.firsts[1:], model.rows)
     integrals = []
@@ -268,7 +268,7 @@ def test_quadrature_is_the_integral_over_the_intercepts(link):
     nodes = model.adapted(theta, 61)
     expected = by_integration(model, theta)
     assert model.derivatives(theta, nodes)[0] == pytest.approx(np.log(expected).sum(), abs=1e-7)
-    posterior = model.posterior(theta, 61)
+    posterior = model.posterior(theta)
     means = (posterior.values * posterior.weights).sum(axis=1)
     assert_allclose(means, by_integration(model, theta, lambda u: u) / expected, atol=1e-6)
 
@@ -362,7 +362,8 @@ def test_a_deviation_of_0_is_the_fit_without_groups():
     cells = frame[["x", "g"]].head(2)
     predictions = fit.predict(cells[["x"]], groups=cells["g"])
     assert_allclose(predictions["prevalence"], plain.predict(cells[["x"]])["prevalence"])
-    assert_allclose(predictions["std_error"], plain.predict(cells[["x"]])["std_error"])
+    # errors say that groups may differ
+    assert (predictions["std_error"] > plain.predict(cells[["x"]])["std_error"]).all()
     assert any("is 0" in note for note in fit.notes)
 
 
@@ -524,60 +525,103 @@ def test_a_formula_names_the_column_of_the_groups():
 # -- predictions ---------------------------------------------------------------------------------
 
 
-def numeric_error(fit, mean, variance):
-    """Standard error of a posterior mean, by numeric slopes, and a variance."""
-    theta = fit.fit.maximum.parameters
-    slopes = [
-        (mean(theta + step) - mean(theta - step)) / 2e-5 for step in 1e-5 * np.eye(len(theta))
-    ]
-    return np.sqrt(np.array(slopes) @ fit.fit.covariance @ slopes + variance)
+def numeric_slopes(mean, theta):
+    """Slopes by the coefficients, by small differences; the deviation is fixed."""
+    steps = 1e-5 * np.eye(len(theta))[:-1]
+    slopes = [(mean(theta + step) - mean(theta - step)) / 2e-5 for step in steps]
+    return np.append(slopes, 0.0)
+
+
+def averaged_error(fit, mean, has_variance=True):
+    """Root mean squared error around the mean at the maximum, over the possible deviations."""
+    center = mean(fit.fit.maximum.parameters)
+    total = 0.0
+    for theta, covariance, weight in fit.fit.deviations:
+        slopes = numeric_slopes(mean, theta)
+        variance = mean(theta, 2) - mean(theta) ** 2 if has_variance else 0.0
+        total += weight * (slopes @ covariance @ slopes + variance + (mean(theta) - center) ** 2)
+    return np.sqrt(total)
 
 
 def test_a_cell_is_the_mean_over_the_intercept_given_the_reports():
-    """Mean, error with the parameters', of a group with reports, one without, and without group."""
-    fit = small_fit()
+    """Mean, error and interval of a group with reports, one without, and of all groups."""
+    fit = mixed_fit()
     model = fit.fit.model
     back = fit.fit.plain.back
 
     def probability(theta, u):
-        return scipy.special.expit(np.array([1, 0.5]) @ back @ theta[:-1] + theta[-1] * u)
+        return scipy.special.expit((back @ theta[:-1]).item() + theta[-1] * u)
+
+    def of_group(theta, value):
+        return (by_integration(model, theta, value) / by_integration(model, theta))[3]
 
     def given(theta, power=1):
-        times = by_integration(model, theta, lambda u: probability(theta, u) ** power)
-        return (times / by_integration(model, theta))[3]
+        return of_group(theta, lambda u: probability(theta, u) ** power)
 
     def prior(theta, power=1):
-        u = np.linspace(-9, 9, 3001)
+        u = np.linspace(-9, 9, 601)
         density = scipy.stats.norm.pdf(u) * (u[1] - u[0])
         return (probability(theta, u) ** power * density).sum()
 
+    cells = pd.DataFrame(index=range(2))
     theta = fit.fit.maximum.parameters
-    cells = pd.DataFrame({"x": [0.5, 0.5]})
     table = fit.predict(cells, groups=[3, "a new one"])
     for place, mean in enumerate((given, prior)):
-        variance = mean(theta, 2) - mean(theta) ** 2
         row = table.iloc[place]
         assert row["prevalence"] == pytest.approx(mean(theta), abs=1e-7)
-        assert row["std_error"] == pytest.approx(numeric_error(fit, mean, variance), rel=1e-5)
-    assert table["reports"].tolist() == [8, 0]
+        assert row["std_error"] == pytest.approx(averaged_error(fit, mean), rel=1e-5)
+    assert table["reports"].tolist() == [25, 0]
     without = fit.predict(cells.head(1)).iloc[0]
     assert without["prevalence"] == pytest.approx(table["prevalence"].iloc[1], abs=1e-12)
-    assert without["std_error"] == pytest.approx(numeric_error(fit, prior, 0.0), rel=1e-5)
+    expected = averaged_error(fit, prior, has_variance=False)
+    assert without["std_error"] == pytest.approx(expected, rel=1e-5)
     assert 0 < without["low"] < without["prevalence"] < without["high"] < 1
+    for end, tail in zip(table[["low", "high"]].iloc[0], (0.025, 0.975), strict=True):
+        below = 0.0
+        for theta, covariance, weight in fit.fit.deviations:
+
+            def predictor(theta, u=None):
+                level = (back @ theta[:-1]).item()
+                return level + theta[-1] * of_group(theta, lambda u: u)
+
+            slopes = numeric_slopes(predictor, theta)
+            error = np.sqrt(slopes @ covariance @ slopes)
+            level = (back @ theta[:-1]).item()
+            logit = scipy.special.logit(end)
+            below += weight * of_group(
+                theta,
+                lambda u, level=level, sd=theta[-1], error=error, logit=logit: scipy.stats.norm.cdf(
+                    (logit - level - sd * u) / error
+                ),
+            )
+        assert below == pytest.approx(tail, abs=0.004)
 
 
 def test_the_error_of_an_intercept_has_that_of_the_parameters():
-    """Posterior variance and slopes of the posterior mean, by integration."""
-    fit = small_fit()
+    """Posterior variance, slopes of the posterior mean, and possible deviations, by integration."""
+    fit = mixed_fit()
     model = fit.fit.model
 
     def mean(theta, power=1):
         times = by_integration(model, theta, lambda u: (theta[-1] * u) ** power)
         return (times / by_integration(model, theta))[5]
 
-    theta = fit.fit.maximum.parameters
-    expected = numeric_error(fit, mean, mean(theta, 2) - mean(theta) ** 2)
-    assert fit.intercepts()["std_error"].iloc[5] == pytest.approx(expected, rel=1e-5)
+    row = fit.intercepts().iloc[5]
+    assert row["std_error"] == pytest.approx(averaged_error(fit, mean), rel=1e-5)
+    assert row["low"] < row["intercept"] < row["high"]
+
+
+def test_possible_deviations_have_their_posterior_weights():
+    """Weights are the profile likelihood times the volume of the coefficients, evenly spaced."""
+    fit = mixed_fit().fit
+    deviations = sorted(fit.deviations, key=lambda each: each.parameters[-1])
+    sds = np.array([each.parameters[-1] for each in deviations])
+    assert_allclose(np.diff(sds), np.diff(sds)[0])
+    assert sum(each.weight for each in deviations) == pytest.approx(1)
+    volume = [np.sqrt(each.covariance[0, 0]) for each in deviations]
+    expected = np.exp([-(fit.root_loss(sd) ** 2) / 2 for sd in sds]) * volume
+    assert_allclose([each.weight for each in deviations], expected / expected.sum(), rtol=1e-5)
+    assert deviations[0].weight < 0.01 > deviations[-1].weight
 
 
 def test_poststratification_is_the_weighted_mean_of_cells():
@@ -596,11 +640,10 @@ def test_poststratification_is_the_weighted_mean_of_cells():
     assert areas.index.name == "a"
     assert areas["people"] @ areas["prevalence"] / 100 == pytest.approx(whole["prevalence"].item())
     single = fit.poststratify(cells.head(1), [5])
-    assert_allclose(
-        single[["prevalence", "std_error", "low", "high"]],
-        each[["prevalence", "std_error", "low", "high"]].head(1),
-        rtol=1e-10,
-    )
+    values = ["prevalence", "std_error"]
+    assert_allclose(single[values], each[values].head(1), rtol=1e-10)
+    # errors of coefficients are on the scale of the logit of the mean, and not of the link
+    assert_allclose(single[["low", "high"]], each[["low", "high"]].head(1), atol=0.005)
     twice = fit.poststratify(pd.concat([cells.head(1)] * 2), [5, 15])
     assert twice["std_error"].item() == pytest.approx(single["std_error"].item())
     # two groups without reports have intercepts of their own
@@ -699,11 +742,11 @@ def test_few_groups_are_warned_of():
 def test_intervals_cover_on_simulated_surveys():
     """Of 60 groups of 40 people behind k-RR of 0.75: no bias, and 95% intervals that cover.
 
-    The seed is fixed.  Intervals of 150 coefficients and of 40 deviations are held to bounds that a
-    coverage of 95% misses once in some thousand runs.
+    The seed is fixed.  3,600 intervals of cells are held to 93.5 to 96.5%, those of 60 coefficients
+    and of 20 deviations to bounds that a coverage of 95% misses once in some thousand runs.
     """
     rng = np.random.default_rng(5)
-    groups, size, surveys = 60, 40, 150
+    groups, size, surveys = 60, 40, 60
     true = np.array([-0.8, 0.6, 0.5, 0.7])
     mechanism = rr.KRR([0, 1], 0.75)
     g = np.repeat(np.arange(groups), size)
@@ -719,7 +762,7 @@ def test_intervals_cover_on_simulated_surveys():
         fit = rr.logit(reports, data, mechanism=mechanism, intercept=True, random_intercepts=g)
         estimates.append(fit.params[names])
         errors.append(fit.bse[names])
-        if survey < 40:
+        if survey < 20:
             ends.append(fit.sd_interval())
         table = fit.predict(pd.DataFrame({"x": 0.0, "w": w}), groups=np.arange(groups))
         prevalence = scipy.special.expit(level)
@@ -728,7 +771,7 @@ def test_intervals_cover_on_simulated_surveys():
     bias = differences.mean(axis=0) / (differences.std(axis=0) / np.sqrt(surveys))
     assert (np.abs(bias) < 3.5).all()
     covered = np.abs(differences) <= 1.96 * np.array(errors)
-    assert (covered.mean(axis=0)[:3] >= 0.88).all()
+    assert (covered.mean(axis=0)[:3] >= 0.85).all()
     low, high = np.transpose(ends)
-    assert ((low <= true[3]) & (true[3] <= high)).mean() >= 0.82
-    assert 0.90 <= np.mean(cells) <= 0.96
+    assert ((low <= true[3]) & (true[3] <= high)).mean() >= 0.75
+    assert 0.935 <= np.mean(cells) <= 0.965
