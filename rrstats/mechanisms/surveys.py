@@ -1259,6 +1259,7 @@ def by_row(
     return [designs[row] for row in rows]
 
 
+@checked_keywords
 def sum_of(design: Mechanism, items: int) -> MatrixDesign:
     """Sum score: how many of several sensitive attributes a person has, from the sum of reports.
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from rrstats._names import checked_keywords
 
+
+@checked_keywords
 def deployments() -> pd.DataFrame:
     """Return the epsilon of one report in known deployments.
 
