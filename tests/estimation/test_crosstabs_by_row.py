@@ -22,8 +22,8 @@ def released(n=1500, probs=(0.7, 0.8, 0.95), seed=0):
     g = np.where(rng.random(n) < np.where(a == "y", 0.8, 0.4), "u", "v")
     columns = {"a": a, "g": g, "b": rng.choice(RST, n), "p": rng.choice(probs, n)}
     columns |= {"w": rng.uniform(1, 3, n), "c": np.arange(n) // 5, "h": np.arange(n) % 4}
-    made = pd.DataFrame(columns).rr.privatize("a", XY, prob="p")
-    return made.rr.privatize("b", RST, 0.8)
+    first = pd.DataFrame(columns).rr.simulate("a", XY, prob="p", seed=seed + 1)
+    return first.rr.simulate("b", RST, 0.8, seed=seed + 2)
 
 
 def scores_of(frame, names):
