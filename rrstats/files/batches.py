@@ -95,6 +95,11 @@ class ArrowPiece:
         """The cells of one column, for the data curator."""
         return self.cells(name)
 
+    def labels(self, name: str) -> pa.Array:
+        """The cells of an ordinary column as labels of groups, without a dictionary."""
+        cells = self.cells(name)
+        return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
+
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
         """The rows with reports in some columns; new columns come last."""
         columns = itertools.zip_longest(schema.names, self._batch.columns)

@@ -484,6 +484,11 @@ class TextPiece:
             cells = pc.if_else(quoted, inner, cells)
         return cells
 
+    def labels(self, name: str) -> pa.Array:
+        """The cells of an ordinary column as labels of groups: text, missing where it is empty."""
+        cells = self.shown(name)
+        return pc.if_else(pc.equal(cells, ""), pa.scalar(None, pa.string()), cells)
+
     def cells(self, name: str) -> pa.Array:
         """The cells of a column: values of its categories' type, missing, or another value."""
         return self._words[name].encode(self.shown(name))

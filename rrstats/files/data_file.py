@@ -40,6 +40,9 @@ class Piece(Protocol):
     def shown(self, name: str) -> pa.Array:
         """The cells of one column as they stand in the file, for the data curator."""
 
+    def labels(self, name: str) -> pa.Array:
+        """The cells of an ordinary column as labels of groups, missing where nothing stands."""
+
     def replaced(self, reports: Mapping[str, pa.Array], schema: pa.Schema) -> pa.RecordBatch:
         """The rows to write, with reports in some columns and no reference to an answer.
 

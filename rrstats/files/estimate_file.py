@@ -102,7 +102,7 @@ def estimate_file(
         ``.rrstats.json`` of a CSV file; by default the record in the file.
     by : str, optional
         An ordinary column of the file: each of its values is a group, at most 1,000.  Rows without
-        a value are in no group.  Columns of a plan are estimated without groups; `rr.files.read`
+        a value are in no group; groups of text files are texts.  Columns of a plan are estimated without groups; `rr.files.read`
         gives a frame for that.
     target : {"population", "rows"}
         As for `rrstats.estimate`.
@@ -172,7 +172,7 @@ def _tallies_by(
     groups: dict[str, dict[Any, Tally]] = {name: {} for name in designs}
     for file in source.files:
         for piece in file.pieces({**spaces, by: some_space}, only=True):
-            labels = _decoded(piece.shown(by)).to_pandas()
+            labels = piece.labels(by).to_pandas()
             for name, (mechanism, _, _) in designs.items():
                 of_piece = tally(piece.cells(name), mechanism, by=labels)
                 for label, counted in of_piece.items():
@@ -184,11 +184,6 @@ def _tallies_by(
                         f"{by!r}"
                     )
     return groups
-
-
-def _decoded(cells: pa.Array) -> pa.Array:
-    """Cells as their values, without a dictionary."""
-    return cells.dictionary_decode() if pa.types.is_dictionary(cells.type) else cells
 
 
 # -- the mechanism of the reports ----------------------------------------------------------
