@@ -102,8 +102,8 @@ def estimate_file(
         ``.rrstats.json`` of a CSV file; by default the record in the file.
     by : str, optional
         An ordinary column of the file: each of its values is a group, at most 1,000.  Rows without
-        a value are in no group; groups of text files are texts.  Columns of a plan are estimated without groups; `rr.files.read`
-        gives a frame for that.
+        a value are in no group; groups of text files are texts.  Columns of a plan are estimated
+        without groups; `rr.files.read` gives a frame for that.
     target : {"population", "rows"}
         As for `rrstats.estimate`.
 

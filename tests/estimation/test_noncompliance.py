@@ -53,7 +53,7 @@ def test_the_share_that_explains_a_claim():
     tip = wada().tipping_point("yes", 0.212, "yes")
     assert tip.proportion == pytest.approx(0.216, abs=5e-4)
     assert tip.low < tip.proportion < tip.high
-    # Dice cheating: the crosswise model found 14.88%, direct validation 3.12%.
+    # Dice cheating: the crosswise model found 14.88%, the direct question 3.12%.
     same = round(1e8 * (0.1488 * 0.2 + 0.8512 * 0.8))
     tip = crosswise(10**8 - same, same).tipping_point("yes", 0.0312)
     assert tip.proportion == pytest.approx(0.2508, abs=1e-4)
