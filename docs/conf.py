@@ -36,6 +36,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",  # the source of each object is a page of the site: no server is needed
     "sphinx-mathjax-offline",  # the pages need no network, and tell nobody that they are read
     "numpydoc",
     "myst_nb",
@@ -112,6 +113,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "rrstats"
 html_static_path = ["_static"]
 html_css_files = ["rrstats.css"]
+html_js_files = ["excerpts.js"]
 html_search_scorer = str(DOCS / "_static" / "scorer.js")
 html_copy_source = False
 html_show_sourcelink = False

@@ -20,6 +20,12 @@ import rrstats
 PUBLIC = {f"rrstats.{name}" for name in rrstats.__all__ if inspect.ismodule(getattr(rrstats, name))}
 PUBLIC |= {f"rrstats.engines.{name}" for name in ("dask", "polars", "spark")}
 FILES: dict[str, str] = {}
+FIRST = (
+    *("interval", "conf_int", "to_frame", "summary", "interpret", "plot", "mean", "difference"),
+    *("proportions", "counts", "low", "high", "std_error", "covariance", "n", "effective_n"),
+    *("params", "bse", "pvalues", "epsilon", "prob", "categories", "k", "notes"),
+)
+"""Members that users type first; the others follow in the order of the source."""
 TITLES = {"FrameAccessor": "DataFrame.rr", "SeriesAccessor": "Series.rr"}
 
 
@@ -48,14 +54,23 @@ def resolve(name: str) -> tuple[str, Any]:
 
 
 def members(kind: type) -> tuple[list[str], list[str]]:
-    """The public attributes and methods of a class that rrstats itself gives it."""
+    """The public attributes and methods of a class that rrstats itself gives it.
+
+    Those that are used most come first, the others in the order of the source.
+    """
     own = [base for base in kind.__mro__ if base.__module__.startswith("rrstats")]
-    found = {name: vars(base)[name] for base in reversed(own) for name in vars(base)}
-    public = {name: one for name, one in found.items() if name[0] != "_"}
+    public: dict[str, Any] = {}
+    for base in own:
+        for name, member in vars(base).items():
+            if name[0] != "_":
+                public.setdefault(name, member)
     attributes = [n for n, one in public.items() if isinstance(one, (property, cached_property))]
+    if kind.__name__ not in TITLES:  # the accessors' order is that of a user's work
+        public = {name: public[name] for name in FIRST if name in public} | public
+    attributes = [name for name in public if name in attributes]
     others = [name for name in public if name not in attributes]
     methods = [n for n in others if inspect.isroutine(public[n])]  # also of classes, and static
-    return sorted(attributes), sorted(methods)
+    return attributes, methods
 
 
 def heading(text: str) -> str:

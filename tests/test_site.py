@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import re
 import shutil
+import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -62,6 +63,60 @@ def test_every_public_name_has_a_page(monkeypatch, pa):
     for name in listed:
         if not name.startswith("rrstats.engines"):
             assert pages.page(name)
+
+
+def test_members_of_a_class_stand_by_use(monkeypatch):
+    """What users type first comes first; nothing is lost, and accessors keep their own order."""
+    monkeypatch.syspath_prepend(DOCS)
+    pages = importlib.import_module("reference_pages")
+    attributes, methods = pages.members(rrstats.Estimate)
+    assert methods[:3] == ["interval", "conf_int", "to_frame"]
+    assert attributes[:4] == ["proportions", "counts", "low", "high"]
+    assert len(attributes) + len(methods) == len({*attributes, *methods})
+    named = {name for name, _ in inspect.getmembers(rrstats.Estimate) if name[0] != "_"}
+    assert named >= {*attributes, *methods} >= {"mle", "mechanism", "design_effect", "to_excel"}
+    _, methods = pages.members(rrstats.FrameAccessor)
+    assert methods[:3] == ["privatize", "simulate", "estimate"]
+
+
+@pytest.mark.parametrize("page", ["cheatsheet.md", "guide/own_model.md", "citing.md"])
+def test_names_of_short_pages_exist(page, pa):
+    """Every rr.name on the page is one; the cells run when the site is built."""
+    text = (DOCS / page).read_text("utf-8")
+    names = set(re.findall(r"(?<!\.)\brr\.(\w+(?:\.\w+)*)", text))
+    assert names
+    for name in sorted(names):
+        place = rrstats
+        for part in name.split("."):
+            place = getattr(place, part)
+    for owner, mark in ((rrstats.Estimate, "est"), (rrstats.FrameAccessor, r"\w+\.rr")):
+        for name in re.findall(rf"\b{mark}\.([a-z_]+)\(", text):
+            assert hasattr(owner, name), name
+
+
+NODE = shutil.which("node")
+
+
+@pytest.mark.skipif(NODE is None, reason="needs node")
+@pytest.mark.parametrize(
+    ("text", "word", "expected"),
+    [
+        ("Intro. The tally\n counts, e.g. reports. It adds. Yes.", "counts", "The tally counts,"),
+        ("Intro. The tally counts. It adds! Really? Yes.", "Really", "Really? Yes."),
+        ("No end here", "end", "No end here"),
+        ("a " * 300 + "needle " + "b " * 300, "needle", "\u2026 a"),
+    ],
+)
+def test_search_excerpts_are_sentences(text, word, expected):
+    """An excerpt begins with the sentence that holds the word; endless ones are cut."""
+    script = "const {sentencesAt} = require(process.argv[1]);" + (
+        "console.log(sentencesAt(process.argv[2], process.argv[2].indexOf(process.argv[3])));"
+    )
+    call = [NODE, "-e", script, str(DOCS / "_static" / "excerpts.js"), text, word]
+    shown = subprocess.run(call, check=True, capture_output=True, text=True, timeout=60).stdout
+    assert shown.startswith(expected)
+    assert word in shown
+    assert len(shown) < 330
 
 
 def test_every_study_has_a_page(monkeypatch, tmp_path):
