@@ -10,6 +10,7 @@ import importlib
 import inspect
 import re
 import sys
+from collections.abc import Collection
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -86,8 +87,8 @@ def table(title: str, names: list[str]) -> str:
     )
 
 
-def page(name: str) -> str:
-    """The text of the page of one name."""
+def page(name: str, separate: Collection[str] = ()) -> str:
+    """The text of the page of one name; members that are separate have pages of their own."""
     module, found = resolve(name)
     inner = name.removeprefix(f"{module}.").split(".")
     words = [TITLES.get(inner[0], inner[0]), *inner[1:]]
@@ -110,8 +111,9 @@ def page(name: str) -> str:
     text += table("Methods", [f"~{inner[0]}.{one}" for one in methods])
     text += table("Attributes", [f"~{inner[0]}.{one}" for one in attributes])
     if inner[0] not in TITLES:  # whose methods have pages of their own
-        text += "".join(f".. automethod:: {name}.{one}\n" for one in methods)
-        text += "".join(f".. autoproperty:: {name}.{one}\n" for one in attributes)
+        for kind, members_of_kind in (("method", methods), ("property", attributes)):
+            described = [f"{name}.{one}" for one in members_of_kind]
+            text += "".join(f".. auto{kind}:: {one}\n" for one in described if one not in separate)
     return text
 
 
@@ -130,7 +132,7 @@ def write(folder: Path) -> None:
     names = [name for names in listed(folder).values() for name in names]
     # Estimate and estimate are one file where case does not count.
     FILES.update({name: f"{name}-class" for name in names if name.rpartition(".")[2][0].isupper()})
-    wanted = {FILES.get(name, name): page(name) for name in names}
+    wanted = {FILES.get(name, name): page(name, names) for name in names}
     for old in target.glob("*.rst"):
         if old.stem not in wanted:
             old.unlink()

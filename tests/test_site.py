@@ -79,6 +79,18 @@ def test_members_of_a_class_stand_by_use(monkeypatch):
     assert methods[:3] == ["privatize", "simulate", "estimate"]
 
 
+def test_members_with_pages_of_their_own_are_described_once(monkeypatch):
+    """Two descriptions of one name fail the build."""
+    monkeypatch.syspath_prepend(DOCS)
+    pages = importlib.import_module("reference_pages")
+    names = [name for names in pages.listed(DOCS / "reference").values() for name in names]
+    assert "rrstats.Crosstab.phi" in names
+    text = pages.page("rrstats.Crosstab", names)
+    assert ".. automethod:: rrstats.Crosstab.interval\n" in text
+    assert ".. automethod:: rrstats.Crosstab.phi\n" not in text
+    assert ".. automethod:: rrstats.Crosstab.phi\n" in pages.page("rrstats.Crosstab.phi")
+
+
 @pytest.mark.parametrize("page", ["cheatsheet.md", "guide/own_model.md", "citing.md"])
 def test_names_of_short_pages_exist(page, pa):
     """Every rr.name on the page is one; the cells run when the site is built."""
