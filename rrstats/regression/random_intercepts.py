@@ -477,6 +477,32 @@ class RandomInterceptsResult(RegressionResult):
         Labels of the groups, sorted.
     quadrature_points : int
         Nodes of the integral of each group; 1 is Laplace's approximation.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, rrstats as rr
+    >>> yes = [8, 12, 25, 9, 17, 11, 30, 14, 10, 21, 13, 7]  # reports of 40 people in each town
+    >>> towns = pd.DataFrame(
+    ...     {
+    ...         "town": np.repeat(np.arange(12), 2),
+    ...         "report": ["yes", "no"] * 12,
+    ...         "people": np.ravel([(count, 40 - count) for count in yes]),
+    ...     }
+    ... )
+    >>> fit = rr.logit(
+    ...     towns["report"],
+    ...     mechanism=rr.KRR(["no", "yes"], 0.85),
+    ...     frequencies=towns["people"],
+    ...     random_intercepts=towns["town"],
+    ...     data=np.ones((24, 1)),
+    ... )
+    >>> round(fit.sd, 2), fit.variance_test().p_value < 0.001
+    (1.29, True)
+    >>> cells = pd.DataFrame({"x1": [1, 1, 1], "town": [2, 6, 12]})
+    >>> fit.predict(cells)["prevalence"].round(2).tolist()
+    [0.63, 0.78, 0.31]
+
+    Nobody was asked in town 12: its prevalence is the mean over towns.
     """
 
     group_name: Hashable
