@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
@@ -382,6 +382,8 @@ def people(
     prob: float | None = None,
     *,
     epsilon: float | None = None,
+    groups: int | None = None,
+    between_std: float | None = None,
     **options: Unpack[IntervalOptions],
 ) -> int:
     """Calculate the sample size for an interval of at most this half-width.
@@ -392,6 +394,10 @@ def people(
         (high - low) / 2, in (0, 0.5); with scores, below half their range.
     proportion, mechanism, prob, epsilon, **options
         As in `half_width`.
+    groups, between_std : int and float, optional
+        Plan pooled estimates of this many groups (`GroupEstimates.pooled`), whose true proportions
+        have this standard deviation between groups: n is then that of each group.  That the
+        deviation must be estimated widens intervals by a few percent more.
 
     Returns
     -------
@@ -424,8 +430,17 @@ def people(
 
     If 6 of 10 people who are asked report, and weights make the variance 1.3 times as large, 17,689
     must be asked.
+
+    >>> people(0.08, 0.3, epsilon=1.0), people(0.08, 0.3, epsilon=1.0, groups=50, between_std=0.05)
+    (703, 251)
+
+    Of 50 groups each needs 703 people by itself, and 251 if their estimates are pooled.
     """
     fieldwork, rest = fieldwork_of(options, "level", 0.95)
+    if groups is not None or between_std is not None:
+        pooled = plan(_Pooled, proportion, (mechanism, prob, epsilon), rest)
+        pooled = replace(pooled, groups=groups, between_std=between_std)
+        return fieldwork.people(pooled.people(half_width))
     planned = _planned(proportion, (mechanism, prob, epsilon), rest)
     return fieldwork.people(_reports_for(half_width, planned, proportion))
 
@@ -548,6 +563,39 @@ def _planned(
     theta = check_proportions(proportion, "proportion", len(scored.channel.class_of))
     values = category_numbers(scores, scored.categories, "scores")
     return _MeanWidth(scored, theta, values, **rest)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pooled:
+    """Pooled estimates of groups of equal size: the mean half-width of their normal intervals."""
+
+    question: Question
+    proportion: float
+    level: float = 0.95
+    groups: Any = None
+    between_std: Any = None
+
+    def people(self, half_width: float) -> int:
+        """The smallest number of people of a group whose pooled half-width is at most this.
+
+        With v the variance of a raw estimate and a that between groups, the variance of a pooled
+        one is a v / (a + v), and that of the mean of the groups with the weight v / (a + v).
+        """
+        rule = "give both groups and between_std"
+        groups = check_whole_number(self.groups, "groups", 2, MOST_PEOPLE, hint=rule)
+        deviation = check_number(self.between_std, "between_std", 0, 0.5, ends="(]", hint=rule)
+        limit = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
+        variance = self.question.variance(check_number(self.proportion, "proportion", 0, 1))
+        between = deviation**2
+        least = (limit / normal_quantile(check_level(self.level))) ** 2
+
+        def is_enough(n: int) -> bool:
+            raw = variance / n
+            weight = raw / (between + raw)
+            return between * weight + weight * raw / groups <= least
+
+        start = max(1, math.ceil(variance * max(1 / least - 1 / between, 1 / between)))
+        return max(2, first_accepted(is_enough, 0, MOST_PEOPLE, start))
 
 
 @dataclass(frozen=True, eq=False)
