@@ -17,9 +17,8 @@ Park, Gelman and Bafumi (2004), poststratification.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -214,6 +213,7 @@ class GroupedFit:
     model : in columns of mean square 1, with rows sorted by group.
     plain : the fit with equal intercepts.  maximum : its last parameter is at least 0.
     is_finite : there is a maximum.  limit : of the standard deviation.
+    tried, intervals : maxima by standard deviation, and intervals by level, once computed.
     """
 
     model: GroupedLikelihood
@@ -221,6 +221,8 @@ class GroupedFit:
     maximum: Maximum
     is_finite: bool
     limit: float
+    tried: dict[float, Maximum] = field(default_factory=dict)
+    intervals: dict[float, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def sd(self) -> float:
@@ -286,26 +288,24 @@ class GroupedFit:
         log_density = maximum.value - np.linalg.slogdet(information)[1] / 2
         return Deviation(maximum.parameters, covariance, float(log_density))
 
-    @cached_property
-    def root_loss(self) -> Callable[[float], float]:
+    def root_loss(self, sd: float) -> float:
         """Root of twice the loss of log-likelihood by a standard deviation, nearly linear in it.
 
         The coefficients are at their best.
         """
-        starts = {self.sd: self.maximum.parameters}
-
-        def loss(sd: float) -> float:
-            if sd == 0:
-                return float(np.sqrt(self.gain))
+        if sd == 0:
+            return float(np.sqrt(self.gain))
+        if sd not in self.tried:
+            starts = {self.sd: self.maximum, **self.tried}
             nearest = min(starts, key=lambda start: abs(start - sd))
-            maximum = self._fixed(sd, starts[nearest])
-            starts[sd] = maximum.parameters
-            return float(np.sqrt(max(0.0, 2 * (self.maximum.value - maximum.value))))
-
-        return functools.cache(loss)
+            self.tried[sd] = self._fixed(sd, starts[nearest].parameters)
+        loss = 2 * (self.maximum.value - self.tried[sd].value)
+        return float(np.sqrt(max(0.0, loss)))
 
     def profile_interval(self, level: float) -> tuple[float, float]:
         """Standard deviations that a likelihood-ratio test on one degree of freedom leaves."""
+        if level in self.intervals:
+            return self.intervals[level]
         limit = float(np.sqrt(scipy.special.chdtri(1, 1 - level)))
         half = _LEAST_START
         low = 0.0
@@ -316,7 +316,8 @@ class GroupedFit:
             low = float(
                 scipy.optimize.brentq(lambda sd: self.root_loss(sd) - limit, *ends, xtol=_CLOSE)
             )
-        return low, profile_end(self.root_loss, self.sd, half, limit)
+        self.intervals[level] = (low, profile_end(self.root_loss, self.sd, half, limit))
+        return self.intervals[level]
 
 
 def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
@@ -548,12 +549,7 @@ class RandomInterceptsResult(RegressionResult):
         """
         if not self.fit.is_finite:
             return np.nan, np.nan
-        return self._sd_intervals(confidence(level))
-
-    @cached_property
-    def _sd_intervals(self) -> Callable[[float], tuple[float, float]]:
-        """Intervals by level, each computed once."""
-        return functools.cache(self.fit.profile_interval)
+        return self.fit.profile_interval(confidence(level))
 
     def variance_test(self) -> TestResult:
         """Test that all groups have the same intercept.

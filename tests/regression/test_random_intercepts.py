@@ -5,6 +5,8 @@ gradient zero) and of lme4 1.1-31 with GLMMRR 0.6.0's `RRglmer`, nAGQ = 25, in R
 our own simulations, and counts of equal persons of GLMMRR's MTURK and plagiarism.
 """
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -716,6 +718,15 @@ def test_poststratify_needs_groups_and_counts():
         fit.poststratify(cells, [1, 1], by="a")
     with pytest.raises(ArgumentValueError, match="1 whose counts"):
         fit.poststratify(cells, [1, 0], by=["u", "v"])
+
+
+def test_a_fit_pickles_after_its_intervals():
+    """A copy by pickle has the same numbers, also after intervals were computed."""
+    fit = warner_fit()
+    interval = fit.sd_interval()
+    copy = pickle.loads(pickle.dumps(fit))
+    assert copy.sd_interval() == interval
+    pd.testing.assert_frame_equal(copy.intercepts(), fit.intercepts())
 
 
 def test_attributes_of_other_fits_are_answered():
