@@ -44,7 +44,7 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = [
-    *("build", "cards", "client/*", "vectors", "jupyter_execute", "**/.*", "_*"),
+    *("build", "cards", "client/*", "paper", "vectors", "jupyter_execute", "**/.*", "_*"),
     "studies/table.md",  # docs/studies.md includes it
 ]
 

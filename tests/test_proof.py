@@ -1,4 +1,4 @@
-"""docs/proof.md and validation.md: the tests that they name exist; and two steps of the proof."""
+"""The proof, validation and paper: the tests that they name exist; and two steps of the proof."""
 
 import re
 from pathlib import Path
@@ -16,7 +16,9 @@ DOCS = HERE.parent / "docs"
 ROWS = 5_000
 
 
-@pytest.mark.parametrize(("page", "least"), [("proof.md", 41), ("validation.md", 25)])
+@pytest.mark.parametrize(
+    ("page", "least"), [("proof.md", 41), ("validation.md", 25), ("paper/paper.md", 8)]
+)
 def test_the_tests_that_the_proof_names_exist(page, least):
     """Each step of the proof, and each claim of the validation, names the test that checks it."""
     if not (DOCS / page).exists():
