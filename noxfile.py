@@ -7,6 +7,7 @@
 `nox` alone runs `lint` and `tests`; `.ci/run` does all of this and more.
 """
 
+import shutil
 from pathlib import Path
 
 import nox
@@ -69,9 +70,15 @@ def mutants(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def build(session: nox.Session) -> None:
-    """Build the wheel and the source distribution into dist/."""
-    session.install("build")
+    """Build the source distribution and the wheel from it into dist/, check and install both."""
+    session.install("build", "twine")
+    shutil.rmtree("dist", ignore_errors=True)
     session.run("python", "-m", "build")
+    built = sorted(map(str, Path("dist").iterdir()))
+    session.run("twine", "check", "--strict", *built)
+    for file in built:
+        session.install("--force-reinstall", file)
+        session.run("python", "-P", "-m", "rrstats", "demo", silent=True)
 
 
 if __name__ == "__main__":
