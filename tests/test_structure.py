@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import importlib.util
+import re
 import subprocess
 import sys
 import types
@@ -56,6 +57,16 @@ def test_public_names_are_documented(pa):
     """Each public name exists and says what it is."""
     names = set(rrstats.__all__) - {"__version__"}
     assert [] == [name for name in names if not getattr(rrstats, name).__doc__]
+
+
+def test_docstring_of_a_package_names_its_modules():
+    """A reader who looks for code reads which module holds it, also of modules added later."""
+    packages = sorted(PACKAGE.glob("*/__init__.py"))
+    assert len(packages) > 10
+    for package in packages:
+        words = re.findall(r"\w+", ast.get_docstring(ast.parse(package.read_text("utf-8"))))
+        modules = {path.stem for path in package.parent.glob("*.py")} - {"__init__"}
+        assert sorted(modules - set(words)) == [], package.parent.name
 
 
 def test_no_mechanism_is_asked_for_its_type():

@@ -1,6 +1,7 @@
 """Survey data in the public domain, and a book of published studies, with counts of reports.
 
-SOURCES.md gives origin and licence of the data, ``studies.toml`` those of the book.
+SOURCES.md gives origin and licence of the data, ``studies.toml`` those of the studies, which `book`
+reads and computes again.
 """
 
 from __future__ import annotations

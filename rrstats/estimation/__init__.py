@@ -8,7 +8,9 @@
 and the `difference` of two estimates, which `pairwise` asks of many groups.  Tables have `measures`
 of association: `product_moment`, `odds_ratio` and `cramers_v`.  Results hold `moments` (of samples
 with a design in `survey_moments`, whose replicate weights are in `replicates`; of tables in
-`table_moments`, whose columns are `axes`); `ratios` are ratios and means of them.
+`table_moments`, whose columns are `axes`; of columns that a plan asks in parts, for correlations,
+in `second_moments`); `ratios` are ratios and means of them.  `noncompliance` has bounds where
+people do not follow, `control_questions` a correction, and `pooled` what groups share.
 Public: `rr.estimate`, `rr.tally`, `rr.crosstab`, `rr.difference`, `rr.pairwise`, `rr.means`,
 `rr.quantiles`, `rr.posterior`, `rr.hypotheses`, `rr.correlations`, `rr.SampleDesign`, results.
 """

@@ -17,7 +17,8 @@ Each function answers one question; for a table or a plot of several values use 
 
 Each function takes a mechanism, or categories (or only their number, 2 by default) with ``prob`` or
 ``epsilon``.  `precision` has widths, `power` tests, `fieldwork` response rates and design effects,
-`designs` matrices, and `compare` the rest.
+`designs` matrices, `compliance` people who do not follow, `chances` the best chances of a plan's
+parts, and `compare` the rest.
 """
 
 from rrstats._names import answer_names

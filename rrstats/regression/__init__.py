@@ -6,4 +6,6 @@ privatized ones leave open, `varying_columns` holds the columns that depend on t
 goes from predictors to probabilities; `likelihood` and `corrected_scores` fit them, and
 `survey_people` has covariances by strata, clusters and replicate weights; `effects` has the means
 under a fit and the marginal effects, and `results` what comes out: coefficients, tests and tables.
+Further models: `ordered` categories, `behaviours` of people who do not follow, `random_intercepts`
+(with `grouped_likelihood`), columns of a plan (`part_equations`), and `list_experiment`.
 """
