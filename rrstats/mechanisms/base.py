@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -192,13 +192,17 @@ class Mechanism(ABC):
 
     def _call(self, name: str = "") -> str:
         """The Python call that creates the mechanism."""
-        arguments = self._arguments
-        arguments |= arguments.pop("parameters", {})
-        texts = []
-        for argument, value in arguments.items():
+        return call_text(name or type(self).__name__, self._arguments)
+
+
+def call_text(name: str, arguments: Mapping[str, Any]) -> str:
+    """The Python call of a function with these arguments."""
+    texts = []
+    for argument, value in {**arguments, **arguments.get("parameters", {})}.items():
+        if argument != "parameters":
             text = _to_text(value)
             texts.append(text if argument in _POSITIONAL else f"{argument}={text}")
-        return f"{name or type(self).__name__}({', '.join(texts)})"
+    return f"{name}({', '.join(texts)})"
 
 
 def _to_text(value: Any) -> str:

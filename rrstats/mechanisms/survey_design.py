@@ -14,7 +14,7 @@ from rrstats._checks import check_instance, check_one_of, quote_list
 from rrstats._typing import CategoriesLike
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import Mechanism, call_text
 from rrstats.mechanisms.matrix_design import MatrixDesign
 
 
@@ -103,6 +103,19 @@ class SurveyDesign(MatrixDesign):
         if self.answers is not None:
             arguments["reports"] = self.answers
         return arguments
+
+    def _call(self, name: str = "") -> str:
+        """The call of the public function; a sample of a design has none.
+
+        >>> from rrstats import surveys
+        >>> surveys.warner([True, False], 0.75)
+        surveys.warner([True, False], yes=True, prob_statement=0.75)  # epsilon 1.099 per report
+        """
+        if DESIGNS[self.design].make.__name__ != self.design:
+            return super()._call(name)
+        arguments = self._arguments
+        del arguments["design"]
+        return call_text(f"surveys.{self.design}", arguments)
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON.

@@ -394,7 +394,12 @@ def test_repr_is_code(mechanism):
     """What is printed can be pasted, says the epsilon, and never understates it."""
     shown = repr(mechanism)
     scope = {name: getattr(mechanisms, name) for name in mechanisms.__all__}
-    scope |= {"inf": float("inf"), "datetime": datetime, "Fraction": Fraction}
+    scope |= {
+        "inf": float("inf"),
+        "datetime": datetime,
+        "Fraction": Fraction,
+        "surveys": rr.surveys,
+    }
     assert mechanism == eval(shown, scope)
     text = re.search(r"# epsilon (\S+) per report", shown).group(1)
     if mechanism.epsilon == np.inf:
