@@ -33,7 +33,13 @@ from rrstats._typing import Floats
 from rrstats.data.bitsets import Subsets
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.estimation.moments import Moments, contrast_errors
-from rrstats.estimation.noncompliance import RANDOM, Reported, followers, reported_of
+from rrstats.estimation.noncompliance import (
+    RANDOM,
+    Reported,
+    followers,
+    outside_caution,
+    reported_of,
+)
 from rrstats.estimation.result import (
     LabelledInterval,
     Result,
@@ -262,7 +268,13 @@ class Corrected(Result):
             (k,) ends, cut to [0, 1]: the margins of both estimates' own intervals together (MOVER,
             Zou and Donner 2008); [0, 1] without reports.
         """
-        level = check_level(level)
+        low, high = np.clip(self._uncut_interval(check_level(level)), 0, 1)
+        low = np.nan_to_num(low, nan=0.0)
+        high = np.nan_to_num(high, nan=1.0)
+        return LabelledInterval(low, high, self.categories)
+
+    def _uncut_interval(self, level: float) -> tuple[Floats, Floats]:
+        """(k,) ends of the intervals, which may leave [0, 1]."""
         estimate = self.moments.proportions
         ends = self.moments.uncut_interval(level, self.moments.df)
         shares = [min(max(end, 0.0), _MOST_RANDOM) for end in self.control.interval(level)]
@@ -272,10 +284,7 @@ class Corrected(Result):
         rises = np.sign(estimate - self.scores)
         below = self._combined((estimate - ends.low) / kept, rises * np.abs(np.minimum(*moved)))
         above = self._combined((ends.high - estimate) / kept, rises * np.abs(np.maximum(*moved)))
-        low, high = np.clip([center - below, center + above], 0, 1)
-        low = np.nan_to_num(low, nan=0.0)
-        high = np.nan_to_num(high, nan=1.0)
-        return LabelledInterval(low, high, self.categories)
+        return center - below, center + above
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """One row for each category.
@@ -362,6 +371,11 @@ class Corrected(Result):
         low, high = self.control.interval(0.95)
         share = f"{self.noncompliance:.4f} ({max(low, 0.0):.4f} to {min(high, 1.0):.4f})"
         return [("answer at random", share), ("n", f"{self.n:,}")]
+
+    @property
+    def cautions(self) -> Sequence[str]:
+        """A sentence that opens the printed result if the correction does not fit the reports."""
+        return outside_caution(*self._uncut_interval(0.95), self.categories)
 
     @property
     def notes(self) -> Sequence[str]:

@@ -303,7 +303,13 @@ class NoncomplianceBounds(Result):
         those of the estimate's own interval that is not cut, times c over the normal quantile.
         Where a true proportion is 0 or 1 coverage is that of the estimate's intervals.
         """
-        level = check_level(level)
+        low, high = self._uncut_interval(check_level(level), everybody)
+        low = np.nan_to_num(np.clip(low, 0, 1), nan=0)
+        high = np.nan_to_num(np.clip(high, 0, 1), nan=1)
+        return Interval(self._squeezed(low), self._squeezed(high))
+
+    def _uncut_interval(self, level: float, everybody: bool) -> tuple[Floats, Floats]:
+        """(g, k) ends of the intervals, which may leave [0, 1]."""
         estimate = self.moments.proportions
         ends = self.moments.uncut_interval(level, self.moments.df)
         low, high = self._everybody if everybody else self._bounds
@@ -311,12 +317,7 @@ class NoncomplianceBounds(Result):
         errors = np.fmax(estimate - ends.low, ends.high - estimate) / normal_quantile(level)
         stretch = _imbens_manski(level, (high - low) / (errors * scale[:, None]))
         stretch = stretch / normal_quantile(level) * scale[:, None]
-        low = low - stretch * (estimate - ends.low)
-        high = high + stretch * (ends.high - estimate)
-        low, high = (
-            np.nan_to_num(np.clip(end, 0, 1), nan=nan) for end, nan in [(low, 0), (high, 1)]
-        )
-        return Interval(self._squeezed(low), self._squeezed(high))
+        return low - stretch * (estimate - ends.low), high + stretch * (ends.high - estimate)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """One row for each assumed proportion and category.
@@ -488,6 +489,11 @@ class NoncomplianceBounds(Result):
         return [("those who did not follow", behaviour_text(self.behaviour)), ("n", f"{self.n:,}")]
 
     @property
+    def cautions(self) -> Sequence[str]:
+        """A sentence that opens the printed result if an assumption does not fit the reports."""
+        return outside_caution(*self._uncut_interval(0.95, everybody=False), self.categories)
+
+    @property
     def notes(self) -> Sequence[str]:
         """Words for the columns."""
         return [
@@ -495,6 +501,18 @@ class NoncomplianceBounds(Result):
             "interval; all_low and all_high about all, where those who did not follow "
             "may be of any category."
         ]
+
+
+def outside_caution(low: Floats, high: Floats, categories: Sequence[Hashable]) -> Sequence[str]:
+    """A sentence if intervals of categories, (k,) or (g, k) and not cut, miss [0, 1]; or none."""
+    is_outside = ((high < 0) | (low > 1)).reshape(-1, len(categories)).any(axis=0)
+    if not is_outside.any():
+        return []
+    names = ", ".join(label(categories[code]) for code in np.flatnonzero(is_outside).tolist())
+    return [
+        f"Warning: before it is cut, the 95% interval of {names} lies outside [0, 1], so the "
+        "reports hardly fit the assumption."
+    ]
 
 
 def _imbens_manski(level: float, distance: Floats) -> Floats:

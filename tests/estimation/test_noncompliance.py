@@ -496,3 +496,23 @@ def test_pictures_have_the_numbers_of_the_table():
     line = wada().noncompliance(0.5).plot().lines[0]
     assert line.get_ydata()[0] == pytest.approx(wada().proportions[1])
     assert doping().corrected((45, 354)).plot() is not None
+
+
+# -- assumptions that the reports contradict -----------------------------------------------------
+
+
+def test_an_interval_cut_to_one_point_opens_with_a_caution():
+    """0% to 0% would read as certainty; the table says that the assumption hardly fits.
+
+    43.6% yes with half of the people always saying yes leaves -65% among the others; a control
+    question that nobody failed changes nothing.
+    """
+    contradicted = wada().noncompliance([0.1, 0.5], "yes")
+    assert contradicted.interval().high[1, 1] == 0
+    assert str(contradicted).startswith("Warning: before it is cut, the 95% interval of no, yes")
+    assert not wada().noncompliance([0, 0.1, 0.2], "yes").cautions
+    assert not wada().noncompliance(0.5, "any").cautions
+    common = crosswise(780, 220)  # 96.7% yes, where random reports mean 50%
+    assert not common.corrected((0, 1000)).cautions
+    (caution,) = common.corrected((300, 1000)).cautions
+    assert "interval of no, yes lies outside" in caution
