@@ -314,6 +314,10 @@ def check_k(value: object) -> int:
     return check_whole_number(value, "k, the number of categories,", 2, MOST_CATEGORIES)
 
 
+_LIKELY_EPSILON = 10
+"""A prob from 1 to this was perhaps meant to be an epsilon."""
+
+
 def check_prob(value: object, categories: int, *, lowest: float | None = None) -> float:
     """P(report = truth) in [1/k, 1); with ``lowest``, in (lowest, 1)."""
     prob = check_number(value, "prob")
@@ -328,6 +332,8 @@ def check_prob(value: object, categories: int, *, lowest: float | None = None) -
         why = f"write {prob / 100:g} for {prob:g}%"
     else:
         why = "it is the probability that a report is the true answer"
+    if lowest is None and 1 <= prob <= _LIKELY_EPSILON:
+        why += f"; to set epsilon give epsilon={prob:g}"
     categories_text = f"[1/{categories}, 1) for {categories} categories"
     allowed = categories_text if lowest is None else f"({lowest:g}, 1)"
     raise ArgumentValueError(f"prob must be in {allowed}, got {prob!r}; {why}")

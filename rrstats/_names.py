@@ -175,6 +175,13 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
 _OF_TABLE = "it is a method of a table: rr.crosstab(...).{}()"
 _OF_LINK = "give its name to logit: rr.logit(..., link='{}')"
 _BY_MATRIX = "the guide's page 'Designs by their matrix' makes it of rr.MatrixDesign"
+_SAMPLE_SIZE = "rr.planning.people is the sample size for a width, people_for_power for a power"
+_DESIGNS = (
+    *("cheater_detection", "crosswise", "crosswise_with_anchor", "extended_crosswise"),
+    *("forced_response", "kuk", "list_experiment", "mangat", "singh_joarder"),
+    *("stochastic_lie_detector", "sum_of", "triangular", "two_coin", "unrelated_question"),
+    *("unrelated_question_two_answers", "unrelated_question_two_samples", "warner"),
+)
 
 _ELSEWHERE = {
     **{name: _OF_TABLE.format(name) for name in ("correlation", "cramers_v", "odds_ratio", "phi")},
@@ -192,6 +199,8 @@ _ELSEWHERE = {
     "devore": "mangat has its matrix, and forced_response that forces only a yes its words",
     "disguised_response": "warner has its matrix, and kuk with one card its words",
     "soberanis_cruz": "unrelated_question has its matrix",
+    **{name: f"it is rr.surveys.{name}" for name in _DESIGNS},
+    **dict.fromkeys(("sample_size", "samplesize", "required_n"), _SAMPLE_SIZE),
 }
 """Names of the field for what the package has under another name, with the next step."""
 

@@ -221,6 +221,8 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
         ),
         (rr, "probit cloglog cauchit", r"rr.logit\(..., link='{}'\)"),
         (rr.surveys, "disguised_response", "warner has its matrix, and kuk"),
+        (rr, "crosswise", "it is rr.surveys.crosswise$"),
+        (rr, "sample_size", "rr.planning.people is the sample size"),
         (rr.surveys, "devore", "mangat has its matrix, and forced_response"),
         (rr.surveys, "soberanis_cruz", "unrelated_question has its matrix"),
         (

@@ -286,7 +286,9 @@ WRONG = [
     *((f, (p, 3), "prob ") for f in (epsilon_from_prob, check_prob)
       for p in (0, 1, 1.0, -0.1, 1.5, math.nan, math.inf, Decimal("NaN"), 10**400)),
     (check_prob, (0.2, 3), r"\[1/3, 1\) for 3 categories, got 0.2; below 1/3"),
-    (check_prob, (1, 3), "no privacy"),
+    (check_prob, (1, 3), "no privacy; to set epsilon give epsilon=1$"),
+    (check_prob, (2.5, 3), "write 0.025 for 2.5%; to set epsilon give epsilon=2.5$"),
+    (check_prob, (75, 3), "write 0.75 for 75%$"),
     *((epsilon_from_prob, (0.75, k), WHOLE) for k in (1, 0, -3, 2.0, True, "3", None, math.nan)),
     (prob_from_epsilon, (0.5, 1), WHOLE),
     *((prob_from_epsilon, (e, 3), "epsilon must be a finite number of at least 0")
