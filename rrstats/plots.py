@@ -651,7 +651,7 @@ def plot_diverging(
     >>> scale = ["disagree", "neither", "agree"]
     >>> frame = pd.DataFrame([[0.3, 0.2, 0.5], [0.1, 0.4, 0.5]], ["pay", "hours"], scale)
     >>> ax = plot_diverging(frame, xlabel="proportion")
-    >>> [round(bar.get_x(), 2) for bar in ax.containers[1]]  # half of "neither" is left of 0
+    >>> [round(float(bar.get_x()), 2) for bar in ax.containers[1]]  # half of "neither" is left
     [-0.1, -0.2]
     """
     parts = frame.to_numpy(dtype=np.float64)

@@ -580,7 +580,9 @@ def test_the_code_on_the_page_works(out, capsys):
 
 def test_help_has_examples_that_work(folder, capsys):
     """The examples in each --help run as they stand, on a survey of their kind."""
-    survey = pd.read_parquet("in.parquet").assign(smoker="yes", drinker="no", answer="never")
+    survey = pd.read_parquet("in.parquet").assign(
+        smoker="yes", drinker="no", answer="never", region="north"
+    )
     survey.to_parquet("in.parquet")
     survey.to_csv("in.csv", index=False)
     Path("reports.csv").write_text("answer\nyes\nno\n")
