@@ -1,10 +1,11 @@
 /**
- * k-ary randomized response in the respondent's browser, written from docs/client.md alone.
+ * Randomized response in the respondent's browser, written from docs/client.md alone: k-ary randomized response,
+ * matrices and survey designs, unary encoding and subset selection. Types: rrstats.d.mts.
  *
  *     import { readDesign, privatize, encode } from "./rrstats.mjs";
  *
  *     const design = readDesign(text);              // JSON text: {"mechanism": ..., "fingerprint": ...}
- *     const report = privatize("often", design);    // the code of a category; call it once an answer
+ *     const report = privatize("often", design);    // the code of a report, or bits; call it once an answer
  *     send(encode(report, design));                 // "rr1.4d02246957e5fa49.02"
  *
  * No dependencies. Every random word is fresh from crypto.getRandomValues, all arithmetic is on whole
@@ -58,6 +59,11 @@ function reduced(numerator, denominator) {
   while (b) [a, b] = [b, a % b];
   return [numerator / a, denominator / a];
 }
+
+const plus = ([a, b], [c, d]) => reduced(a * d + c * b, b * d);
+const times = ([a, b], [c, d]) => reduced(a * c, b * d);
+const complement = ([a, b]) => [b - a, b]; // 1 - a / b
+const difference = ([a, b], [c, d]) => a * d - c * b; // its sign alone has a meaning
 
 // -- words and the three primitives -----------------------------------------------------------
 
@@ -154,47 +160,213 @@ function answerKey(answer) {
   }
 }
 
+// -- mechanisms: of each a table of what is drawn, made before an answer is known -----------------
+
+/** Each reads the mechanism; `draw` turns the code of an answer into the code of a report, or into bits. */
+const MECHANISMS = {
+  KRR({ prob: written, categories }, k) {
+    const prob = exact(written);
+    if (prob[0] * BigInt(k) < prob[1] || prob[0] >= prob[1]) {
+      throw new RangeError(`prob must be in [1/${k}, 1) for ${k} categories`);
+    }
+    const draw = (code, words) => {
+      const truth = coin(words, 0, prob);
+      const shift = k === 2 ? 1 : 1 + below(words, 1, k - 1); // drawn in any case
+      return truth ? code : (code + shift) % k;
+    };
+    return { prob, reports: categories, draw };
+  },
+
+  MatrixDesign({ matrix, categories, reports }, k) {
+    const { cuts, table } = readMatrix(matrix, k);
+    const m = matrix.length;
+    const labels = reports ?? (m === k ? categories : Array.from(matrix, (_, code) => ({ int: BigInt(code) })));
+    if (labels.length !== m) throw new TypeError("reports must have one label for each row of the matrix");
+    return { reports: labels, draw: (code, words) => table[cells(words, 0, cuts)][code] };
+  },
+
+  UnaryEncoding: ({ prob_own, prob_other }, k) => unary(exact(prob_own), exact(prob_other), k),
+  SymmetricUnary: ({ prob }, k) => unary(exact(prob), complement(exact(prob)), k),
+  OptimizedUnary: ({ prob_other }, k) => unary([1n, 2n], exact(prob_other), k),
+
+  Rappor({ f, p, q }, k) {
+    const flips = exact(f);
+    if (flips[0] < 0n || flips[0] > flips[1]) throw new RangeError("f must be in [0, 1]");
+    const kept = nearestDouble(complement(times(flips, [1n, 2n])));
+    const lost = complement(kept);
+    const own = plus(times(kept, exact(q)), times(lost, exact(p)));
+    return unary(own, plus(times(lost, exact(q)), times(kept, exact(p))), k);
+  },
+
+  SubsetSelection({ size: written, prob_own }, k) {
+    const own = exact(prob_own);
+    const size = Number(written);
+    if (own[0] <= 0n || own[0] >= own[1]) throw new RangeError("prob_own must be in (0, 1)");
+    if (!Number.isInteger(size) || size < 1 || size >= k) throw new RangeError(`size must be in 1..${k - 1}`);
+    const draw = (code, words) => {
+      const ownBit = coin(words, 0, own);
+      const others = subset(words, k - 1, ownBit ? size - 1 : size);
+      return packed([...others.slice(0, code), ownBit, ...others.slice(code)]);
+    };
+    return { draw };
+  },
+};
+
+/** The cuts of all columns, and the report of each (cell, answer). */
+function readMatrix(matrix, k) {
+  const isMatrix = Array.isArray(matrix) && matrix.length > 1;
+  if (!isMatrix || matrix.some((row) => row.length !== k)) {
+    throw new TypeError(`matrix must have two or more rows, one number for each of ${k} categories in each`);
+  }
+  const columns = Array.from({ length: k }, (_, answer) => sums(matrix.map((row) => exact(row[answer]))));
+  const inside = columns.flat().filter(([top, bottom]) => 0n < top && top < bottom);
+  const different = new Map(inside.map((cut) => [cut.join("/"), cut])); // reduced: equal ones are written alike
+  const cuts = [...different.values()].sort((one, other) => (difference(one, other) < 0n ? -1 : 1));
+  const reportAt = (edge, column) => column.slice(0, -1).filter((top) => difference(top, edge) <= 0n).length;
+  const table = [[0n, 1n], ...cuts].map((edge) => columns.map((column) => reportAt(edge, column)));
+  return { cuts, table };
+}
+
+/** The sums of the first 1, 2, ... entries of a column, divided by the sum of all. */
+function sums(entries) {
+  if (entries.some(([top]) => top < 0n)) throw new RangeError("entries of the matrix must not be negative");
+  let total = [0n, 1n];
+  const tops = entries.map((entry) => (total = plus(total, entry)));
+  const [top, bottom] = total;
+  const gap = top < bottom ? bottom - top : top - bottom;
+  if (gap * 10n ** 9n > bottom) throw new RangeError("each column of the matrix must sum to 1 within 1e-9");
+  return tops.map((sum) => times(sum, [bottom, top]));
+}
+
+/** The double nearest to a number of [1/2, 1], ties to even: a multiple of 2^-53. */
+function nearestDouble([numerator, denominator]) {
+  const scaled = numerator << 53n;
+  const floor = scaled / denominator;
+  const twice = 2n * (scaled % denominator);
+  const up = twice > denominator || (twice === denominator && floor % 2n === 1n);
+  return reduced(up ? floor + 1n : floor, 1n << 53n);
+}
+
+/** The answer's bit is 1 with probability `own`, each other one with probability `other`. */
+function unary(own, other, k) {
+  if (other[0] <= 0n || difference(other, own) > 0n || own[0] >= own[1]) {
+    throw new RangeError("the bits must have probabilities 0 < other <= own < 1");
+  }
+  const bytes = Math.ceil(k / 8);
+  const sizes = [...Array(Math.floor(bytes / 8)).fill(64), ...[32, 16, 8].filter((bits) => bytes & (bits / 8))];
+  const draw = (code, words) => {
+    const ownBit = coin(words, 0, own);
+    const bits = sizes.flatMap((size, column) => unaryColumn(words, other, column, sizes.length, size)).slice(0, k);
+    bits[code] = ownBit;
+    return packed(bits);
+  };
+  return { draw };
+}
+
+/** Bits, each 1 with a probability, from one word for each binary digit of the probability. */
+function unaryColumn(words, [numerator, denominator], column, columns, size) {
+  const full = (1n << BigInt(size)) - 1n;
+  let [decided, value, rest] = [0n, 0n, numerator];
+  for (let round = 0, turn = 64n; rest && decided !== full; turn = 8n) {
+    const digits = (rest << turn) / denominator;
+    rest = (rest << turn) % denominator;
+    const listed = digits.toString(2).padStart(Number(turn), "0");
+    for (const digit of rest ? listed : listed.replace(/0+$/, "")) {
+      const word = words.take(1, round * columns + column, size);
+      const agreeing = (digit === "1" ? word : full - word) & (full - decided);
+      if (digit === "1") value |= agreeing;
+      decided |= agreeing;
+      round += 1;
+    }
+  }
+  return Array.from({ length: size }, (_, bit) => ((value >> BigInt(bit)) & 1n) === 1n);
+}
+
+/** Which of n others are among the `left` that are named, in the order of their bits. */
+function subset(words, n, left) {
+  const taken = [];
+  for (let place = 0; place < n; place += 1) {
+    const isTaken = subsetCoin(words, place, n, left);
+    taken.push(isTaken);
+    left -= Number(isTaken);
+  }
+  // Of each eight, or of the last few, the first coin is that of the last category.
+  return taken.flatMap((_, place) => (place % 8 ? [] : taken.slice(place, place + 8).reverse()));
+}
+
+function subsetCoin(words, place, n, left) {
+  const come = BigInt(n - place);
+  if (come === 1n) return left === 1;
+  const width = Math.min(n, 4096);
+  let rest = BigInt(left);
+  for (let round = 0, bits = 64; ; round += 1, bits = 32) {
+    const digit = (rest << BigInt(bits)) / come;
+    rest = (rest << BigInt(bits)) % come;
+    const word = words.take(1 + Math.floor(place / 4096), round * width + (place % 4096), bits);
+    if (word !== digit || !rest) return word < digit;
+  }
+}
+
+/** Bits in bytes: bit y is bit y mod 8, the lowest first, of byte floor(y / 8). */
+function packed(bits) {
+  const bytes = new Uint8Array(Math.ceil(bits.length / 8));
+  bits.forEach((bit, place) => (bytes[place >> 3] |= Number(bit) << (place & 7)));
+  return bytes;
+}
+
 // -- a design, a report, its text -------------------------------------------------------------
 
 /**
- * Read what the collector gives out: the JSON text of an object with `mechanism` and `fingerprint`.
- * It must be text: an object that JSON.parse made has lost the difference between 1 and 1.0.
+ * Read what the collector gives out: the JSON text of an object with `mechanism` and `fingerprint`, and for a
+ * survey design `drawn_as`, its matrix. It must be text: an object that JSON.parse made has lost the difference
+ * between 1 and 1.0.
  */
 export function readDesign(text) {
   if (typeof text !== "string") throw new TypeError("the design must be JSON text, not an object");
-  const { mechanism, fingerprint } = parseExactly(text);
-  if (mechanism?.type !== "KRR") throw new TypeError("this module draws designs of type KRR only");
+  const { mechanism, drawn_as: matrix, fingerprint } = parseExactly(text);
+  const isSurvey = mechanism?.type === "SurveyDesign";
+  if (isSurvey && matrix?.type !== "MatrixDesign") {
+    throw new TypeError("a survey design needs its matrix: drawn_as must be of type MatrixDesign");
+  }
+  const drawn = isSurvey ? matrix : mechanism;
+  if (!Object.hasOwn(MECHANISMS, drawn?.type ?? "")) {
+    const types = Object.keys(MECHANISMS).join(", ");
+    throw new TypeError(`this module draws designs of type ${types} and SurveyDesign only`);
+  }
   if (!/^[0-9a-f]{16}$/.test(fingerprint)) throw new TypeError("fingerprint must be 16 hexadecimal digits");
-  const { categories } = mechanism;
+  const { categories } = drawn;
   const codes = new Map(categories.map((label, code) => [labelKey(label), code]));
   const k = categories.length;
   if (k < 2 || codes.size !== k || codes.has(undefined)) {
     throw new TypeError("categories must be two or more different tagged labels");
   }
-  const prob = exact(mechanism.prob);
-  if (prob[0] * BigInt(k) < prob[1] || prob[0] >= prob[1]) {
-    throw new RangeError(`prob must be in [1/${k}, 1) for ${k} categories`);
-  }
-  return Object.freeze({ categories, codes, fingerprint, k, prob });
+  return Object.freeze({ categories, codes, fingerprint, k, type: drawn.type, ...MECHANISMS[drawn.type](drawn, k) });
 }
 
 /**
- * The report of one answer: the code of a category. A missing or unknown answer is replaced by a
- * uniform one, silently. Calling this again for the same answer is a second release.
- * `words` is for test vectors alone.
+ * The report of one answer: the code of a report along `design.reports`, or, where a report has no label, k bits in
+ * a Uint8Array. A missing or unknown answer is replaced by a uniform one, silently. Calling this again for the same
+ * answer is a second release. `words` is for test vectors alone.
  */
 export function privatize(answer, design, words = freshWords) {
-  const { codes, k, prob } = design;
-  const replacement = below(words, 65535, k);
-  const code = codes.get(answerKey(answer)) ?? replacement;
-  const truth = coin(words, 0, prob);
-  const shift = k === 2 ? 1 : 1 + below(words, 1, k - 1); // drawn in any case
-  return truth ? code : (code + shift) % k;
+  const replacement = below(words, 65535, design.k);
+  const code = design.codes.get(answerKey(answer)) ?? replacement;
+  return design.draw(code, words);
 }
 
 /** The text of a report; all texts of a design are equally long. */
-export function encode(report, { fingerprint, k }) {
-  if (!Number.isInteger(report) || report < 0 || report >= k) throw new RangeError("report is none of this design");
-  const bytes = Math.ceil((k - 1).toString(16).length / 2);
-  return `rr1.${fingerprint}.${report.toString(16).padStart(2 * bytes, "0")}`;
+export function encode(report, { fingerprint, k, reports }) {
+  return `rr1.${fingerprint}.${reports ? codeText(report, reports.length) : bitText(report, k)}`;
+}
+
+function codeText(report, m) {
+  if (!Number.isInteger(report) || report < 0 || report >= m) throw new RangeError("report is none of this design");
+  const bytes = Math.ceil((m - 1).toString(16).length / 2);
+  return report.toString(16).padStart(2 * bytes, "0");
+}
+
+function bitText(report, k) {
+  const isReport = report instanceof Uint8Array && report.length === Math.ceil(k / 8);
+  if (!isReport || (k % 8 && report.at(-1) >> k % 8)) throw new RangeError("report is none of this design");
+  return Array.from(report, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -15,7 +15,7 @@ from make_vectors import VECTORS, Told
 
 import rrstats as rr
 from rrstats import mechanisms
-from rrstats.data.categories import categories_from_json
+from rrstats.data.categories import categories_from_json, categories_to_json
 from rrstats.privatization import single as client
 from rrstats.randomness import samplers
 
@@ -154,7 +154,8 @@ def in_node(code, asked):
 
 def document(design):
     """What a collector gives out, as text: JavaScript would read 1.0 as 1."""
-    return json.dumps({key: design[key] for key in ("mechanism", "fingerprint")})
+    keys = ("mechanism", "drawn_as", "fingerprint")
+    return json.dumps({key: design[key] for key in keys if key in design})
 
 
 def check_module(design, *vectors):
@@ -167,21 +168,25 @@ def check_module(design, *vectors):
         for vector in vectors
     ]
     reports = in_node(
-        "((d) => ((code) => [code, rr.encode(code, d)])"
+        "((d) => ((report) => [d.reports ? report : [...report], rr.encode(report, d)])"
         "(rr.privatize(rr.parseExactly(one.answer), d, words)))(rr.readDesign(one.design))",
         asked,
     )
-    for vector, ((code, text), used) in zip(vectors, reports, strict=True):
-        report = design["mechanism"]["categories"][code]
+    described = design.get("drawn_as", design["mechanism"])
+    for vector, ((found, text), used) in zip(vectors, reports, strict=True):
+        if isinstance(found, list):
+            report = {"bytes": bytes(found).hex()}
+        else:
+            report = plain_client.reports_of(described)[found]
         assert (json.dumps(vector["report"]), vector["text"]) == (json.dumps(report), text)
-        assert list(vector["words"]) == used
+        assert sorted(vector["words"]) == sorted(used), "words have addresses, and no order"
 
 
 CASES = [(check, name) for name in DESIGNS for check in (check_shipped, check_plain)]
 CASES += [
     pytest.param(check_module, name, marks=needs_node)
     for name in DESIGNS
-    if name.startswith("krr: ")
+    if name.startswith(("krr: ", "matrix: ", "unary: ", "subset: "))
 ]
 
 
@@ -258,28 +263,108 @@ def test_module_tells_answers_apart():
     assert expected == in_node(code, [{"text": MIXED, "words": words}] * len(SAME))
 
 
+THIRD = Fraction(1, 3)
+DRAWN_ANEW = {  # what no file has: a subset in blocks, a rounded third, texts of two bytes
+    "a subset of 4,200": lambda: rr.SubsetSelection(range(4200), size=4, prob_own=0.5),
+    "a subset of two": lambda: rr.SubsetSelection(["a", "b"], size=1, prob_own=0.75),
+    "nine thirds": lambda: rr.UnaryEncoding(range(9), 2 * THIRD, THIRD),
+    "two hundred bits": lambda: rr.UnaryEncoding.optimized(range(200), epsilon=1.5),
+    "RAPPOR by a third": lambda: rr.Rappor(range(20), f=THIRD, p=0.25, q=0.75),
+    "300 reports": lambda: rr.MatrixDesign([*"ab"], [[THIRD / 100, 0.5 / 300 + THIRD / 200]] * 300),
+    "zeros and a sure report": lambda: rr.MatrixDesign(
+        [*"abc"], [[1, 0.1, 0], [0, 0.9, 0.3], [0, 0, 0.7]]
+    ),
+    "crosswise": lambda: rr.surveys.crosswise(["no", "yes"], THIRD, yes="yes"),
+    "forced response": lambda: rr.surveys.forced_response([1, 2, 3], 0.7, [0.1, 0.1, 0.1]),
+    "Kuk": lambda: rr.surveys.kuk(["no", "yes"], 0.8, 0.2, yes="yes"),
+}
+
+
+@needs_node
+@pytest.mark.parametrize("name", DRAWN_ANEW)
+def test_module_draws_as_the_shipped_code(name):
+    """From the same words the module makes the reports and texts of the shipped code."""
+    mechanism = DRAWN_ANEW[name]()
+    design = {
+        "mechanism": mechanism.to_dict(),
+        "fingerprint": client.fingerprint(mechanism),
+    }
+    if design["mechanism"]["type"] == "SurveyDesign":
+        design["drawn_as"] = mechanism.showing(None).to_dict()
+    answers = [mechanism.categories[0], mechanism.categories[-1], None]
+    vectors = []
+    turns = 1 if len(mechanism.categories) > 4096 else 4
+    for turn in range(turns):
+        for answer in answers:
+            source = Told(f"{name}, {turn}, {answer}")
+            report = rr.client.report(mechanism, object() if answer is None else answer, rng=source)
+            vectors.append(
+                {
+                    "answer": None if answer is None else categories_to_json([answer])[0],
+                    "words": source.asked,
+                    "report": categories_to_json([report])[0],
+                    "text": rr.client.encode_report(mechanism, report),
+                }
+            )
+    check_module(design, *vectors)
+
+
 @needs_node
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("name", "change", "message"),
     [
-        ({"type": "MatrixDesign"}, "KRR only"),
-        ({"prob": 1}, "prob must be in"),
-        ({"prob": 0.2}, "prob must be in"),
-        ({"prob": "1/0"}, "finite"),
-        ({"categories": [{"int": 1}, {"float": 1.0}]}, "different"),
-        ({"categories": [{"int": 1}, {"complex": 1}]}, "different"),
-        ({"categories": [{"str": "a"}]}, "two or more"),
+        ("krr: three, thirds rejected", {"type": "Chain"}, "SurveyDesign only"),
+        ("krr: three, thirds rejected", {"type": "toString"}, "SurveyDesign only"),
+        ("krr: three, thirds rejected", {"prob": 1}, "prob must be in"),
+        ("krr: three, thirds rejected", {"prob": 0.2}, "prob must be in"),
+        ("krr: three, thirds rejected", {"prob": "1/0"}, "finite"),
+        ("krr: three, thirds rejected", {"categories": [{"int": 1}, {"float": 1.0}]}, "different"),
+        ("krr: three, thirds rejected", {"categories": [{"int": 1}, {"complex": 1}]}, "different"),
+        ("krr: three, thirds rejected", {"categories": [{"str": "a"}]}, "two or more"),
+        ("matrix: thirds", {"type": "SurveyDesign"}, "drawn_as must be"),
+        ("matrix: thirds", {"matrix": [["2/3", "1/3"]]}, "two or more rows"),
+        ("matrix: thirds", {"matrix": [["2/3"], ["1/3"]]}, "for each of 2 categories"),
+        ("matrix: thirds", {"matrix": [["2/3", "1/3"], ["2/3", "1/3"]]}, "sum to 1"),
+        ("matrix: thirds", {"matrix": [[1.5, 0.5], [-0.5, 0.5]]}, "negative"),
+        ("matrix: thirds", {"reports": [{"str": "a"}]}, "one label for each row"),
+        ("unary: three", {"prob_own": 0.2}, "other <= own"),
+        ("unary: three", {"prob_other": 0}, "other <= own"),
+        ("unary: RAPPOR", {"f": 1.5}, "f must be in"),
+        ("subset: two of five", {"size": 5}, "size must be in 1..4"),
+        ("subset: two of five", {"prob_own": 1}, "prob_own must be in"),
     ],
 )
-def test_module_refuses_other_designs(change, message):
+def test_module_refuses_other_designs(name, change, message):
     """A design that this module cannot draw exactly is refused before an answer is asked."""
-    design = DESIGNS["krr: three, thirds rejected"]
+    design = DESIGNS[name]
     changed = document({**design, "mechanism": {**design["mechanism"], **change}})
     ((told, _),) = in_node(
         "(() => { try { rr.readDesign(one.text); } catch (e) { return e.message; } })()",
         [{"text": changed}],
     )
     assert message in told
+
+
+@needs_node
+@pytest.mark.parametrize("report", ["3", "-1", "0.5", "new Uint8Array(1)"])
+def test_module_encodes_no_report_of_another_design(report):
+    """A code beyond the labels gets no text, nor do bits of another length."""
+    for name in ("krr: three, thirds rejected", "subset: the best size of twenty"):
+        ((message, _),) = in_node(
+            f"(() => {{ try {{ return rr.encode({report}, rr.readDesign(one.text)); }}"
+            " catch (e) { return e.message; } })()",
+            [{"text": document(DESIGNS[name])}],
+        )
+        assert message == "report is none of this design"
+
+
+@needs_node
+def test_module_has_a_type_for_each_of_its_names():
+    """rrstats.d.mts declares what the module exports, and no other value."""
+    ((exported, _),) = in_node("Object.keys(rr)", [{}])
+    types = MODULE.with_suffix(".d.mts").read_text("utf-8")
+    declared = re.findall(r"^export (?:function|const) (\w+)", types, re.MULTILINE)
+    assert sorted(exported) == sorted(set(declared))
 
 
 # -- keyed reports -------------------------------------------------------------------------------
@@ -340,9 +425,13 @@ def test_the_plain_client_stands_alone():
 
 
 def test_the_module_stands_alone():
-    """The module for browsers imports nothing, and has one source of words."""
+    """The module for browsers imports nothing, keeps nothing, and has one source of words."""
     text = re.sub(r"(?s:/\*.*?\*/)|//.*", "", MODULE.read_text("utf-8"))
     assert re.findall(r"\b(?:import|require|random|Date|fetch|eval|Function)\b", text) == []
+    assert (
+        re.findall(r"\b(?:console|document|window|globalThis|\w*Storage|indexedDB)\b", text) == []
+    )
+    assert re.findall(r"^(?:let|var)\b", text, re.MULTILINE) == [], "state between two answers"
     assert 1 == text.count("crypto.")
 
 
