@@ -315,7 +315,7 @@ class FrameTable(ABC):
 
 
 def _has_labels(frame: pd.DataFrame) -> bool:
-    """Whether the index holds more than the numbers of the rows."""
+    """True where the index holds more than the numbers of the rows."""
     return not isinstance(frame.index, pd.RangeIndex)
 
 

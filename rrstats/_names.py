@@ -44,7 +44,7 @@ class _Answer:
     calls: frozenset[str] = frozenset()
 
     def fits(self, call: str, keywords: Sequence[str]) -> bool:
-        """Whether this answers a call of a function with these keywords."""
+        """True where this answers a call of a function with these keywords."""
         has_keyword = not self.instead or self.instead in keywords
         return has_keyword and (not self.calls or call in self.calls)
 

@@ -814,7 +814,7 @@ def _privacy_note(frame: pd.DataFrame) -> str:
 
 
 def _replacement_note(records: Sequence[ColumnRecord]) -> str:
-    """What happened to answers of other words, if there were any, and how to see them; or "".
+    """A note that answers outside the categories were replaced by noise; "" if none could be.
 
     It follows from the design alone: that there were some is not for the readers of the reports.
     """

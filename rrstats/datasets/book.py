@@ -38,7 +38,7 @@ OBSERVED = ("printed", "microdata")
 @checked_keywords
 @dataclass(frozen=True)
 class SoftwareResult:
-    """What another program printed for the same counts.
+    """A result that another program printed for the same counts.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class StudyQuestion:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether all published numbers are ours to their last digit; None without any.
+        """True where all published numbers are ours to their last digit; None without any.
 
         The interval that is compared is Wald's, cut to [0, 1], which is what the authors print.
         """
@@ -200,7 +200,7 @@ class StudyQuestion:
 
     @property
     def is_validation(self) -> bool:
-        """Whether the comparison could have failed: observed counts and the authors' number."""
+        """True for observed counts with the authors' number: the comparison could have failed."""
         return self.counts_from in OBSERVED and self.published is not None
 
     def summary(self) -> str:
@@ -250,7 +250,7 @@ class StudyQuestion:
 
 
 def same_digits(computed: float, printed: Decimal) -> bool:
-    """Whether a number is the printed one, rounded to its last digit; a tie may go either way.
+    """True where a number rounds to the printed one at its last digit; a tie may go either way.
 
     >>> same_digits(0.43636, Decimal("0.436")), same_digits(0.4366, Decimal("0.436"))
     (True, False)

@@ -345,9 +345,9 @@ def pooled_support(channel: Channel, counts: NDArray[Any]) -> tuple[Floats, floa
     total: Any = np.full(channel.k, np.nan)
     size = 0.0
     for part, block, part_size in _split(cast(StackedChannel, channel), counts):
-        named = part.support_counts(block)
-        if not np.isnan(named).any():
-            total = np.where(np.isnan(total), 0.0, total) + named
+        supported = part.support_counts(block)
+        if not np.isnan(supported).any():
+            total = np.where(np.isnan(total), 0.0, total) + supported
             size += part_size
     return np.asarray(total), size
 

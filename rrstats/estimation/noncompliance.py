@@ -334,7 +334,8 @@ class NoncomplianceBounds(Result):
             low_bound and high_bound among people who followed with the interval low and high, and
             all_low and all_high, the bounds among all respondents.
         """
-        rows, k = len(self.assumed), len(self.categories)
+        rows = len(self.assumed)
+        k = len(self.categories)
         low, high = (np.reshape(end, (rows, k)) for end in self.interval(level))
         columns = [*self._bounds, low, high, *self._everybody]
         assumed: list[Any] = [

@@ -194,16 +194,16 @@ class PooledGroups(Result):
         design = model.design_of(self.columns)
         mean = design @ coefficients
         shrinkage = np.broadcast_to(np.eye(d), (len(design), d, d)).copy()
-        known = len(model.estimates)
+        observed = len(model.estimates)  # these groups come first
         inverse = np.linalg.inv(model.total(rho))
-        shrinkage[:known] = model.errors @ inverse
+        shrinkage[:observed] = model.errors @ inverse
         predicted = mean.copy()
-        rest = model.estimates - mean[:known]
-        predicted[:known] += rest - np.einsum("gde,ge->gd", shrinkage[:known], rest)
+        residuals = model.estimates - mean[:observed]
+        predicted[:observed] += residuals - np.einsum("gde,ge->gd", shrinkage[:observed], residuals)
         between = np.broadcast_to(rho * model.spread, (len(design), d, d))
-        own = shrinkage @ between
+        conditional = shrinkage @ between  # with the coefficients known
         of_mean = shrinkage @ design
-        return predicted, own + of_mean @ covariance @ of_mean.swapaxes(1, 2), shrinkage
+        return predicted, conditional + of_mean @ covariance @ of_mean.swapaxes(1, 2), shrinkage
 
     @cached_property
     def _at_rho(self) -> tuple[Floats, Floats, Floats]:
@@ -229,12 +229,12 @@ class PooledGroups(Result):
         _, variance, shrinkage = self._at_rho
         model = self.model
         extra = np.zeros_like(variance)
-        known = len(model.estimates)
-        if known:
+        observed = len(model.estimates)
+        if observed:
             inverse = np.linalg.inv(model.total(self.rho))
-            slope = shrinkage[:known] @ model.spread @ inverse
+            slope = shrinkage[:observed] @ model.spread @ inverse
             change = slope @ model.total(self.rho) @ slope.swapaxes(1, 2)
-            extra[:known] = 2 * change / model.information(self.rho)
+            extra[:observed] = 2 * change / model.information(self.rho)
         return np.sqrt(_variances(variance + extra))
 
     def interval(self, level: float = 0.95) -> Interval:
@@ -397,7 +397,7 @@ class PooledGroups(Result):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What pooling assumes, and which groups it made up."""
+        """The assumptions of pooling, and the number of groups without reports of their own."""
         notes = [
             "Pooled proportions are drawn towards the mean of the groups; coverage of their "
             "intervals holds on average over groups."
@@ -438,17 +438,17 @@ def pool(
         [each.n >= 2 and np.isfinite(each.proportions).all() for each in estimates.values()],
         dtype=np.bool_,
     )
-    known = int(has_reports.sum())
-    if first is None or known < 2:
+    observed = int(has_reports.sum())
+    if first is None or observed < 2:
         raise ArgumentValueError(
-            f"pooled needs at least two groups with two reports each, found {known}; estimate "
+            f"pooled needs at least two groups with two reports each, found {observed}; estimate "
             "without by="
         )
     order = [*np.flatnonzero(has_reports), *np.flatnonzero(~has_reports)]
     ordered = [labels[place] for place in order]
     columns, added = _columns_of(covariates, ordered)
     raw = np.array([estimates[group].proportions for group in ordered])
-    model = _model([estimates[group] for group in ordered[:known]], columns[:known])
+    model = _model([estimates[group] for group in ordered[:observed]], columns[:observed])
     grid, weights, rho = _posterior_of_rho(model)
     k = raw.shape[1]
     return PooledGroups(

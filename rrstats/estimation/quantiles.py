@@ -300,7 +300,7 @@ def _first_kept(sums: CumulativeSums, search: _Search, prob: float, level: float
         return both[part.start - start :]
 
     def may_be_kept() -> Booleans:
-        """Where the largest sum of a block is not below minus a bound of its margins."""
+        """True for blocks whose largest sum is at least minus a bound of its margins."""
         low_below, low_above = least.mean_weights
         high_below, high_above = largest.mean_weights
         low_u = least.first - goal

@@ -50,10 +50,10 @@ _RANK_TOLERANCE = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Replication:
-    """How variances follow from R replicates.
+    """The rule by which variances follow from R replicates.
 
     method : one of `REPLICATE_METHODS`.  coefficients : (R,) the factors of the squared deviations.
-    mse : whether deviations are from the estimate and not from the mean of the replicates.
+    mse : True if deviations are from the estimate, not from the mean of the replicates.
     """
 
     method: str

@@ -178,7 +178,7 @@ class SampleDesign:
         return list(replicates) if are_names else []
 
     def replication(self, count: int) -> Replication:
-        """How variances follow from a number of replicates."""
+        """The rule by which variances follow from a number of replicates."""
         method = cast(str, self.method)
         return Replication.of(count, method, self.rho, self.scale, self.rscales, self.mse)
 

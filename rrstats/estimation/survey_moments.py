@@ -739,7 +739,7 @@ class ReplicateMoments(SurveyMoments):
 
     @property
     def replication(self) -> Replication:
-        """How variances follow from the replicates."""
+        """The rule by which variances follow from the replicates."""
         return self.replicates.replication
 
     @cached_property

@@ -119,7 +119,7 @@ class UnitCounts:
 
     @property
     def replication(self) -> Replication | None:
-        """How variances follow from replicate weights; None without any."""
+        """The rule by which variances follow from replicate weights; None without any."""
         return None if self.replicates is None else self.replicates.replication
 
     def __add__(self, other: UnitCounts) -> UnitCounts:

@@ -113,7 +113,7 @@ def _absent_or_twice(
 
 
 def _fits(column: Any, record: ColumnRecord) -> bool:
-    """Whether a column of another name may hold the reports of a record: all are categories."""
+    """True where a column of another name may hold the reports of a record: all are categories."""
     if record.is_shortened or not isinstance(column, pd.Series):
         return False
     return bool(column.dropna().isin(record.largest().categories).all())

@@ -218,8 +218,8 @@ class Samples(Mechanism):
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        shows = self.shows and [self.categories[code] for code in self.shows]
-        return {"groups": self.groups, "parts": self.parts, "shows": shows}
+        displayed = self.shows and [self.categories[code] for code in self.shows]
+        return {"groups": self.groups, "parts": self.parts, "shows": displayed}
 
     @classmethod
     def from_parts(cls, groups: list[Any], parts: list[Mechanism], *, shows: Any = None) -> Samples:
@@ -231,8 +231,8 @@ class Samples(Mechanism):
     def _call(self, name: str = "Samples") -> str:
         pairs = zip(self.groups, self.parts, strict=True)
         listed = ",\n         ".join(f"{group!r}: {part._call()}" for group, part in pairs)
-        shows = f",\n        shows={self._arguments['shows']!r}" if self.shows else ""
-        return f"{name}({{{listed}}}{shows})"
+        last_argument = f",\n        shows={self._arguments['shows']!r}" if self.shows else ""
+        return f"{name}({{{listed}}}{last_argument})"
 
 
 def _check_equal(spaces: Sequence[Categories | Subsets], name: str) -> None:

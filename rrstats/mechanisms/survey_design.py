@@ -153,10 +153,10 @@ def truthful_categories(mechanism: Mechanism) -> tuple[Hashable, ...]:
     Those who always give one report, cheaters and the inattentive are classes of some designs.
     """
     part = getattr(mechanism, "parts", (mechanism,))[0]
-    asked = getattr(part, "asked", None)
-    if asked is None:
+    answers = getattr(part, "asked", None)
+    if answers is None:
         return tuple(mechanism.categories)
-    return tuple(category for category in mechanism.categories if category in asked.categories)
+    return tuple(category for category in mechanism.categories if category in answers.categories)
 
 
 class ListSamples(NamedTuple):

@@ -86,6 +86,6 @@ def best_chances(plan: FramePlan, criterion: str, proportion: float = 0.2) -> li
 
 
 def _criterion(variances: Floats, criterion: str) -> float:
-    """What the programme makes least, with a margin for its tolerance."""
+    """The value that the programme minimizes, rounded because of its tolerance."""
     value = variances.sum() if criterion == "total" else variances.max()
     return float(np.round(value, 6))

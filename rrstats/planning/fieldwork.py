@@ -22,7 +22,7 @@ _MAX_ITEMS = 1_000_000
 
 @dataclass(frozen=True)
 class Fieldwork:
-    """How many reports come of people who are asked.
+    """The number of reports that come of people who are asked.
 
     response_rate : the part of them that report.  design_effect : the variance over that of as many
     reports of a simple random sample.

@@ -22,7 +22,7 @@ _MAX_SURE = 3
 
 
 def assurance(mechanism: Mechanism, words: Mapping[str, str], said: Mapping[Any, str]) -> str:
-    """What a report tells about the answer of a person who follows the instructions.
+    """The sentence on what a report tells about the answer of a person who follows.
 
     Parameters
     ----------
@@ -105,10 +105,10 @@ def _probs_by_answer(mechanism: Mechanism) -> dict[Hashable, list[Fraction]] | N
 
 
 def _answer_of(truth: Hashable, mechanism: Mechanism) -> tuple[bool, Hashable]:
-    """Whether a class of people follows the instructions, and its true answer."""
-    asked = getattr(mechanism, "asked", mechanism.domain).categories
-    if truth in asked:
+    """True and its answer for a class of people who follow the instructions; else False."""
+    answers = getattr(mechanism, "asked", mechanism.domain).categories
+    if truth in answers:
         return True, truth
-    if isinstance(truth, tuple) and truth[0] in asked:
+    if isinstance(truth, tuple) and truth[0] in answers:
         return isinstance(truth[1], int) or truth[1] == "honest", truth[0]  # a trait, or a count
     return False, None

@@ -183,10 +183,10 @@ def instructions(
     headings = page["headings"]
     prepare = [*procedure.prepare, *(draw.prepare for draw in draws if not draw.is_question)]
     office = [*(draw.prepare for draw in draws if draw.is_question), *procedure.office]
-    said = procedure.said
-    if said is None:
-        said = {report: f'"{label(report)}"' for report in _reports(mechanism)}
-    protection = assurance(mechanism, page["spoken"], said)
+    spoken = procedure.said
+    if spoken is None:
+        spoken = {report: f'"{label(report)}"' for report in _reports(mechanism)}
+    protection = assurance(mechanism, page["spoken"], spoken)
     aloud = [*(page["spoken"][topic] for topic in procedure.topics), protection]
     recorded = [page["record"]["said"].format(reports=_listed(mechanism, procedure))]
     recorded += [page["record"][topic] for topic in procedure.topics]
@@ -217,7 +217,7 @@ def _reports(mechanism: Mechanism) -> tuple[Hashable, ...]:
 
 
 def _listed(mechanism: Mechanism, procedure: Procedure) -> str:
-    """What may be said, in parentheses; empty if that is much."""
+    """The possible reports in parentheses; empty if they are many."""
     labels = procedure.labels or _reports(mechanism)
     if not 0 < len(labels) < _MAX_LISTED:
         return ""
@@ -340,13 +340,13 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
         procedure = procedure._replace(office=[entered], labels=answers)
         if not isinstance(reports[0], tuple):
             pairs = zip(reports, answers, strict=True)
-            said = {recorded: f'"{label(answer)}"' for recorded, answer in pairs}
-            procedure = procedure._replace(said=said)
+            spoken = {report_label: f'"{label(answer)}"' for report_label, answer in pairs}
+            procedure = procedure._replace(said=spoken)
     return procedure
 
 
 def _answers(mechanism: Any, field: Mapping[str, Any], sensitive: int) -> tuple[Hashable, ...]:
-    """What is said in the place of each answer: the design's own labels, or those of the page."""
+    """The words for each answer: the design's own labels, or those of the page."""
     if mechanism.answers is not None or "labels" not in field:
         labels = mechanism.asked if mechanism.answers is None else mechanism.answers
         return cast(Categories, labels).categories

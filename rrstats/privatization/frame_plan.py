@@ -348,7 +348,7 @@ class FramePlan:
         return self.question(names, proportion).variance(np.array(self.chances))
 
     def question(self, names: tuple[Hashable, ...], proportion: float = 0.2) -> PlanQuestion:
-        """What one column or one pair is estimated from, for any chances of the parts.
+        """The samples that one column or one pair is estimated from, for any chances of the parts.
 
         Parameters
         ----------
@@ -378,10 +378,10 @@ class FramePlan:
             single = cast(KRR, mechanisms[names[0]])
         proportions = np.full(size, (1 - proportion) / (size - 1))
         proportions[0] = proportion
-        alone = 0.0
+        single_variance = 0.0
         if channel is None:
-            alone = float(report_variance(single.channel, proportions, "population")[0])
-        return PlanQuestion(share, proportions, channel, alone)
+            single_variance = float(report_variance(single.channel, proportions, "population")[0])
+        return PlanQuestion(share, proportions, channel, single_variance)
 
     def _labels_of(self, names: tuple[Hashable, ...]) -> list[str]:
         """The labels of the parts that ask all of some columns."""
@@ -714,7 +714,7 @@ class FrameRelease(Unpicklable):
 
 
 class PlanQuestion(NamedTuple):
-    """What one proportion is estimated from: samples of rows, and their size by chances of parts.
+    """The samples of rows that one proportion is estimated from; chances of parts give their size.
 
     share : (samples, parts) 1 where a part is of a sample.  proportions : (cells,) the true ones.
     channel : of the samples, pooled; None for one sample, with variance ``alone`` of a report.

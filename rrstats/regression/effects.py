@@ -124,8 +124,8 @@ class FittedMeans:
             for a in range(q):
                 by = np.einsum("kcn,cnb->knb", shares * slopes[:, a], design)
                 gradient[:, :, a * b : a * b + b] = by
-            own = slice(model.head, model.head + model.outcome.own)
-            gradient[:, :, own] = np.einsum("cn,kocn->kno", shares, by_psi)
+            outcome_parameters = slice(model.head, model.head + model.outcome.own)
+            gradient[:, :, outcome_parameters] = np.einsum("cn,kocn->kno", shares, by_psi)
             if classes is None and model.classes > 1:
                 gains = (shares * (each - value[:, None]))[:, 1:]
                 wide = np.einsum("kcn,ng->kncg", gains, model.shares[rows])

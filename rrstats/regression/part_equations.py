@@ -228,7 +228,7 @@ def _equations(outcome: PartOutcome, data: ModelData) -> _Equations:
 
 
 def _group_of(place: int, data: ModelData) -> tuple[ColumnGroup, list[int]]:
-    """What the varying columns are made of that use one private column, and their places.
+    """The factors and bases of the varying columns that use one private column, and their places.
 
     A column whose ordinary factor differs between categories is a sum, and has several places.
     """

@@ -892,8 +892,10 @@ class RandomInterceptsResult(RegressionResult):
         """
         count = int(areas.max()) + 1
         # a group without reports has an intercept of its own, as each of the others
-        own = pd.factorize(labels)[0]
-        pairs, pair = np.unique(np.column_stack([areas, own]), axis=0, return_inverse=True)
+        intercept_codes = pd.factorize(labels)[0]
+        pairs, pair = np.unique(
+            np.column_stack([areas, intercept_codes]), axis=0, return_inverse=True
+        )
         pair = pair.ravel()
         of_area = pairs[:, 0]
         single = np.bincount(of_area)[of_area] == 1

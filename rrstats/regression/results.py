@@ -359,7 +359,7 @@ class RegressionResult(FrameTable):
 
     @property
     def _of_outcome(self) -> Booleans:
-        """Which coefficients are those of the outcome, not of a model of private covariates."""
+        """True for coefficients of the outcome, not of a model of private covariates."""
         return np.ones(len(self.index), dtype=bool)
 
     @property
@@ -405,9 +405,9 @@ class RegressionResult(FrameTable):
             Odds ratios are asked for of effects, or of a regression with another link.
         """
         if odds_ratios and (effects or not self._is_logit):
-            found = "effects" if effects else "another link"
+            conflict = "effects" if effects else "another link"
             raise ArgumentValueError(
-                f"odds_ratios are those of coefficients of a logit, found {found}; leave it out"
+                f"odds_ratios are those of coefficients of a logit, found {conflict}; leave it out"
             )
         if effects:
             table = cast(Any, self).marginal_effects(level)
@@ -979,9 +979,9 @@ class LikelihoodResult(RegressionResult):
         outcome = self.fit.model.outcome
         if not isinstance(outcome, OrderedOutcome):
             raise ArgumentTypeError("thresholds are for logit(..., ordered=True)")
-        own = self.fit.own
-        places = [list(self.index).index("Intercept"), *range(own.start, own.stop)]
-        combine = np.eye(len(places))
+        distances = range(self.fit.own.start, self.fit.own.stop)
+        places = [list(self.index).index("Intercept"), *distances]
+        combine = np.eye(len(places))  # a threshold is its distance minus the intercept
         combine[:, 0] = -1.0
         covariance = combine @ self.covariance[np.ix_(places, places)] @ combine.T
         pairs = zip(outcome.categories[:-1], outcome.categories[1:], strict=True)
