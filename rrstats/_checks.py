@@ -210,7 +210,7 @@ def check_left_out(why: str, **arguments: object) -> None:
 
 
 def check_rows(
-    length: int | str, rows: int, name: str, item: str = "value", each: str = "rows"
+    length: int | str, rows: int, name: str, item: str = "value", *, each: str = "rows"
 ) -> None:
     """Raise unless an argument is as long as the rows.
 

@@ -78,6 +78,7 @@ def save_plot(
     estimates: Mapping[str, Estimate],
     path: Path,
     level: float,
+    *,
     method: str | None = None,
     truths: Mapping[str, Any] | None = None,
 ) -> None:

@@ -239,7 +239,7 @@ def estimate(options: argparse.Namespace) -> str:
     if options.by is not None:
         return _by_group(estimates, options, simulated)
     if options.plot is not None:
-        save_plot(estimates, options.plot, options.level, options.method)
+        save_plot(estimates, options.plot, options.level, method=options.method)
     if options.format == "text":
         return _as_text(estimates, options, simulated)
     tables = {}

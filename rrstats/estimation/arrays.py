@@ -174,8 +174,8 @@ def contrast_covariance(
     counts: NDArray[Any],
     n: int,
     target: str,
-    contrasts: Floats,
     *,
+    contrasts: Floats,
     ddof: int = 1,
 ) -> Floats:
     """(j, j) the estimated covariance of (j, k) contrasts of `debias`."""

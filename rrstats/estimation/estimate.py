@@ -1451,7 +1451,7 @@ def _group_estimates(
         simple = not tallies.sampled and not design.finite and bool(tallies.labels)
         if simple and arrays.is_one_sample(channel):
             _ = _estimate_of(tallies.tally(0), settings, weighting)  # checks arguments
-            moments = ChannelMoments(channel, counts.reported, counts.rows, target, ddof)
+            moments = ChannelMoments(channel, counts.reported, counts.rows, target, ddof=ddof)
             warn_of_noise(moments)
             if moments.implausible.any():
                 warn(IMPLAUSIBLE, ImplausibleReportsWarning)

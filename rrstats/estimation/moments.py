@@ -320,7 +320,7 @@ class ChannelMoments(Moments):
     """
 
     def __init__(
-        self, channel: Channel, reported: NDArray[Any], n: Any, target: str, ddof: int
+        self, channel: Channel, reported: NDArray[Any], n: Any, target: str, *, ddof: int
     ) -> None:
         self._channel = channel
         self._reported = reported
@@ -361,7 +361,10 @@ class ChannelMoments(Moments):
     def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
         """(j, j) covariance of (j, k) contrasts of the proportions."""
         counts = (self.reported, self.n, self.target)
-        return [arrays.contrast_covariance(self.channel, *counts, contrasts, ddof=self.ddof)]
+        covariance = arrays.contrast_covariance(
+            self.channel, *counts, contrasts=contrasts, ddof=self.ddof
+        )
+        return [covariance]
 
     @cached_property
     def randomization_variance(self) -> Floats:
@@ -776,7 +779,7 @@ class PooledMoments(EffectiveMoments):
     default_method = "empirical-likelihood"
 
     def __init__(
-        self, channel: Channel, reported: NDArray[Any], n: int, target: str, ddof: int
+        self, channel: Channel, reported: NDArray[Any], n: int, target: str, *, ddof: int
     ) -> None:
         self._channel = channel
         self._reported = reported
@@ -931,8 +934,8 @@ def channel_moments(tally: Tally, target: str, ddof: int) -> Moments:
     channel = arrays.pooled(tally.mechanism.channel, tally.plan)
     if arrays.is_pooled(channel):
         kind = PooledMoments if arrays.krr_parts(channel) is None else PartMoments
-        return kind(channel, tally.reported, tally.n, target, ddof)
-    return ChannelMoments(tally.mechanism.channel, tally.reported, tally.n, target, ddof)
+        return kind(channel, tally.reported, tally.n, target, ddof=ddof)
+    return ChannelMoments(tally.mechanism.channel, tally.reported, tally.n, target, ddof=ddof)
 
 
 def contrast_errors(moments: Moments, contrast: Floats) -> tuple[float, float]:

@@ -322,6 +322,7 @@ def _ends(
     values: Floats,
     prob: float,
     level: float,
+    *,
     searches: tuple[_Search, _Search],
 ) -> tuple[float, float]:
     """Ends of the set of all values that the test does not refuse as quantiles.
@@ -635,7 +636,7 @@ def _estimates(rows: SortedRows, probs: Sequence[float], target: str, level: flo
         largest = searches[0].largest.first
         for t, prob in enumerate(probs):
             points[:, j, t] = _points(sums, rows.values, prob, largest)
-            ends[:, j, t] = _ends(sums, rows.values, prob, level, searches)
+            ends[:, j, t] = _ends(sums, rows.values, prob, level, searches=searches)
         sizes[j] = sums.first[-1]
         effective_n[j] = sums.effective_n if sizes[j] > 0 else 0.0
     low, high = map(fixed, ends)

@@ -62,7 +62,14 @@ class Replication:
 
     @classmethod
     def of(
-        cls, count: int, method: str, rho: float | None, scale: Any, rscales: Any, mse: bool | None
+        cls,
+        count: int,
+        method: str,
+        *,
+        rho: float | None,
+        scale: Any,
+        rscales: Any,
+        mse: bool | None,
     ) -> Replication:
         """The constants of a method for a number of replicates."""
         by_method = {
@@ -228,6 +235,7 @@ class ReplicateSums:
         replicates: Floats,
         weights: Floats,
         places: NDArray[np.intp],
+        *,
         report: Any,
         flat: NDArray[np.intp],
     ) -> None:

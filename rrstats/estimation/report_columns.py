@@ -462,7 +462,7 @@ def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
             f"did not ask: give the frame, which says it in {record.plan and record.plan['asked']}"
         )
     labels = ordinary(group)
-    check_rows(labels.rows, rows, "group", "label", "reports")
+    check_rows(labels.rows, rows, "group", "label", each="reports")
     labels_of_column = asked_labels(record)
     is_of_column = [label in labels_of_column for label in labels.categories]
     is_of_column.append(False)  # a missing label

@@ -180,7 +180,9 @@ class SampleDesign:
     def replication(self, count: int) -> Replication:
         """The rule by which variances follow from a number of replicates."""
         method = cast(str, self.method)
-        return Replication.of(count, method, self.rho, self.scale, self.rscales, self.mse)
+        return Replication.of(
+            count, method, rho=self.rho, scale=self.scale, rscales=self.rscales, mse=self.mse
+        )
 
     @property
     def finite(self) -> bool:
@@ -341,12 +343,12 @@ def rows_of(
             weights = check_weights(design.columns[name], rows, reports, times, name=name)
     # With a population, rows outside a group count as sampled.
     sampled = unit_codes is not None or weights is not None or design.population is not None
-    replicates = _replicates(reports, rows, design, weights, times)
+    replicates = _replicates(reports, rows, design, weights, times=times)
     return Rows(groups, units, unit_codes, weights, sampled, replicates)
 
 
 def _replicates(
-    reports: Any, rows: int, design: SampleDesign, weights: Floats | None, times: Counts | None
+    reports: Any, rows: int, design: SampleDesign, weights: Floats | None, *, times: Counts | None
 ) -> Replicates | None:
     """The replicate weights of a design, or None."""
     if design.replicates is None or weights is None:

@@ -464,7 +464,7 @@ def _product(scores: PartScores, left: _Values, right: _Values, weights: Floats)
         _, cells, table, _ = scores.single[i]
         squares = left.group.numbers[:, :, None] * right.group.numbers[:, None, :]
         joint = np.tensordot(table, squares, axes=1)
-        return _joint(left, right, left.rows, left.share, cells, joint)
+        return _joint(left, right, left.rows, left.share, cells=cells, table=joint)
     if i < j and (i, j) in scores.pairs:
         rows, cells, table, _ = scores.pairs[i, j]
         if not len(rows):
@@ -474,7 +474,7 @@ def _product(scores: PartScores, left: _Values, right: _Values, weights: Floats)
                 "of the release"
             )
         joint = np.einsum("cij,il,jr->clr", table, left.group.numbers, right.group.numbers)
-        return _joint(left, right, rows, _shares(weights[rows]), cells, joint)
+        return _joint(left, right, rows, _shares(weights[rows]), cells=cells, table=joint)
     rows = np.intersect1d(left.rows, right.rows, assume_unique=True)
     if not len(rows):
         raise ArgumentValueError(
@@ -491,6 +491,7 @@ def _joint(
     right: _Values,
     rows: NDArray[np.intp],
     share: Floats,
+    *,
     cells: NDArray[np.intp],
     table: Floats,
 ) -> _JointProduct:

@@ -1043,7 +1043,7 @@ def count_units(column: ReportColumn, rows: Rows) -> Tally | GroupTallies:
     if rows.replicates is not None:
         replicates = _no_replicates(rows.replicates.replication, len(used), column.m)
     group_of_pair, places = np.divmod(used, len(rows.units))
-    sums = _sums(column, rows, pairs, len(used), replicates)
+    sums = _sums(column, rows, pairs, len(used), replicates=replicates)
     drawn = np.empty(0, dtype=np.int64)
     if rows.sampled:
         drawn = _rows_of_units(column, unit_codes, len(rows.units))
@@ -1102,6 +1102,7 @@ def _sums(
     sample: Rows,
     pairs: Codes | None,
     size: int,
+    *,
     replicates: ReplicateSums | None = None,
 ) -> _PairSums:
     """Sums over the rows of each (group, unit).
@@ -1160,7 +1161,7 @@ def _sums(
             for total, value in zip(sums.powers, values, strict=True):
                 _add(total, place, value)
             if replicates is not None and row_replicates is not None:
-                replicates.add(row_replicates, weights, place, report, flat)
+                replicates.add(row_replicates, weights, place, report=report, flat=flat)
     column.refuse(unknown)
     return sums
 

@@ -537,7 +537,7 @@ class _Rows:
             return np.asarray(self.take(which)._upper_tail(x[which], ones) - tail)
 
         slope = density * self._scores_per_row(guess)
-        return first_positive_each(excess, np.full_like(self.n, -1), self.n, guess, slope)
+        return first_positive_each(excess, np.full_like(self.n, -1), self.n, guess, slope=slope)
 
     def _scores_per_row(self, ones: NDArray[np.int64]) -> Floats:
         """(b,) the standard errors by which one more one moves the count's mean."""
@@ -580,7 +580,7 @@ class _Rows:
             return np.asarray(limit[which] - self.take(which)._deviance(x[which], ones))
 
         slope = 2 * np.sqrt(least + z2) * self._scores_per_row(guess)
-        return first_positive_each(room, np.full_like(self.n, -1), self.n, guess, slope)
+        return first_positive_each(room, np.full_like(self.n, -1), self.n, guess, slope=slope)
 
     def _deviance(self, x: NDArray[np.int64], ones: NDArray[np.int64]) -> Floats:
         """(b,) -2 log P(C = x); above `EXACT_ROWS` of the normal distribution, no constant."""

@@ -431,7 +431,7 @@ def _interval(
     inside = np.clip(best, *far)
     start = np.array(far)
     if rising:
-        error = _linearized_error(top, bottom, counts, inside, member)
+        error = _linearized_error(top, bottom, counts, inside, member=member)
         with np.errstate(invalid="ignore"):  # no mean inside [0, 1] is possible, or it is known
             margin = np.sqrt(limits) * error
         near = np.array([inside - margin, inside + margin])
@@ -442,7 +442,7 @@ def _interval(
 
 
 def _linearized_error(
-    top: Floats, bottom: Floats, counts: Floats, ratio: Floats, member: Floats
+    top: Floats, bottom: Floats, counts: Floats, ratio: Floats, *, member: Floats
 ) -> Floats:
     """(c,) the standard errors of ratios by the delta method; NaN over a denominator of 0."""
     sizes = counts @ member.T

@@ -297,6 +297,7 @@ def first_positive_each(
     below: NDArray[np.int64],
     at_most: NDArray[np.int64],
     guess: NDArray[np.int64],
+    *,
     slope: Floats,
 ) -> NDArray[np.int64]:
     """The smallest integers above ``below`` at which several rising functions are positive.

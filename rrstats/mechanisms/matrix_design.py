@@ -260,7 +260,7 @@ def _report_space(domain: Categories, m: int, reports: Any) -> Categories:
     if reports is None:
         return domain if m == domain.k else Categories(range(m))
     space = labels_of(reports, "reports")
-    check_rows(space.k, m, "reports", "label", "rows of the matrix")
+    check_rows(space.k, m, "reports", "label", each="rows of the matrix")
     return space
 
 

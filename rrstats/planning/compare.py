@@ -600,11 +600,13 @@ def recommend(
         else:
             comparison = _Comparison(question, domain, weights, target, scores)
         return _for_question(comparison, epsilon, size)
-    return _for_proportions(range(k) if listed is None else listed, epsilon, size, theta, target)
+    return _for_proportions(
+        range(k) if listed is None else listed, epsilon, size, theta, target=target
+    )
 
 
 def _for_proportions(
-    categories: Sequence[Hashable], epsilon: float, size: int | None, theta: Floats, target: str
+    categories: Sequence[Hashable], epsilon: float, size: int | None, theta: Floats, *, target: str
 ) -> Recommendation:
     """All designs compared by the mean variance of the proportions.
 

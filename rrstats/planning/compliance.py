@@ -84,7 +84,7 @@ def tolerable_noncompliance(
         raise ArgumentValueError(f"category must be one of {answers}, got {quote(category)}")
     code = design.k - 1 if category is ... else categories.index(category)
     m = len(design.channel.samples)
-    moments = ChannelMoments(design.channel, np.ones(m, dtype=np.int64), m, "population", 1)
+    moments = ChannelMoments(design.channel, np.ones(m, dtype=np.int64), m, "population", ddof=1)
     scores = behaviour_scores(moments, design.report_space, behaviour)
     largest = max(abs(float(end[code]) - pi) for end in scores)
     return min(bias / largest, 1.0) if largest else 1.0

@@ -306,7 +306,7 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
         if draw is None:
             return None
         draws.append(draw)
-    steps = _steps(mechanism, name, field, answers, sensitive, unrelated)
+    steps = _steps(mechanism, name, field, answers, sensitive=sensitive, unrelated=unrelated)
     reports = mechanism.report_space.categories
     # The recorded answers; those of a pair are recorded like single ones.
     recorded = categories if mechanism.answers is None else mechanism.answers.categories
@@ -381,6 +381,7 @@ def _steps(
     name: str,
     field: Mapping[str, Any],
     answers: tuple[Hashable, ...],
+    *,
     sensitive: int,
     unrelated: str | None,
 ) -> list[str]:

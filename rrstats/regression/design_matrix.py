@@ -662,7 +662,7 @@ def covariates(
     if formula is not None:
         check_left_out("a formula says itself whether there is one", intercept=intercept or None)
         return _formula_covariates(formula, data, names)
-    check_rows(len(data), rows, "data", "row", "reports")
+    check_rows(len(data), rows, "data", "row", each="reports")
     frame = data.set_axis([str(name) for name in data.columns], axis=1)
     return DesignMatrix(frame, intercept, names)
 

@@ -323,7 +323,7 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomI
         check_size(model.size, f"{len(data.names)} covariates")
         plain = fitted(model, data.ordered, data.order)
         title = f"{title}, {source}"
-        return _warned(random_intercepts_result(title, outcome, data, plain, groups))
+        return _warned(random_intercepts_result(title, outcome, data, plain, groups=groups))
     shares = None if behaviours is None else behaviours.columns(data.keep)
     return _fit(f"{title}, {source}", outcome, data, request, shares=shares)
 

@@ -1032,7 +1032,7 @@ def _prevalences(means: Floats, errors: Floats, low: Floats, high: Floats) -> pd
 
 
 def random_intercepts_result(
-    title: str, outcome: ReportedOutcome, data: ModelData, plain: Fit, groups: Groups
+    title: str, outcome: ReportedOutcome, data: ModelData, plain: Fit, *, groups: Groups
 ) -> RandomInterceptsResult:
     """The result of a fit with random intercepts.
 

@@ -154,7 +154,7 @@ def test_the_first_positive_integers_of_any_functions_are_found_together(slope, 
         return RISING[shape](n - edges[which] + 0.5)
 
     slopes = np.full(len(edges), slope)
-    found = first_positive_each(value, below, most, guesses, slopes)
+    found = first_positive_each(value, below, most, guesses, slope=slopes)
     assert np.minimum(edges, 2**40).tolist() == found.tolist()
     assert len(calls) <= 320
 
@@ -171,7 +171,7 @@ def test_the_first_positive_integers_of_smooth_functions_take_few_values():
 
     below, most = np.full(4, -1), np.full(4, 10**9)
     guesses = (edges + widths / 50).astype(np.int64)
-    found = first_positive_each(value, below, most, guesses, 0.3 / widths)
+    found = first_positive_each(value, below, most, guesses, slope=0.3 / widths)
     assert [11, 401, 12346, 30_000_001] == found.tolist()
     assert len(calls) <= 6
 
