@@ -16,9 +16,9 @@ Each function answers one question; for a table or a plot of several values use 
   whether they do: `design_fit_power`, `people_for_design_fit`
 
 Each function takes a mechanism, or categories (or only their number, 2 by default) with ``prob`` or
-``epsilon``.  `precision` has widths, `power` tests, `fieldwork` response rates and design effects,
-`designs` matrices, `compliance` people who do not follow, `chances` the best chances of a plan's
-parts, and `compare` the rest.
+``epsilon``.  `precision` has widths, `power` tests, `response_rates` response rates and design
+effects, `designs` matrices, `compliance` people who do not follow, `chances` the best chances of a
+plan's parts, and `compare` the rest.
 """
 
 from rrstats._names import answer_names

@@ -39,7 +39,6 @@ from rrstats.inference.optimize import first_accepted
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates, has_latent_classes, transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
-from rrstats.planning.fieldwork import fieldwork_of
 from rrstats.planning.precision import (
     MOST_PEOPLE,
     FieldworkOptions,
@@ -48,6 +47,7 @@ from rrstats.planning.precision import (
     numbered,
     plan,
 )
+from rrstats.planning.response_rates import fieldwork_of
 
 _MAX_EXACT = 10**9
 """Maximum sample size of exact calculations, of each group."""

@@ -51,7 +51,7 @@ from rrstats.mechanisms.channel import (
 )
 from rrstats.mechanisms.epsilon import largest_epsilon
 from rrstats.mechanisms.krr import KRR, MechanismLike, as_mechanism
-from rrstats.planning.fieldwork import fieldwork_of
+from rrstats.planning.response_rates import fieldwork_of
 
 Plan = TypeVar("Plan")
 
