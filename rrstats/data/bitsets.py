@@ -76,7 +76,7 @@ def count_supports(codes: Packed, k: int) -> NDArray[np.int64]:
     """
     width = codes.shape[1]
     counts = np.zeros(8 * width, dtype=np.int64)
-    per_lane = max(1, _LANE_BYTES // width)
+    per_lane = max(1, _LANE_BYTES // width)  # reports side by side, counted as one wide report
     for rows in _blocks(codes):
         part = np.ascontiguousarray(codes[rows])
         in_lanes = len(part) // per_lane * per_lane

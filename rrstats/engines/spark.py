@@ -344,6 +344,7 @@ class Task:
         yield from ()
 
     def _opened(self, batches: Batches) -> Iterator[tuple[BatchRelease, pa.RecordBatch]]:
+        """The task's release, opened at the first batch, with each batch; then adds its counts."""
         release = None
         for batch in batches:
             answers = batch.rename_columns(self.names)

@@ -408,9 +408,10 @@ def joint_tally(
 def plan_tally(
     columns: Sequence[ReportColumn], axes: Sequence[Axis], rows: Rows, times: Counts | None
 ) -> Tally | None:
-    """The reports of all parts of a plan that tell of a table; None where only one kind does.
+    """The tally of a table from all parts of its plan: pairs report cells, single columns margins.
 
-    None, too, for tables of two plans, of other privatized columns, and of very many cells.
+    None where all these parts report the same columns alike, and for tables of two plans, of other
+    privatized columns, and of very many cells.
     """
     planned = [column for column in columns if column.plan is not None]
     private = [column for column in columns if column.private]

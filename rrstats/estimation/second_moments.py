@@ -390,9 +390,10 @@ class SecondMoments:
         # The means of all reports, from which products are measured, vary too.
         slopes = np.zeros((len(self.mean),) * 2)
         for (a, b), product in self.products.items():
-            self._add_influence(total, slopes, product, (a, b), coefficients)
+            self._add_influence(total, slopes, product, (a, b), coefficients=coefficients)
             if a != b:
-                self._add_influence(total, slopes, product.turned(), (b, a), coefficients)
+                turned = product.turned()
+                self._add_influence(total, slopes, turned, (b, a), coefficients=coefficients)
         return total + self.mean_influence @ slopes
 
     def _add_influence(
@@ -401,11 +402,14 @@ class SecondMoments:
         slopes: Floats,
         product: _Product,
         sides: tuple[int, int],
+        *,
         coefficients: Floats,
     ) -> None:
-        """Add that on the second moments of two groups, times coefficients of the right columns.
+        """Add the influence on one block of ``second @ coefficients``, in the left group's columns.
 
-        total : (n, p), by the rows of the product.  slopes : (p, p), by the means of all columns.
+        total : (n, p) influence of the rows of the product, added to in place.
+        slopes : (p, p) derivatives of the block by the first moments, added to in place.
+        sides : the places of the left and the right group of the product.
         """
         a, b = sides
         gamma = coefficients[self.places[b]]
@@ -417,8 +421,8 @@ class SecondMoments:
         terms -= np.outer(product.right @ gamma, left)
         terms -= product.share @ terms
         total[product.rows, self.places[a]] += terms * product.share[:, None]
-        own_slope = float((2 * right - product.right_mean) @ gamma)
-        slopes[self.places[a], self.places[a]] += own_slope * np.eye(len(left))
+        left_slope = float((2 * right - product.right_mean) @ gamma)
+        slopes[self.places[a], self.places[a]] += left_slope * np.eye(len(left))
         slopes[self.places[b], self.places[a]] += np.outer(gamma, 2 * left - product.left_mean)
 
     def of_rows(self, rows: Booleans) -> Floats:

@@ -296,15 +296,16 @@ def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
             f"probabilities must be equal within clusters, found {int(uneven.sum())} of "
             f"{int((~cells.alone).sum())} clusters whose rows differ; give weights instead"
         )
-    seen = np.where(cells.alone, cells.rows, np.minimum(cells.rows, 1.0))
-    keep = seen * (1 - chance)
-    squares = cells.rows - 2 * cells.inverse + cells.inverse2
-    keep2 = np.where(cells.alone, squares, keep * (1 - chance))
+    clusters = np.where(cells.alone, cells.rows, np.minimum(cells.rows, 1.0))
+    missed = clusters * (1 - chance)
+    squares_of_rows = cells.rows - 2 * cells.inverse + cells.inverse2
+    squares = np.where(cells.alone, squares_of_rows, missed * (1 - chance))
     # Rounding must not leave something to sample of a census.
-    certain = keep <= _ALIKE * rows
-    unseen = cells.clusters_of_strata / np.maximum(cells.by_stratum(seen), 1.0)
-    keep, keep2 = (np.where(certain, 0.0, kept) * unseen[cells.strata] for kept in (keep, keep2))
-    return keep, keep2
+    is_certain = missed <= _ALIKE * rows
+    # All clusters of the stratum for each with a report here.
+    expansion = cells.clusters_of_strata / np.maximum(cells.by_stratum(clusters), 1.0)
+    factor = expansion[cells.strata]
+    return np.where(is_certain, 0.0, missed) * factor, np.where(is_certain, 0.0, squares) * factor
 
 
 def degrees_of_freedom(cells: SampleCells) -> int:

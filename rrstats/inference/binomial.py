@@ -527,7 +527,10 @@ class _Rows:
         return score_interval(both, v_members, v_others, limit / n)
 
     def fewest(self, x: NDArray[np.int64], level: float) -> NDArray[np.int64]:
-        """(b,) the fewest ones for which P(C >= x) exceeds half of 1 - level; else n."""
+        """(b,) the smallest number of rows with a true one whose counts C may be x or more.
+
+        That is P(C >= x) above half of 1 - level; n where it is not for fewer.
+        """
         z = normal_quantile(level)
         guess = (self._score(x, z**2, 0.5).low * self.n).astype(np.int64)
         tail = (1 - level) / 2

@@ -476,10 +476,10 @@ def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, F
     shift = np.zeros_like(least)
 
     def excess(which: NDArray[np.intp], multiplier: Floats) -> tuple[Floats, Floats]:
-        slope, fall, shift[which] = _slope(
+        mean_sum, fall, shift[which] = _tilted_means(
             multiplier, values[which], counts[which], least=least[which], member=member
         )
-        return -slope, fall
+        return -mean_sum, fall
 
     multiplier = last_accepted(excess, np.zeros(len(values)), last, start, close=1e-11 * size)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -494,13 +494,15 @@ def _deviance(values: Floats, counts: Floats, member: Floats) -> tuple[Floats, F
     return deviance, multiplier * signs, likely
 
 
-def _slope(
+def _tilted_means(
     multiplier: Floats, values: Floats, counts: Floats, *, least: Floats, member: Floats
 ) -> tuple[Floats, Floats, Floats]:
-    """(c,) the sum of the tilted means, how fast it falls with the multiplier, and (c, S) shifts.
+    """(c,) the sum of the samples' means of tilted rates, how fast it falls, and (c, S) shifts.
 
-    The rates are c / (n + shift + multiplier * value).  Of one sample the shift is 0 where the sum
-    is; of several it is what makes the rates of each sum to 1, or leaves its least value none.
+    A cell of sample s has the rate count / (n_s + shift_s + multiplier * value); `_deviance` finds
+    the multiplier at which the sum is 0.  There the rates of one sample sum to 1 without a shift.
+    Of several, each has the shift at which its rates sum to 1, or the least shift possible where
+    they sum to less: the rest of the rate is then of its least value.
     """
     sizes = counts @ member.T
     seen = counts > 0
@@ -508,11 +510,12 @@ def _slope(
         with np.errstate(divide="ignore", invalid="ignore"):
             denominators = np.maximum(sizes + multiplier[:, None] * values, 0.0)
             parts = np.where(seen, values / denominators, 0.0)
-            slope = (counts * parts).sum(axis=1)
+            mean_sum = (counts * parts).sum(axis=1)
             fall = (counts * parts**2).sum(axis=1)
-        return slope, fall, np.zeros_like(least)
+        return mean_sum, fall, np.zeros_like(least)
     gaps = values - least @ member
     slack = multiplier[:, None] * gaps
+    # The denominator of a sample's least value; those of its other values are larger by the slack.
     extra = np.stack([(counts - slack)[:, part > 0].max(axis=1) for part in member], axis=1)
     extra = np.maximum(extra, 0.0)
     # Newton from below on the inverse of the sum of rates, which is concave.  Where one value has
@@ -526,6 +529,6 @@ def _slope(
     within = curvatures @ member.T
     weighted_gaps = (curvatures * gaps) @ member.T
     turn = np.divide(weighted_gaps, within, out=np.zeros_like(extra), where=extra > 0)
-    slope = least.sum(axis=1) + (counts / denominators * gaps).sum(axis=1)
+    mean_sum = least.sum(axis=1) + (counts / denominators * gaps).sum(axis=1)
     fall = (curvatures * gaps * (gaps - turn @ member)).sum(axis=1)
-    return slope, fall, extra - sizes - multiplier[:, None] * least
+    return mean_sum, fall, extra - sizes - multiplier[:, None] * least

@@ -207,7 +207,10 @@ def melded_interval(first: BinomialCounts, second: BinomialCounts, level: float)
 
 
 def lower_end(first: BinomialCounts, second: BinomialCounts, tail: float) -> Floats:
-    """(k,) the difference at which the one-sided p-value is ``tail``."""
+    """(k,) lower ends of melded intervals: the difference at which the one-sided p-value is a tail.
+
+    Solved for the normal score of the p-value, which is nearly linear in the difference.
+    """
     a = _confidence(first, upper=False)
     b = _confidence(second, upper=True)
     quantile = normal_quantile(1 - 2 * tail)
@@ -216,8 +219,8 @@ def lower_end(first: BinomialCounts, second: BinomialCounts, tail: float) -> Flo
         probability, slope = _tails(a.take(which), b.take(which), shift)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             score = scipy.special.ndtri(probability)
-            by_shift = slope * np.sqrt(2 * np.pi) * np.exp(score**2 / 2)
-        return -quantile - score, -by_shift
+            score_slope = slope * np.sqrt(2 * np.pi) * np.exp(score**2 / 2)
+        return -quantile - score, -score_slope
 
     largest = a.ends().high - b.ends().low
     smallest = a.ends().low - b.ends().high

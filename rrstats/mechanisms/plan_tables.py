@@ -161,23 +161,22 @@ class PlanTable(Mechanism):
         tell of it.
         """
         planned = [place for place in self.planned if place in places]
+        # Samples that report the same axes of the margin by the same k-RR become one.
         merged: dict[tuple[Any, ...], list[int]] = {}
-        samples: list[TableSample] = []
+        samples: dict[tuple[Any, ...], TableSample] = {}
         for index, sample in enumerate(self.samples):
-            seen = [place for place in sample.places if place in planned]
-            if seen:
-                kept = _margin_krr(self, sample, seen)
-                samples.append(TableSample(sample.parts, tuple(map(places.index, seen)), kept))
-                merged.setdefault((samples[-1].places, kept.prob), []).append(index)
-        listed = [sample for sample in self.samples if {*sample.places} & {*planned}]
-        by_index = {id(sample): new for sample, new in zip(listed, samples, strict=True)}
-        tables = []
-        for indices in merged.values():
-            first = by_index[id(self.samples[indices[0]])]
-            parts = tuple(part for index in indices for part in self.samples[index].parts)
-            tables.append(first._replace(parts=parts))
+            reported = [place for place in sample.places if place in planned]
+            if not reported:
+                continue
+            krr = _margin_krr(self, sample, reported)
+            new_places = tuple(map(places.index, reported))
+            kind = (new_places, krr.prob)
+            merged.setdefault(kind, []).append(index)
+            earlier = samples.get(kind, TableSample((), new_places, krr))
+            samples[kind] = earlier._replace(parts=(*earlier.parts, *sample.parts))
         axes = tuple(self.axes[place] for place in places)
-        table = PlanTable(axes, tuple(map(places.index, planned)), tuple(tables))
+        table = PlanTable(axes, tuple(map(places.index, planned)), tuple(samples.values()))
+        # Each report loses the axes that the margin does not have.
         target = np.full(self.channel.m, -1, dtype=np.intp)
         for number, indices in enumerate(merged.values()):
             kept_places = [places[place] for place in table.visible(table.samples[number])]
@@ -231,8 +230,9 @@ def plan_table(
     names: Sequence[Hashable],
     axes: Sequence[tuple[Hashable, ...]],
 ) -> PlanTable | None:
-    """The reports of a plan's parts that tell of a table; None if only one kind of part does.
+    """The mechanism of a table from all parts of a plan that report any of its columns.
 
+    None if all these parts report the same columns alike, and for very many cells.
     plan : its document.  mechanisms : of each column of the plan in the table, over all parts.
     names, axes : of all columns of the table, and their categories.
     """

@@ -438,10 +438,11 @@ def _variance(matrix: Floats, scores: Floats, prior: Floats, is_worst: bool) -> 
 
 
 def _least_favourable(matrix: Floats, scores: Floats, prior: Floats) -> Floats:
-    """The prior whose best values have the least worst variance, from the programme's dual prior.
+    """The least favourable prior: the largest variance with its best values is the smallest.
 
-    The programme's values stand on a grid, and the best ones do not: answers whose variance is
-    above the others' gain weight until all are nearly equal.
+    prior : that of the programme's dual, where the search starts.
+    The programme's values are on a grid, and the best ones are not.  So answers with a larger
+    variance than others gain weight, by a factor in each step, until all are nearly equal.
     """
     least = math.inf
     best = prior

@@ -288,7 +288,10 @@ def _small_fraction(number: float | Fraction, largest: int) -> Fraction:
 
 
 def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
-    """A survey design by its name; None for other mechanisms, and if no deck has its chances."""
+    """The procedure of a survey design with coins, dice, cards or questions.
+
+    None for other mechanisms, and if no deck has its chances.
+    """
     name = getattr(mechanism, "design", "")
     name = _words().get(name, {}).get("same", name)
     field = _words().get(name)
@@ -313,6 +316,7 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
     first_mark = next((m for d in field["draws"] for m in d.get("marks", ())), marks["truth"])
 
     def report(*arguments: Any) -> Any:
+        """The report of the true answers, then the marks of the draws."""
         rule = _RULES.get(name)
         if rule is not None:
             place = rule(first_mark, *arguments)
@@ -332,17 +336,23 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
     procedure = Procedure(draws, steps, [], report, topics)
     if isinstance(reports[0], tuple):  # nobody says a pair
         procedure = procedure._replace(said={}, labels=answers)
-    if answers is not recorded:
-        texts = {"Y": answers[sensitive], "N": answers[1 - sensitive]}
-        texts |= {"yes": recorded[sensitive], "no": recorded[1 - sensitive]}
-        quoted = {key: f'"{label(text)}"' for key, text in texts.items()}
-        entered = _words()["page"]["office"]["entered"].format(**quoted, reports=list(answers))
-        procedure = procedure._replace(office=[entered], labels=answers)
-        if not isinstance(reports[0], tuple):
-            pairs = zip(reports, answers, strict=True)
-            spoken = {report_label: f'"{label(answer)}"' for report_label, answer in pairs}
-            procedure = procedure._replace(said=spoken)
+    if answers is recorded:
+        return procedure
+    procedure = procedure._replace(office=[_entered(answers, recorded, sensitive)], labels=answers)
+    if not isinstance(reports[0], tuple):
+        pairs = zip(reports, answers, strict=True)
+        spoken = {recorded_as: f'"{label(answer)}"' for recorded_as, answer in pairs}
+        procedure = procedure._replace(said=spoken)
     return procedure
+
+
+def _entered(answers: Sequence[Hashable], recorded: Sequence[Hashable], sensitive: int) -> str:
+    """The sentence for the office on how the words that are said are recorded."""
+    texts = {"Y": answers[sensitive], "N": answers[1 - sensitive]}
+    texts |= {"yes": recorded[sensitive], "no": recorded[1 - sensitive]}
+    quoted = {key: f'"{label(text)}"' for key, text in texts.items()}
+    sentence: str = _words()["page"]["office"]["entered"]
+    return sentence.format(**quoted, reports=list(answers))
 
 
 def _answers(mechanism: Any, field: Mapping[str, Any], sensitive: int) -> tuple[Hashable, ...]:
@@ -433,7 +443,7 @@ def _draw(
     size = lcm(*(prob.denominator for _, prob in outcomes))
     if size > _MAX_CARDS or sum(prob for _, prob in outcomes) != 1:
         return None
-    size = {1: 10, 3: 6}.get(size, size)
+    size = {1: 10, 3: 6}.get(size, size)  # ten cards for one outcome, a die for thirds
     times = parameters.get("draws", 1)
     name = draw["name"]
     place = page["prepare"]["place"].format(name=name) if name else ""

@@ -1261,7 +1261,10 @@ def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = Non
 
 
 def _profile_ends(fit: Fit, place: int, limit: float) -> list[float]:
-    """Both ends of the interval of a parameter, an own one on its natural scale."""
+    """Both ends of the profile likelihood interval of a parameter.
+
+    Those of the outcome's own parameters are on their natural scale.
+    """
     row = fit.back[place]
     variance = float(row @ fit.bread @ row)
     if fit.signs[place] == 0 and 0 < variance < np.inf:

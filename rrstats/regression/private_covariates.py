@@ -290,7 +290,7 @@ class PrivateCovariates:
                 continue
             channel = column.channel
             if channel is not None:
-                channel.solve(np.zeros(len(channel.samples)))
+                channel.solve(np.zeros(len(channel.samples)))  # raises for a singular matrix
         if not self.in_parts and len(self.shown) > MOST_CLASSES:
             raise ArgumentValueError(
                 f"privatized covariates may have at most {MOST_CLASSES} combinations of answers"

@@ -191,6 +191,16 @@ def _numbered(values: Any) -> tuple[NDArray[np.intp], pd.Index[Any]]:
     return np.asarray(codes, dtype=np.intp), pd.Index(labels, dtype=object)
 
 
+def _areas(values: Any, cells: int) -> tuple[NDArray[np.intp], pd.Index[Any]]:
+    """(cells,) numbers of the areas of census cells, and their labels; one area without values."""
+    if values is None:
+        return np.zeros(cells, dtype=np.intp), pd.Index([0])
+    areas, names = _numbered(values)
+    if (areas < 0).any():
+        raise ArgumentValueError("by must not have missing values; leave these cells out")
+    return areas, names
+
+
 # -- the fit -------------------------------------------------------------------------------------
 
 
@@ -289,9 +299,9 @@ class GroupedFit:
         return Deviation(maximum.parameters, covariance, float(log_density))
 
     def root_loss(self, sd: float) -> float:
-        """Root of twice the loss of log-likelihood by a standard deviation, nearly linear in it.
+        """The profile likelihood: root of twice the log-likelihood lost at a standard deviation.
 
-        The coefficients are at their best.
+        The coefficients are those of the maximum there; nearly linear in the deviation.
         """
         if sd == 0:
             return float(np.sqrt(self.gain))
@@ -857,12 +867,8 @@ class RandomInterceptsResult(RegressionResult):
                 "the cells of poststratify must not have missing covariates or groups; leave these "
                 "cells out"
             )
-        areas = np.zeros(n, dtype=np.intp)
-        names = pd.Index([0])
-        if by is not None:
-            areas, names = _numbered(column_or_values(by, table_of(data), n, "by"))
-            if (areas < 0).any():
-                raise ArgumentValueError("by must not have missing values; leave these cells out")
+        by_values = None if by is None else column_or_values(by, table_of(data), n, "by")
+        areas, names = _areas(by_values, n)
         totals = np.bincount(areas, people)
         if not (totals > 0).all():
             raise ArgumentValueError(

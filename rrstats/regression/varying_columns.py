@@ -88,7 +88,7 @@ class VaryingColumns:
         return used, np.where(places == used[:, None], factors, 0.0)
 
     def triangles(self, same: Floats) -> list[Floats]:
-        """For each profile a matrix with the products of columns that its design has.
+        """For each profile a matrix R with R'R = X'X, where X is its design.
 
         same : (rows, s) columns that are alike for all profiles, which stand first.
         """
@@ -105,9 +105,9 @@ class VaryingColumns:
         return triangles
 
     def triangle(self, same: Floats, used: NDArray[np.intp] | slice = slice(None)) -> Floats:
-        """A triangular matrix with the products of the columns ``same`` and ordinary columns.
+        """A triangular R with R'R = X'X, where X are the columns ``same`` and ordinary columns.
 
-        Of blocks of rows and then of their triangles (Demmel and others, 2012).
+        The QR of blocks of rows, then of their triangles (Demmel and others, 2012).
         """
         triangles = [
             np.linalg.qr(np.hstack([same[part], self.base[used, part].T]), mode="r")
