@@ -188,8 +188,8 @@ def list_samples(mechanism: Any) -> ListSamples:
             "mechanism must be a list experiment, rr.surveys.list_experiment(items), found "
             f"{type(mechanism).__name__}"
         )
-    asked = parts[0].asked.categories
-    no, yes = sorted(asked, key=lambda category: bool(category == parts[0].yes))
+    answers = parts[0].asked.categories
+    no, yes = sorted(answers, key=lambda category: bool(category == parts[0].yes))
     control, treatment = map(designs.index, samples)
     return ListSamples(items.pop(), control, treatment, (no, yes))
 

@@ -233,7 +233,7 @@ class _Sums(NamedTuple):
     rows: Floats
 
 
-class _Block(NamedTuple):
+class _RowBlock(NamedTuple):
     """Some rows, which stay in cache: their columns and scores stand one below another.
 
     y, weights : (rows,).  scores : (C, rows).
@@ -303,12 +303,12 @@ class ScoredRows:
             return None
         return np.asarray(np.linalg.solve(information, people.products()))
 
-    def blocks(self, rows: NDArray[np.intp] | None = None) -> Iterator[_Block]:
+    def blocks(self, rows: NDArray[np.intp] | None = None) -> Iterator[_RowBlock]:
         """The rows, or those at some places."""
         data = self.data
         parts: Iterable[Any] = blocks(len(self.y), BLOCK) if rows is None else [rows]
         for part in parts:
-            yield _Block(
+            yield _RowBlock(
                 self.y[part],
                 data.weights[part],
                 np.take(self.table.T, self.cells[part], axis=1),

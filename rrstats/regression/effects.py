@@ -108,11 +108,15 @@ class FittedMeans:
         classes : (rows,) classes of the people, if they are known.
         recode : (C,) for each class, the class whose outcome it gets.
         """
-        theta, q, b = self.fit.theta, model.outcome.predictors, model.columns
+        theta = self.fit.theta
+        q = model.outcome.predictors
+        b = model.columns
         for rows in model.blocks():
-            eta, design = model.eta(theta, rows), model.design(rows)
+            eta = model.eta(theta, rows)
+            design = model.design(rows)
             if recode is not None:
-                eta, design = eta[:, recode], design[recode]
+                eta = eta[:, recode]
+                design = design[recode]
             each, slopes, by_psi = model.outcome.means(eta, model.split(theta)[1])
             if classes is None:
                 shares = np.exp(model.log_shares(theta, rows))
@@ -217,7 +221,8 @@ class FittedMeans:
 
         A slope for numbers; differences to the first level for factors and 0/1 columns.
         """
-        design, model = self.data.design, self.fit.model
+        design = self.data.design
+        model = self.fit.model
         private_names = list(map(str, self.data.private.names))
         frame = design.frame.drop(columns=private_names, errors="ignore")
         column = frame[name]
@@ -250,7 +255,8 @@ class FittedMeans:
 
     def class_proportion(self, selected: Booleans) -> tuple[float, float]:
         """The mean of P(selected classes | z), and its standard error for a sample of people."""
-        model, theta = self.fit.model, self.fit.theta
+        model = self.fit.model
+        theta = self.fit.theta
         shares = np.exp(model.log_shares(theta, slice(None)))
         weights = self.weights
         each = shares[selected].sum(axis=0)
@@ -265,7 +271,8 @@ class FittedMeans:
 
 def _steps(values: Floats) -> tuple[Floats, Floats]:
     """A small step down and up, inside the observed range, where splines are defined."""
-    low, high = float(values.min()), float(values.max())
+    low = float(values.min())
+    high = float(values.max())
     quarters = float(np.subtract(*np.quantile(values, [0.75, 0.25])))
     deviation = float(values.std())
     step = _STEP * (min(deviation, quarters) or deviation or 1.0)

@@ -88,7 +88,7 @@ class GroupPosterior(NamedTuple):
     scores: Floats
 
 
-class _Block(NamedTuple):
+class _GroupBlock(NamedTuple):
     """People of some groups.
 
     firsts : (groups,) the place of the first row of each.  codes : (rows,) the group of each row.
@@ -159,7 +159,7 @@ class GroupedLikelihood:
         sizes = np.diff(self.firsts, append=self.rows)
         return np.repeat(np.arange(self.groups), sizes)
 
-    def blocks(self, points: int) -> Iterator[_Block]:
+    def blocks(self, points: int) -> Iterator[_GroupBlock]:
         """Whole groups, as many as stay in cache, at least one."""
         most = max(_BLOCK_SIZE // points, 1)
         ends = np.append(self.firsts[1:], self.rows)
@@ -169,7 +169,7 @@ class GroupedLikelihood:
             stop = max(int(np.searchsorted(ends, first + most, side="right")), start + 1)
             rows = slice(first, int(ends[stop - 1]))
             codes = self.codes[rows] - start
-            yield _Block(rows, slice(start, stop), self.firsts[start:stop] - first, codes)
+            yield _GroupBlock(rows, slice(start, stop), self.firsts[start:stop] - first, codes)
             start = stop
 
     def fixed(self, theta: Floats) -> Floats:
@@ -268,7 +268,7 @@ class GroupedLikelihood:
             scores.append(self._scores(block, u, terms.slopes[0]).swapaxes(0, 1))
         return GroupPosterior(nodes.values, weights, np.concatenate(scores))
 
-    def _scores(self, block: _Block, u: Floats, slopes: Floats) -> Floats:
+    def _scores(self, block: _GroupBlock, u: Floats, slopes: Floats) -> Floats:
         """(nodes, groups, p + 1) gradients of the log-densities of groups, given their intercepts.
 
         u : (nodes, groups).  slopes : (nodes, rows) of the logarithms of the rows.

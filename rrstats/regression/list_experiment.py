@@ -364,6 +364,7 @@ def _sandwich(
     bread: Floats,
     data: ModelData,
     kind: str,
+    *,
     information: Callable[[NDArray[np.intp]], Floats] | None = None,
 ) -> Floats:
     """Covariance from the scores of people: robust, of clusters, or of these within strata.
@@ -418,7 +419,7 @@ def _linear(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
         # The residual of a person who alone decides a coefficient is rounding: no error is known.
         remaining = np.where(leverage < _MOST_LEVERAGE, 1 - leverage, np.nan)
         residuals = residuals / remaining
-    covariance = _sandwich(matrix * residuals[:, None], bread, data, kind, information)
+    covariance = _sandwich(matrix * residuals[:, None], bread, data, kind, information=information)
     return _Fitted(estimates, covariance, np.zeros(len(estimates), dtype=np.bool_))
 
 
@@ -611,7 +612,7 @@ def _likelihood(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
     covariance = bread
     if kind != "observed":
         information = partial(model.information, theta)
-        covariance = _sandwich(model.scores(theta), bread, data, kind, information)
+        covariance = _sandwich(model.scores(theta), bread, data, kind, information=information)
     return _natural(
         theta,
         covariance,
@@ -1006,23 +1007,25 @@ def _open_direct(
     """The counts without covariates, and who admits the sensitive item."""
     values = column_of(table_of(data), outcome) if isinstance(outcome, str) else outcome
     rows = len(values) if hasattr(values, "__len__") else 0
-    named = replace(request, outcome=values)
-    answers = named.column("direct", direct, rows)
+    with_values = replace(request, outcome=values)
+    answers = with_values.column("direct", direct, rows)
     if answers is None:
         raise ArgumentValueError("direct must be the answers to the direct question, found None")
     absent = np.asarray(pd.isna(pd.Series(answers)))
-    columns = {name: named.column(name, column, rows) for name, column in named.columns.items()}
-    if named.sample_design.replicates is not None:
+    columns = {
+        name: with_values.column(name, column, rows) for name, column in with_values.columns.items()
+    }
+    if with_values.sample_design.replicates is not None:
         raise ArgumentValueError(
             "list_with_direct takes weights, strata and clusters, found replicates; use "
             "list_regression with method='linear', which takes them"
         )
     resolved = replace(
-        named,
+        with_values,
         data=None,
-        group=named.column("group", request.group, rows),
+        group=with_values.column("group", request.group, rows),
         weights=None,
-        design=replace(named.sample_design, **columns),
+        design=replace(with_values.sample_design, **columns),
     )
     people = _open(resolved, {"the direct answers": absent})
     keep = people.data.keep

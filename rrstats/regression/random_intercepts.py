@@ -876,7 +876,7 @@ class RandomInterceptsResult(RegressionResult):
                 "are all 0; leave these cells out"
             )
         shares = people / totals[areas]
-        table = self._area_means(cells, labels, areas, shares, level)
+        table = self._area_means(cells, labels, areas, shares, level=level)
         unknown = np.bincount(areas, people * (cells.reports == 0)) / totals
         table.insert(0, "without_reports", unknown)
         table.insert(0, "people", totals)
@@ -890,6 +890,7 @@ class RandomInterceptsResult(RegressionResult):
         labels: pd.Series[Any],
         areas: NDArray[np.intp],
         shares: Floats,
+        *,
         level: float,
     ) -> pd.DataFrame:
         """Means of cells with these shares of their area, with errors and intervals.
