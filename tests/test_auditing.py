@@ -185,7 +185,7 @@ def test_rows_in_the_order_of_the_answers_are_caught():
     def fn(answers):
         return faulty.sorted_index(pd.Series(answers, dtype=object))
 
-    found = audit(fn, CATEGORIES, 1.0, trials=1000, calls=1500, level=SURE, **PLAIN)
+    found = audit(fn, CATEGORIES, 1.0, trials=2000, calls=3000, level=SURE, **PLAIN)
     assert not found.passed
     assert found.worst.startswith("index")
 

@@ -25,6 +25,10 @@ def test_examples(name):
         pytest.importorskip("pyarrow")
         engine = name.rpartition(".")[2].partition("_")[0]
         pytest.importorskip({"spark": "pyspark"}.get(engine, engine))
+    if name == "rrstats.plots":
+        pytest.importorskip("matplotlib")
+    if name.startswith("rrstats.regression."):
+        pytest.importorskip("formulaic")
     outcome = doctest.testmod(importlib.import_module(name))
     assert outcome.failed == 0
 

@@ -126,7 +126,8 @@ def list_regression(
     outcome : str or array-like of shape (n,)
         A formula such as ``"count ~ age + south"`` (needs formulaic), whose left side is the column
         of the counts of items; or n counts.  ``"count ~ 1"`` with method "linear" is the difference
-        in means.  A formula is a program: never take one from somebody else.
+        in means.  A formula is a program, which may run any command: never take a formula from
+        somebody else.
     data : DataFrame, mapping of columns, or array-like of shape (n, p), optional
         As for `rrstats.logit`.
     mechanism : Samples, optional

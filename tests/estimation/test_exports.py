@@ -38,7 +38,7 @@ def tables():
         REPORTS.rr.quantiles("age", "a"),
         rr.posterior(["no"], M, 0.2),
         rr.hypotheses.goodness_of_fit(REPORTS["a"], [0.5, 0.5]),
-        REPORTS.rr.logit("a ~ age"),
+        rr.logit(REPORTS["a"], REPORTS[["age"]], mechanism=M, intercept=True),
         rr.privacy.compose({"a": M}),
         rr.planning.at_epsilon(1, proportion=0.2, half_width=0.05),
     ]

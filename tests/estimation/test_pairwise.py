@@ -4,13 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 import rrstats as rr
 from rrstats.errors import ArgumentValueError
 from rrstats.inference.multiplicity import adjusted_p_values
+
+pytest.importorskip("hypothesis")
+from hypothesis import given  # after importorskip
+from hypothesis import strategies as st  # after importorskip
 
 P = [0.01, 0.02, 0.03, 0.04, 0.05]
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
-from file_samples import QUIET
 
 import rrstats as rr
 
 pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.feather
+from file_samples import QUIET
 
 from rrstats import files
 

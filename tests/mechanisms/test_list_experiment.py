@@ -5,13 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.serialization import from_dict
 from rrstats.mechanisms.survey_design import list_samples
+
+pytest.importorskip("hypothesis")
+from hypothesis import given  # after importorskip
+from hypothesis import strategies as st  # after importorskip
 
 # Counts of 0 to 4 items in R's list 9.2.6, data set race (Kuklinski and others, 1997).
 RACE = {"control": [8, 132, 222, 227, 0], "treatment": [19, 123, 229, 219, 34]}

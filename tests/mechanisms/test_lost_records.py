@@ -92,6 +92,7 @@ def test_a_copied_column_has_the_mechanism_of_its_original():
 
 def test_true_answers_are_told_no_mechanism():
     """A formula without a private column, and a plain list, get no call with undefined names."""
+    pytest.importorskip("formulaic")
     text = message(lambda: PEOPLE.rr.logit("vote ~ age"))
     assert "True answers: rr.surveys.direct" in text
     assert "old:" not in text

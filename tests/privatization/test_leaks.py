@@ -149,7 +149,7 @@ ANSWERS = pd.DataFrame({"answer": CATEGORIES * 100, "age": np.arange(300) % 7})
 NOISY = ANSWERS.rr.simulate("answer", CATEGORIES, 0.75, seed=1)
 ESTIMATE = NOISY.rr.estimate("answer")
 MEANS = NOISY.rr.means("age", "answer")
-FIT = NOISY.rr.logit("answer ~ age")
+FIT = rr.logit(NOISY["answer"], NOISY[["age"]], intercept=True)
 TABLE = NOISY.assign(sex=["f", "m"] * 150).rr.crosstab("answer", "sex")
 FAILING = {
     "unknown": lambda: rr.privatize(WORDS, CATEGORIES, 0.75, unknown="raise"),

@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose
 import rrstats as rr
 from rrstats.errors import ArgumentValueError
 
+pytest.importorskip("formulaic")
 FORCED = rr.surveys.forced_response(["no", "yes"], 4 / 6, [1 / 6, 1 / 6])
 DIRECT = rr.surveys.direct(["no", "yes"])
 CLUSTERS = 40
