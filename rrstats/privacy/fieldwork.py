@@ -7,6 +7,7 @@ office.
 
 from __future__ import annotations
 
+import ast
 import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -205,10 +206,19 @@ def instructions(
         ("cut", page["cut"]),
         ("heading", headings["office"]),
         ("text", " ".join([*office, explain(mechanism)])),
-        ("text", page["rule"]),
+        ("text", page["rule" if _is_python(repr(mechanism)) else "rule_in_short"]),
         ("code", repr(mechanism)),
     ]
     return Instructions(question, tuple(draws), procedure.rule, tuple(blocks))
+
+
+def _is_python(text: str) -> bool:
+    """Whether a printed mechanism can be pasted: a large matrix is printed as its size."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
 def _reports(mechanism: Mechanism) -> tuple[Hashable, ...]:

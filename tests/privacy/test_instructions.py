@@ -377,3 +377,12 @@ def test_a_page_prints_on_a_sheet_for_the_field_and_one_for_the_office(name, tmp
         [CHROMIUM, *done, f"--print-to-pdf={paper}", page.as_uri()], check=True, timeout=120
     )
     assert len(re.findall(rb"/Type\s*/Page[^s]", paper.read_bytes())) == 2
+
+
+def test_a_design_printed_in_short_is_not_called_python():
+    """A large matrix is printed as its size, which nobody can paste; the page says what to keep."""
+    crosswise = rr.surveys.crosswise(["no", "yes"], 0.2, yes="yes")
+    scores = str(rr.privacy.instructions(rr.surveys.sum_of(crosswise, 3), "How many?"))
+    assert "line of Python" not in scores
+    assert "JSON of its to_dict()" in scores
+    assert "line of Python" in str(rr.privacy.instructions(crosswise, "Have you ever?"))
