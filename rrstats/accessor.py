@@ -44,6 +44,7 @@ from rrstats.estimation.sample_design import SampleDesign
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.attrs import Mechanisms, released_records
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import MechanismLike
 from rrstats.mechanisms.records import ColumnRecord, read
 from rrstats.mechanisms.row_privacy import (
@@ -809,8 +810,9 @@ def _privacy_note(frame: pd.DataFrame) -> str:
         rows.append(["...", f"{len(records)} in all"])
     width = max(len(name) for name, _ in rows)
     table = [f"  {name:<{width}}  {design}" for name, design in rows]
-    epsilon = RowEpsilon(row_epsilon(records), coverage_note(records, frame.columns))
-    return "\n".join([*table, f"Epsilon of a row: {epsilon!r}"])
+    epsilon = round_up(row_epsilon(records))
+    coverage = coverage_note(records, frame.columns)
+    return "\n".join([*table, f"Epsilon of a row: {epsilon} ({coverage})"])
 
 
 def _replacement_note(records: Sequence[ColumnRecord]) -> str:

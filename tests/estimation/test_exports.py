@@ -116,7 +116,8 @@ def test_accessor_prints_columns_designs_and_epsilon():
     text = repr(released.rr)
     assert f"  a               {M!r}" in text.splitlines()
     assert f"  b               {M!r}" in text.splitlines()
-    assert f"Epsilon of a row: {released.rr.epsilon!r}" in text.splitlines()
+    note = released.rr.epsilon.note
+    assert f"Epsilon of a row: 2.198 ({note})" in text.splitlines()  # rounded up, as in receipts
     assert 2 * math.log(3) == pytest.approx(released.rr.epsilon)
     assert "private column" not in repr(PEOPLE.rr)
     assert "does not fit: the frame records" in repr(released.drop(columns="a").rr)
