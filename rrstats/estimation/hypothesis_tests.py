@@ -1423,7 +1423,7 @@ def adjust(tests: Any, correction: str = CORRECTIONS[0]) -> Any:
 
 # -- list experiments --------------------------------------------------------------------------
 
-_SAME_ANSWERS = "no design effect"
+_SAME_ANSWERS = "absence of a design effect"
 
 
 @dataclass(frozen=True, repr=False)
@@ -1495,7 +1495,7 @@ def no_design_effect(
     >>> counts = rr.Tally.from_counts({"control": control, "treatment": treatment}, m)
     >>> test = no_design_effect(counts)
     >>> test.interpret(), test.table["proportion"].round(3).tolist()[4:]
-    ('No design effect is rejected (p = 0.0009)', [-0.133, -0.033, 0.067, 0.067])
+    ('Absence of a design effect is rejected (p = 0.0009)', [-0.133, -0.033, 0.067, 0.067])
 
     A third of the treatment sample says that no item applies, but only a fifth of the control
     sample does: people hide more than the sensitive item.
