@@ -38,7 +38,7 @@ interface AnyDesign {
 
 /** A design whose report is one label: the code of it along `reports`. */
 export interface LabelDesign extends AnyDesign {
-  readonly type: "KRR" | "MatrixDesign";
+  readonly type: "KRR" | "MatrixDesign" | "Chain" | "Samples";
   readonly reports: readonly Label[];
   /** P(report = truth), of KRR alone. */
   readonly prob?: Rational;
@@ -47,8 +47,10 @@ export interface LabelDesign extends AnyDesign {
 
 /** A design whose report is a bit for each category: bit y is bit y mod 8, the lowest first, of byte floor(y / 8). */
 export interface BitDesign extends AnyDesign {
-  readonly type: "UnaryEncoding" | "SymmetricUnary" | "OptimizedUnary" | "Rappor" | "SubsetSelection";
+  readonly type: "UnaryEncoding" | "SymmetricUnary" | "OptimizedUnary" | "Rappor" | "SubsetSelection" | "Chain" | "Samples";
   readonly reports?: undefined;
+  /** How many bits: one for each category. */
+  readonly bits: number;
   draw(code: number, words: Words): Uint8Array;
 }
 
@@ -72,8 +74,8 @@ export function below(words: Words, stream: number, bound: number): number;
 /** The cell of a uniform number in [0, 1), between increasing cuts. */
 export function cells(words: Words, stream: number, cuts: readonly Rational[]): number;
 
-/** Read the JSON text of `mechanism`, `fingerprint` and, for a survey design, `drawn_as`. */
-export function readDesign(text: string): Design;
+/** Read the JSON text of `mechanism`, `fingerprint` and, for survey designs, `drawn_as`; `group` names the sample. */
+export function readDesign(text: string, group?: Answer): Design;
 
 /** The report of one answer. Each call is a release: call it once for an answer. */
 export function privatize(answer: Answer, design: LabelDesign, words?: Words): number;

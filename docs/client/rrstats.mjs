@@ -1,6 +1,6 @@
 /**
  * Randomized response in the respondent's browser, written from docs/client.md alone: k-ary randomized response,
- * matrices and survey designs, unary encoding and subset selection. Types: rrstats.d.mts.
+ * matrices and survey designs, chains, unary encoding and subset selection. Types: rrstats.d.mts.
  *
  *     import { readDesign, privatize, encode } from "./rrstats.mjs";
  *
@@ -208,9 +208,51 @@ const MECHANISMS = {
       const others = subset(words, k - 1, ownBit ? size - 1 : size);
       return packed([...others.slice(0, code), ownBit, ...others.slice(code)]);
     };
-    return { draw };
+    return { bits: k, draw };
+  },
+
+  Chain({ first, second }) {
+    const [before, after] = [drawing(first), drawing(second)];
+    if (before.reports?.length !== after.k) {
+      throw new TypeError("second must have one category for each report of first");
+    }
+    const { reports, bits } = after;
+    const draw = (code, words) => after.draw(before.draw(code, words), moved(words, before.rounds));
+    return { reports, bits, draw, rounds: before.rounds + after.rounds };
+  },
+
+  Samples({ groups, parts }, _k, group) {
+    const sample = groups.findIndex((label) => labelKey(label) === answerKey(group));
+    if (sample < 0) throw new RangeError("group must be the label of one of the samples of this design");
+    const drawings = parts.map((part) => drawing(part));
+    const earlier = drawings.slice(0, sample).reduce((rounds, part) => rounds + part.rounds, 0);
+    const draw = (code, words) => drawings[sample].draw(code, moved(words, earlier));
+    return { reports: drawings[0].reports, bits: drawings[0].bits, draw };
   },
 };
+
+/** What a mechanism draws, and its categories; a chain has several rounds, each with streams of its own. */
+function drawing(mechanism, group) {
+  if (!Object.hasOwn(MECHANISMS, mechanism?.type ?? "")) {
+    throw new TypeError(`this module draws designs of type ${Object.keys(MECHANISMS).join(", ")} and SurveyDesign only`);
+  }
+  const { type } = mechanism;
+  const categories = classes(mechanism);
+  const codes = new Map(categories?.map((label, code) => [labelKey(label), code]));
+  const k = codes.size;
+  if (k < 2 || categories.length !== k || codes.has(undefined)) {
+    throw new TypeError("categories must be two or more different tagged labels");
+  }
+  return { type, categories, codes, k, rounds: 1, ...MECHANISMS[type](mechanism, k, group) };
+}
+
+/** The labels of the true answers. */
+function classes({ type, first, parts, categories }) {
+  if (type === "Chain") return classes(first);
+  return type === "Samples" ? classes(parts[0]) : categories;
+}
+
+const moved = (words, rounds) => ({ take: (stream, round, bits) => words.take(stream + 16 * rounds, round, bits) });
 
 /** The cuts of all columns, and the report of each (cell, answer). */
 function readMatrix(matrix, k) {
@@ -260,7 +302,7 @@ function unary(own, other, k) {
     bits[code] = ownBit;
     return packed(bits);
   };
-  return { draw };
+  return { bits: k, draw };
 }
 
 /** Bits, each 1 with a probability, from one word for each binary digit of the probability. */
@@ -317,30 +359,20 @@ function packed(bits) {
 // -- a design, a report, its text -------------------------------------------------------------
 
 /**
- * Read what the collector gives out: the JSON text of an object with `mechanism` and `fingerprint`, and for a
- * survey design `drawn_as`, its matrix. It must be text: an object that JSON.parse made has lost the difference
- * between 1 and 1.0.
+ * Read what the collector gives out: the JSON text of an object with `mechanism` and `fingerprint`, and where there
+ * are survey designs `drawn_as`, with their matrices. It must be text: an object that JSON.parse made has lost the
+ * difference between 1 and 1.0. `group` is the label of the respondent's sample, where a design has several.
  */
-export function readDesign(text) {
+export function readDesign(text, group) {
   if (typeof text !== "string") throw new TypeError("the design must be JSON text, not an object");
-  const { mechanism, drawn_as: matrix, fingerprint } = parseExactly(text);
-  const isSurvey = mechanism?.type === "SurveyDesign";
-  if (isSurvey && matrix?.type !== "MatrixDesign") {
+  const { mechanism, drawn_as: matrices, fingerprint } = parseExactly(text);
+  if (mechanism?.type === "SurveyDesign" && matrices === undefined) {
     throw new TypeError("a survey design needs its matrix: drawn_as must be of type MatrixDesign");
   }
-  const drawn = isSurvey ? matrix : mechanism;
-  if (!Object.hasOwn(MECHANISMS, drawn?.type ?? "")) {
-    const types = Object.keys(MECHANISMS).join(", ");
-    throw new TypeError(`this module draws designs of type ${types} and SurveyDesign only`);
-  }
+  const drawn = matrices ?? mechanism;
+  if (group !== undefined && drawn?.type !== "Samples") throw new TypeError("group is for designs with several samples");
   if (!/^[0-9a-f]{16}$/.test(fingerprint)) throw new TypeError("fingerprint must be 16 hexadecimal digits");
-  const { categories } = drawn;
-  const codes = new Map(categories.map((label, code) => [labelKey(label), code]));
-  const k = categories.length;
-  if (k < 2 || codes.size !== k || codes.has(undefined)) {
-    throw new TypeError("categories must be two or more different tagged labels");
-  }
-  return Object.freeze({ categories, codes, fingerprint, k, type: drawn.type, ...MECHANISMS[drawn.type](drawn, k) });
+  return Object.freeze({ fingerprint, ...drawing(drawn, group) });
 }
 
 /**
@@ -355,8 +387,8 @@ export function privatize(answer, design, words = freshWords) {
 }
 
 /** The text of a report; all texts of a design are equally long. */
-export function encode(report, { fingerprint, k, reports }) {
-  return `rr1.${fingerprint}.${reports ? codeText(report, reports.length) : bitText(report, k)}`;
+export function encode(report, { fingerprint, reports, bits }) {
+  return `rr1.${fingerprint}.${reports ? codeText(report, reports.length) : bitText(report, bits)}`;
 }
 
 function codeText(report, m) {

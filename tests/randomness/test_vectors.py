@@ -1,6 +1,7 @@
 """The vectors of docs/vectors: the shipped code and a client written from docs/client.md agree."""
 
 import copy
+import itertools
 import json
 import re
 import shutil
@@ -163,13 +164,15 @@ def check_module(design, *vectors):
         {
             "design": document(design),
             "answer": json.dumps(vector["answer"] or {}),  # {} is no category, null is missing
+            "group": json.dumps(vector["group"]) if "group" in vector else None,
             "words": vector["words"],
         }
         for vector in vectors
     ]
     reports = in_node(
         "((d) => ((report) => [d.reports ? report : [...report], rr.encode(report, d)])"
-        "(rr.privatize(rr.parseExactly(one.answer), d, words)))(rr.readDesign(one.design))",
+        "(rr.privatize(rr.parseExactly(one.answer), d, words)))"
+        "(rr.readDesign(one.design, one.group ? rr.parseExactly(one.group) : undefined))",
         asked,
     )
     described = design.get("drawn_as", design["mechanism"])
@@ -183,11 +186,7 @@ def check_module(design, *vectors):
 
 
 CASES = [(check, name) for name in DESIGNS for check in (check_shipped, check_plain)]
-CASES += [
-    pytest.param(check_module, name, marks=needs_node)
-    for name in DESIGNS
-    if name.startswith(("krr: ", "matrix: ", "unary: ", "subset: "))
-]
+CASES += [pytest.param(check_module, name, marks=needs_node) for name in DESIGNS]
 
 
 @pytest.mark.parametrize(("check", "name"), CASES)
@@ -264,6 +263,7 @@ def test_module_tells_answers_apart():
 
 
 THIRD = Fraction(1, 3)
+SURVEY = DESIGNS["matrix: two coins"]["mechanism"]
 DRAWN_ANEW = {  # what no file has: a subset in blocks, a rounded third, texts of two bytes
     "a subset of 4,200": lambda: rr.SubsetSelection(range(4200), size=4, prob_own=0.5),
     "a subset of two": lambda: rr.SubsetSelection(["a", "b"], size=1, prob_own=0.75),
@@ -276,8 +276,26 @@ DRAWN_ANEW = {  # what no file has: a subset in blocks, a rounded third, texts o
     ),
     "crosswise": lambda: rr.surveys.crosswise(["no", "yes"], THIRD, yes="yes"),
     "forced response": lambda: rr.surveys.forced_response([1, 2, 3], 0.7, [0.1, 0.1, 0.1]),
+    "a survey, then k-RR": lambda: rr.surveys.forced_response([*"ab"], 0.7, [0.1, 0.2]).then(
+        rr.KRR([*"ab"], 0.8)
+    ),
+    "four rounds": lambda: rr.KRR([*"ab"], 0.9).then(
+        rr.KRR([*"ab"], 0.8).then(rr.KRR([*"ab"], 0.7).then(rr.KRR([*"ab"], 0.6)))
+    ),
+    "a lie detector": lambda: rr.surveys.stochastic_lie_detector([*"ab"], [0.8, 0.3], yes="b"),
     "Kuk": lambda: rr.surveys.kuk(["no", "yes"], 0.8, 0.2, yes="yes"),
 }
+
+
+def with_matrices(document):
+    """The document of a mechanism, with its matrix in the place of each survey design."""
+    if isinstance(document, list):
+        return [with_matrices(item) for item in document]
+    if not isinstance(document, dict):
+        return document
+    if document.get("type") == "SurveyDesign":
+        return mechanisms.from_dict(document).showing(None).to_dict()
+    return {name: with_matrices(item) for name, item in document.items()}
 
 
 @needs_node
@@ -289,23 +307,27 @@ def test_module_draws_as_the_shipped_code(name):
         "mechanism": mechanism.to_dict(),
         "fingerprint": client.fingerprint(mechanism),
     }
-    if design["mechanism"]["type"] == "SurveyDesign":
-        design["drawn_as"] = mechanism.showing(None).to_dict()
+    if "SurveyDesign" in json.dumps(design):
+        design["drawn_as"] = with_matrices(mechanism.to_dict())
+    samples = mechanism.groups or [None]
     answers = [mechanism.categories[0], mechanism.categories[-1], None]
     vectors = []
     turns = 1 if len(mechanism.categories) > 4096 else 4
     for turn in range(turns):
-        for answer in answers:
-            source = Told(f"{name}, {turn}, {answer}")
-            report = rr.client.report(mechanism, object() if answer is None else answer, rng=source)
-            vectors.append(
-                {
-                    "answer": None if answer is None else categories_to_json([answer])[0],
-                    "words": source.asked,
-                    "report": categories_to_json([report])[0],
-                    "text": rr.client.encode_report(mechanism, report),
-                }
-            )
+        for answer, sample in itertools.product(answers, samples):
+            source = Told(f"{name}, {turn}, {answer}, {sample}")
+            options = {} if sample is None else {"group": sample}
+            value = object() if answer is None else answer
+            report = rr.client.report(mechanism, value, rng=source, **options)
+            vector = {
+                "answer": None if answer is None else categories_to_json([answer])[0],
+                "words": source.asked,
+                "report": categories_to_json([report])[0],
+                "text": rr.client.encode_report(mechanism, report),
+            }
+            if sample is not None:
+                vector["group"] = categories_to_json([sample])[0]
+            vectors.append(vector)
     check_module(design, *vectors)
 
 
@@ -313,7 +335,7 @@ def test_module_draws_as_the_shipped_code(name):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("krr: three, thirds rejected", {"type": "Chain"}, "SurveyDesign only"),
+        ("krr: three, thirds rejected", {"type": "KRRByRow"}, "SurveyDesign only"),
         ("krr: three, thirds rejected", {"type": "toString"}, "SurveyDesign only"),
         ("krr: three, thirds rejected", {"prob": 1}, "prob must be in"),
         ("krr: three, thirds rejected", {"prob": 0.2}, "prob must be in"),
@@ -322,6 +344,8 @@ def test_module_draws_as_the_shipped_code(name):
         ("krr: three, thirds rejected", {"categories": [{"int": 1}, {"complex": 1}]}, "different"),
         ("krr: three, thirds rejected", {"categories": [{"str": "a"}]}, "two or more"),
         ("matrix: thirds", {"type": "SurveyDesign"}, "drawn_as must be"),
+        ("samples: dice and cards", {}, "group must be"),
+        ("chain: two rounds", {"first": SURVEY}, "draws designs of type"),
         ("matrix: thirds", {"matrix": [["2/3", "1/3"]]}, "two or more rows"),
         ("matrix: thirds", {"matrix": [["2/3"], ["1/3"]]}, "for each of 2 categories"),
         ("matrix: thirds", {"matrix": [["2/3", "1/3"], ["2/3", "1/3"]]}, "sum to 1"),
