@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+_TIPPING = ("proportion", "low", "high")
+"""Columns of a table of tipping points."""
+
 _SMALL_GROUP = 5
 """A note names groups with fewer reports."""
 
@@ -492,6 +495,26 @@ class GroupEstimates(_Several[Part]):
             for group, estimate in self._parts.items()
         }
         return GroupResults(self.names, results)
+
+    def tipping_point(
+        self, category: Hashable, value: float, behaviour: Any = "random", level: float = 0.95
+    ) -> pd.DataFrame:
+        """The proportion of each group who did not follow that explains a claimed proportion.
+
+        Parameters
+        ----------
+        category, value, behaviour, level
+            As for `Estimate.tipping_point`.
+
+        Returns
+        -------
+        DataFrame
+            The columns of the groups, then proportion, low and high.
+        """
+        estimates: list[Any] = list(self.values())
+        points = [each.tipping_point(category, value, behaviour, level) for each in estimates]
+        columns = {name: [getattr(point, name) for point in points] for name in _TIPPING}
+        return with_labels(pd.DataFrame(columns), self.names, self._labels)
 
     def pooled(self, covariates: pd.DataFrame | None = None) -> PooledGroups:
         """Pooled proportions: each group borrows strength from all (small area estimation).

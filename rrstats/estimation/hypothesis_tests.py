@@ -991,13 +991,15 @@ def independence(
     simulations: int | None = None,
     seed: int | None = None,
 ) -> TestResult:
-    """Test that two answers are independent.
+    """Test that two answers, or the items of a battery, are independent.
 
     Parameters
     ----------
     table : Crosstab, counts, reports, Tally or Estimate
         For columns privatized separately (or one of them ordinary): a Crosstab of the two, or
-        counts of reports with ``mechanisms``.  For a pair privatized as one answer: its reports
+        counts of reports with ``mechanisms``.  A Crosstab of more columns tests that all of them
+        together are independent, such as the items of `rrstats.surveys.sum_of`.  For a pair
+        privatized as one answer: its reports
         with ``mechanism`` (or categories with ``prob`` or ``epsilon``), a Tally or an Estimate.
     mechanism, prob, epsilon : optional
         As for `rrstats.estimate`, for a pair privatized as one answer.
@@ -1046,10 +1048,44 @@ def independence(
         "of a pair privatized as one answer"
     )
     check_left_out(reason, mechanism=mechanism, prob=prob, epsilon=epsilon, pairs=pairs)
+    if isinstance(table, Crosstab) and len(table.shape) > 2:
+        return _mutual_independence(table, counting)
     crossed = two_way(table, mechanisms)
     if crossed.combined is not None:
         return _pair_independence(crossed.combined, None, counting)
     return _column_independence(crossed, counting)
+
+
+def _mutual_independence(crossed: Crosstab, counting: Counting) -> TestResult:
+    """The test that more than two columns are independent, from the table of their reports.
+
+    The noise of columns that were privatized separately is independent, so their reports are
+    independent if and only if the answers are.
+    """
+    null = f"independence of {len(crossed.shape)} columns"
+    all_cells = all(axis.is_multinomial for axis in crossed.axes)
+    if crossed.combined is not None or not all_cells or crossed.counted.shape != crossed.shape:
+        raise ArgumentValueError(
+            "independence of more than two columns needs columns that were privatized separately, "
+            "with as many reports as categories, without weights or a design; test them in pairs"
+        )
+    counting.check(True, False)
+    observed = crossed.counted.astype(np.float64)
+    if not crossed.n:
+        return result_of(null, 0, untested(observed.size - 1 - sum(observed.shape)))
+    expected = np.array(float(crossed.n))
+    for place in range(observed.ndim):
+        others = tuple(axis for axis in range(observed.ndim) if axis != place)
+        margin = observed.sum(axis=others)
+        observed = np.compress(margin > 0, observed, axis=place)
+        expected = np.multiply.outer(expected, margin[margin > 0] / crossed.n)
+    value = float(distance(observed.ravel(), expected.ravel(), counting.statistic))
+    df = observed.size - 1 - sum(size - 1 for size in observed.shape)
+    method = f"{STATISTICS[counting.statistic]} of the reported table"
+    outcome = counting.test(method, value, df, expected.ravel(), remedy="leave columns out")
+    estimates = [crossed.estimate(name) for name in crossed.private]
+    parts = [effective_n(estimate, estimate.proportions) / crossed.n for estimate in estimates]
+    return result_of(null, crossed.n, outcome, crossed.n * prod(parts))
 
 
 def _column_independence(crossed: Crosstab, counting: Counting) -> TestResult:

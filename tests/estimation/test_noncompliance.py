@@ -260,6 +260,10 @@ def test_weights_and_groups():
     assert corrected["b"].noncompliance == pytest.approx(0.2)
     assert corrected.to_frame().noncompliance.tolist() == [0.1, 0.1, 0.2, 0.2]
     assert "a: about" in corrected.interpret()
+    tips = groups.tipping_point("yes", 0.3, "yes")
+    assert tips.g.tolist() == ["a", "b"]
+    own = groups["b"].tipping_point("yes", 0.3, "yes")
+    assert tips.proportion.iloc[1] == pytest.approx(own.proportion)
     assert "assumed to answer both" in repr(corrected)
     with pytest.raises(
         ArgumentValueError, match="control must be for each group, found none for 1"

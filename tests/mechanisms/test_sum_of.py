@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import rrstats as rr
@@ -65,6 +66,48 @@ def test_the_mean_is_the_sum_of_the_items():
     mean = rr.estimate(items.sum(axis=1).tolist(), m).mean(range(5)).mean
     each = [rr.estimate(column.astype(int).tolist(), DIE).proportions[1] for column in items.T]
     assert mean == pytest.approx(sum(each), abs=1e-9)
+
+
+def test_items_are_tested_for_independence():
+    """Pearson's and the likelihood-ratio statistic of three items, by hand, and two in pairs."""
+    rng = np.random.default_rng(3)
+    trait = rng.random(900) < 0.4
+    columns = {
+        name: np.where(rng.random(900) < 0.7, trait, rng.random(900) < 0.4).astype(int)
+        for name in "abc"
+    }
+    frame = pd.DataFrame({name: rr.simulate(c, DIE, seed=1) for name, c in columns.items()})
+    designs = dict.fromkeys("abc", DIE)
+    with pytest.warns(rr.errors.LowPrecisionWarning):
+        table = rr.crosstab(frame, *"abc", mechanisms=designs)
+    with pytest.warns(rr.errors.LowPrecisionWarning):
+        weighted = rr.crosstab(frame.assign(w=2.0), *"abc", mechanisms=designs, weights="w")
+    counts = frame.groupby(list("abc")).size().unstack().to_numpy().reshape(2, 2, 2)
+    shares = [frame[name].value_counts(normalize=True).sort_index().to_numpy() for name in "abc"]
+    expected = 900 * np.einsum("i,j,k->ijk", *shares)
+    test = rr.hypotheses.independence(table)
+    assert test.df == 4
+    assert test.statistic == pytest.approx(((counts - expected) ** 2 / expected).sum())
+    ratio = rr.hypotheses.independence(table, statistic="likelihood-ratio")
+    assert ratio.statistic == pytest.approx(2 * (counts * np.log(counts / expected)).sum())
+    pair = rr.hypotheses.independence(table.margin("a", "b"))
+    assert (pair.df, pair.null) == (1, "independence")
+    with pytest.raises(ArgumentValueError, match="test them in pairs"):
+        rr.hypotheses.independence(weighted)
+
+
+@pytest.mark.slow
+def test_level_of_the_test_of_items():
+    """Independent items are rejected in 5% of 2,000 surveys of 300, up to 4 standard errors."""
+    rng = np.random.default_rng(4)
+    rate = DIE.channel.matrix[1] @ [0.7, 0.3]
+    rejected = 0
+    for _ in range(2000):
+        reports = rng.random((300, 3)) < rate
+        cells = np.bincount(reports @ [4, 2, 1], minlength=8).reshape(2, 2, 2)
+        table = rr.Crosstab.from_counts(cells, dict.fromkeys("abc", DIE))
+        rejected += rr.hypotheses.independence(table).p_value < 0.05
+    assert abs(rejected / 2000 - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 2000)
 
 
 @pytest.mark.parametrize(
