@@ -531,6 +531,18 @@ def some_regression(kind):
         return rr.logit(
             frame["drink"], x, mechanism=DRINK, intercept=True, random_intercepts=groups
         )
+    if kind == "list":
+        counts = np.repeat([0, 1, 2, 3, 0, 1, 2, 3, 4], [8, 132, 222, 227, 19, 123, 229, 219, 34])
+        treated = np.repeat([0, 1], [589, 624])
+        others = pd.DataFrame({"even": np.arange(1213) % 2, "third": np.arange(1213) % 3})
+        return rr.list_regression(
+            counts,
+            others,
+            mechanism=rr.surveys.list_experiment(3, groups=(0, 1)),
+            group=treated,
+            method="linear",
+            intercept=True,
+        )
     if kind == "scores":
         columns = x.assign(smokes=frame["smokes"])
         covariates = {"smokes": SMOKES}
@@ -572,6 +584,7 @@ CHECKS = {
     "PosteriorProbabilities": (check_posterior, ["plain", "samples"]),
     "DesignTable": (check_design_table, ["plain"]),
     "Recommendation": (check_recommendation, ["proportions", "mean", "distribution"]),
+    "ListResult": (check_regression, ["list"]),
     "LikelihoodResult": (check_regression, ["binary", "multinomial", "intercepts"]),
     "RandomInterceptsResult": (check_regression, ["groups"]),
     "ScoreResult": (check_regression, ["scores"]),

@@ -756,5 +756,5 @@ def test_a_warning_as_an_error_does_not_show_source_lines(folder):
         arguments = ["privatize", "in.parquet", "out.parquet", *FREE, "--again", "--overwrite"]
         found = run("-m", "rrstats", *arguments, env=environment)
         assert 0 == found.returncode
-        assert 1 == found.stderr.count("rrstats: warning: some answers")
+        assert 1 == found.stderr.count("rrstats: warning: ")
         assert "UnknownAnswersWarning" not in found.stderr
