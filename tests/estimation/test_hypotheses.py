@@ -215,7 +215,10 @@ def test_goodness_of_fit_keeps_its_level(mechanism, shares):
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5])
 def test_homogeneity_keeps_its_level(share):
-    """Two designs, 24 and 16 people: the exact level is near 5%, at the edge as well."""
+    """Two designs, 24 and 16 people: the exact test never exceeds 5%, nor is it without power.
+
+    Chi-squared, which it replaced in small samples, had between 2.0% and 6.2% here.
+    """
     n, designs = (24, 16), (COIN, CLEAR)
     grid = [(x, y) for x in range(n[0] + 1) for y in range(n[1] + 1)]
     p = [
@@ -225,7 +228,7 @@ def test_homogeneity_keeps_its_level(share):
     rates = [law(one, [1 - share, share])[1] for one in designs]
     each = [stats.binom.pmf(np.arange(size + 1), size, r) for size, r in zip(n, rates, strict=True)]
     found = np.outer(*each).ravel()[np.array(p) <= 0.05].sum()
-    assert 0.02 <= found <= 0.062
+    assert 0.015 <= found <= 0.05
 
 
 @pytest.mark.slow
