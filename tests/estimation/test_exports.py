@@ -63,7 +63,7 @@ def test_every_table_is_written_as_text(name, tmp_path):
     result = tables()[name]
     frame = result.to_frame()
     text = result.to_csv()
-    read = pd.read_csv(io.StringIO(text))
+    read = pd.read_csv(io.StringIO(text), float_precision="round_trip")
     assert len(frame) == len(read)
     labels = 0 if isinstance(frame.index, pd.RangeIndex) else frame.index.nlevels
     assert list(map(str, frame.columns)) == list(read.columns)[labels:]

@@ -134,6 +134,8 @@ def test_true_answers_under_a_record_are_not_read_as_reports(tmp_path, ending, k
     assert "rrstats" in changed.attrs
     path = tmp_path / f"out{ending}"
     changed.to_parquet(path) if ending == ".parquet" else changed.to_feather(path)
+    if ending == ".feather" and pd.__version__ < "3":
+        pytest.skip("pandas 2 writes no attrs into Arrow files")
     with pytest.raises(rr.errors.MetadataError, match=r"^1 of 300 cells in column 'vote'") as e:
         files.read(path)
     assert "SECRET" not in str(e.value)
