@@ -297,6 +297,7 @@ def test_regression_with_constants_is_the_estimate():
 )
 def test_any_design_with_a_behaviour_can_be_modelled(mechanism, reports):
     """The likelihood is the mixture of both kinds of people, by a sum over all cells."""
+    pytest.importorskip("formulaic")
     rng = np.random.default_rng(3)
     frame = pd.DataFrame(
         {
