@@ -21,9 +21,8 @@ import rrstats
 
 DOCS = Path(__file__).resolve().parent
 sys.path.insert(0, str(DOCS))
-# Imported here, because Sphinx does not put the folder of this file on the path.
-import reference_pages  # noqa: E402
-import study_pages  # noqa: E402
+import reference_pages  # noqa: E402  # found on the path only after the line above
+import study_pages  # noqa: E402  # found on the path only after the line above
 
 NOTEBOOKS = DOCS / "notebooks"
 

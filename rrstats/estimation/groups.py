@@ -236,13 +236,13 @@ class GroupResults(Result, Mapping[Any, Any]):
         return len(self.names) + int(self._first._n_labels)
 
     @property
-    def _shown(self) -> Sequence[str]:  # type: ignore[override]
+    def _shown(self) -> Sequence[str]:  # type: ignore[override]  # of its results, not of its class
         """The columns of the results."""
         shown: Sequence[str] = self._first._shown
         return shown
 
     @property
-    def _formats(self) -> Mapping[str, Callable[[Any], str]]:  # type: ignore[override]
+    def _formats(self) -> Mapping[str, Callable[[Any], str]]:  # type: ignore[override]  # of its results, not of its class
         """The formatters of the results."""
         formats: Mapping[str, Callable[[Any], str]] = self._first._formats
         return formats

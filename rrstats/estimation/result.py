@@ -218,7 +218,7 @@ class LabelledInterval(Interval[Floats], FrameTable):
         cls, low: Floats, high: Floats, labels: Sequence[Hashable] = ()
     ) -> LabelledInterval:
         """Ends with their labels."""
-        interval = super().__new__(cls, low, high)  # type: ignore[type-var]  # it is generic
+        interval = super().__new__(cls, low, high)  # type: ignore[type-var]  # mypy: generic named tuple
         interval.labels = labels
         return interval
 

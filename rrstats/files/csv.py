@@ -358,7 +358,7 @@ class Grid:
             raise FileError(f"{self._path} {otherwise}")
 
 
-class WordPlaces(pa.ExtensionType):  # type: ignore[misc]
+class WordPlaces(pa.ExtensionType):  # type: ignore[misc]  # pyarrow leaves its base untyped
     """The type of cells of text that were looked up among the words of categories."""
 
     def __init__(self) -> None:

@@ -179,8 +179,7 @@ class Shuffle:
         self._waiting = []
         self._weight = 0
         if self._file is None:
-            # It stays open across calls; __exit__ closes it.
-            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
+            self._file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115  # __exit__ closes it
         for start in range(0, len(rows), BLOCK_ROWS):
             block = rows.slice(start, BLOCK_ROWS)
             drawn = below(self._source, BUCKET_STREAM, next(self._blocks), len(block), bound=number)

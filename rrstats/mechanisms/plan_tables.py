@@ -102,12 +102,12 @@ class PlanTable(Mechanism):
     samples: tuple[TableSample, ...]
 
     @property
-    def groups(self) -> tuple[Hashable, ...]:  # type: ignore[override]
+    def groups(self) -> tuple[Hashable, ...]:  # type: ignore[override]  # derived, a field in the base
         """The labels of the samples."""
         return tuple(", ".join(sample.parts) for sample in self.samples)
 
     @cached_property
-    def domain(self) -> Categories:  # type: ignore[override]
+    def domain(self) -> Categories:  # type: ignore[override]  # derived, a field in the base
         """The cells."""
         shape = self.shape
         places = np.unravel_index(np.arange(prod(shape)), shape)

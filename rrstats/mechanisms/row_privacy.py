@@ -84,8 +84,7 @@ class RowEpsilon(float):
         epsilon.note = note
         return epsilon
 
-    # The stubs of float give it one argument; this subclass is made from two.
-    def __getnewargs__(self) -> tuple[float, str]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[float, str]:  # type: ignore[override]  # made from two values
         return float(self), self.note
 
     def __repr__(self) -> str:

@@ -213,7 +213,7 @@ def instructions(
 
 
 def _is_python(text: str) -> bool:
-    """Whether a printed mechanism can be pasted: a large matrix is printed as its size."""
+    """True for a printed mechanism that can be pasted; a large matrix is printed as its size."""
     try:
         ast.parse(text)
     except SyntaxError:
