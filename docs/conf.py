@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import runpy
 import shutil
 import sys
@@ -153,8 +154,33 @@ def here(_app, _path, _page, content):
     content[0] = content[0].replace("](CHANGELOG.md)", "](docs/changelog.md)")
 
 
+def back_links(app, pagename, _template, context, _doctree):
+    """Let the links of a source page lead to where each object is described.
+
+    viewcode takes all objects of one file for members of one module.  Here rrstats names some of
+    them and a public module names others.
+    """
+    if not pagename.startswith("_modules/"):
+        return
+    places = {}
+    for name, described in app.env.domains["py"].objects.items():
+        address = app.builder.get_relative_uri(pagename, described.docname)
+        words = name.split(".")
+        for start in range(len(words)):
+            places[address, ".".join(words[start:])] = described.node_id
+
+    def right(found):
+        opening, name, link, address = found.groups()
+        return f'{opening}{name}{link}{address}#{places[address, name]}"'
+
+    block = r'(<div class="viewcode-block" id=")([^"]+)'
+    back = r'(">\n<a class="viewcode-back" href=")([^"#]+)#[^"]+"'
+    context["body"] = re.sub(block + back, right, context["body"])
+
+
 def setup(app):
     """Connect what Sphinx has no setting for."""
     app.connect("build-finished", add_files)
+    app.connect("html-page-context", back_links)
     app.connect("include-read", here)
     app.connect("missing-reference", reference_pages.link)
