@@ -194,7 +194,8 @@ def test_audit_of_a_mechanism():
 def test_wald_test_reads_equations():
     """Text such as "age = 0" is the hypothesis of a coefficient, and of two equal ones."""
     pytest.importorskip("formulaic")
-    fit = REPORTS.assign(height=[2, 3, 5, 7, 11, 13] * 20).rr.logit("vote ~ age + height")
+    people = ANSWERS.assign(height=[2, 3, 5, 7, 11, 13] * 20)
+    fit = people.rr.logit("vote ~ age + height", mechanism=M)  # as if the answers were reports
     assert fit.wald_test("age = 0").p_value == fit.wald_test("age").p_value
     assert fit.wald_test("0 = age").p_value == pytest.approx(fit.wald_test("age").p_value)
     both = fit.wald_test("age = 0, height=0")
