@@ -276,7 +276,8 @@ def check_several(result, levels):
         ax = draw(truth=dict(reversed(truth.items())))
         drawn = compare_intervals(ax, expected.assign(truth=list(truth.values())))
         assert np.array_equal(np.argsort(frame["n"]), np.argsort(drawn["area"]))
-        assert f"proportion of {what} by {', '.join(levels)}" == ax.get_title(loc="left")
+        column = "" if levels[0] == "column" else "mood: "
+        assert f"{column}proportion of {what} by {', '.join(levels)}" == ax.get_title(loc="left")
         assert ax.get_xlabel().startswith(f"proportion of {what} among ")
         starts = [f"{label_text(key)}: " for key in rows]
         lines = result.interpret(category).splitlines()
@@ -370,7 +371,7 @@ def check_pooled(kind):
         expected["naive"] = part["raw"].to_numpy()
         ax = result.plot(category=category, level=0.9)
         compare_intervals(ax, expected)
-        assert f"proportion of {text} by region, sex, pooled" == ax.get_title(loc="left")
+        assert f"mood: proportion of {text} by region, sex, pooled" == ax.get_title(loc="left")
 
 
 def check_quantiles(kind):

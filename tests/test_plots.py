@@ -175,9 +175,62 @@ def test_groups_name_their_category():
     found = rr.estimate(frame["answer"], rr.KRR(list("ny"), 0.75), by=frame["sex"])
     ax = found.plot(category="y", truth={"f": 0.2})
     assert ["f (n=4)", "m (n=3)"] == labels(ax)
-    assert "proportion of y by sex" == ax.get_title(loc="left")
+    assert "answer: proportion of y by sex" == ax.get_title(loc="left")
     assert [one.proportions[1] for one in found.values()] == pytest.approx(dots(ax)[0])
     refused(ArgumentValueError, "not among the categories", found.plot, category="never")
+
+
+TITLED = {
+    "an estimate": (lambda frame: frame.rr.estimate("vote"), "vote: 80 reports"),
+    "a Series": (lambda frame: rr.estimate(frame["vote"]), "vote: 80 reports"),
+    "reports without a name": (
+        lambda frame: rr.estimate(frame["vote"].to_numpy(), rr.KRR(list("ny"), 0.75)),
+        "80 reports",
+    ),
+    "groups": (
+        lambda frame: frame.rr.estimate("vote", by="sex"),
+        "vote: proportion of y by sex",
+    ),
+    "columns": (lambda frame: frame.rr.estimate(), "proportion of y by column"),
+    "pooled groups": (
+        lambda frame: frame.rr.estimate("vote", by="sex").pooled(),
+        "vote: proportion of y by sex, pooled",
+    ),
+    "bounds": (
+        lambda frame: frame.rr.estimate("vote").noncompliance(0.2, "random"),
+        "vote: 80 reports",
+    ),
+    "corrected": (lambda frame: frame.rr.estimate("vote").corrected((4, 80)), "vote: 80 reports"),
+    "a margin of a table": (
+        lambda frame: frame.rr.crosstab("vote", "sex").estimate("vote"),
+        "vote: 80 reports",
+    ),
+    "conditional": (
+        lambda frame: frame.rr.crosstab("vote", "sex").conditional("vote", "sex"),
+        "Proportions of vote within sex",
+    ),
+    "two columns": (
+        lambda frame: rr.difference(frame.rr.estimate("vote"), frame.rr.estimate("abroad")),
+        "vote minus abroad",
+    ),
+    "two groups": (
+        lambda frame: rr.difference(*frame.rr.estimate("vote", by="sex").values()),
+        "vote",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("case", TITLED)
+def test_titles_name_the_column(case):
+    """Of the reports, wherever it has a name; a title that is given stays."""
+    columns = {"vote": list("nyny") * 20, "abroad": list("nnny") * 20, "sex": list("ffmm") * 20}
+    answers = pd.DataFrame(columns)
+    frame = answers.rr.simulate(["vote", "abroad"], list("ny"), 0.75, seed=1)
+    call, title = TITLED[case]
+    found = call(frame)
+    assert title == found.plot().get_title(loc="left")
+    assert "mine" == found.plot(title="mine").get_title(loc="left")
 
 
 # -- tables, lines, bars -----------------------------------------------------------------------

@@ -45,8 +45,9 @@ from rrstats.estimation.result import (
     Result,
     formats_of,
     label_column,
-    place_of,
+    place_or_last,
     proportion_rows,
+    titled,
 )
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.contrasts import normal_quantile, student_quantile
@@ -214,6 +215,8 @@ class Corrected(Result):
     correlation : ndarray of shape (k,), or None
         Correlation of the estimate with the control's proportion; None where it is not known, and
         errors are then the largest possible.
+    name : hashable
+        The column of the reports; None if it has no name.
     """
 
     _shown = ("proportion", "low", "high", "std_error", "uncorrected")
@@ -224,6 +227,7 @@ class Corrected(Result):
     scores: Floats
     control: Control
     correlation: Floats | None
+    name: Hashable
 
     @property
     def n(self) -> int:
@@ -328,9 +332,7 @@ class Corrected(Result):
         -------
         str
         """
-        place = len(self.categories) - 1
-        if category is not ...:
-            place = place_of(category, self.categories, "this result")
+        place = place_or_last(category, self.categories, "this result")
         low, high = self.interval(level)
         return (
             f"about {self.proportions[place]:.1%} {label(self.categories[place])}, "
@@ -362,7 +364,7 @@ class Corrected(Result):
         rows = proportion_rows(self.categories, self.proportions, self.interval(level))
         rows["naive"] = self.moments.proportions
         xlabel = "proportion among people who do not answer at random"
-        options = {"title": f"{self.n:,} reports", **options}
+        options = {"title": titled(self.name, f"{self.n:,} reports"), **options}
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 
     @property
@@ -447,7 +449,14 @@ def corrected(estimate: Reported, control: Any, prevalence: Any, paired: Any) ->
             )
         correlation = paired_correlation(of_functions, paired.categories, opened)
     random_scores = estimate.scores(RANDOM).low
-    return Corrected(estimate.categories, estimate.moments, random_scores, opened, correlation)
+    return Corrected(
+        categories=estimate.categories,
+        moments=estimate.moments,
+        scores=random_scores,
+        control=opened,
+        correlation=correlation,
+        name=estimate.name,
+    )
 
 
 def _control(estimate: Reported, control: Any, prevalence: Any) -> Control:

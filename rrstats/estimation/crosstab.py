@@ -545,12 +545,12 @@ class Crosstab(CellProportions):
                 f"table.margin({name!r}) has its proportions"
             )
         if margin.combined is not None:
-            if arrays.is_pooled(margin.combined.channel):
-                return margin.combined
-            tally = replace(margin.combined.tally, mechanism=axis.mechanism)
-            return replace(margin.combined, tally=tally)
+            tally = margin.combined.tally
+            if not arrays.is_pooled(margin.combined.channel):
+                tally = replace(tally, mechanism=axis.mechanism)
+            return replace(margin.combined, tally=tally, name=axis.name)
         counts = UnitCounts.of_sample(self.n, margin.counted[: axis.m])
-        return Estimate(Tally(axis.mechanism, counts, self.n_missing), self.target)
+        return Estimate(Tally(axis.mechanism, counts, self.n_missing), self.target, name=axis.name)
 
     def mle(self) -> ConstrainedProportions:
         """The maximum likelihood proportions inside the simplex.
@@ -983,6 +983,7 @@ class ConditionalProportions(CellProportions):
         rows = proportion_rows(labels, frame["proportion"].to_numpy(), ends)
         rows["series"] = pd.Index(series, dtype=object, tupleize_cols=False)
         xlabel = f"proportion within {' and '.join(map(label, self.given))}"
+        options = {"title": self.title, **options}
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 
     @property

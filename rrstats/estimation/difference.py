@@ -380,6 +380,9 @@ class Difference(Result):
         """
         rows = proportion_rows(self.categories, self.differences, self.interval(level))
         xlabel = "proportion in the first minus that in the second"
+        names = list(dict.fromkeys([self.first.name, self.second.name]))
+        if None not in names:
+            options = {"title": " minus ".join(map(label, names)), **options}
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, bounds=(-1.0, 1.0), **options)
 
     @property

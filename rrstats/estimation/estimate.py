@@ -66,6 +66,7 @@ from rrstats.estimation.result import (
     ShareEstimate,
     label_column,
     proportion_rows,
+    titled,
 )
 from rrstats.estimation.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.survey_moments import moments_of
@@ -129,6 +130,8 @@ class Estimate(Result):
         Subtracted from n in the population's variance: 1 is unbiased, GLMMRR prints 0.
     design : SampleDesign
         The sample design, except the weights, strata and clusters of the rows.
+    name : hashable
+        The column of the reports, for titles of pictures; None if it has no name.
     """
 
     _shown = (
@@ -140,6 +143,7 @@ class Estimate(Result):
     target: str = "population"
     ddof: int = 1
     design: SampleDesign = SIMPLE
+    name: Hashable = None
 
     def __post_init__(self) -> None:
         check_target(self.target)
@@ -1176,14 +1180,14 @@ class Estimate(Result):
         if truth is not None:
             rows["truth"] = check_truth(truth, self.categories, missing=0.0)
         whom = "these rows" if self.target == "rows" else "the population"
-        options = {"title": f"{self.n:,} reports", **options}
+        options = {"title": titled(self.name, f"{self.n:,} reports"), **options}
         return plot_intervals(rows, ax, xlabel=f"proportion of {whom}", level=level, **options)
 
 
 # -- from reports ----------------------------------------------------------------------------
 
-_Settings: TypeAlias = tuple[str, int, SampleDesign]
-"""Target, ddof, and the design without the columns of rows."""
+_Settings: TypeAlias = tuple[str, int, SampleDesign, Hashable]
+"""Target, ddof, the design without the columns of rows, and the name of the column."""
 
 
 class EstimateOptions(TypedDict, total=False):
@@ -1393,17 +1397,18 @@ def estimate(
             raise ArgumentTypeError("give categories or mechanism, found both")
         categories = mechanism
     design = design_of(weights, design)
-    settings = (target, ddof, design.without_rows())
+    shared = (target, ddof, design.without_rows())
     request = ReportRequest(categories, prob, epsilon, columns, group)
     if isinstance(reports, Tally):
         _check_tally(reports, request, [by, group, design.replicates, *design.columns.values()])
-        return check_estimate(Estimate(reports, *settings))
+        return check_estimate(Estimate(reports, *shared))
     counted = count_reports(
         reports, request, by=by, design=design, observed=observed, weighting=weighting
     )
     estimates = dict[Any, Any]()
     with warnings_once():
         for name, tally in counted.tallies.items():
+            settings = (*shared, name)
             if counted.groups is None:
                 estimates[name] = check_estimate(_estimate_of(tally, settings, weighting))
             else:
@@ -1445,7 +1450,7 @@ def _group_estimates(
     """
     names = counted.groups or ()
     if isinstance(tallies, GroupTallies):
-        target, ddof, design = settings
+        target, ddof, design, _ = settings
         channel = tallies.mechanism.channel
         counts = tallies.counts
         simple = not tallies.sampled and not design.finite and bool(tallies.labels)

@@ -26,7 +26,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.arrays import implausible, level_of_each
 from rrstats.estimation.moments import ChannelMoments
 from rrstats.estimation.pooled import PooledGroups, pool
-from rrstats.estimation.result import IMPLAUSIBLE, Result, label_column, proportion_rows
+from rrstats.estimation.result import IMPLAUSIBLE, Result, label_column, proportion_rows, titled
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.row_privacy import together
@@ -179,7 +179,9 @@ class _Several(Result, Mapping[Any, Part], Generic[Part]):
             rows.index = pd.Index([f"{label_text(name)}: {text}" for name, text in texts])
         of_rows = any(estimate.target == "rows" for estimate in estimates)
         whom = "these rows" if of_rows else "the population"
-        options = {"title": f"proportion of {what} by {self.by}", **options}
+        columns = {estimate.name for estimate in self._each().values()}
+        column = columns.pop() if len(columns) == 1 else None
+        options = {"title": titled(column, f"proportion of {what} by {self.by}"), **options}
         xlabel = f"proportion of {what} among {whom}"
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 

@@ -42,7 +42,8 @@ from rrstats.estimation.result import (
     Rounded,
     formats_of,
     label_column,
-    place_of,
+    place_or_last,
+    titled,
 )
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.mechanisms.channel import transition_matrix
@@ -204,6 +205,8 @@ class NoncomplianceBounds(Result):
         Those of the estimate.
     scores : MeanScores
         (k,) smallest and largest mean scores of the reports of people who did not follow.
+    name : hashable
+        The column of the reports; None if it has no name.
     """
 
     _shown = ("low_bound", "high_bound", "low", "high", "all_low", "all_high")
@@ -215,6 +218,7 @@ class NoncomplianceBounds(Result):
     behaviour_rates: Floats | None
     moments: Moments
     scores: MeanScores
+    name: Hashable
 
     @property
     def n(self) -> int:
@@ -414,9 +418,7 @@ class NoncomplianceBounds(Result):
         -------
         str
         """
-        place = len(self.categories) - 1
-        if category is not ...:
-            place = place_of(category, self.categories, "this result")
+        place = place_or_last(category, self.categories, "this result")
         shape = (len(self.assumed), len(self.categories))
         low, high = (np.reshape(end, shape)[:, place] for end in self.interval(level))
         low_bounds, high_bounds = (bound[:, place] for bound in self._bounds)
@@ -463,9 +465,7 @@ class NoncomplianceBounds(Result):
             From 0 to the largest assumed proportion, at least to 50%: bounds among people who
             followed as a line or a dark area, their interval as a light one.
         """
-        place = len(self.categories) - 1
-        if category is not ...:
-            place = place_of(category, self.categories, "this result")
+        place = place_or_last(category, self.categories, "this result")
         most = max(0.5, float(self.assumed.max()))
         grid = np.linspace(0, most, _PICTURE)
         drawn = replace(self, assumed=np.stack([grid, grid], axis=1))
@@ -480,7 +480,7 @@ class NoncomplianceBounds(Result):
             ax,
             level=level,
             ylabel=f"proportion of {label(self.categories[place])} among the others",
-            title=f"{self.n:,} reports" if title is None else title,
+            title=titled(self.name, f"{self.n:,} reports") if title is None else title,
             figsize=figsize,
         )
 
@@ -582,13 +582,14 @@ class Reported:
     """An estimate as bounds and corrections read it.
 
     categories : (k,).  moments : its moments.  space : of its reports.  sensitive : the code of the
-    sensitive category.
+    sensitive category.  name : of the column, or None.
     """
 
     categories: tuple[Hashable, ...]
     moments: Moments
     space: Categories | Subsets
     sensitive: int
+    name: Hashable
 
     def scores(self, behaviour: Any) -> MeanScores:
         """The mean scores of the reports of people with a behaviour."""
@@ -604,6 +605,7 @@ class Reported:
             None if is_any else rates_of(behaviour, self.space),
             self.moments,
             self.scores(behaviour),
+            self.name,
         )
 
     def tipping_point(self, code: int, value: float, behaviour: Any, level: float) -> TippingPoint:
@@ -638,7 +640,13 @@ def reported_of(estimate: Any) -> Reported:
     categories = tuple(estimate.categories)
     yes = getattr(part, "yes", None)
     sensitive = categories.index(yes) if yes in categories else len(categories) - 1
-    return Reported(categories, estimate.moments, mechanism.report_space, sensitive)
+    return Reported(
+        categories=categories,
+        moments=estimate.moments,
+        space=mechanism.report_space,
+        sensitive=sensitive,
+        name=estimate.name,
+    )
 
 
 def _explaining(estimate: float, value: float, score: float) -> float:

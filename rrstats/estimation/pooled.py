@@ -35,8 +35,9 @@ from rrstats.estimation.result import (
     Result,
     formats_of,
     label_column,
-    place_of,
+    place_or_last,
     proportion_rows,
+    titled,
 )
 from rrstats.inference.contrasts import Interval, project_to_simplex
 from rrstats.plots import PlotOptions, plot_intervals
@@ -132,6 +133,8 @@ class PooledGroups(Result):
         The unbiased proportions; NaN without reports.
     rho : float
         Variance between groups, as a part of that of single people: 0 where groups are alike.
+    name : hashable
+        The column of the reports; None if it has no name.
     """
 
     _shown = ("proportion", "low", "high", "raw", "shrinkage", "n")
@@ -147,6 +150,7 @@ class PooledGroups(Result):
     columns: Floats
     grid: Floats
     weights: Floats
+    name: Hashable
 
     # -- the variance between groups -----------------------------------------------------------
 
@@ -310,11 +314,6 @@ class PooledGroups(Result):
         arrays = {name: np.broadcast_to(array, shape).ravel() for name, array in numbers.items()}
         return pd.DataFrame(columns | arrays)
 
-    def _place(self, category: Hashable) -> int:
-        if category is ...:
-            return len(self.categories) - 1
-        return place_of(category, self.categories, "these groups")
-
     def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
         """The pooled proportions of one category in sentences.
 
@@ -330,7 +329,7 @@ class PooledGroups(Result):
         str
             One line for each group.
         """
-        place = self._place(category)
+        place = place_or_last(category, self.categories, "these groups")
         low, high = (end[:, place] for end in self.interval(level))
         lines = []
         for row, group in enumerate(self.groups):
@@ -369,7 +368,7 @@ class PooledGroups(Result):
         Axes
             Groups in the order of their pooled proportions; grey bars are the raw ones.
         """
-        place = self._place(category)
+        place = place_or_last(category, self.categories, "these groups")
         order = np.argsort(self.proportions[:, place], kind="stable")
         low, high = (end[order, place] for end in self.interval(level))
         labels = [self.groups[row] for row in order]
@@ -378,7 +377,7 @@ class PooledGroups(Result):
         rows["n"] = self.sizes[order]
         what = label(self.categories[place])
         title = f"proportion of {what} by {', '.join(map(str, self.names))}, pooled"
-        options = {"title": title, **options}
+        options = {"title": titled(self.name, title), **options}
         return plot_intervals(rows, ax, xlabel=f"proportion of {what}", level=level, **options)
 
     @property
@@ -462,6 +461,7 @@ def pool(
         columns=columns,
         grid=grid,
         weights=weights,
+        name=first.name,
     )
 
 

@@ -267,9 +267,7 @@ class GroupResult(Result):
 
     def _place(self, category: Hashable) -> int:
         """The place of a group, by default the last."""
-        if category is ...:
-            return len(self.categories) - 1
-        return place_of(category, self.categories, f"these {self._what}")
+        return place_or_last(category, self.categories, f"these {self._what}")
 
     def _framed(
         self,
@@ -533,6 +531,16 @@ def place_of(category: Hashable, categories: Sequence[Hashable], whose: str) -> 
             f"{did_you_mean(category, categories)}"
         )
     return categories.index(category)
+
+
+def place_or_last(category: Hashable, categories: Sequence[Hashable], whose: str) -> int:
+    """The index of a category, by default the last; raises if it is unknown."""
+    return len(categories) - 1 if category is ... else place_of(category, categories, whose)
+
+
+def titled(name: Hashable, text: str) -> str:
+    """The title of a picture, after the column of the reports if that has a name."""
+    return text if name is None else f"{label(name)}: {text}"
 
 
 def proportion_rows(

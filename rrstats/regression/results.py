@@ -421,6 +421,7 @@ class RegressionResult(FrameTable):
         if odds_ratios:
             xlabel = "odds ratio"
         intervals = rows[["estimate", "low", "high"]].set_axis(rows.index.to_flat_index())
+        options = {"title": self.title, **options}
         return plot_intervals(
             intervals,
             ax,
