@@ -106,6 +106,15 @@ class Replication:
             return np.full_like(estimates, np.nan)
         return np.asarray(estimates - estimates[usable].mean(axis=0))
 
+    def covariance(self, estimates: Floats, estimate: Floats) -> Floats:
+        """(p, p) covariance of (p,) estimates, from the (R, p) of the replicates."""
+        deviations = self.deviations(estimates, estimate)
+        usable = self.usable(deviations)
+        if not usable.any():
+            return np.full((estimates.shape[1],) * 2, np.nan)
+        deviations = deviations[usable]
+        return np.asarray((deviations.T * self.coefficients[usable]) @ deviations)
+
     @staticmethod
     def usable(estimates: Floats) -> NDArray[np.bool_]:
         """(R,) True for replicates with an estimate."""

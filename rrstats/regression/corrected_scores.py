@@ -34,13 +34,13 @@ from rrstats.errors import (
 )
 from rrstats.estimation.report_columns import blocks
 from rrstats.estimation.sample_design import Replicates
+from rrstats.estimation.sampled_rows import SampledUnits
 from rrstats.inference.contrasts import student_quantile
 from rrstats.regression.design_matrix import BLOCK, table_of
 from rrstats.regression.likelihood import check_columns, clustered_covariance
 from rrstats.regression.private_covariates import ModelData
 from rrstats.regression.results import RegressionResult, confidence, refuse_attribute
 from rrstats.regression.survey_people import (
-    SampledUnits,
     check_design_kind,
     default_kind,
     design_df,

@@ -33,6 +33,7 @@ from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn
 from rrstats.estimation.sample_design import Replicates
+from rrstats.estimation.sampled_rows import SampledUnits
 from rrstats.inference.contrasts import bias_reduced_sandwich, satterthwaite_df
 from rrstats.inference.optimize import (
     Derivatives,
@@ -46,7 +47,6 @@ from rrstats.regression.links import Family
 from rrstats.regression.survey_people import (
     DESIGN_KINDS,
     DesignedPeople,
-    SampledUnits,
     check_design_kind,
     replicate_covariance,
 )

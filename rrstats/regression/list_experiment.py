@@ -45,6 +45,7 @@ from rrstats.errors import (
 from rrstats.estimation.report_columns import report_column
 from rrstats.estimation.result import Result
 from rrstats.estimation.sample_design import Replicates, SampleDesign
+from rrstats.estimation.sampled_rows import SampledUnits
 from rrstats.inference.contrasts import Interval, normal_quantile, student_quantile
 from rrstats.inference.optimize import Derivatives, Maximum, maximize, split_information
 from rrstats.mechanisms.survey_design import list_samples
@@ -55,7 +56,6 @@ from rrstats.regression.private_covariates import ModelData, ModelRequest, open_
 from rrstats.regression.results import RegressionResult, confidence
 from rrstats.regression.survey_people import (
     DESIGN_KINDS,
-    SampledUnits,
     check_design_kind,
     default_kind,
     design_df,

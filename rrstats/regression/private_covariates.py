@@ -38,6 +38,7 @@ from rrstats.estimation.report_columns import (
     report_column,
 )
 from rrstats.estimation.sample_design import Replicates, SampleDesign, design_of
+from rrstats.estimation.sampled_rows import SampledUnits
 from rrstats.mechanisms.krr import names_column
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.regression.design_matrix import (
@@ -53,7 +54,6 @@ from rrstats.regression.design_matrix import (
     source_of,
     table_of,
 )
-from rrstats.regression.survey_people import SampledUnits
 from rrstats.regression.varying_columns import ColumnCollector, VaryingColumns
 
 MOST_CLASSES = 64

@@ -9,72 +9,19 @@ Source: Binder (1983).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._typing import Booleans, Floats
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.replicates import replicate_df
 from rrstats.estimation.sample_design import Replicates
+from rrstats.estimation.sampled_rows import SampledUnits
 
 DESIGN_KINDS = ("clustered", "linearized", "replicates")
 """Covariances that follow from the design of the survey."""
-
-
-class SampledUnits(NamedTuple):
-    """Clusters of the sample, or rows where there are none, and their strata.
-
-    codes : (used rows,) the unit of each row.  strata : (units,) the stratum of each.
-    sizes : (strata,) units of the sample, also those without a used row.
-    lonely_psu : what to do with strata of one unit.
-    """
-
-    codes: NDArray[np.intp]
-    strata: NDArray[np.intp]
-    sizes: NDArray[np.intp]
-    lonely_psu: str
-
-    @classmethod
-    def of(cls, strata: Any, clusters: Any, kept: Booleans, lonely_psu: str) -> SampledUnits:
-        """The units of rows with labels of strata, clusters or both."""
-        rows = len(kept)
-        stratum = np.zeros(rows, dtype=np.intp)
-        if strata is not None:
-            stratum = pd.factorize(strata)[0]
-        unit = np.arange(rows) if clusters is None else pd.factorize(clusters)[0]
-        pairs = np.stack([stratum, unit], axis=1)
-        occurring, codes = np.unique(pairs, axis=0, return_inverse=True)
-        return cls(codes.ravel()[kept], occurring[:, 0], np.bincount(occurring[:, 0]), lonely_psu)
-
-    @property
-    def df(self) -> int:
-        """Units with used rows less strata with some."""
-        used = np.unique(self.codes)
-        return len(used) - len(np.unique(self.strata[used]))
-
-    def products(self, scores: Floats) -> Floats:
-        """(b, b) covariance of the sum of (rows, b) weighted scores."""
-        sums = np.zeros((len(self.strata), scores.shape[1]))
-        np.add.at(sums, self.codes, scores)
-        totals = np.zeros((len(self.sizes), scores.shape[1]))
-        np.add.at(totals, self.strata, sums)
-        single = self.sizes == 1
-        if single.any() and self.lonely_psu == "raise":
-            raise ArgumentValueError(
-                f"strata must have two clusters (or rows) in the sample, found one in "
-                f"{int(single.sum())} of {len(single)}: merge similar strata, or give "
-                "lonely_psu='adjust' or 'certainty'"
-            )
-        centre = totals / self.sizes[:, None]
-        factor = np.where(single, 0.0, self.sizes / np.maximum(self.sizes - 1, 1))
-        if self.lonely_psu == "adjust":
-            centre[single] = totals.sum(axis=0) / self.sizes.sum()
-            factor[single] = 1.0
-        around = sums - centre[self.strata]
-        return np.asarray((around.T * factor[self.strata]) @ around)
 
 
 class DesignedPeople(Protocol):
@@ -159,5 +106,4 @@ def replicate_covariance(
             "vcov 'replicates' needs a finite maximum for every replicate, found none for "
             f"{failed} of {len(fits)}; leave covariates out, or give vcov='robust'"
         )
-    deviations = replicates.replication.deviations(np.array(fits), estimates)
-    return np.asarray((deviations.T * replicates.replication.coefficients) @ deviations)
+    return replicates.replication.covariance(np.array(fits), estimates)

@@ -1,0 +1,188 @@
+"""Rows of a survey, for results that are made from sums over single rows.
+
+Regressions, means and quantiles weight scores of single rows.  With strata or clusters the variance
+of such a sum is that of the clusters' sums within strata, times n / (n - 1), as in `svytotal` of
+R's survey package; with replicate weights it is the spread of the sums by the replicates.  Both
+have the randomization of the reports in them.
+Source: Binder (1983).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from rrstats._typing import Booleans, Floats
+from rrstats.errors import ArgumentValueError
+from rrstats.estimation.replicates import replicate_df
+from rrstats.estimation.sample_design import Replicates, SampleDesign, rows_of
+
+
+class SampledUnits(NamedTuple):
+    """Clusters of the sample, or rows where there are none, and their strata.
+
+    codes : (used rows,) the unit of each row.  strata : (units,) the stratum of each.
+    sizes : (strata,) units of the sample, also those without a used row.
+    lonely_psu : what to do with strata of one unit.
+    """
+
+    codes: NDArray[np.intp]
+    strata: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    lonely_psu: str
+
+    @classmethod
+    def of(cls, strata: Any, clusters: Any, kept: Booleans, lonely_psu: str) -> SampledUnits:
+        """The units of rows with labels of strata, clusters or both."""
+        rows = len(kept)
+        stratum = np.zeros(rows, dtype=np.intp)
+        if strata is not None:
+            stratum = pd.factorize(strata)[0]
+        unit = np.arange(rows) if clusters is None else pd.factorize(clusters)[0]
+        pairs = np.stack([stratum, unit], axis=1)
+        occurring, codes = np.unique(pairs, axis=0, return_inverse=True)
+        return cls(codes.ravel()[kept], occurring[:, 0], np.bincount(occurring[:, 0]), lonely_psu)
+
+    @property
+    def df(self) -> int:
+        """Units with used rows less strata with some."""
+        used = np.unique(self.codes)
+        return len(used) - len(np.unique(self.strata[used]))
+
+    def sums(self, terms: Floats, part: slice = slice(None)) -> Floats:
+        """(units, p) sums of (rows, p) terms of some of the rows."""
+        codes = self.codes[part]
+        columns = [np.bincount(codes, column, len(self.strata)) for column in terms.T]
+        return np.stack(columns, axis=1)
+
+    def products(self, terms: Floats) -> Floats:
+        """(p, p) covariance of the sum of (rows, p) weighted terms."""
+        return self.covariance(self.sums(terms))
+
+    def covariance(self, sums: Floats) -> Floats:
+        """(p, p) covariance of a total, from the (units, p) sums of the units."""
+        totals = np.zeros((len(self.sizes), sums.shape[1]))
+        np.add.at(totals, self.strata, sums)
+        single = self.sizes == 1
+        if single.any() and self.lonely_psu == "raise":
+            raise ArgumentValueError(
+                f"strata must have two clusters (or rows) in the sample, found one in "
+                f"{int(single.sum())} of {len(single)}: merge similar strata, or give "
+                "lonely_psu='adjust' or 'certainty'"
+            )
+        centre = totals / self.sizes[:, None]
+        factor = np.where(single, 0.0, self.sizes / np.maximum(self.sizes - 1, 1))
+        if self.lonely_psu == "adjust":
+            centre[single] = totals.sum(axis=0) / self.sizes.sum()
+            factor[single] = 1.0
+        around = sums - centre[self.strata]
+        return np.asarray((around.T * factor[self.strata]) @ around)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledRows:
+    """Strata and clusters, or replicate weights, of the used rows.
+
+    weights : (rows,) of the full sample.  units, replicates : one of them is None.
+    """
+
+    weights: Floats
+    units: SampledUnits | None
+    replicates: Replicates | None
+
+    def of_rows(self, places: NDArray[np.intp]) -> SampledRows:
+        """Those of some of the rows, in another order."""
+        units = self.units
+        if units is not None:
+            units = units._replace(codes=units.codes[places])
+        replicates = self.replicates
+        if replicates is not None:
+            replicates = replicates._replace(weights=replicates.weights[places])
+        return SampledRows(self.weights[places], units, replicates)
+
+    @property
+    def df(self) -> int:
+        """Degrees of freedom of covariances."""
+        if self.units is not None:
+            return self.units.df
+        factors = self._replicates.weights[self.weights > 0]
+        factors = factors / self.weights[self.weights > 0][:, None]
+        return replicate_df(factors.T @ factors)
+
+    @property
+    def _replicates(self) -> Replicates:
+        return cast(Replicates, self.replicates)
+
+    def sums(self, blocks: Iterable[tuple[slice, Floats]]) -> Floats:
+        """(u, p) weighted sums by unit, or (R, p) by replicate.
+
+        blocks : parts of the rows with their (rows, p) terms.
+        """
+        total: Any = 0.0
+        for part, terms in blocks:
+            if self.units is not None:
+                total = total + self.units.sums(terms * self.weights[part, None], part)
+            else:
+                total = total + self._replicates.weights[part].T @ terms
+        return np.asarray(total)
+
+    def covariance(self, sums: Floats, total: Floats) -> Floats:
+        """(p, p) covariance of (p,) totals, from the `sums` of units or replicates."""
+        if self.units is not None:
+            return self.units.covariance(sums)
+        return self._replicates.replication.covariance(sums, total)
+
+    def ratio_covariance(self, sums: Floats, totals: Floats, sizes: Floats) -> Floats:
+        """(k, k) covariance of k ratios of a total to a size.
+
+        With replicates it is that of the ratios by each of them, not linearized.
+
+        sums : of the k totals and then of the k sizes.
+        """
+        k = len(sizes)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = totals / sizes
+            if self.units is not None:
+                residuals = (sums[:, :k] - sums[:, k:] * ratios) / sizes
+                return self.units.covariance(residuals)
+            by_replicate = sums[:, :k] / sums[:, k:]
+        return self._replicates.replication.covariance(by_replicate, ratios)
+
+
+def sampled_rows(
+    design: SampleDesign, values: Any, kept: Booleans, weights: Floats | None, *, target: str
+) -> SampledRows | None:
+    """The strata and clusters, or replicate weights, of the kept rows; None without any.
+
+    values : of all rows, with the index that columns of the design must have.
+    weights : of all rows; None for 1.
+    """
+    if design.finite:
+        raise ArgumentValueError(
+            "design must have no population and no probabilities for sums over single rows; give "
+            "weights, whose intervals are a little wider"
+        )
+    if design.strata is None and design.clusters is None and design.replicates is None:
+        return None
+    if target == "rows":
+        raise ArgumentValueError("with a design target must be 'population', got 'rows'")
+    rows = len(kept)
+    sample = rows_of(values, rows, design=design)
+    units = None
+    if sample.unit_codes is not None:
+        codes = sample.unit_codes
+        strata = sample.units.strata
+        if sample.units.alone.any():  # every row is a cluster
+            strata = strata[codes]
+            codes = np.arange(rows)
+        units = SampledUnits(codes[kept], strata, np.bincount(strata), design.lonely_psu)
+    replicates = sample.replicates
+    if replicates is not None:
+        replicates = replicates._replace(weights=replicates.weights[kept])
+    full = np.ones(rows) if weights is None else weights
+    return SampledRows(full[kept], units, replicates)
