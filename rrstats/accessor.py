@@ -40,7 +40,7 @@ from rrstats.estimation.groups import Estimates, GroupEstimates
 from rrstats.estimation.means import Means, means
 from rrstats.estimation.quantiles import Quantiles, quantiles
 from rrstats.estimation.report_columns import Plan, ReportFrame, ReportRequest, listed
-from rrstats.estimation.sample_design import SampleDesign
+from rrstats.estimation.sample_design import SampleDesign, design_of, frame_design
 from rrstats.estimation.tally import tally
 from rrstats.mechanisms.attrs import Mechanisms, released_records
 from rrstats.mechanisms.base import Mechanism
@@ -101,7 +101,7 @@ class _GroupColumns(NamedTuple):
 
     values: Any
     reports: Any
-    weights: Any
+    design: SampleDesign
 
 
 @checked_keywords
@@ -436,6 +436,7 @@ class FrameAccessor:
         *,
         group: Hashable = None,
         weights: Hashable = None,
+        design: SampleDesign | None = None,
         target: str = "population",
         missing: str = "drop",
     ) -> Means:
@@ -455,6 +456,8 @@ class FrameAccessor:
             The column with each row's sample, for designs with several samples.
         weights : hashable, optional
             The column of the sampling weights.
+        design : SampleDesign, optional
+            Weights, strata, clusters and replicate weights, as names of columns.
         target : {"population", "rows"}
             Means are about the population that these people were drawn from, or about the true
             groups among just these rows.
@@ -475,11 +478,11 @@ class FrameAccessor:
         100
         """
         request = ReportRequest(self._mechanisms_of(mechanism), prob, group=group)
-        columns = self._group_columns(values, by, weights, request)
+        columns = self._group_columns(values, by, request, design_of(weights, design))
         return means(
             columns.values,
             columns.reports,
-            weights=columns.weights,
+            design=columns.design,
             target=target,
             missing=missing,
         )
@@ -494,6 +497,7 @@ class FrameAccessor:
         q: float | Sequence[float] = (0.25, 0.5, 0.75),
         group: Hashable = None,
         weights: Hashable = None,
+        design: SampleDesign | None = None,
         target: str = "population",
     ) -> Quantiles:
         """Estimate quantiles of a numeric column in the true groups of a privatized column.
@@ -514,6 +518,8 @@ class FrameAccessor:
             The column with each row's sample, for designs with several samples.
         weights : hashable, optional
             The column of the sampling weights.
+        design : SampleDesign, optional
+            Weights, strata, clusters and replicate weights, as names of columns.
         target : {"population", "rows"}
             Quantiles are about the population that these people were drawn from, or about the true
             groups among just these rows.
@@ -531,25 +537,25 @@ class FrameAccessor:
         100
         """
         request = ReportRequest(self._mechanisms_of(mechanism), prob, group=group)
-        columns = self._group_columns(values, by, weights, request)
+        columns = self._group_columns(values, by, request, design_of(weights, design))
         return quantiles(
             columns.values,
             columns.reports,
             q=q,
-            weights=columns.weights,
+            design=columns.design,
             target=target,
         )
 
     def _group_columns(
-        self, values: Hashable, by: ColumnLike, weights: Hashable, request: ReportRequest
+        self, values: Hashable, by: ColumnLike, request: ReportRequest, design: SampleDesign
     ) -> _GroupColumns:
         """Open the columns of means or quantiles; request : the mechanism of ``by``."""
         frame = ReportFrame.of(self._data)
         names = listed(by)
         check_distinct(names, "by")
         reports = frame.answer(names, request)
-        row_weights = None if weights is None else frame.public("weights", weights)
-        return _GroupColumns(frame.public("values", values), reports, row_weights)
+        frame.check_names(design.names)
+        return _GroupColumns(frame.public("values", values), reports, frame_design(frame, design))
 
     logit = _of_formula(logit)
     linear = _of_formula(linear)
