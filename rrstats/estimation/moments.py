@@ -310,10 +310,10 @@ class Moments(ABC):
         return self.shared_notes
 
 
-class ChannelMoments(Moments):
-    """Moments of reports of one mechanism.
+class CountedMoments(Moments):
+    """Moments of counts of reports.
 
-    channel : of the mechanism.
+    channel : of the mechanism; of several samples pooled.
     reported : (m,) counts of the reports, or (groups, m); then all members have a leading axis.
     n : the number of reports, or (groups,).
     target, ddof : of the variance.
@@ -343,6 +343,10 @@ class ChannelMoments(Moments):
     def proportions(self) -> Floats:
         """(k,) unbiased true proportions; may lie outside [0, 1]."""
         return fixed(arrays.debias(self.channel, self.reported, self.n))
+
+
+class ChannelMoments(CountedMoments):
+    """Moments of reports of one mechanism."""
 
     @cached_property
     def covariance(self) -> Floats:
@@ -762,7 +766,7 @@ class WeightedRowMoments(RowMoments):
         return ["The prob differs by row; every row counts by its weight."]
 
 
-class PooledMoments(EffectiveMoments):
+class PooledMoments(CountedMoments, EffectiveMoments):
     """Moments of reports of several samples to which a coin assigned people: a plan's parts.
 
     The estimate is f = sum over samples of W_j r_j, with the rates r_j of the n_j reports of sample
@@ -778,26 +782,6 @@ class PooledMoments(EffectiveMoments):
 
     default_method = "empirical-likelihood"
 
-    def __init__(
-        self, channel: Channel, reported: NDArray[Any], n: int, target: str, *, ddof: int
-    ) -> None:
-        self._channel = channel
-        self._reported = reported
-        self.n = n
-        self.k = channel.k
-        self.target = target
-        self.ddof = ddof
-
-    @property
-    def channel(self) -> Channel:
-        """P(report | truth), pooled."""
-        return self._channel
-
-    @property
-    def reported(self) -> NDArray[Any]:
-        """(m,) counts of the reports."""
-        return self._reported
-
     @cached_property
     def sizes(self) -> Floats:
         """(m,) the number of reports in the sample of each cell."""
@@ -807,11 +791,6 @@ class PooledMoments(EffectiveMoments):
     def gains(self) -> Floats:
         """(k, m) the estimate is ``gains @ (rates within each sample)``."""
         return fixed(arrays.weights(self.channel, self.reported))
-
-    @cached_property
-    def proportions(self) -> Floats:
-        """(k,) unbiased true proportions; may lie outside [0, 1]."""
-        return fixed(arrays.debias(self.channel, self.reported, self.n))
 
     @property
     def covariance(self) -> Floats:
