@@ -189,11 +189,11 @@ class DesignErrors(NamedTuple):
 
 
 def _design_errors(
-    grouped: ReportColumn, y: Floats, sampled: SampledRows, kept: Booleans, sums: GroupSums
+    grouped: ReportColumn, y: Floats, sampled: SampledRows, sums: GroupSums
 ) -> DesignErrors:
     """The errors of the means of rows with strata, clusters or replicate weights.
 
-    y, sums : centred.  sampled : the kept rows.
+    y, sums : centred.  sampled : the used rows.
     """
     k = grouped.k
     if k > _MOST_PAIRED or len(sums.rows) > 1:
@@ -201,7 +201,7 @@ def _design_errors(
             "design must have weights alone for groups that only several samples identify, and "
             f"for more than {_MOST_PAIRED} groups (found {k}): give weights"
         )
-    places = np.flatnonzero(kept)
+    places = sampled.places
     codes = grouped.codes() if grouped.has_cells else None
 
     def terms() -> Iterator[tuple[slice, Floats]]:
@@ -658,8 +658,7 @@ def means(
     grouped = read_groups(values, "reports", reports, (mechanism, prob, epsilon), group=group)
     design = design_of(weights, design)
     y, w, out = read_rows(values, design.weights, grouped)
-    centre = 0.0 if out.all() else float(y[~out].mean() if out.any() else y.mean())
-    y = np.where(out, 0.0, y - centre) if out.any() else y - centre
+    y, centre = _centred(y, out)
     sums, naive = sums_of(grouped, y, w, out)
     n = round(float(sums.rows.sum()))
     absent = grouped.rows - n - int(not_asked([grouped], grouped.rows).sum())
@@ -668,8 +667,7 @@ def means(
         raise ArgumentValueError(
             "target must be 'population' because these samples identify the groups only together"
         )
-    kept = ~(out | grouped.missing())
-    sampled = sampled_rows(design, values, kept, w, target=target)
+    sampled = sampled_rows(design, grouped, values, weights=w, left_out=out, target=target)
     estimates = Means(
         categories=grouped.categories,
         n=n,
@@ -678,11 +676,20 @@ def means(
         naive=fixed(naive + centre),
         _centre=centre,
         _sums=sums,
-        _design=None if sampled is None else _design_errors(grouped, y, sampled, kept, sums),
+        _design=None if sampled is None else _design_errors(grouped, y, sampled, sums),
     )
     for note in estimates.notes:
         warn(note, LowPrecisionWarning)
     return estimates
+
+
+def _centred(y: Floats, out: Booleans) -> tuple[Floats, float]:
+    """Values less their mean, 0 where left out; and the mean."""
+    if not out.any():
+        centre = float(y.mean()) if len(y) else 0.0
+        return y - centre, centre
+    centre = 0.0 if out.all() else float(y[~out].mean())
+    return np.where(out, 0.0, y - centre), centre
 
 
 def read_groups(

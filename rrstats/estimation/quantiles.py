@@ -118,7 +118,7 @@ def _sorted(
         grouped=grouped,
         order=order,
         weights=None if w is None else w[order],
-        sampled=None if sampled is None else sampled.of_rows(places),
+        sampled=None if sampled is None else sampled.in_order(places),
         values=y[last],
         last=last,
     )
@@ -208,7 +208,7 @@ class _Extremes(NamedTuple):
     mean_weights: Floats
 
 
-class _Test(NamedTuple):
+class _QuantileTest(NamedTuple):
     """The test that values are quantiles of one group.
 
     prob, level : of the quantile, and of the interval.
@@ -292,7 +292,7 @@ def _points(
     return float(upper), float(lower + (upper - lower) * fraction)
 
 
-def _limits(expected: Floats, test: _Test) -> Floats:
+def _limits(expected: Floats, test: _QuantileTest) -> Floats:
     """Critical values; wider where few rows are expected on the shorter side of a value."""
     expected = expected / max(test.design_effect, 1.0)
     limits = np.full(expected.shape, student_quantile(test.level, max(test.df, 1.0)))
@@ -336,7 +336,7 @@ def _design_effect(
     return float(by_design[0, 0]) / independent if independent > 0 else 1.0
 
 
-def _first_kept(sums: CumulativeSums, search: _Search, test: _Test) -> int | None:
+def _first_kept(sums: CumulativeSums, search: _Search, test: _QuantileTest) -> int | None:
     """The first place, in the order of a search, whose value is kept as a quantile; or None.
 
     A value x is kept unless P(value <= x) is too small or P(value < x) too large.
@@ -389,7 +389,7 @@ def _first_kept(sums: CumulativeSums, search: _Search, test: _Test) -> int | Non
 def _ends(
     sums: CumulativeSums,
     values: Floats,
-    test: _Test,
+    test: _QuantileTest,
     searches: tuple[_Search, _Search],
 ) -> tuple[float, float]:
     """Ends of the set of all values that the test does not refuse as quantiles.
@@ -666,14 +666,11 @@ def quantiles(
     grouped = read_groups(values, "by", by, (mechanism, prob, None), group=group)
     design = design_of(weights, design)
     y, w, out = read_rows(values, design.weights, grouped)
-    out = out | grouped.missing()
-    sampled = sampled_rows(design, values, ~out, w, target=target)
-    rows = _sorted(grouped, y, w, out, sampled)
+    sampled = sampled_rows(design, grouped, values, weights=w, left_out=out, target=target)
+    rows = _sorted(grouped, y, w, out | grouped.missing(), sampled)
     n = len(rows.order)
     n_not_asked = int(not_asked([grouped], grouped.rows).sum())
     estimates = _estimates(rows, probs, target, _DEFAULT_LEVEL)
-    sizes = estimates.sizes
-    proportions = sizes / sizes.sum() if sizes.any() else np.full(grouped.k, np.nan)
     result = Quantiles(
         categories=grouped.categories,
         n=n,
@@ -682,7 +679,7 @@ def quantiles(
         naive=fixed(_naive(rows, probs)),
         quantiles=fixed(estimates.quantiles),
         interpolated=fixed(estimates.interpolated),
-        proportions=fixed(proportions),
+        proportions=fixed(estimates.proportions),
         effective_n=fixed(estimates.effective_n),
         q=probs,
         _ends=estimates.ends,
@@ -702,6 +699,12 @@ class _Estimates(NamedTuple):
     interpolated: Floats
     ends: Interval
 
+    @property
+    def proportions(self) -> Floats:
+        """(k,) the sizes, relative to their sum."""
+        sizes = self.sizes
+        return sizes / sizes.sum() if sizes.any() else np.full(len(sizes), np.nan)
+
 
 def _estimates(rows: SortedRows, probs: Sequence[float], target: str, level: float) -> _Estimates:
     """The estimates of all groups."""
@@ -718,7 +721,7 @@ def _estimates(rows: SortedRows, probs: Sequence[float], target: str, level: flo
         for t, prob in enumerate(probs):
             points[:, j, t] = _points(sums, rows.values, prob, largest)
             effect = _design_effect(scores, rows, sums, prob, points[0, j, t])
-            test = _Test(prob, level, min(sums.df, design_df), effect)
+            test = _QuantileTest(prob, level, min(sums.df, design_df), effect)
             ends[:, j, t] = _ends(sums, rows.values, test, searches)
         sizes[j] = sums.first[-1]
         effective_n[j] = sums.effective_n if sizes[j] > 0 else 0.0

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.replicates import replicate_df
+from rrstats.estimation.report_columns import ReportColumn
 from rrstats.estimation.sample_design import Replicates, SampleDesign, rows_of
 
 
@@ -88,22 +89,24 @@ class SampledUnits(NamedTuple):
 class SampledRows:
     """Strata and clusters, or replicate weights, of the used rows.
 
-    weights : (rows,) of the full sample.  units, replicates : one of them is None.
+    places : (rows,) which rows of the data these are.  weights : (rows,) of the full sample.
+    units, replicates : one of them is None.
     """
 
+    places: NDArray[np.intp]
     weights: Floats
     units: SampledUnits | None
     replicates: Replicates | None
 
-    def of_rows(self, places: NDArray[np.intp]) -> SampledRows:
-        """Those of some of the rows, in another order."""
+    def in_order(self, order: NDArray[np.intp]) -> SampledRows:
+        """The same rows in another order."""
         units = self.units
         if units is not None:
-            units = units._replace(codes=units.codes[places])
+            units = units._replace(codes=units.codes[order])
         replicates = self.replicates
         if replicates is not None:
-            replicates = replicates._replace(weights=replicates.weights[places])
-        return SampledRows(self.weights[places], units, replicates)
+            replicates = replicates._replace(weights=replicates.weights[order])
+        return SampledRows(self.places[order], self.weights[order], units, replicates)
 
     @property
     def df(self) -> int:
@@ -155,12 +158,18 @@ class SampledRows:
 
 
 def sampled_rows(
-    design: SampleDesign, values: Any, kept: Booleans, weights: Floats | None, *, target: str
+    design: SampleDesign,
+    grouped: ReportColumn,
+    values: Any,
+    *,
+    weights: Floats | None,
+    left_out: Booleans,
+    target: str,
 ) -> SampledRows | None:
-    """The strata and clusters, or replicate weights, of the kept rows; None without any.
+    """The strata and clusters, or replicate weights, of the used rows; None without any.
 
-    values : of all rows, with the index that columns of the design must have.
-    weights : of all rows; None for 1.
+    grouped : the reports.  values : beside them, with the index that columns of the design need.
+    weights, left_out : of all rows; None for 1, and rows that lack something else than a report.
     """
     if design.finite:
         raise ArgumentValueError(
@@ -171,8 +180,9 @@ def sampled_rows(
         return None
     if target == "rows":
         raise ArgumentValueError("with a design target must be 'population', got 'rows'")
-    rows = len(kept)
+    rows = grouped.rows
     sample = rows_of(values, rows, design=design)
+    kept = np.flatnonzero(~(left_out | grouped.missing()))
     units = None
     if sample.unit_codes is not None:
         codes = sample.unit_codes
@@ -185,4 +195,4 @@ def sampled_rows(
     if replicates is not None:
         replicates = replicates._replace(weights=replicates.weights[kept])
     full = np.ones(rows) if weights is None else weights
-    return SampledRows(full[kept], units, replicates)
+    return SampledRows(kept, full[kept], units, replicates)
