@@ -83,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(_page(options) if options.command else commands.format_help(), end="")
             finally:
                 if sys.stdout is not None:
-                    sys.stdout.flush()  # also after --help, so that a closed pipe shows here
+                    sys.stdout.flush()  # a closed pipe shows here, not at the end of the process
     except KeyboardInterrupt as interrupt:
         if options.published:
             _say("published before the interrupt")

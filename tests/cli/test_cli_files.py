@@ -342,6 +342,9 @@ BAD = [
     ("describe in.parquet", 1, "does not say"),
     ("describe in.parquet --statement a.pdf", 2, ".md or .markdown"),
     ("describe in.parquet --title a", 2, "--statement"),
+    ("describe in.parquet --overwrite", 2, "--statement"),
+    ("describe in.parquet --contact a", 2, "--statement"),
+    ("describe in.parquet --question answer=a", 2, "--statement"),
 ]
 
 
@@ -667,6 +670,32 @@ def test_a_signal_leaves_nothing_behind(folder, name, code):
     assert time.monotonic() - began < 20
     assert (code, b"", b"") == (process.returncode, out, err)
     assert before == sorted(p for p in folder.iterdir() if "ledger" not in p.name)
+
+
+@POSIX
+def test_ignored_signals_stay_ignored(folder):
+    """Under nohup a closed terminal ends nothing; another handler stays what it is."""
+    ignore = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)"
+    short = SLOW.replace("time.sleep(60)", "time.sleep(1); return real(release, values)")
+    script = ignore + short.replace("def slow", "real = ColumnRelease.reports\ndef slow")
+    command = [sys.executable, "-c", script, "privatize", "in.parquet", "out.parquet", *FREE]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert b"ready\n" == process.stdout.readline()
+    process.send_signal(signal.SIGHUP)
+    process.communicate(timeout=30)
+    assert 0 == process.returncode
+    assert (folder / "out.parquet").exists()
+
+
+@POSIX
+def test_a_closed_pipe_has_its_exit_code(folder):
+    """141, as a shell gives a program that writes to nobody, and no traceback."""
+    command = [sys.executable, "-m", "rrstats"]
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, check=False, timeout=60)
+    os.close(writer)
+    assert (141, b"") == (ended.returncode, ended.stderr)
 
 
 TOO_LATE = """

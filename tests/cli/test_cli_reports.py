@@ -263,6 +263,7 @@ def test_groups_of_a_file(tmp_path, capsys, monkeypatch, ending):
     expected = reports.rr.estimate("answer", by="region").to_frame()
     printed = call(capsys, "estimate", f"out.{ending}", "--by", "region", "--format", "csv")[1]
     table = pd.read_csv(io.StringIO(printed))
+    assert ["column", *expected.columns, "level", "epsilon"] == list(table.columns)
     assert table.proportion.to_numpy() == pytest.approx(expected.proportion.to_numpy())
     assert table.low.to_numpy() == pytest.approx(expected.low.to_numpy())
     assert table.region.tolist() == expected.region.tolist()
