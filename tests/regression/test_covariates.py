@@ -21,6 +21,8 @@ from rrstats.errors import (
 from rrstats.estimation.means import means
 from rrstats.estimation.report_columns import report_column
 from rrstats.mechanisms import surveys
+from rrstats.regression import likelihood
+from rrstats.regression.behaviours import BehavedOutcome
 from rrstats.regression.likelihood import Likelihood, NormalOutcome, ReportedOutcome
 from rrstats.regression.links import family_of
 from rrstats.regression.varying_columns import VaryingColumns
@@ -89,6 +91,20 @@ def _channel(rng, n, link="logit", k=2, classes=0, exact=False):
     return ReportedOutcome(labels[:k], table, None, class_of, labels, family_of(link, k))
 
 
+def _behaved(rng, n):
+    """Reports in four cells, of people who follow the instructions and of two behaviours."""
+    return BehavedOutcome(
+        categories=(0, 1),
+        table=rng.random((4, 2)),
+        cells=rng.integers(0, 4, n),
+        class_of=np.arange(2),
+        labels=(0, 1),
+        family=family_of("logit", 2),
+        behaviours=rng.random((4, 2)),
+        names=("always yes", "at random"),
+    )
+
+
 OUTCOMES = {
     "normal": lambda rng, n: NormalOutcome(rng.normal(size=n)),
     "binary": lambda rng, n: _channel(rng, n, exact=True),
@@ -96,6 +112,7 @@ OUTCOMES = {
     "probit": lambda rng, n: _channel(rng, n, "probit"),
     "three": lambda rng, n: _channel(rng, n, k=3),
     "liars": lambda rng, n: _channel(rng, n, "cloglog", classes=2),
+    "behaved": _behaved,
 }
 
 
@@ -118,6 +135,23 @@ def test_derivatives_are_those_of_the_likelihood(kind, classes, alike):
     assert _slopes(lambda t: model.derivatives(t)[0], theta) == pytest.approx(gradient, abs=1e-5)
     assert _slopes(lambda t: model.derivatives(t)[1], theta) == pytest.approx(hessian, abs=1e-5)
     assert weights @ model.scores(theta) == pytest.approx(gradient)
+
+
+def test_blocks_of_rows_add_up(monkeypatch):
+    """Rows that are worked on ten by ten, of three classes, give the same as all at once."""
+    rng = np.random.default_rng(3)
+    n = 150
+    z = np.column_stack([np.ones(n), rng.normal(size=n)])
+    outcome = NormalOutcome(rng.normal(size=n))
+    varying, given = rng.normal(size=(3, n, 2)), rng.random((n, 3))
+    model = Likelihood(outcome, given, z, varying, z, np.ones(n), np.ones(n))
+    theta = rng.normal(size=model.size) * 0.5
+    at_once = model.derivatives(theta)
+    monkeypatch.setattr(likelihood, "_BLOCK_SIZE", 30)
+    monkeypatch.setattr(likelihood, "_MIN_BLOCK_ROWS", 1)
+    assert [slice(start, start + 10) for start in range(0, n, 10)] == list(model.blocks())
+    for expected, value in zip(at_once, model.derivatives(theta), strict=True):
+        assert expected == pytest.approx(value, rel=1e-11)
 
 
 @pytest.mark.slow
@@ -651,6 +685,9 @@ def test_nested_fits_on_privatized_covariates_compare():
     assert test == large.lr_test(small)
     assert 2 == small.compare(fitted(["z", "x"], covariate_model="constant")).df
     refused(ArgumentValueError, "special case", fitted(["v", "x"]).compare, small)
+    # nested in the model of the category, and not in that of the outcome
+    constant = fitted(["v", "x"], covariate_model="constant")
+    refused(ArgumentValueError, "special case", constant.compare, small)
     with pytest.raises(ArgumentValueError, match="must be of the same reports"):
         large.compare(logit(y > 1, frame[["z", "x"]], **how))
     clustered = fitted(["z", "x"], design=rr.SampleDesign(clusters=np.arange(600) // 4))
@@ -679,13 +716,15 @@ def test_what_a_fit_has_not_names_the_way():
 def test_a_summary_says_what_was_fitted():
     """The table names the privatized columns, what they are worth, and what was assumed."""
     frame, y, _ = _world()
-    text = linear(y, frame, covariates={"x": THREE}, intercept=True, method="likelihood").summary()
-    text = str(text)
+    how = {"covariates": {"x": THREE}, "intercept": True}
+    text = str(linear(y, frame, method="likelihood", **how).summary())
+    assert "Linear regression of the outcome, privatized: x" in text
     assert "privatized: x" in text
     assert "Effective sample size, of " in text
     assert "Errors are assumed normal" in text
     assert "x=c: z" in text
-    assert "by scores" in str(linear(y, frame, covariates={"x": THREE}, intercept=True).summary())
+    text = str(linear(pd.Series(y, name="pay"), frame, **how).summary())
+    assert "Linear regression of 'pay' by scores, privatized: x" in text
 
 
 # -- edges -----------------------------------------------------------------------------------------
@@ -833,7 +872,8 @@ def test_shares_of_a_factor_in_an_interaction_and_constant_ones(formulaic):
     frame["y"] = y
     options = {"covariates": {"x": COIN}, "method": "likelihood"}
     fit = rr.linear("y ~ 0 + x:g", frame, **options)
-    assert 3 == sum("x=yes" in name for name in fit.params.index)
+    shares = [name for name in fit.params.index if "x=yes" in name]
+    assert ["x=yes: Intercept", "x=yes: g[p]", "x=yes: g[q]"] == shares
     fit = rr.linear("y ~ x + x:z", frame, covariate_model="constant", **options)
     assert 1 == sum("x=yes" in name for name in fit.params.index)
     assert "independent of the ordinary covariates" in str(fit.summary())

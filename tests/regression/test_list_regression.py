@@ -313,7 +313,13 @@ def test_a_direct_question_beside_the_list(case, estimates, errors, truly, same)
     assert errors == pytest.approx(found.std_errors.tolist(), abs=1e-10)
     columns = ["estimate", "std_error", "p_value", "n"]
     assert np.allclose([truly, same], found.placebos[columns].to_numpy(), atol=1e-10)
+    z = [(truly[0] - 1) / truly[1], same[0] / same[1]]
+    assert z == pytest.approx(found.placebos["z"].tolist())
+    assert ["null", "estimate", "std_error", "z", "p_value", "n"] == list(found.placebos)
     assert (found.proportion, found.std_error) == (found.estimates[0], found.std_errors[0])
+    low, high = (estimates[0] + sign * 1.6448536 * errors[0] for sign in (-1, 1))
+    sentence = f"{estimates[0]:.1%} yes by both questions, 90% interval {low:.1%} to {high:.1%}"
+    assert f"about {sentence}" == found.interpret(level=0.9)
     words = ["yes" if answer else "no" for answer in frame["direct"]]
     other = rr.list_with_direct(
         frame["y"].tolist(), words, mechanism=m, group=frame["treat"].tolist()
@@ -459,12 +465,34 @@ def test_weights_have_no_scale_and_whole_ones_are_people(method):
     assert np.allclose(weighted.estimates, repeated.estimates, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["linear", "nls", "likelihood"])
-def test_clusters_of_one_person_give_robust_errors(method):
-    """Many clusters of one person: the robust covariance times n / (n - p)."""
+@pytest.mark.parametrize(
+    ("method", "weights", "vcov"),
+    [
+        ("linear", None, "hc3"),
+        ("linear", "weight", "hc3"),
+        ("nls", None, "robust"),
+        ("likelihood", None, "observed"),
+        ("likelihood", "weight", "robust"),
+    ],
+)
+def test_the_errors_of_a_method_have_a_name(method, weights, vcov):
+    """The covariance by default is the one that is asked for by its name."""
     frame = sample()
-    robust = fit_of(frame, method, vcov="robust")
-    design = rr.SampleDesign(clusters=np.arange(len(frame)))
+    weights = None if weights is None else frame[weights]
+    found = fit_of(frame, method, weights=weights)
+    named = fit_of(frame, method, weights=weights, vcov=vcov)
+    assert vcov == found.vcov == named.vcov
+    assert np.array_equal(found.covariance, named.covariance)
+
+
+@pytest.mark.parametrize("method", ["linear", "nls", "likelihood"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_clusters_of_one_person_give_robust_errors(method, weighted):
+    """Many clusters of one person: the robust covariance times n / (n - p), weighted or not."""
+    frame = sample()
+    weights = frame["weight"] if weighted else None
+    robust = fit_of(frame, method, weights=weights, vcov="robust")
+    design = rr.SampleDesign(weights, clusters=np.arange(len(frame)))
     clustered = fit_of(frame, method, design=design)
     assert clustered.vcov == "clustered"
     ratio = len(frame) / (len(frame) - 4)
@@ -482,11 +510,14 @@ def test_clusters_widen_errors_where_people_are_alike():
 
 
 @pytest.mark.parametrize("method", ["linear", "nls", "likelihood"])
-def test_strata_that_are_one_give_robust_errors(method):
-    """One stratum of single people: the robust covariance times n / (n - 1)."""
+@pytest.mark.parametrize("weighted", [False, True])
+def test_strata_that_are_one_give_robust_errors(method, weighted):
+    """One stratum of single people: the robust covariance times n / (n - 1), weighted or not."""
     frame = sample()
-    robust = fit_of(frame, method, vcov="robust")
-    found = fit_of(frame, method, design=rr.SampleDesign(strata=np.zeros(len(frame))))
+    weights = frame["weight"] if weighted else None
+    robust = fit_of(frame, method, weights=weights, vcov="robust")
+    design = rr.SampleDesign(weights, strata=np.zeros(len(frame)))
+    found = fit_of(frame, method, design=design)
     assert found.vcov == "linearized"
     n = len(frame)
     assert np.allclose(n / (n - 1) * robust.covariance, found.covariance, rtol=1e-4)
@@ -551,7 +582,6 @@ def test_a_direct_question_with_weights_and_clusters():
         rr.list_with_direct("y", "direct", gaps, **options)
     low, high = plain.interval()
     assert (high - low) / 2 == pytest.approx(1.959964 * plain.std_error, rel=1e-6)
-    assert "by both questions" in plain.interpret()
     assert "placebo test" in repr(plain)
 
 

@@ -378,6 +378,7 @@ def test_the_test_of_no_variance_is_half_of_chi_squared():
     )
     test = fit.variance_test()
     assert test.statistic == pytest.approx(2 * (fit.llf - plain.llf), abs=1e-8)
+    assert test.df == 1
     assert test.p_value == pytest.approx(scipy.stats.chi2.sf(test.statistic, 1) / 2)
     assert fit.aic == pytest.approx(-2 * fit.llf + 4)
 
@@ -624,6 +625,30 @@ def test_possible_deviations_have_their_posterior_weights():
     expected = np.exp([-(fit.root_loss(sd) ** 2) / 2 for sd in sds]) * volume
     assert_allclose([each.weight for each in deviations], expected / expected.sum(), rtol=1e-5)
     assert deviations[0].weight < 0.01 > deviations[-1].weight
+
+
+def test_no_more_than_12_larger_deviations_are_averaged():
+    """Where noise leaves all of them possible, 12 are taken, 0.75 standard errors apart."""
+    fit = small_fit()
+    middle, *others = fit.fit.deviations
+    larger = [each for each in others if each.parameters[-1] > fit.sd]
+    expected = fit.sd + 0.75 * fit.bse.iloc[-1] * np.arange(1, 13)
+    assert_allclose([each.parameters[-1] for each in larger], expected)
+    assert min(each.weight for each in larger) > 0.02 * middle.weight
+
+
+def test_an_array_has_no_column_of_the_groups():
+    """Its columns x1, x2, ... are covariates, also where the groups of the fit were called x1."""
+    frame = small()
+    x = frame["x"].to_numpy()[:, None]
+    groups = frame["g"].rename("x1")
+    fit = rr.logit(frame["y"], x, mechanism=FORCED, intercept=True, random_intercepts=groups)
+    profiles = np.array([[0.0], [1.0]])
+    table = fit.predict(profiles)
+    assert table["reports"].tolist() == [0, 0]
+    unknown = fit.predict(profiles, groups=["new", "newer"])
+    assert_allclose(table["prevalence"], unknown["prevalence"], atol=1e-12)
+    assert fit.predict(profiles, groups=[0, 1])["reports"].tolist() == [8, 8]
 
 
 def test_poststratification_is_the_weighted_mean_of_cells():

@@ -621,6 +621,19 @@ def test_predictions_stand_beside_their_profiles():
     assert [1, 1] == pytest.approx(told.groupby("profile_low")["prevalence"].sum().tolist())
 
 
+@pytest.mark.parametrize("link", INVERSE)
+def test_intervals_of_predictions_are_those_of_the_linear_predictor(link):
+    """Both ends are the inverse link of a Wald interval of the linear predictor."""
+    frame = world(n=300)
+    found = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True, link=link)
+    columns = np.array([[1, 30], [1, 60]])
+    eta = columns @ found.params.to_numpy()
+    half = 1.6448536 * np.sqrt(np.diag(columns @ found.cov_params().to_numpy() @ columns.T))
+    told = found.predict({"age": columns[:, 1]}, level=0.9)
+    assert INVERSE[link](eta - half) == pytest.approx(told["low"].to_numpy(), rel=1e-6)
+    assert INVERSE[link](eta + half) == pytest.approx(told["high"].to_numpy(), rel=1e-6)
+
+
 def test_the_summary_says_what_was_fitted():
     """The table names the outcome, every covariate, the kind of errors and what is missing."""
     frame = world(n=200)
