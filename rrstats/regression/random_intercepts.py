@@ -36,6 +36,7 @@ from rrstats.errors import (
     ConvergenceWarning,
     LowPrecisionWarning,
     RRStatsWarning,
+    warn,
 )
 from rrstats.estimation.hypothesis_tests import TestResult
 from rrstats.estimation.report_columns import blocks
@@ -289,6 +290,13 @@ class GroupedFit:
         return [
             each._replace(weight=float(weight)) for each, weight in zip(every, weights, strict=True)
         ]
+
+    @property
+    def is_bounded(self) -> bool:
+        """The largest standard deviation that errors average over has next to no weight."""
+        largest = max(self.deviations, key=lambda deviation: deviation.parameters[-1])
+        estimated = self.deviations[0]
+        return largest.weight < _LEAST_WEIGHT * estimated.weight
 
     def _weighed(self, maximum: Maximum) -> Deviation:
         """A deviation with the logarithm of its posterior density, up to a constant."""
@@ -712,6 +720,14 @@ class RandomInterceptsResult(RegressionResult):
     def _settings(self) -> list[_Setting]:
         """The estimates first, then the deviations that errors average over."""
         self._check_finite("a prediction")
+        if not self.fit.is_bounded:
+            largest = max(deviation.parameters[-1] for deviation in self.fit.deviations)
+            warn(
+                "the reports hardly say how much groups differ at most: errors of predictions "
+                f"average over standard deviations of intercepts up to {largest:.3g}, and would "
+                "grow with a larger bound; merge groups, or leave random_intercepts out",
+                LowPrecisionWarning,
+            )
         theta = self.fit.maximum.parameters
         none = Deviation(theta, self.fit.covariance, 0.0)
         return [

@@ -79,6 +79,10 @@ def small():
     return pd.DataFrame({"g": np.repeat(np.arange(15), 8), "x": x, "y": list(map(int, SMALL_Y))})
 
 
+UNBOUNDED = pytest.mark.filterwarnings("ignore:the reports hardly say how much groups differ")
+"""The 15 groups of 8 people do not say it; a test of its own looks for the warning."""
+
+
 def small_fit(frame=None, **options):
     frame = small() if frame is None else frame
     return rr.logit(
@@ -190,6 +194,17 @@ def test_the_maximum_is_that_of_direct_integration(fitted, values, errors, llf, 
         assert_allclose(fit.params, lme4, atol=1e-4)
 
 
+def test_a_deviation_without_a_bound_is_warned_of():
+    """Errors of predictions would grow with the largest deviation that they average over."""
+    fit = small_fit()
+    assert not fit.fit.is_bounded
+    with pytest.warns(LowPrecisionWarning, match=r"standard deviations of intercepts up to 7\.25,"):
+        fit.intercepts()
+    assert warner_fit().fit.is_bounded
+    warner_fit().intercepts()  # without a warning
+
+
+@UNBOUNDED
 def test_predicted_intercepts_are_posterior_means():
     """Means of the intercepts of the first groups by direct integration."""
     expected = [
@@ -215,6 +230,7 @@ def test_predicted_intercepts_are_posterior_means():
     assert_allclose(mixed_fit().intercepts()["intercept"].head(5), expected, atol=1e-6)
 
 
+@UNBOUNDED
 def test_a_profile_without_a_group_is_the_mean_over_groups():
     """Population-averaged probabilities of the golden fit, for rows 1, 25, 49, 72, 96 and 120."""
     expected = [
@@ -440,6 +456,7 @@ def test_a_likelihood_without_a_finite_maximum_is_said_so():
 # -- rows and groups -----------------------------------------------------------------------------
 
 
+@UNBOUNDED
 def test_the_order_of_rows_and_the_kind_of_labels_do_not_matter():
     """Shuffled rows, and groups that are texts, give the same fit."""
     fit = small_fit()
@@ -469,6 +486,7 @@ def test_frequencies_are_people():
     assert fit.nobs == warner_fit().nobs == 3000
 
 
+@UNBOUNDED
 def test_an_offset_moves_the_predictor():
     """With an offset of 1 the intercept is lower by 1, and predictions need the offset."""
     fit = small_fit(offset=np.ones(120))
@@ -637,6 +655,7 @@ def test_no_more_than_12_larger_deviations_are_averaged():
     assert min(each.weight for each in larger) > 0.02 * middle.weight
 
 
+@UNBOUNDED
 def test_an_array_has_no_column_of_the_groups():
     """Its columns x1, x2, ... are covariates, also where the groups of the fit were called x1."""
     frame = small()
@@ -651,6 +670,7 @@ def test_an_array_has_no_column_of_the_groups():
     assert fit.predict(profiles, groups=[0, 1])["reports"].tolist() == [8, 8]
 
 
+@UNBOUNDED
 def test_poststratification_is_the_weighted_mean_of_cells():
     """Means are those of predict; errors of a group add up inside it and not between groups."""
     fit = small_fit()
@@ -681,6 +701,7 @@ def test_poststratification_is_the_weighted_mean_of_cells():
     assert independent**2 - common**2 == pytest.approx((alike**2 - common**2) / 2)
 
 
+@UNBOUNDED
 def test_missing_values_of_cells():
     """A missing covariate or group is NaN in predict, and refused by poststratify."""
     fit = small_fit()
