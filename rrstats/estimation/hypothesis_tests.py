@@ -1072,7 +1072,7 @@ def _mutual_independence(crossed: Crosstab, counting: Counting) -> TestResult:
     counting.check(True, False)
     observed = crossed.counted.astype(np.float64)
     if not crossed.n:
-        return result_of(null, 0, untested(observed.size - 1 - sum(observed.shape)))
+        return result_of(null, 0, untested(_mutual_df(observed.shape)))
     expected = np.array(float(crossed.n))
     for place in range(observed.ndim):
         others = tuple(axis for axis in range(observed.ndim) if axis != place)
@@ -1080,12 +1080,17 @@ def _mutual_independence(crossed: Crosstab, counting: Counting) -> TestResult:
         observed = np.compress(margin > 0, observed, axis=place)
         expected = np.multiply.outer(expected, margin[margin > 0] / crossed.n)
     value = float(distance(observed.ravel(), expected.ravel(), counting.statistic))
-    df = observed.size - 1 - sum(size - 1 for size in observed.shape)
+    df = _mutual_df(observed.shape)
     method = f"{STATISTICS[counting.statistic]} of the reported table"
     outcome = counting.test(method, value, df, expected.ravel(), remedy="leave columns out")
     estimates = [crossed.estimate(name) for name in crossed.private]
     parts = [effective_n(estimate, estimate.proportions) / crossed.n for estimate in estimates]
     return result_of(null, crossed.n, outcome, crossed.n * prod(parts))
+
+
+def _mutual_df(shape: Sequence[int]) -> int:
+    """Cells less 1, less the free proportions of each column."""
+    return prod(shape) - 1 - sum(size - 1 for size in shape)
 
 
 def _column_independence(crossed: Crosstab, counting: Counting) -> TestResult:

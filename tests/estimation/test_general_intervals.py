@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from catalogue import ASYMMETRIC
 from chance import chances, tables
+from scipy.stats import beta
 
 import rrstats as rr
 from rrstats.errors import (
@@ -17,6 +18,7 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
+from rrstats.estimation import arrays
 from rrstats.estimation.arrays import condition_number, debias, sample_sizes, score_variances
 from rrstats.inference.binomial import rows_variance_interval
 from rrstats.inference.contrasts import cut_to_unit
@@ -120,6 +122,54 @@ def test_right_reports_are_plausible(mechanism):
         assert not is_misfit(channel.matrix, counts, sizes)
 
 
+def test_the_variance_of_rows_in_random_samples_is_unbiased():
+    """Five people, two of whom are drawn for the first sample: over all samples and reports."""
+    channel = DETECTOR.channel
+    people = [0, 0, 1, 2, 2]  # no, and those of yes who lie where the first card says so
+    chance = square = mean = expected = 0.0
+    for first in itertools.combinations(range(5), 2):
+        for reports in itertools.product(range(2), repeat=5):
+            cells = [r if i in first else 2 + r for i, r in enumerate(reports)]
+            weight = 0.1 * math.prod(channel.matrix[cells, people])
+            counts = np.bincount(cells, minlength=4).tolist()
+            by_sample = dict(zip(DETECTOR.groups, (counts[:2], counts[2:]), strict=True))
+            found = rr.Estimate(rr.Tally.from_counts(by_sample, DETECTOR), "rows")
+            chance += weight
+            mean += weight * found.proportions[1]
+            square += weight * found.proportions[1] ** 2
+            expected += weight * found.covariance[1, 1]
+    assert [1, 0.6] == pytest.approx([chance, mean])
+    assert expected == pytest.approx(square - mean**2, rel=1e-12)
+
+
+def test_intervals_of_two_samples_hold_the_margins_of_each():
+    """Margins of the samples' exact intervals, weighted by their reports, are added in squares."""
+    m = rr.surveys.extended_crosswise(["no", "yes"], {"A": 0.2, "B": 0.8}, yes="yes")
+    found = rr.estimate(rr.Tally.from_counts({"A": [60, 109], "B": [139, 46]}, m))
+    p, same, size = np.array([0.2, 0.8]), np.array([109, 46]), np.array([169, 185])
+    ends = beta.ppf(0.025, same, size - same + 1), beta.ppf(0.975, same + 1, size - same)
+    low, high = np.sort([(end - (1 - p)) / (2 * p - 1) for end in ends], axis=0)
+    each, weight = (same / size - (1 - p)) / (2 * p - 1), size / size.sum()
+    expected = weight @ each + np.sqrt(weight**2 @ np.square([each - low, high - each]).T) * [-1, 1]
+    assert [end[1] for end in found.interval()] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("k", "most", "method"),
+    [
+        (50, 0, "profile-likelihood"),
+        (51, 51 * 51, "empirical-likelihood"),
+        (51, 51 * 51 - 1, "wald"),
+    ],
+)
+def test_methods_follow_the_size_of_the_design(k, most, method, monkeypatch):
+    """Profile likelihood up to 50 classes; then empirical likelihood up to classes times cells."""
+    entries = np.eye(k) + np.random.default_rng(1).random((k, k))
+    design = rr.MatrixDesign(range(k), entries / entries.sum(axis=0))
+    monkeypatch.setattr(arrays, "_MOST_SCORES", most)
+    assert method == arrays.default_method(design.channel)
+
+
 def test_true_answers_are_no_reports():
     """Answers that nobody privatized, or another design's reports, are called implausible."""
     with pytest.warns(ImplausibleReportsWarning):
@@ -139,6 +189,9 @@ def test_impossible_reports_are_refused():
 
 def test_ill_conditioned_designs_say_so():
     """A design that only just identifies the shares warns with its condition number."""
+    entries = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.1], [0.1, 0.3, 0.8]])
+    of_matrix = condition_number(rr.MatrixDesign(list("abc"), entries).channel)
+    assert of_matrix == pytest.approx(np.linalg.cond(entries))
     faint = rr.MatrixDesign(["a", "b"], [[0.5003, 0.4999], [0.4997, 0.5001]])
     assert condition_number(faint.channel) > 1000
     with pytest.warns(LowPrecisionWarning, match="condition number"):

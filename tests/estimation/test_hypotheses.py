@@ -11,6 +11,7 @@ import warnings
 
 import chance
 import numpy as np
+import pandas as pd
 import pytest
 from catalogue import ASYMMETRIC
 from chance import chances, tables
@@ -70,6 +71,29 @@ def level_of(p_values, listed, rates, level=0.05):
 
 
 # -- known values --------------------------------------------------------------------------
+
+
+def test_words_of_few_proportions():
+    """A null hypothesis says up to six proportions."""
+    six = rr.Tally.from_counts([9] * 6, rr.KRR(list("abcdef"), 0.8))
+    assert goodness_of_fit(six, [1 / 6] * 6).null.endswith(
+        "(16.7% a, 16.7% b, 16.7% c, 16.7% d, 16.7% e, 16.7% f)"
+    )
+    seven = rr.Tally.from_counts([9] * 7, rr.KRR(list("abcdefg"), 0.8))
+    assert goodness_of_fit(seven, [1 / 7] * 7).null == "agreement with the given proportions"
+
+
+def test_independence_without_reports():
+    """Nothing is tested; degrees of freedom are those of the table."""
+    columns = {"a": ["x", "y"], "b": ["x", "y", "z"], "c": ["x", "y"]}
+    mechanisms = {name: rr.KRR(categories, 0.8) for name, categories in columns.items()}
+    nobody = pd.DataFrame({name: pd.Series([], dtype=object) for name in columns})
+    for names, df in ((["a", "b"], 2), (["a", "b", "c"], 12 - 1 - 1 - 2 - 1)):
+        of_names = {name: mechanisms[name] for name in names}
+        found = independence(rr.crosstab(nobody, *names, mechanisms=of_names))
+        assert (0, df, "none") == (found.n, found.df, found.method)
+        assert np.isnan(found.statistic)
+        assert np.isnan(found.p_value)
 
 
 def test_goodness_of_fit_is_genrr():
