@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from refusals import refused
 
 import rrstats as rr
@@ -56,6 +57,16 @@ def test_people_and_half_width_are_those_of_variances():
         assert 5000 < n < 5020
         assert plan.half_width(n, *names, proportion=0.3) <= half * 0.999
         assert plan.half_width(n - 1, *names, proportion=0.3) > half * 0.999
+
+
+@pytest.mark.parametrize("chances", [[0.98, 0.01, 0.01]], ids=["worse"])
+@pytest.mark.parametrize("criterion", ["minimax", "total"])
+def test_chances_that_are_no_better_than_equal_ones_are_refused(monkeypatch, criterion, chances):
+    """A programme that ends at worse chances says what to do."""
+    ended = scipy.optimize.OptimizeResult(x=np.array([*chances, 1.0]))
+    monkeypatch.setattr(scipy.optimize, "minimize", lambda *_, **__: ended)
+    with pytest.raises(rr.errors.ArgumentValueError, match="better than equal ones; give a list"):
+        rr.planning.frame(COLUMNS, 1.2, WANT, chances=criterion)
 
 
 def test_what_cannot_be_planned_is_refused():

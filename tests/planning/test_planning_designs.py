@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import time
 from fractions import Fraction
 
@@ -134,6 +135,51 @@ def test_the_variance_is_least_where_it_was_asked_for():
     assert by_name.matrix == made[1].matrix
 
 
+def test_the_worst_answer_has_the_variance_of_the_programme():
+    """Also where k-RR is not much worse, 1.7 times with 5 categories at epsilon 2."""
+    scores, e = np.linspace(-1, 1, 5), math.exp(2)
+    found = variance(design(5, 2, "mean", scores, "worst-case"), scores)[1].max()
+    # 0.85654: of a programme over 481 points from -1.6 to 1.6 times Duchi's, written separately.
+    assert found == pytest.approx(0.85654, rel=0.005)
+    krr = (e + 4) * (e + scores @ scores - 1) / (e - 1) ** 2 - 1  # at both ends
+    assert found < 0.6 * krr
+
+
+@pytest.mark.parametrize("epsilon", [1, 5, 8])
+def test_values_are_the_best_for_a_prior_of_rare_answers(epsilon):
+    """By generalized least squares with the rates at the prior, in a left inverse it keeps."""
+    scores, prior = np.arange(5.0), np.array([0.9964, *[0.0009] * 4])
+    m = design(5, epsilon, "mean", scores, prior)
+    matrix = m.channel.matrix
+    rates = matrix @ prior
+    least = scores @ np.linalg.inv(matrix.T @ np.diag(1 / rates) @ matrix) @ scores
+    expected = least - (prior @ scores) ** 2
+    assert expected == pytest.approx(variance(m, scores, prior)[0], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("k", "epsilon", "prior"), [(3, 0.5, None), (3, 1, "worst-case"), (4, 2, None), (5, 2, None)]
+)
+def test_no_two_reports_say_the_same(k, epsilon, prior):
+    """The programme's equal rows, at neighbouring values, are one report: none are multiples."""
+    rows = design(k, epsilon, "mean", prior=prior).channel.matrix
+    rows = rows / rows.sum(axis=1, keepdims=True)
+    apart = abs(rows[:, None] - rows).max(axis=2)
+    assert apart[~np.eye(len(rows), dtype=bool)].min() > 1e-3
+
+
+@pytest.mark.parametrize(("k", "epsilon"), [(3, 0.05), (4, 0.05), (5, 0.1)])
+def test_proportions_can_be_estimated_from_a_design_for_the_mean(k, epsilon):
+    """The condition number is at most twice that of Warner's coin for each threshold alike."""
+    truth = math.exp(epsilon) / (math.exp(epsilon) + 1)
+    is_above = np.arange(k) > np.arange(k - 1)[:, None]
+    above = np.where(is_above, truth, 1 - truth) / (k - 1)
+    thresholds = np.vstack([above, 1 / (k - 1) - above])
+    for prior in (None, "worst-case"):
+        matrix = design(k, epsilon, "mean", prior=prior).channel.matrix
+        assert np.linalg.cond(matrix) <= 2 * np.linalg.cond(thresholds)
+
+
 def test_a_design_for_the_mean_works_everywhere(tmp_path):
     """Frames, groups, crosstabs, files, posteriors, field pages and single reports."""
     m = design(range(11), 2, "mean")
@@ -262,6 +308,10 @@ def test_the_interval_of_a_mean_is_planned():
     found = planning.least_epsilon(1, 2000, theta, 5, scores=scores)
     krr = rr.KRR(range(5), epsilon=found)
     assert planning.half_width(2000, theta, krr, scores=scores) == pytest.approx(1)
+    z = 1.959963984540054  # 1e-5: beyond 2**40 people, about z^2 v / h^2
+    many = z**2 * 4000 * (scores @ covariance @ scores) / 1e-5**2
+    with pytest.raises(ArgumentValueError, match=re.escape(f"about {many:.2g} people")):
+        planning.people(1e-5, theta, m, scores=scores)
     for wrong in ({"half_width": 4.5}, {"proportion": [0.5, 0.5]}, {"scores": [1, 2]}):
         given = {"half_width": 1, "proportion": theta, "scores": scores} | wrong
         with pytest.raises(ArgumentValueError, match=f"{next(iter(wrong))} must"):
@@ -281,7 +331,23 @@ def test_krr_is_recommended_from_where_it_is_as_good(k, first):
         assert matrix == pytest.approx(variance(design(k, epsilon, "mean"), np.arange(k))[0])
         price = table["people"]["KRR"] / table["people"]["MatrixDesign"]
         assert price == pytest.approx(krr / matrix, rel=0.01)
+        more = f"{100 * (krr / matrix - 1):.2g}% more people, compared with"
+        needs = more if krr > 1.001 * matrix else "no more people than"
+        assert f"KRR needs {needs} MatrixDesign" in " ".join(advice.reason.split())
         assert advice.mechanism([f"level {i}" for i in range(k)]).epsilon <= epsilon
+
+
+@pytest.mark.parametrize(("epsilon", "best", "ratio"), [(11, "MatrixDesign", 60 / 32)])
+def test_krr_is_as_good_from_epsilon_12_at_the_latest(epsilon, best, ratio):
+    """If all give the middle answer of 9: k-RR has 60 / 32 times the variance of the two ends.
+
+    Its lies are at -4 to 4, with squares that sum to 60; those of a report of the ends to 32.
+    """
+    advice = planning.recommend(9, epsilon, question="mean", proportions=np.eye(9)[4])
+    assert "From epsilon 12 on KRR is as good" in " ".join(advice.reason.split())
+    assert best == advice.best
+    found = advice.table.set_index("mechanism")["ratio"]["KRR"]
+    assert ratio == pytest.approx(found, rel=0.05)
 
 
 def test_the_distance_of_a_distribution_is_that_of_simulated_surveys():

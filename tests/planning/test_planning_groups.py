@@ -46,3 +46,10 @@ def test_both_are_needed(options):
     """The number of groups and their deviation belong together."""
     with pytest.raises((ArgumentTypeError, ArgumentValueError), match=r"groups|between_std"):
         people(0.08, 0.3, epsilon=1.0, **options)
+
+
+@pytest.mark.parametrize("proportion", [-0.1, 1.5])
+def test_the_proportion_of_groups_is_one(proportion):
+    """A proportion outside [0, 1] is refused for pooled groups, too."""
+    with pytest.raises(ArgumentValueError, match=r"proportion must be in \[0, 1\]"):
+        people(0.08, proportion, epsilon=1.0, groups=50, between_std=0.05)

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import scipy
 from scipy import stats
@@ -168,6 +169,26 @@ def test_exact_people_keep_the_power_from_there_on(share, against, mechanism, wa
     assert [found > 1, True] == [not test[0] or found == 1, all(test[found > 1 :])]
 
 
+def test_power_close_to_certainty_is_followed_as_far_as_near_zero():
+    """A rejected count comes once in 500 people, and power falls there, at 0.002 as at 0.998."""
+    sizes = np.arange(1, 3000)
+    least = stats.binom.isf(0.05, sizes, 0.002) + 1  # rejected from this count on
+    reached = stats.binom.sf(least - 1, sizes, 0.02) >= 0.7
+    expected = int(sizes[~reached][-1]) + 1
+    assert reached[:expected].any()  # and again less with more people
+    assert expected == people_for_power(0.7, 0.02, DIRECT, against=0.002, alternative="greater")
+    assert expected == people_for_power(0.7, 0.98, DIRECT, against=0.998, alternative="less")
+
+
+def test_a_null_of_little_variance_takes_one_person():
+    """Then the formula has the power without a difference: Phi(-z sqrt(2 v0) / sqrt(2 v))."""
+    share, options = 0.5 + 1e-7, {"other": 0.5, "null": 0.01, "exact": False} | GREATER
+    z = 1.6448536269514722
+    expected = scipy.special.ndtr(-z * math.sqrt(0.01 * 0.99) / 0.5)
+    assert expected == pytest.approx(power(1, share, DIRECT, **options), rel=1e-6)
+    assert 1 == people_for_power(0.2, share, DIRECT, **options)
+
+
 @pytest.mark.parametrize(
     ("epsilon", "expected", "formula"), [(1, 789, 744), (4, 47, 30), (6, 29, 5), (8, 16, 1)]
 )
@@ -273,6 +294,8 @@ def test_two_proportions_without_noise_need_the_textbook_number():
         (lambda: people_for_power(0.8, 0.1, FORCED, other=0.3, **GREATER), VALUE, "not greater"),
         (lambda: people_for_power(0.8, 0.2, epsilon=1e-9, against=0.1), VALUE, "than 2..40"),
         (lambda: detectable(10, epsilon=0.1, against=0.5), VALUE, "at most 0.023 for"),
+        (lambda: detectable(100, epsilon=1, against=0.1, power=0), VALUE, r"in \(0, 1\), got 0"),
+        (lambda: detectable(100, epsilon=1, against=0.1, power=-0.5), VALUE, "got -0.5"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(call, error, words):
