@@ -59,7 +59,7 @@ _THRESHOLDS_EPSILON = 0.05
 """Below this epsilon random thresholds are as good as any matrix."""
 
 _KRR_EPSILON = 12.0
-"""Above this epsilon k-ary randomized response is nearly a direct question."""
+"""From this epsilon on k-ary randomized response is nearly a direct question."""
 
 _KRR_TOLERANCE = 1e-3
 """k-ary randomized response is preferred where it is within this of the programme."""
@@ -291,7 +291,7 @@ def _for_mean(
     k = domain.k
     is_worst = isinstance(prior, str)
     krr = _two_level(np.eye(k) > 0, ratio)
-    if k == 2 or epsilon > _KRR_EPSILON:
+    if k == 2 or epsilon >= _KRR_EPSILON:
         return MatrixDesign(domain.declared, krr)
     if epsilon < _THRESHOLDS_EPSILON:
         exact = _thresholds(scores, ratio, _MIXTURE.small_epsilon_evenness)

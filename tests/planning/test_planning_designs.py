@@ -337,7 +337,9 @@ def test_krr_is_recommended_from_where_it_is_as_good(k, first):
         assert advice.mechanism([f"level {i}" for i in range(k)]).epsilon <= epsilon
 
 
-@pytest.mark.parametrize(("epsilon", "best", "ratio"), [(11, "MatrixDesign", 60 / 32)])
+@pytest.mark.parametrize(
+    ("epsilon", "best", "ratio"), [(11, "MatrixDesign", 60 / 32), (12, "KRR", 1)]
+)
 def test_krr_is_as_good_from_epsilon_12_at_the_latest(epsilon, best, ratio):
     """If all give the middle answer of 9: k-RR has 60 / 32 times the variance of the two ends.
 
