@@ -76,8 +76,9 @@ def best_chances(plan: FramePlan, criterion: str, proportion: float = 0.2) -> li
             options=options,
         )
     chances: NDArray[np.float64] = np.asarray(solution.x)[:count]
-    worse = _criterion(variances(chances), criterion) > _criterion(variances(start), criterion)
-    if not np.isfinite(chances).all() or worse:
+    if not np.isfinite(chances).all() or (
+        _criterion(variances(chances), criterion) > _criterion(variances(start), criterion)
+    ):
         raise ArgumentValueError(
             f"chances={criterion!r} found no chances for these {count} parts that are better than "
             "equal ones; give a list of chances, or chances='equal'"

@@ -59,10 +59,10 @@ def test_people_and_half_width_are_those_of_variances():
         assert plan.half_width(n - 1, *names, proportion=0.3) > half * 0.999
 
 
-@pytest.mark.parametrize("chances", [[0.98, 0.01, 0.01]], ids=["worse"])
+@pytest.mark.parametrize("chances", [[0.98, 0.01, 0.01], [math.nan] * 3], ids=["worse", "nan"])
 @pytest.mark.parametrize("criterion", ["minimax", "total"])
 def test_chances_that_are_no_better_than_equal_ones_are_refused(monkeypatch, criterion, chances):
-    """A programme that ends at worse chances says what to do."""
+    """A programme that ends at worse chances, or at no numbers, says what to do."""
     ended = scipy.optimize.OptimizeResult(x=np.array([*chances, 1.0]))
     monkeypatch.setattr(scipy.optimize, "minimize", lambda *_, **__: ended)
     with pytest.raises(rr.errors.ArgumentValueError, match="better than equal ones; give a list"):
