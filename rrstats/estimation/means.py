@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
-from rrstats._typing import Booleans, Column, ColumnLike, Floats, RateLike
+from rrstats._typing import Booleans, Column, ColumnLike, Counts, Floats, RateLike
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
 from rrstats.estimation import arrays
@@ -181,11 +181,14 @@ class DesignErrors(NamedTuple):
     totals : (2 k, 2 k) covariance of the sums of w s y, and then of w s, of k groups.
     means : (k, k) covariance of the means.
     df : degrees of freedom.
+    replicates, without : how many there are, and (k,) in how many a group has no size.
     """
 
     totals: Floats
     means: Floats
     df: int
+    replicates: int
+    without: Counts
 
 
 def _design_errors(
@@ -196,10 +199,13 @@ def _design_errors(
     y, sums : centred.  sampled : the used rows.
     """
     k = grouped.k
-    if k > _MOST_PAIRED or len(sums.rows) > 1:
+    if len(sums.rows) > 1:
         raise ArgumentValueError(
-            "design must have weights alone for groups that only several samples identify, and "
-            f"for more than {_MOST_PAIRED} groups (found {k}): give weights"
+            "design must have weights alone for groups that only several samples identify together"
+        )
+    if k > _MOST_PAIRED:
+        raise ArgumentValueError(
+            f"design must have weights alone for more than {_MOST_PAIRED} groups, found {k}"
         )
     places = sampled.places
     codes = grouped.codes() if grouped.has_cells else None
@@ -213,12 +219,14 @@ def _design_errors(
                 scores = grouped.scores(slice(rows[0], rows[-1] + 1))[rows - rows[0]]
             yield part, np.hstack([scores * y[rows, None], scores])
 
-    by_unit = sampled.sums(terms())
+    by_unit = sampled.sums(terms(), 2 * k)
     sizes, totals = sums.first[:, 0]
     return DesignErrors(
         totals=sampled.covariance(by_unit, np.concatenate([totals, sizes])),
         means=sampled.ratio_covariance(by_unit, totals, sizes),
         df=sampled.df,
+        replicates=0 if sampled.replicates is None else len(by_unit),
+        without=(by_unit[:, k:] == 0).sum(axis=0),
     )
 
 
@@ -580,10 +588,19 @@ class Means(GroupResult):
 
     @property
     def notes(self) -> list[str]:
-        """A sentence about groups whose means cannot be estimated."""
+        """Sentences about groups whose means cannot be estimated, and about lost replicates."""
         low, high = self.interval()
         unbounded = np.flatnonzero(~np.isfinite(high - low) & (self.n > 0))
-        return self._size_notes(unbounded, self.effective_n)
+        notes = self._size_notes(unbounded, self.effective_n)
+        if self._design is not None and self._design.replicates:
+            without, count = self._design.without, self._design.replicates
+            some = without[(without > 0) & (without < count)]
+            if some.size:
+                notes.append(
+                    f"in {some.max()} of {count} replicates a group has no size: they are left out "
+                    "for it, so that its standard error is too small"
+                )
+        return notes
 
 
 # -- from rows -------------------------------------------------------------------------------
@@ -657,7 +674,7 @@ def means(
     check_one_of(missing, "missing", ("drop", "raise"))
     grouped = read_groups(values, "reports", reports, (mechanism, prob, epsilon), group=group)
     design = design_of(weights, design)
-    y, w, out = read_rows(values, design.weights, grouped)
+    y, w, out = read_rows(values, reports, design.weights, grouped)
     y, centre = _centred(y, out)
     sums, naive = sums_of(grouped, y, w, out)
     n = round(float(sums.rows.sum()))
@@ -667,7 +684,8 @@ def means(
         raise ArgumentValueError(
             "target must be 'population' because these samples identify the groups only together"
         )
-    sampled = sampled_rows(design, grouped, values, weights=w, left_out=out, target=target)
+    beside = with_index(values, reports)
+    sampled = sampled_rows(design, grouped, beside, weights=w, left_out=out, target=target)
     estimates = Means(
         categories=grouped.categories,
         n=n,
@@ -705,14 +723,19 @@ def read_groups(
     return report_column(reports, *arguments, group=group)
 
 
+def with_index(values: Any, reports: Any) -> Any:
+    """The column whose index others must have: the first Series."""
+    return values if isinstance(values, pd.Series) else reports
+
+
 def read_rows(
-    values: Any, weights: Any, grouped: ReportColumn
+    values: Any, reports: Any, weights: Any, grouped: ReportColumn
 ) -> tuple[Floats, Floats | None, Booleans]:
     """Values, weights, and the rows that lack a value or a weight.
 
-    grouped : the reports of the groups, in the same rows.
+    grouped : the reports of the groups, opened.
     """
-    check_aligned(values, weights, "weights")
+    check_aligned(with_index(values, reports), weights, "weights")
     refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
     refuse_reports(weights, "weights", "use weights from ordinary columns")
     y = numbers(values, "values", grouped.rows)

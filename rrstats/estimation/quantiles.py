@@ -21,7 +21,7 @@ from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Floats, RateLike
 from rrstats.errors import LowPrecisionWarning, warn
-from rrstats.estimation.means import read_groups, read_rows, row_scores
+from rrstats.estimation.means import read_groups, read_rows, row_scores, with_index
 from rrstats.estimation.report_columns import ReportColumn, blocks, not_asked
 from rrstats.estimation.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.sample_design import SampleDesign, design_of
@@ -67,7 +67,8 @@ class SortedRows(NamedTuple):
     """Rows without missing values, in order of their values.
 
     grouped : the column of reports.  order : (n,) the rows.  weights : (n,) in that order, or None.
-    sampled : strata, clusters or replicate weights in that order, or None.
+    sampled, places : strata, clusters or replicate weights in the order of the data, or None; and
+        which of these rows stand in the order of the values.
     values : (d,) the distinct values.  last : (d,) the place in ``order`` of the last row of each.
     """
 
@@ -75,6 +76,7 @@ class SortedRows(NamedTuple):
     order: NDArray[np.intp]
     weights: Floats | None
     sampled: SampledRows | None
+    places: NDArray[np.intp]
     values: Floats
     last: NDArray[np.intp]
 
@@ -118,7 +120,8 @@ def _sorted(
         grouped=grouped,
         order=order,
         weights=None if w is None else w[order],
-        sampled=None if sampled is None else sampled.in_order(places),
+        sampled=sampled,
+        places=places,
         values=y[last],
         last=last,
     )
@@ -315,25 +318,32 @@ def _variance(
     return np.where(variance > 0, variance, np.maximum(squares, 0.0))
 
 
-def _design_effect(
-    scores: Floats, rows: SortedRows, sums: CumulativeSums, prob: float, point: float
-) -> float:
-    """The variance of the sum of terms at a quantile by the design, over that of independent rows.
+def _design_effect(scores: Floats, rows: SortedRows, sums: CumulativeSums, point: float) -> float:
+    """The variance of the distribution function by the design, over that of independent rows.
+
+    The larger of two: at a quantile, and at the value before it.  Where the function is not
+    between 0 and 1 nothing can be compared.
 
     scores : (n,) the sorted scores of a group.  point : its quantile.
     """
     if rows.sampled is None or np.isnan(point):
         return 1.0
+    sampled = rows.sampled
     place = int(np.searchsorted(rows.values, point))
-    is_below = np.arange(len(scores)) <= rows.last[place]
-    terms = scores * (is_below - prob)
-    u = sums.first[place + 1] - prob * sums.first[-1]
-    by_unit = rows.sampled.sums([(slice(None), terms[:, None])])
-    by_design = rows.sampled.covariance(by_unit, np.array([u]))
-    squares = (1 - 2 * prob) * sums.second[place + 1] + prob**2 * sums.second[-1]
-    column = place + 1 if sums.mean_weights.shape[1] > 1 else 0
-    independent = float(_variance(u, squares, sums.mean_weights[:, column], prob))
-    return float(by_design[0, 0]) / independent if independent > 0 else 1.0
+    effects = []
+    for end in (place, place + 1):
+        share = sums.first[end] / sums.first[-1]
+        if end == 0 or not 0 < share < 1:
+            continue
+        is_below = np.arange(len(scores)) <= rows.last[end - 1]
+        terms = np.empty((len(scores), 1))
+        terms[rows.places, 0] = scores * (is_below - share)
+        by_unit = sampled.sums([(slice(None), terms)], 1)
+        by_design = sampled.covariance(by_unit, np.zeros(1))
+        independent = (1 - 2 * share) * sums.second[end] + share**2 * sums.second[-1]
+        if independent > 0:
+            effects.append(float(by_design[0, 0]) / independent)
+    return max(effects, default=1.0)
 
 
 def _first_kept(sums: CumulativeSums, search: _Search, test: _QuantileTest) -> int | None:
@@ -665,8 +675,9 @@ def quantiles(
     probs = tuple(check_probability(p, "q", "()") for p in np.atleast_1d(q).tolist())
     grouped = read_groups(values, "by", by, (mechanism, prob, None), group=group)
     design = design_of(weights, design)
-    y, w, out = read_rows(values, design.weights, grouped)
-    sampled = sampled_rows(design, grouped, values, weights=w, left_out=out, target=target)
+    y, w, out = read_rows(values, by, design.weights, grouped)
+    beside = with_index(values, by)
+    sampled = sampled_rows(design, grouped, beside, weights=w, left_out=out, target=target)
     rows = _sorted(grouped, y, w, out | grouped.missing(), sampled)
     n = len(rows.order)
     n_not_asked = int(not_asked([grouped], grouped.rows).sum())
@@ -720,7 +731,7 @@ def _estimates(rows: SortedRows, probs: Sequence[float], target: str, level: flo
         largest = searches[0].largest.first
         for t, prob in enumerate(probs):
             points[:, j, t] = _points(sums, rows.values, prob, largest)
-            effect = _design_effect(scores, rows, sums, prob, points[0, j, t])
+            effect = _design_effect(scores, rows, sums, points[0, j, t])
             test = _QuantileTest(prob, level, min(sums.df, design_df), effect)
             ends[:, j, t] = _ends(sums, rows.values, test, searches)
         sizes[j] = sums.first[-1]

@@ -107,13 +107,21 @@ class Replication:
         return np.asarray(estimates - estimates[usable].mean(axis=0))
 
     def covariance(self, estimates: Floats, estimate: Floats) -> Floats:
-        """(p, p) covariance of (p,) estimates, from the (R, p) of the replicates."""
-        deviations = self.deviations(estimates, estimate)
-        usable = self.usable(deviations)
-        if not usable.any():
-            return np.full((estimates.shape[1],) * 2, np.nan)
-        deviations = deviations[usable]
-        return np.asarray((deviations.T * self.coefficients[usable]) @ deviations)
+        """(p, p) covariance of (p,) estimates, from the (R, p) of the replicates.
+
+        A replicate without an estimate is left out for this one alone, as by R's `svyby`.
+        """
+        columns = zip(estimates.T, estimate, strict=True)
+        deviations = np.stack(
+            [self.deviations(column[:, None], value)[:, 0] for column, value in columns], axis=1
+        )
+        usable = np.isfinite(deviations)
+        known = np.where(usable, deviations, 0.0)
+        covariance = (known.T * self.coefficients) @ known
+        nothing = ~usable.any(axis=0)
+        covariance[nothing] = np.nan
+        covariance[:, nothing] = np.nan
+        return np.asarray(covariance)
 
     @staticmethod
     def usable(estimates: Floats) -> NDArray[np.bool_]:

@@ -83,7 +83,8 @@ class SampleDesign:
         without weights.
     lonely_psu : {"raise", "adjust", "certainty"}
         A stratum with one cluster is an error, or is centred at the grand mean, or was sampled with
-        certainty, so that only its randomization is random.
+        certainty, so that only its randomization is random; regressions leave such a stratum out,
+        as R does, and means and quantiles of a number refuse it.
     replicates : DataFrame, list of names of columns, or array of shape (n, R), optional
         Replicate weights of the rows, as public-use files hold them in place of strata and
         clusters: weights, not factors of the weights, which are needed, too.
@@ -383,6 +384,11 @@ def group_names(by: Any) -> tuple[Hashable, ...]:
 
 def _aligned(reports: Any, rows: int, column: Any, name: str) -> ReportColumn:
     """A column of labels, checked against the reports."""
+    if isinstance(column, str | bytes | int | float | pd.DataFrame):
+        raise ArgumentTypeError(
+            f"{name} must be a column of labels, one for each row, found {type(column).__name__}; "
+            "names of columns are for the accessor of a frame, df.rr"
+        )
     check_aligned(reports, column, name)
     refuse_reports(column, name, "crosstab both columns, and use conditional proportions")
     labels = ordinary(column)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.replicates import replicate_df
-from rrstats.estimation.report_columns import ReportColumn
+from rrstats.estimation.report_columns import ReportColumn, blocks
 from rrstats.estimation.sample_design import Replicates, SampleDesign, rows_of
 
 
@@ -55,11 +56,25 @@ class SampledUnits(NamedTuple):
         used = np.unique(self.codes)
         return len(used) - len(np.unique(self.strata[used]))
 
-    def sums(self, terms: Floats, part: slice = slice(None)) -> Floats:
-        """(units, p) sums of (rows, p) terms of some of the rows."""
-        codes = self.codes[part]
-        columns = [np.bincount(codes, column, len(self.strata)) for column in terms.T]
+    def sums(self, terms: Floats) -> Floats:
+        """(units, p) sums of (rows, p) terms."""
+        columns = [np.bincount(self.codes, column, len(self.strata)) for column in terms.T]
         return np.stack(columns, axis=1)
+
+    def sums_of_used(self, terms: Floats, part: slice) -> tuple[NDArray[np.intp], Floats]:
+        """The units of some of the rows, and their sums of (rows, p) terms."""
+        used, codes = np.unique(self.codes[part], return_inverse=True)
+        columns = [np.bincount(codes, column, len(used)) for column in terms.T]
+        return used, np.stack(columns, axis=1)
+
+    def refuse_single(self, way: str) -> None:
+        """Raise for strata of one unit; way : what to do, after merging strata."""
+        single = self.sizes == 1
+        if single.any():
+            raise ArgumentValueError(
+                "strata must have two clusters (or rows) in the sample, found one in "
+                f"{int(single.sum())} of {len(single)}: merge similar strata, {way}"
+            )
 
     def products(self, terms: Floats) -> Floats:
         """(p, p) covariance of the sum of (rows, p) weighted terms."""
@@ -70,12 +85,8 @@ class SampledUnits(NamedTuple):
         totals = np.zeros((len(self.sizes), sums.shape[1]))
         np.add.at(totals, self.strata, sums)
         single = self.sizes == 1
-        if single.any() and self.lonely_psu == "raise":
-            raise ArgumentValueError(
-                f"strata must have two clusters (or rows) in the sample, found one in "
-                f"{int(single.sum())} of {len(single)}: merge similar strata, or give "
-                "lonely_psu='adjust' or 'certainty'"
-            )
+        if self.lonely_psu == "raise":
+            self.refuse_single("or give lonely_psu='adjust' or 'certainty'")
         centre = totals / self.sizes[:, None]
         factor = np.where(single, 0.0, self.sizes / np.maximum(self.sizes - 1, 1))
         if self.lonely_psu == "adjust":
@@ -98,41 +109,39 @@ class SampledRows:
     units: SampledUnits | None
     replicates: Replicates | None
 
-    def in_order(self, order: NDArray[np.intp]) -> SampledRows:
-        """The same rows in another order."""
-        units = self.units
-        if units is not None:
-            units = units._replace(codes=units.codes[order])
-        replicates = self.replicates
-        if replicates is not None:
-            replicates = replicates._replace(weights=replicates.weights[order])
-        return SampledRows(self.places[order], self.weights[order], units, replicates)
-
-    @property
+    @cached_property
     def df(self) -> int:
-        """Degrees of freedom of covariances."""
+        """Degrees of freedom of covariances; rows without weight say nothing."""
         if self.units is not None:
-            return self.units.df
-        factors = self._replicates.weights[self.weights > 0]
-        factors = factors / self.weights[self.weights > 0][:, None]
-        return replicate_df(factors.T @ factors)
+            return self.units._replace(codes=self.units.codes[self.weights > 0]).df
+        replicates = self._replicates.weights
+        full = np.where(self.weights > 0, self.weights, 1.0)
+        products = np.zeros((replicates.shape[1],) * 2)
+        for part in blocks(len(full)):
+            factors = replicates[part] / full[part, None]
+            products += factors.T @ factors
+        return replicate_df(products)
 
     @property
     def _replicates(self) -> Replicates:
         return cast(Replicates, self.replicates)
 
-    def sums(self, blocks: Iterable[tuple[slice, Floats]]) -> Floats:
-        """(u, p) weighted sums by unit, or (R, p) by replicate.
+    def sums(self, parts: Iterable[tuple[slice, Floats]], width: int) -> Floats:
+        """(u, width) weighted sums by unit, or (R, width) by replicate.
 
-        blocks : parts of the rows with their (rows, p) terms.
+        parts : of the rows, with their (rows, width) terms.
         """
-        total: Any = 0.0
-        for part, terms in blocks:
-            if self.units is not None:
-                total = total + self.units.sums(terms * self.weights[part, None], part)
-            else:
-                total = total + self._replicates.weights[part].T @ terms
-        return np.asarray(total)
+        if self.units is None:
+            replicates = self._replicates.weights
+            total = np.zeros((replicates.shape[1], width))
+            for part, terms in parts:
+                total += replicates[part].T @ terms
+            return total
+        total = np.zeros((len(self.units.strata), width))
+        for part, terms in parts:
+            used, unit_sums = self.units.sums_of_used(terms * self.weights[part, None], part)
+            total[used] += unit_sums
+        return total
 
     def covariance(self, sums: Floats, total: Floats) -> Floats:
         """(p, p) covariance of (p,) totals, from the `sums` of units or replicates."""
@@ -160,7 +169,7 @@ class SampledRows:
 def sampled_rows(
     design: SampleDesign,
     grouped: ReportColumn,
-    values: Any,
+    beside: Any,
     *,
     weights: Floats | None,
     left_out: Booleans,
@@ -168,7 +177,7 @@ def sampled_rows(
 ) -> SampledRows | None:
     """The strata and clusters, or replicate weights, of the used rows; None without any.
 
-    grouped : the reports.  values : beside them, with the index that columns of the design need.
+    grouped : the reports.  beside : a column with the index that columns of the design need.
     weights, left_out : of all rows; None for 1, and rows that lack something else than a report.
     """
     if design.finite:
@@ -181,7 +190,7 @@ def sampled_rows(
     if target == "rows":
         raise ArgumentValueError("with a design target must be 'population', got 'rows'")
     rows = grouped.rows
-    sample = rows_of(values, rows, design=design)
+    sample = rows_of(beside, rows, design=design)
     kept = np.flatnonzero(~(left_out | grouped.missing()))
     units = None
     if sample.unit_codes is not None:
@@ -191,8 +200,16 @@ def sampled_rows(
             strata = strata[codes]
             codes = np.arange(rows)
         units = SampledUnits(codes[kept], strata, np.bincount(strata), design.lonely_psu)
+        if design.lonely_psu == "certainty":
+            units.refuse_single("or give lonely_psu='adjust'; 'certainty' is for estimates")
     replicates = sample.replicates
     if replicates is not None:
         replicates = replicates._replace(weights=replicates.weights[kept])
     full = np.ones(rows) if weights is None else weights
-    return SampledRows(kept, full[kept], units, replicates)
+    sampled = SampledRows(kept, full[kept], units, replicates)
+    if len(kept) and sampled.df < 1:
+        raise ArgumentValueError(
+            "design must have two clusters, or two replicates that differ, among the used rows, "
+            "found one: it has no variance"
+        )
+    return sampled

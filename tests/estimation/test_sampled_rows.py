@@ -12,7 +12,8 @@ from refusals import refused
 from scipy.special import stdtrit
 
 import rrstats as rr
-from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning
+from rrstats.estimation.sampled_rows import SampledRows, SampledUnits
 
 DIRECT = rr.surveys.direct(["no", "yes"])
 FORCED = rr.surveys.forced_response(["no", "yes"], 4 / 6, [1 / 6, 1 / 6])
@@ -169,7 +170,7 @@ def test_quantiles_of_a_jackknife_are_those_of_its_clusters():
     """Sums are linear: leaving clusters out has the variance of the clusters' sums."""
     clusters = rr.SampleDesign(weights="w", clusters="psu")
     jackknife = rr.SampleDesign(weights="w", replicates=PSUS, method="JK1")
-    with pytest.warns(rr.errors.LowPrecisionWarning):
+    with pytest.warns(LowPrecisionWarning):
         frames = [
             PEOPLE.rr.quantiles("y", "g", FORCED, design=each).to_frame()
             for each in (clusters, jackknife)
@@ -184,6 +185,10 @@ def test_quantiles_of_a_jackknife_are_those_of_its_clusters():
         ({"population": 400, "clusters": PEOPLE["psu"]}, "no population and no probabilities"),
         ({"strata": np.arange(40) // 39}, "strata must have two clusters"),
         ({"strata": PEOPLE["psu"].where(PEOPLE.index > 3)}, "strata must be known for every row"),
+        ({"strata": np.arange(40) // 39, "lonely_psu": "certainty"}, "give lonely_psu='adjust'"),
+        ({"clusters": np.zeros(40), "lonely_psu": "adjust"}, "must have two clusters, or two rep"),
+        ({"clusters": 3}, "clusters must be a column of labels, one for each row, found int"),
+        ({"strata": PEOPLE[["psu"]]}, "strata must be a column of labels, .* found DataFrame"),
         ({"clusters": [1, 2]}, "one value for each of the 40"),
         ({"clusters": PEOPLE["psu"].set_axis(PEOPLE.index + 5)}, "index"),
         ({"weights": [np.nan, *[1.0] * 39], "clusters": PEOPLE["psu"]}, "weights must be 0 or"),
@@ -204,6 +209,83 @@ def test_designs_that_do_not_fit_are_refused(ask, options, words):
 
 
 @pytest.mark.parametrize("ask", [rr.means, rr.quantiles])
+@pytest.mark.parametrize("column", ["strata", "clusters", "weights"])
+def test_the_index_of_reports_counts_where_values_have_none(ask, column):
+    """Other columns must be aligned with the one Series that is there."""
+    order = np.arange(40)[::-1]
+    turned = {"clusters": PEOPLE["psu"], column: PEOPLE["psu"].iloc[order] + 1}
+    values, reports = PEOPLE["y"].to_numpy(), PEOPLE["g"]
+    words = f"{column} must have the same index"
+    refused(
+        ArgumentValueError, words, ask, values, reports, DIRECT, design=rr.SampleDesign(**turned)
+    )
+    if column == "weights":
+        refused(ArgumentValueError, words, ask, values, reports, DIRECT, weights=turned[column])
+
+
+@pytest.mark.parametrize("ask", [rr.means, rr.quantiles])
+@pytest.mark.parametrize("name", ["clusters", "JK1"])
+def test_no_used_row_is_no_estimate(ask, name):
+    """Where every value is missing, and in an empty frame."""
+    design = rr.SampleDesign(weights="w", **DESIGNS[name])
+    for frame in (PEOPLE.assign(y=np.nan), PEOPLE.iloc[:0]):
+        found = getattr(frame.rr, ask.__name__)("y", "g", DIRECT, design=design)
+        assert found.n == 0
+        assert np.isnan(found.to_frame().iloc[:, -3]).all() or np.isinf(found.interval()).all()
+
+
+@pytest.mark.filterwarnings("ignore:the means of")
+def test_rows_without_weight_are_no_clusters():
+    """Degrees of freedom are those of R's degf of the rows with weight."""
+    design = {"weights": PEOPLE["w"].where(PEOPLE["psu"] > 1, 0.0), "clusters": PEOPLE["psu"]}
+    found = rr.means(PEOPLE["y"], PEOPLE["g"], DIRECT, design=rr.SampleDesign(**design))
+    assert found._design.df == 2
+
+
+def test_a_replicate_without_a_group_is_left_out_for_it_alone():
+    """The other groups keep their errors; a group that nobody reports has none."""
+    groups = ["no", "yes", "rare", "never"]
+    direct = rr.surveys.direct(groups)
+    rare = PEOPLE["g"].where((PEOPLE["psu"] > 0) | (PEOPLE.index > 20), "rare")
+    design = rr.SampleDesign(weights="w", **DESIGNS["JK1"])
+    frame = PEOPLE.assign(g=rare)
+    with pytest.warns(LowPrecisionWarning) as caught:
+        found = frame.rr.means("y", "g", direct, design=design)
+    assert any("in 1 of 5 replicates a group has no size" in str(each.message) for each in caught)
+    weighted = frame["y"] * frame["w"]
+    for place, group in enumerate(groups[:3]):
+        left = [(frame["psu"] != psu) & (rare == group) for psu in range(5)]
+        means = [weighted[rows].sum() / frame["w"][rows].sum() for rows in left if rows.any()]
+        square = np.square(means - np.mean(means)).sum() * 4 / 5
+        assert found.std_error[place] == pytest.approx(np.sqrt(square))
+    assert np.isnan(found.std_error[3])
+    assert np.isfinite(found.difference("no", "yes").std_error)
+
+
+@pytest.mark.filterwarnings("ignore:. of 2 intervals end at infinity")
+@pytest.mark.parametrize(("q", "n"), [(0.999, 600), (0.99, 150)])
+def test_high_quantiles_of_independent_rows_are_not_a_point(q, n):
+    """At the largest values the design effect is not that of a distribution function of 1."""
+    values = np.sort(np.random.default_rng(3).normal(size=n))
+    answers = np.arange(n) % 2 == 0
+    direct = rr.surveys.direct([False, True])
+    design = rr.SampleDesign(clusters=np.arange(n))
+    plain = rr.quantiles(values, answers, direct, q=q).interval()
+    found = rr.quantiles(values, answers, direct, q=q, design=design).interval()
+    assert (np.array(found) == plain).all()
+
+
+def test_sums_of_units_add_over_blocks_of_rows():
+    """In any order of the units."""
+    terms = np.random.default_rng(1).normal(size=(1000, 3))
+    codes = np.random.default_rng(2).integers(0, 50, size=1000)
+    units = SampledUnits(codes, np.zeros(50, dtype=np.intp), np.array([50]), "raise")
+    sampled = SampledRows(np.arange(1000), np.ones(1000), units, None)
+    parts = [(slice(at, at + 100), terms[at : at + 100]) for at in range(0, 1000, 100)]
+    assert_allclose(sampled.sums(parts, 3), units.sums(terms), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("ask", [rr.means, rr.quantiles])
 def test_a_design_is_about_the_population(ask):
     """Not about these rows; and weights stand in the design."""
     design = rr.SampleDesign(clusters=PEOPLE["psu"])
@@ -219,7 +301,7 @@ def test_too_many_groups_for_a_design():
     many = rr.KRR(range(300), 0.9)
     design = rr.SampleDesign(clusters=np.arange(600) // 2)
     answers = np.arange(600) % 300
-    words = "for more than 256 groups .found 300."
+    words = "for more than 256 groups, found 300"
     refused(ArgumentValueError, words, rr.means, np.ones(600), answers, many, design=design)
 
 
