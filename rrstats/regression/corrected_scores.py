@@ -182,14 +182,7 @@ def score_fit(y: Floats, data: ModelData, title: str, vcov: str | None = None) -
     bread = np.asarray(np.linalg.inv(information), np.float64)
     beta = bread @ people.products()
     sums = people.equations(beta, keep=vcov in ("clustered", "linearized"))
-    factor = n / (n - len(beta))
-    covariance = factor * bread @ sums.squares @ bread
-    if vcov == "clustered":
-        covariance = clustered_covariance(sums.rows, data, bread, people.information)
-    elif vcov == "linearized":
-        covariance = bread @ cast(SampledUnits, data.units).products(sums.rows) @ bread
-    elif vcov == "replicates":
-        covariance = replicate_covariance(cast(Replicates, data.replicates), beta, people.again)
+    covariance = _covariance(vcov, people, sums, beta, bread=bread)
     effective_n = _effective_n(n, sums, bread, np.diag(covariance))
     place = np.argsort(data.order)
     varying_names = pd.Index(data.ordered[s:], dtype=object)
@@ -207,6 +200,21 @@ def score_fit(y: Floats, data: ModelData, title: str, vcov: str | None = None) -
         data=data,
         df=design_df(vcov, data, len(beta)),
     )
+
+
+def _covariance(
+    vcov: str, people: ScoredRows, sums: _Sums, beta: Floats, *, bread: Floats
+) -> Floats:
+    """(b, b) the covariance of a kind; bread : (b, b) the inverse of the information."""
+    data = people.data
+    if vcov == "clustered":
+        return clustered_covariance(sums.rows, data, bread, people.information)
+    if vcov == "linearized":
+        return np.asarray(bread @ cast(SampledUnits, data.units).products(sums.rows) @ bread)
+    if vcov == "replicates":
+        return replicate_covariance(cast(Replicates, data.replicates), beta, people.again)
+    n = len(people.y)
+    return np.asarray(n / (n - len(beta)) * bread @ sums.squares @ bread)
 
 
 def _effective_n(n: int, sums: _Sums, bread: Floats, variance: Floats) -> Floats:

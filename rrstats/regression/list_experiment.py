@@ -210,9 +210,17 @@ def list_regression(
         missing=missing,
         vcov=vcov,
     )
+    result = _regress(request, method, constrained)
+    for text, category in result.warnings:
+        warn(text, category)
+    return result
+
+
+def _regress(request: ModelRequest, method: str, constrained: bool) -> ListResult:
+    """Open the counts and fit them by a method."""
     people = _open(request)
     _check_columns(people)
-    kind = _kind(method, vcov, people.data)
+    kind = _kind(method, request.vcov, people.data)
     fit = _METHODS[method](people, kind, constrained)
     if kind == "replicates":
         covariance = replicate_covariance(
@@ -221,11 +229,8 @@ def list_regression(
             partial(_estimates_by, people, method, constrained),
         )
         fit = fit._replace(covariance=covariance)
-    blocks = [SENSITIVE, "control"]
-    if not constrained:
-        blocks[1:] = [f"control, if {label(category)}" for category in people.categories]
-    index = pd.MultiIndex.from_product([blocks, people.data.names])
-    result = ListResult(
+    index = _parameter_names(people, constrained)
+    return ListResult(
         title=f"{_TITLES[method]} of the sensitive item of a list with {people.items} others",
         index=index,
         estimates=fit.estimates,
@@ -241,9 +246,14 @@ def list_regression(
         people=people,
         unknown=tuple(index[fit.unknown]),
     )
-    for text, category in result.warnings:
-        warn(text, category)
-    return result
+
+
+def _parameter_names(people: ListCounts, constrained: bool) -> pd.MultiIndex:
+    """Pairs of item and covariate."""
+    items = [SENSITIVE, "control"]
+    if not constrained:
+        items[1:] = [f"control, if {label(category)}" for category in people.categories]
+    return pd.MultiIndex.from_product([items, people.data.names])
 
 
 # -- counts of people ----------------------------------------------------------------------------
@@ -454,34 +464,16 @@ def _nonlinear(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
     search = _Mixture(columns, people, 1).highest()
     curve = _Curve(columns[~treated], people.counts[~treated], data.weights[~treated], people.items)
     control = maximize(curve, search.parameters[p:])
-    expected = people.items * scipy.special.expit(columns @ control.parameters)
-    rest = people.counts - expected
+    rest = people.counts - people.items * scipy.special.expit(columns @ control.parameters)
     curve = _Curve(columns[treated], rest[treated], data.weights[treated], 1)
     starts = [search.parameters[:p], *(_constant(columns, logit) for logit in _START_LOGITS)]
     sensitive = max((maximize(curve, start) for start in starts), key=lambda end: end.value)
-    # The equations of both steps, and minus their expected derivatives.
-    proportion = scipy.special.expit(columns @ sensitive.parameters)
-    slope = treated * proportion * (1 - proportion)
-    control_slope = expected * (1 - expected / people.items)
-    equations = np.hstack(
-        [
-            columns * ((rest - proportion) * slope)[:, None],
-            columns * (~treated * rest * control_slope)[:, None],
-        ]
-    )
-
-    def gram(size: Floats) -> Floats:
-        return np.asarray((columns.T * (data.weights * size)) @ columns)
-
-    derivatives = np.block(
-        [
-            [gram(slope**2), gram(slope * control_slope)],
-            [np.zeros((p, p)), gram(~treated * control_slope**2)],
-        ]
+    equations, derivatives = _equations_of_steps(
+        people, columns, control.parameters, sensitive.parameters
     )
     most = float(data.weights.sum()) / 16  # of slopes p (1 - p), for columns of mean square 1
     unknown = np.concatenate([_flat(back, end, most) for end in (sensitive, control)])
-    bread = np.linalg.pinv(derivatives)
+    bread = np.asarray(np.linalg.pinv(derivatives), dtype=np.float64)
     covariance = _sandwich(equations, bread, data, kind)
     theta = np.concatenate([sensitive.parameters, control.parameters])
     return _natural(
@@ -492,6 +484,39 @@ def _nonlinear(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
         converged=sensitive.converged and control.converged,
         iterations=sensitive.iterations + control.iterations,
     )
+
+
+def _equations_of_steps(
+    people: ListCounts, columns: Floats, control: Floats, sensitive: Floats
+) -> tuple[Floats, Floats]:
+    """(n, 2p) equations of both steps, and (2p, 2p) minus their expected derivatives.
+
+    columns : (n, p).  control, sensitive : (p,) coefficients of the two steps.
+    """
+    treated = people.treated
+    p = columns.shape[1]
+    expected = people.items * scipy.special.expit(columns @ control)
+    rest = people.counts - expected
+    proportion = scipy.special.expit(columns @ sensitive)
+    slope = treated * proportion * (1 - proportion)
+    control_slope = expected * (1 - expected / people.items)
+    equations = np.hstack(
+        [
+            columns * ((rest - proportion) * slope)[:, None],
+            columns * (~treated * rest * control_slope)[:, None],
+        ]
+    )
+
+    def gram(size: Floats) -> Floats:
+        return np.asarray((columns.T * (people.data.weights * size)) @ columns)
+
+    derivatives = np.block(
+        [
+            [gram(slope**2), gram(slope * control_slope)],
+            [np.zeros((p, p)), gram(~treated * control_slope**2)],
+        ]
+    )
+    return equations, derivatives
 
 
 # -- likelihood ----------------------------------------------------------------------------------
@@ -950,63 +975,41 @@ def list_with_direct(
     >>> both.to_frame()["proportion"].round(3).tolist()
     [0.513, 0.25, 0.667]
     """
-    people, admits = _open_direct(
-        outcome,
-        direct,
-        data,
-        ModelRequest(
-            outcome=None,
-            data=data,
-            mechanism=mechanism,
-            group=group,
-            weights=weights,
-            design=design,
-            missing=missing,
-        ),
+    request = ModelRequest(
+        outcome=outcome,
+        data=data,
+        mechanism=mechanism,
+        group=group,
+        weights=weights,
+        design=design,
+        missing=missing,
     )
+    people, admits = _open_direct(request, direct)
     weight = people.data.weights
     everybody = np.ones(len(weight), dtype=np.bool_)
     difference, difference_change = _difference(people, people.counts, everybody)
     among_others, others_change = _difference(people, people.counts, ~admits, as_assigned=True)
-    among_admitting, admitting_change = _difference(people, people.counts, admits)
-    admitted_more, more_change = _difference(people, admits.astype(np.float64), everybody)
     admitted = float(np.average(admits, weights=weight))
     admitted_change = weight * (admits - admitted) / weight.sum()
     combined = admitted + (1 - admitted) * among_others
     combined_change = (1 - among_others) * admitted_change + (1 - admitted) * others_change
-    people_of_row = weight**2 / people.data.squares
-
-    def error(change: Floats) -> float:
-        if people.data.units is None:
-            return float(np.sqrt((change**2 / people_of_row).sum()))
-        return float(np.sqrt(people.data.units.products(change[:, None])[0, 0]))
-
     # p (1 - p) / (n - 1), as of a sample
-    direct_error = error(admitted_change * np.sqrt(len(weight) / (len(weight) - 1)))
-    tests = pd.DataFrame(
-        {
-            "null": [_ADMIT_TRULY, _SAME_DIRECT],
-            "estimate": [among_admitting, admitted_more],
-            "std_error": [error(admitting_change), error(more_change)],
-            "n": [int(admits.sum()), len(weight)],
-        }
-    )
-    tests.insert(3, "z", (tests["estimate"] - [1.0, 0.0]) / tests["std_error"])
-    tests.insert(4, "p_value", 2 * scipy.special.ndtr(-tests["z"].abs()))
+    direct_change = admitted_change * np.sqrt(len(weight) / (len(weight) - 1))
+    changes = (combined_change, direct_change, difference_change)
     return DirectListEstimate(
         estimates=np.array([combined, admitted, difference]),
-        std_errors=np.array([error(combined_change), direct_error, error(difference_change)]),
-        placebos=tests,
+        std_errors=np.array([_error(people.data, change) for change in changes]),
+        placebos=_placebo_tests(people, admits),
         n=people.data.people,
         category=people.categories[1],
     )
 
 
-def _open_direct(
-    outcome: Any, direct: Any, data: Any, request: ModelRequest
-) -> tuple[ListCounts, Booleans]:
+def _open_direct(request: ModelRequest, direct: Any) -> tuple[ListCounts, Booleans]:
     """The counts without covariates, and who admits the sensitive item."""
-    values = column_of(table_of(data), outcome) if isinstance(outcome, str) else outcome
+    values = request.outcome
+    if isinstance(values, str):
+        values = column_of(table_of(request.data), values)
     rows = len(values) if hasattr(values, "__len__") else 0
     with_values = replace(request, outcome=values)
     answers = with_values.column("direct", direct, rows)
@@ -1029,26 +1032,64 @@ def _open_direct(
         design=replace(with_values.sample_design, **columns),
     )
     people = _open(resolved, {"the direct answers": absent})
-    keep = people.data.keep
     labels = pd.Series(answers).to_numpy(dtype=object)
-    if keep is not None:
-        labels = labels[keep]
-    no, yes = people.categories
+    if people.data.keep is not None:
+        labels = labels[people.data.keep]
+    admits = _admits(labels, people.categories)
+    _check_denying(people, admits)
+    return people, admits
+
+
+def _admits(answers: NDArray[Any], categories: tuple[Hashable, Hashable]) -> Booleans:
+    """(n,) whose direct answer is the sensitive category; raises for other answers."""
+    no, yes = categories
     code_of = {0: 0, 1: 1, no: 0, yes: 1}
-    codes = np.array([code_of.get(answer, -1) for answer in labels])
+    codes = np.array([code_of.get(answer, -1) for answer in answers])
     if strange := int((codes < 0).sum()):
         raise ArgumentValueError(
-            f"direct must have the two categories {quote_list(people.categories)} or 0 and 1, "
+            f"direct must have the two categories {quote_list(categories)} or 0 and 1, "
             f"found {strange} of {len(codes)} other answers"
         )
-    admits = codes == 1
+    return np.asarray(codes == 1)
+
+
+def _check_denying(people: ListCounts, admits: Booleans) -> None:
+    """Raise if too few people of a sample deny the direct question."""
     for name, sample in (("control", ~people.treated), ("treatment", people.treated)):
         if (size := int((sample & ~admits).sum())) < _LEAST_DENYING:
             raise NotIdentifiableError(
                 f"the {name} sample must have at least {_LEAST_DENYING} people who deny the "
                 f"direct question, found {size}; use list_regression with method='linear'"
             )
-    return people, admits
+
+
+def _placebo_tests(people: ListCounts, admits: Booleans) -> pd.DataFrame:
+    """The tests of the assumptions: null hypothesis, estimate, std_error, z, p_value and n."""
+    everybody = np.ones(len(admits), dtype=np.bool_)
+    among_admitting, admitting_change = _difference(people, people.counts, admits)
+    admitted_more, more_change = _difference(people, admits.astype(np.float64), everybody)
+    tests = pd.DataFrame(
+        {
+            "null": [_ADMIT_TRULY, _SAME_DIRECT],
+            "estimate": [among_admitting, admitted_more],
+            "std_error": [
+                _error(people.data, admitting_change),
+                _error(people.data, more_change),
+            ],
+            "n": [int(admits.sum()), len(admits)],
+        }
+    )
+    tests.insert(3, "z", (tests["estimate"] - [1.0, 0.0]) / tests["std_error"])
+    tests.insert(4, "p_value", 2 * scipy.special.ndtr(-tests["z"].abs()))
+    return tests
+
+
+def _error(data: ModelData, change: Floats) -> float:
+    """The standard error of an estimate, from its change by each row."""
+    if data.units is None:
+        people_of_row = data.weights**2 / data.squares
+        return float(np.sqrt((change**2 / people_of_row).sum()))
+    return float(np.sqrt(data.units.products(change[:, None])[0, 0]))
 
 
 def _difference(

@@ -69,6 +69,7 @@ from rrstats.regression.private_covariates import (
     share_columns,
 )
 from rrstats.regression.random_intercepts import (
+    Groups,
     RandomInterceptsResult,
     open_groups,
     random_intercepts_result,
@@ -270,15 +271,9 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomI
     else:
         column = _reported_outcome(request, has_private)
     groups = open_groups(request, column.rows)
-    answers = tuple(column.categories)
+    answers = _possible_answers(request, column, has_private)
     behaviours = None
     if request.behaviour is not None:
-        if has_private:
-            raise ArgumentValueError(
-                "behaviour is for ordinary covariates, found privatized ones; leave one of them out"
-            )
-        if column.mechanism is not None:
-            answers = truthful_categories(column.mechanism)
         behaviours = open_behaviours(request, column.categories, answers, column.rows)
     k = len(answers)
     family = family_of(link, k)
@@ -290,8 +285,7 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomI
     outcome = outcome_of(column, family, request.baseline, request.event)
     absent = {"the outcome" if has_private else "the reports": column.missing()}
     if check_bool(request.ordered, "ordered"):
-        check_left_out("ordered categories have their declared order", baseline=request.baseline)
-        check_left_out("it is for unordered categories", behaviour=request.behaviour)
+        _check_unordered_arguments(request)
         outcome = ordered_outcome(outcome)
     if behaviours is not None:
         outcome = behaved(outcome, answers)
@@ -301,31 +295,76 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomI
     data = open_model(request, column.rows, absent, column)
     if data.keep is not None:
         outcome = outcome.take(data.keep)
+    if not has_private:
+        _check_reports_differ(outcome)
+    _check_intercept(outcome, data)
+    title = _title(link, outcome, data, column.name)
+    if groups is not None:
+        return _random_intercepts_fit(title, outcome, data, groups)
+    shares = None if behaviours is None else behaviours.columns(data.keep)
+    return _fit(title, outcome, data, request, shares=shares)
+
+
+def _possible_answers(
+    request: ModelRequest, column: ReportColumn, has_private: bool
+) -> tuple[Hashable, ...]:
+    """The categories that people may truly be of; with behaviours, some of the declared ones."""
+    if request.behaviour is None:
+        return tuple(column.categories)
+    if has_private:
+        raise ArgumentValueError(
+            "behaviour is for ordinary covariates, found privatized ones; leave one of them out"
+        )
+    if column.mechanism is None:
+        return tuple(column.categories)
+    return truthful_categories(column.mechanism)
+
+
+def _check_unordered_arguments(request: ModelRequest) -> None:
+    """Raise for arguments that ordered categories do not have."""
+    check_left_out("ordered categories have their declared order", baseline=request.baseline)
+    check_left_out("it is for unordered categories", behaviour=request.behaviour)
+
+
+def _check_reports_differ(outcome: ReportedOutcome) -> None:
+    """Raise if all reports of the used rows are equal."""
     reports = outcome.table if outcome.cells is None else outcome.cells
-    if not has_private and (reports == reports[0]).all():
+    if (reports == reports[0]).all():
         raise ArgumentValueError(
             f"reports must differ for a regression; all {len(reports)} are equal"
         )
-    name = "the answer" if column.name is None else repr(column.name)
-    title = f"{link.capitalize()} regression of {name} being {outcome.categories[-1]!r}"
-    if request.ordered:
-        if INTERCEPT not in data.names:
-            raise ArgumentValueError(
-                "ordered needs an intercept, which stands for the first threshold; leave out - 1, "
-                "or give intercept=True"
-            )
-        title = f"Proportional odds of {name}, up to {outcome.categories[-1]!r}"
-    elif k > 2:
-        title = f"Multinomial logit of {name}, against {outcome.categories[0]!r}"
+
+
+def _check_intercept(outcome: ReportedOutcome, data: ModelData) -> None:
+    """Raise for ordered categories without a first threshold."""
+    if isinstance(outcome, OrderedOutcome) and INTERCEPT not in data.names:
+        raise ArgumentValueError(
+            "ordered needs an intercept, which stands for the first threshold; leave out - 1, "
+            "or give intercept=True"
+        )
+
+
+def _title(link: str, outcome: ReportedOutcome, data: ModelData, name: Hashable) -> str:
+    """The title of a regression of categories; name : of the outcome's column, or None."""
+    answer = "the answer" if name is None else repr(name)
+    first = outcome.categories[0]
+    last = outcome.categories[-1]
     source = data.private.listed if data.private.columns else "from reports"
-    if groups is not None:
-        model = _likelihood(outcome, data, None)
-        check_size(model.size, f"{len(data.names)} covariates")
-        plain = fitted(model, data.ordered, data.order)
-        title = f"{title}, {source}"
-        return _warned(random_intercepts_result(title, outcome, data, plain, groups=groups))
-    shares = None if behaviours is None else behaviours.columns(data.keep)
-    return _fit(f"{title}, {source}", outcome, data, request, shares=shares)
+    if isinstance(outcome, OrderedOutcome):
+        return f"Proportional odds of {answer}, up to {last!r}, {source}"
+    if outcome.k > 2:
+        return f"Multinomial logit of {answer}, against {first!r}, {source}"
+    return f"{link.capitalize()} regression of {answer} being {last!r}, {source}"
+
+
+def _random_intercepts_fit(
+    title: str, outcome: ReportedOutcome, data: ModelData, groups: Groups
+) -> RandomInterceptsResult:
+    """A regression with random intercepts, which starts from one without."""
+    model = _likelihood(outcome, data, None)
+    check_size(model.size, f"{len(data.names)} covariates")
+    plain = fitted(model, data.ordered, data.order)
+    return _warned(random_intercepts_result(title, outcome, data, plain, groups=groups))
 
 
 def _ordinary_outcome(request: ModelRequest) -> ReportColumn:
@@ -496,13 +535,8 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
         request.check_outcome()
     values = request.values
     rows = len(values if request.frame is None else request.frame)
-    if method == "scores" and (
-        request.covariate_model is not None or request.vcov not in (None, "robust", *DESIGN_KINDS)
-    ):
-        raise ArgumentValueError(
-            "with method='scores' vcov must be 'robust', 'clustered', 'linearized' or "
-            "'replicates', and covariate_model None; other values are for method='likelihood'"
-        )
+    if method == "scores":
+        _check_score_arguments(request)
     private = request.opened.columns
     name = getattr(values, "name", None)
     privatized = [column.name for column in private]
@@ -532,6 +566,16 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
         warn(note, LowPrecisionWarning)
         fit = replace(fit, skew_note=note)
     return fit
+
+
+def _check_score_arguments(request: ModelRequest) -> None:
+    """Raise for arguments that scores do not have."""
+    has_kind = request.vcov in (None, "robust", *DESIGN_KINDS)
+    if request.covariate_model is not None or not has_kind:
+        raise ArgumentValueError(
+            "with method='scores' vcov must be 'robust', 'clustered', 'linearized' or "
+            "'replicates', and covariate_model None; other values are for method='likelihood'"
+        )
 
 
 def _skew_note(fit: LikelihoodResult, y: Floats, data: ModelData) -> str | None:

@@ -150,11 +150,7 @@ def _numbers_of(reports: ReportColumn, request: ModelRequest) -> Floats:
 
 def moment_fit(outcome: PartOutcome, data: ModelData, title: str) -> ScoreResult:
     """Fit a linear regression by solving the normal equations of moments."""
-    if data.stratified or data.replicates is not None:
-        raise ArgumentValueError(
-            "the design of a regression among columns of a plan has weights and clusters, found "
-            f"{'strata' if data.stratified else 'replicates'}; leave them out"
-        )
+    _check_design(data)
     check_columns(data.same, data.varying, data.ordered, 0)
     equations = _equations(outcome, data)
     s = equations.same
@@ -173,11 +169,6 @@ def moment_fit(outcome: PartOutcome, data: ModelData, title: str) -> ScoreResult
         covariance = n / (n - b) * bread @ scores.T @ scores @ bread
     else:
         covariance = clustered_covariance(scores, data, bread, equations.information)
-    residualizers = bread / np.diag(bread)
-    signal = [
-        1 / bread[place, place] / equations.size_error(np.append(residualizers[:, place], 0.0))
-        for place in range(s, b)
-    ]
     sigma2 = float(moments[-1, -1] - beta @ moments[:-1, -1]) * n / (n - b)
     place = np.argsort(data.order)
     names = pd.Index(data.ordered[s:], dtype=object)
@@ -190,11 +181,29 @@ def moment_fit(outcome: PartOutcome, data: ModelData, title: str) -> ScoreResult
         nobs=data.people,
         sigma2=sigma2,
         effective_n=pd.Series([], names[:0], dtype=np.float64, name="effective_n"),
-        signal=pd.Series(signal, names, name="signal", dtype=np.float64),
+        signal=pd.Series(_signal(equations, bread), names, name="signal", dtype=np.float64),
         data=data,
         repair=repair,
         df=design_df("clustered", data, b),
     )
+
+
+def _check_design(data: ModelData) -> None:
+    """Raise for designs of a survey that the influence of rows does not cover."""
+    if data.stratified or data.replicates is not None:
+        raise ArgumentValueError(
+            "the design of a regression among columns of a plan has weights and clusters, found "
+            f"{'strata' if data.stratified else 'replicates'}; leave them out"
+        )
+
+
+def _signal(equations: _Equations, bread: Floats) -> list[float]:
+    """Variation of each varying column given all others, divided by its standard error."""
+    residualizers = bread / np.diag(bread)
+    return [
+        1 / bread[place, place] / equations.size_error(np.append(residualizers[:, place], 0.0))
+        for place in range(equations.same, len(bread))
+    ]
 
 
 # -- columns ---------------------------------------------------------------------------------

@@ -679,17 +679,8 @@ def open_model(
     missing_rows = {**absent, **opened.missing(), **private.missing()}
     missing_rows |= {name: np.isnan(column) for name, column in numeric.items()}
     missing_rows |= {name: np.asarray(column.isna()) for name, column in labels.items()}
-    reports = private.columns if outcome is None else (*private.columns, outcome)
-    names = () if request.frame is None else request.frame.columns
-    check_together(reports, names, parts=private.in_parts)
-    in_plan = np.ones(rows, dtype=np.bool_) if private.in_parts else ~not_asked(reports, rows)
-    missing_rows = {name: missing & in_plan for name, missing in missing_rows.items()}
-    complete = complete_rows(request.missing, missing_rows, rows) & in_plan
+    complete = _complete_in_plan(request, missing_rows, outcome, rows)
     kept, weight, frequency = _people(numeric, complete, rows)
-    units = None
-    if labels:
-        lonely_psu = request.sample_design.lonely_psu
-        units = SampledUnits.of(labels.get("strata"), clusters, kept, lonely_psu)
     replicates = _replicates(request, numeric, kept, weight * frequency)
     keep = None if kept.all() else kept
     design = opened.evaluated(keep)
@@ -708,10 +699,26 @@ def open_model(
         weighted="weights" in numeric,
         clusters=None if clusters is None else _clusters(clusters[kept]),
         offset=numeric["offset"][kept] if "offset" in numeric else None,
-        units=units,
+        units=_sampled_units(request, labels, kept),
         stratified="strata" in labels,
         replicates=replicates,
     )
+
+
+def _complete_in_plan(
+    request: ModelRequest,
+    missing_rows: Mapping[str, Booleans],
+    outcome: ReportColumn | None,
+    rows: int,
+) -> Booleans:
+    """(rows,) rows without missing values, of those whose private columns a plan asked together."""
+    private = request.private
+    reports = private.columns if outcome is None else (*private.columns, outcome)
+    names = () if request.frame is None else request.frame.columns
+    check_together(reports, names, parts=private.in_parts)
+    in_plan = np.ones(rows, dtype=np.bool_) if private.in_parts else ~not_asked(reports, rows)
+    missing_in_plan = {name: missing & in_plan for name, missing in missing_rows.items()}
+    return complete_rows(request.missing, missing_in_plan, rows) & in_plan
 
 
 def _columns_of_people(
@@ -722,6 +729,16 @@ def _columns_of_people(
     names = [name for name in columns if name in ("strata", "clusters")]
     labels = {name: pd.Series(columns.pop(name)) for name in names}
     return {name: _numbers(column, name, rows) for name, column in columns.items()}, labels
+
+
+def _sampled_units(
+    request: ModelRequest, labels: Mapping[str, pd.Series[Any]], kept: Booleans
+) -> SampledUnits | None:
+    """The strata and clusters of the used rows; None without any."""
+    if not labels:
+        return None
+    lonely_psu = request.sample_design.lonely_psu
+    return SampledUnits.of(labels.get("strata"), labels.get("clusters"), kept, lonely_psu)
 
 
 def _replicates(

@@ -192,6 +192,17 @@ def _numbered(values: Any) -> tuple[NDArray[np.intp], pd.Index[Any]]:
     return np.asarray(codes, dtype=np.intp), pd.Index(labels, dtype=object)
 
 
+def _people_of_cells(counts: Any, data: Any, cells: int) -> Floats:
+    """(cells,) people of the population in each census cell."""
+    people = numbers(column_or_values(counts, table_of(data), cells, "counts"), "counts", cells)
+    if not ((people >= 0).all() and people.sum() > 0):
+        raise ArgumentValueError(
+            f"counts must be numbers of at least 0 that are not all 0, found "
+            f"{int((~(people >= 0)).sum())} others of {cells}"
+        )
+    return people
+
+
 def _areas(values: Any, cells: int) -> tuple[NDArray[np.intp], pd.Index[Any]]:
     """(cells,) numbers of the areas of census cells, and their labels; one area without values."""
     if values is None:
@@ -872,12 +883,7 @@ class RandomInterceptsResult(RegressionResult):
                 f"column {self.group_name!r}"
             )
         n = len(frame)
-        people = numbers(column_or_values(counts, table_of(data), n, "counts"), "counts", n)
-        if not ((people >= 0).all() and people.sum() > 0):
-            raise ArgumentValueError(
-                f"counts must be numbers of at least 0 that are not all 0, found "
-                f"{int((~(people >= 0)).sum())} others of {n}"
-            )
+        people = _people_of_cells(counts, data, n)
         if (cells.codes < 0).any() or np.isnan(cells.design).any():
             raise ArgumentValueError(
                 "the cells of poststratify must not have missing covariates or groups; leave these "

@@ -1123,7 +1123,14 @@ class LikelihoodResult(RegressionResult):
     def notes(self) -> tuple[str, ...]:
         """Sentences below the table."""
         skew = [self.skew_note] if self.skew_note else []
-        return (*super().notes, *skew, *_model_notes(self), *_uneven_notes(self))
+        return (
+            *super().notes,
+            *skew,
+            *_model_notes(self),
+            *_maximum_notes(self),
+            *_class_notes(self),
+            *_uneven_notes(self),
+        )
 
 
 def refuse_attribute(result: RegressionResult, name: str, alternative: str) -> NoReturn:
@@ -1135,11 +1142,8 @@ def refuse_attribute(result: RegressionResult, name: str, alternative: str) -> N
 
 
 def _model_notes(result: LikelihoodResult) -> Iterator[str]:
-    """Sentences about the model and the maximum."""
-    fit = result.fit
-    data = result.data
-    others = result.other_maxima
-    model = fit.model
+    """Sentences on the meaning of the parameters of the answers."""
+    model = result.fit.model
     level = model.same.mean(axis=0)
     if not result._latent and float(level @ level) < 1 - 1e-9:
         yield (
@@ -1153,6 +1157,13 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
         )
     elif model.outcome.own and not result._number:
         yield "A share of a class is its proportion within its category, the same for everyone."
+
+
+def _maximum_notes(result: LikelihoodResult) -> Iterator[str]:
+    """Sentences on maxima at infinity, in the interior, and besides the highest."""
+    fit = result.fit
+    data = result.data
+    others = result.other_maxima
     if (fit.signs != 0).any() and not data.weighted and data.clusters is None:
         yield "conf_int(method='profile-likelihood') gives one-sided limits of infinite parameters."
     if fit.edge > _EDGE:
@@ -1165,6 +1176,10 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
             f"{len(others) + 1} maxima were found from 5 starts; the log-likelihood of the others "
             f"is lower by {result.llf - others[0]:.2f} or more."
         )
+
+
+def _class_notes(result: LikelihoodResult) -> Iterator[str]:
+    """Sentences on the model of the latent classes: behaviours, or true categories."""
     if result._behaviours:
         yield (
             "Coefficients with the name of a behaviour are logits of its proportion against people "
@@ -1174,7 +1189,7 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
         yield result._effective_n_note(result.effective_n)
         if result._number:
             yield "Errors are assumed normal: skewed errors bias the effects."
-    if result.covariate_model == "constant" and len(data.names) > 1:
+    if result.covariate_model == "constant" and len(result.data.names) > 1:
         yield (
             "True categories are assumed independent of the ordinary covariates; if they are not, "
             "effects are biased (use covariate_model='logistic')."
