@@ -22,6 +22,7 @@ from rrstats._names import checked_keywords
 from rrstats._typing import ColumnLike, ColumnNames, Counts, Floats
 from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.data.codecs import codec_of
+from rrstats.data.encoders import Encoded
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -128,15 +129,7 @@ class UnitCounts:
                 "tallies to be added must have the same method and number of replicates, or none, "
                 f"found {_replication_text(self)} and {_replication_text(other)}"
             )
-        if self.units is other.units:
-            units = self.units
-            self_units = np.arange(len(units))
-            other_units = self_units
-        else:
-            keys = dict.fromkeys([*self.units.keys, *other.units.keys])
-            units = SampleUnits.from_keys(list(keys))
-            self_units = units.places_of(self.units.keys)
-            other_units = units.places_of(other.units.keys)
+        units, self_units, other_units = _all_units(self.units, other.units)
         drawn = np.zeros(len(units), dtype=np.int64)
         drawn[self_units] += self.drawn
         drawn[other_units] += other.drawn
@@ -206,6 +199,15 @@ class UnitCounts:
             sums[:, position],
             totals[:, position],
         )
+
+
+def _all_units(first: SampleUnits, second: SampleUnits) -> tuple[SampleUnits, Codes, Codes]:
+    """The units of either sample, and the place of each unit of the first and of the second."""
+    if first is second:
+        places = np.arange(len(first))
+        return first, places, places
+    units = SampleUnits.from_keys(list(dict.fromkeys([*first.keys, *second.keys])))
+    return units, units.places_of(first.keys), units.places_of(second.keys)
 
 
 def _replication_text(counts: UnitCounts) -> str:
@@ -1112,9 +1114,8 @@ def _sums(
     replicates : to which the rows' replicate weights are added.
     """
     m = column.m
-    row_weights = sample.weights
     mechanism = cast(Mechanism, column.mechanism)
-    weighted = row_weights is not None
+    weighted = sample.weights is not None
     sums = _PairSums.zeros(size, m, weighted)
     unknown = 0
     plain = pairs is None and not weighted and column.times is None
@@ -1128,42 +1129,88 @@ def _sums(
             sums.rows[0] += len(codes)
             sums.missing[0] += len(absent)
             continue
-        rows = len(encoded.codes)
-        times = None if column.times is None else column.times[part]
-        place = np.zeros(rows, dtype=np.intp) if pairs is None else pairs[part]
+        times = _taken(column.times, part)
+        place = np.zeros(len(encoded.codes), dtype=np.intp) if pairs is None else pairs[part]
         absent = absent[place[absent] >= 0]
-        _add(sums.missing, place[absent], None if times is None else times[absent])
-        outside = encoded.outside
-        present = np.delete(np.arange(rows), outside) if outside.size else slice(None)
-        weights = None if row_weights is None else row_weights[part][present]
-        row_replicates = None
-        if sample.replicates is not None:
-            row_replicates = sample.replicates.weights[part][present]
-        place = place[present]
-        times = None if times is None else times[present]
-        in_group = place >= 0
-        if not in_group.all():
-            place = place[in_group]
-            codes = codes[in_group]
-            times = None if times is None else times[in_group]
-            weights = None if weights is None else weights[in_group]
-            row_replicates = None if row_replicates is None else row_replicates[in_group]
-        _add(sums.rows, place, times)
-        report, cells = column.flat(codes)
-        flat = place[report] * m + cells
-        _add(sums.reported, flat, None if times is None else times[report])
-        if weights is not None and sums.weights is not None and sums.powers is not None:
-            values = powers_of(weights)
-            if times is not None:
-                values *= times
-            for total, value in zip(sums.weights, values[:2, report], strict=True):
-                _add(total, flat, value)
-            for total, value in zip(sums.powers, values, strict=True):
-                _add(total, place, value)
-            if replicates is not None and row_replicates is not None:
-                replicates.add(row_replicates, weights, place, report=report, flat=flat)
+        _add(sums.missing, place[absent], _taken(times, absent))
+        present = _present_rows(encoded)
+        replicate_weights = None if sample.replicates is None else sample.replicates.weights
+        reports = _PresentReports(
+            codes=codes,
+            place=place[present],
+            times=_taken(times, present),
+            weights=_taken(_taken(sample.weights, part), present),
+            replicates=_taken(_taken(replicate_weights, part), present),
+        )
+        _add_reports(sums, reports.in_groups(), column, replicates)
     column.refuse(unknown)
     return sums
+
+
+def _present_rows(encoded: Encoded) -> Codes | slice:
+    """The places of the rows with a report."""
+    if not encoded.outside.size:
+        return slice(None)
+    return np.delete(np.arange(len(encoded.codes)), encoded.outside)
+
+
+def _taken(values: NDArray[Any] | None, rows: Any) -> NDArray[Any] | None:
+    """The values of some rows; None if there are none."""
+    return None if values is None else values[rows]
+
+
+class _PresentReports(NamedTuple):
+    """Rows of a block that have a report.
+
+    codes : their reports.  place : (rows,) the number of the row's group and unit, -1 for rows in
+    no group.  times, weights, replicates : as in the column and the sample, if they have any.
+    """
+
+    codes: NDArray[Any]
+    place: Codes
+    times: NDArray[Any] | None
+    weights: Floats | None
+    replicates: Floats | None
+
+    def in_groups(self) -> _PresentReports:
+        """Those of rows in a group."""
+        in_group = self.place >= 0
+        if in_group.all():
+            return self
+        return _PresentReports(
+            codes=self.codes[in_group],
+            place=self.place[in_group],
+            times=_taken(self.times, in_group),
+            weights=_taken(self.weights, in_group),
+            replicates=_taken(self.replicates, in_group),
+        )
+
+
+def _add_reports(
+    sums: _PairSums,
+    reports: _PresentReports,
+    column: ReportColumn,
+    replicates: ReplicateSums | None,
+) -> None:
+    """Add reports to the sums of their groups and units, and to those of replicate weights."""
+    place = reports.place
+    times = reports.times
+    weights = reports.weights
+    _add(sums.rows, place, times)
+    report, cells = column.flat(reports.codes)
+    flat = place[report] * column.m + cells
+    _add(sums.reported, flat, _taken(times, report))
+    if weights is None or sums.weights is None or sums.powers is None:
+        return
+    values = powers_of(weights)
+    if times is not None:
+        values *= times
+    for total, value in zip(sums.weights, values[:2, report], strict=True):
+        _add(total, flat, value)
+    for total, value in zip(sums.powers, values, strict=True):
+        _add(total, place, value)
+    if replicates is not None and reports.replicates is not None:
+        replicates.add(reports.replicates, weights, place, report=report, flat=flat)
 
 
 def _add(sums: NDArray[Any], places: Codes, values: NDArray[Any] | None) -> None:
