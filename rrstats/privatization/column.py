@@ -235,6 +235,30 @@ class ColumnAnswers(Unpicklable):
             self.outside += unknown + (missing if self.facts["missing"] == "unknown" else 0)
 
 
+def _keyed_column(
+    key: bytes,
+    question: Hashable,
+    mechanism: Mechanism,
+    *,
+    again: bool,
+    record: ColumnRecord | None,
+    rng: Any,
+) -> KeyedColumn:
+    """The keyed words of a column; raises unless it has a name for them, and no other source."""
+    if question is None or rng is not None:
+        raise ArgumentTypeError(
+            "keyed reports take no rng, and need a name of the question, so that no two "
+            "columns share noise: give a Series that has a name, or question="
+        )
+    # The words of a second round must depend on the earlier rounds.  A question without a
+    # JSON form raises: the same document must give the same words later.
+    earlier: Any = "unsaid" if again else None
+    if record is not None:
+        earlier = record.mechanism
+    (question_name,) = categories_to_json([question])
+    return KeyedColumn(key, question_name, mechanism.to_dict(), earlier)
+
+
 class ColumnRelease(ColumnAnswers):
     """One column to privatize, whole or in parts: all arguments are checked, nothing is drawn yet.
 
@@ -274,18 +298,9 @@ class ColumnRelease(ColumnAnswers):
         super().__init__(opened, mechanism, unknown=unknown, missing=missing, leaves_missing=keeps)
         self._keyed = None
         if key is not None:
-            if question is None or rng is not None:
-                raise ArgumentTypeError(
-                    "keyed reports take no rng, and need a name of the question, so that no two "
-                    "columns share noise: give a Series that has a name, or question="
-                )
-            # The words of a second round must depend on the earlier rounds.  A question without a
-            # JSON form raises: the same document must give the same words later.
-            earlier: Any = "unsaid" if again else None
-            if record is not None:
-                earlier = record.mechanism
-            (question_name,) = categories_to_json([question])
-            self._keyed = KeyedColumn(key, question_name, mechanism.to_dict(), earlier)
+            self._keyed = _keyed_column(
+                key, question, mechanism, again=again, record=record, rng=rng
+            )
         self._threads = threads_for(opened, threads)
         if record is not None:
             self.recorded = chained(record, mechanism, again=again, missing=missing, rng=rng)

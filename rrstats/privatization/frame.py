@@ -364,53 +364,85 @@ def privatize(
     ([31, 42, 53], 0.75)
     """
     policies = _Policies(unknown, missing, again, rng, threads, key)
-    has_numbers = isinstance(prob, Number | None) and isinstance(epsilon, Number | None)
-    rates = None
-    design = categories if columns is None else columns
-    if not has_numbers and not isinstance(design, Mapping | FramePlan):
-        rates = _row_rates(values, categories, prob, epsilon)
-    if rates is not None:
+    design = _open_design(values, _DesignRequest(columns, categories, prob, epsilon))
+    if design.rates is not None:
         check_left_out(
             "prob and epsilon by row take no key= and no again=", key=key, again=again or None
         )
-        categories = rates.base
-        prob = None
-        epsilon = None
     if isinstance(values, pd.DataFrame) or is_table(values):
-        design = categories if columns is None else columns
-        if isinstance(design, FramePlan):
-            check_left_out(
-                "a FramePlan is the whole design, and its coin needs fresh words",
-                prob=prob,
-                epsilon=epsilon,
-                again=again or None,
-                key=key,
-                group=group,
-                id=id,
-                question=question,
-                categories=None if columns is None else categories,
-            )
-            return cast("Values", _fill(values, *_draw_plan(values, design, policies)))
-        prepared = _prepare_frame(
-            values,
-            column_mechanisms(columns, categories, prob, epsilon),
-            policies,
-            group=group,
-            id=id,
-            question=question,
-            rates=rates,
-        )
-        return cast("Values", _draw_frame(values, prepared))
+        released = _privatize_frame(values, design, policies, group=group, id=id, question=question)
+        return cast("Values", released)
     if columns is not None or isinstance(categories, FramePlan):
         raise ArgumentTypeError(
             "columns belong to a DataFrame, and so does a FramePlan; found "
             f"{type_name(values)}{engine_hint(values)}"
         )
-    mechanism = as_mechanism(categories, prob, epsilon)
+    mechanism = as_mechanism(design.categories, design.prob, design.epsilon)
     if question is None:
         question = getattr(values, "name", None)
-    column = _prepare(values, mechanism, policies, group, id, question=question, rates=rates)
+    column = _prepare(values, mechanism, policies, group, id, question=question, rates=design.rates)
     return cast("Values", _draw_column(column))
+
+
+@dataclass(frozen=True)
+class _DesignRequest:
+    """Arguments of `privatize` that say how answers become reports, as they are documented there.
+
+    rates : the prob of each row, where it differs; ``categories`` is then the mechanism of the
+        largest, and neither prob nor epsilon is left.
+    """
+
+    columns: ColumnNames | Mapping[Any, MechanismLike] | None
+    categories: MechanismLike | FramePlan | None
+    prob: RateLike | None
+    epsilon: RateLike | None
+    rates: RowRates | None = None
+
+    @property
+    def of_frame(self) -> Any:
+        """The argument that may be a plan, or a mapping by column."""
+        return self.categories if self.columns is None else self.columns
+
+
+def _open_design(values: Any, design: _DesignRequest) -> _DesignRequest:
+    """The design with the rates of the rows, if prob or epsilon differs by row."""
+    has_numbers = all(isinstance(rate, Number | None) for rate in (design.prob, design.epsilon))
+    if has_numbers or isinstance(design.of_frame, Mapping | FramePlan):
+        return design
+    rates = _row_rates(values, design.categories, design.prob, design.epsilon)
+    if rates is None:
+        return design
+    return _DesignRequest(design.columns, rates.base, None, None, rates)
+
+
+def _privatize_frame(
+    data: Any, design: _DesignRequest, policies: _Policies, *, group: Any, id: Any, question: Any
+) -> Any:
+    """The data with reports in some columns, by a plan or each by its mechanism."""
+    plan = design.of_frame
+    if isinstance(plan, FramePlan):
+        check_left_out(
+            "a FramePlan is the whole design, and its coin needs fresh words",
+            prob=design.prob,
+            epsilon=design.epsilon,
+            again=policies.again or None,
+            key=policies.key,
+            group=group,
+            id=id,
+            question=question,
+            categories=None if design.columns is None else design.categories,
+        )
+        return _fill(data, *_draw_plan(data, plan, policies))
+    prepared = _prepare_frame(
+        data,
+        column_mechanisms(design.columns, design.categories, design.prob, design.epsilon),
+        policies,
+        group=group,
+        id=id,
+        question=question,
+        rates=design.rates,
+    )
+    return _draw_frame(data, prepared)
 
 
 def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates | None:
@@ -474,13 +506,21 @@ def _prepare_frame(
     unused = all(column.answers.samples is None for column in prepared.values())
     if samples is not None and unused:
         raise ArgumentValueError("group must be a public column that some mechanism here needs")
-    public = [label for label, _ in ids or []]
-    if samples is not None:
-        public.append(getattr(samples, "name", group))
-    if rates is not None:
-        public += rates.columns.values()
+    public = _public_labels(ids, samples, group, rates)
     _check_public(prepared, public, data.attrs if isinstance(data, pd.DataFrame) else claims)
     return prepared
+
+
+def _public_labels(
+    ids: list[tuple[Any, Any]] | None, samples: Any, group: Hashable, rates: RowRates | None
+) -> list[Any]:
+    """The labels of the columns that are used as they are: ids, samples, and rates of the rows."""
+    labels = [label for label, _ in ids or []]
+    if samples is not None:
+        labels.append(getattr(samples, "name", group))
+    if rates is not None:
+        labels += rates.columns.values()
+    return labels
 
 
 def _draw_column(column: _Prepared) -> Any:
