@@ -185,6 +185,43 @@ def reading(path: Path, what: str) -> Iterator[None]:
 # -- releases -----------------------------------------------------------------------------------
 
 
+def _column_releases(
+    requests: Sequence[ColumnRequest],
+    likes: Mapping[str, pa.Array],
+    earlier: Mapping[str, ColumnRecord],
+    *,
+    again: bool,
+    key: Any,
+    rng: Any,
+    threads: int | None,
+) -> dict[str, ColumnRelease]:
+    """A release of each column, by its name; earlier : the records of earlier rounds."""
+    return {
+        str(request.name): request.open(
+            likes[str(request.name)],
+            earlier.get(str(request.name)),
+            column=place,
+            again=again,
+            key=key,
+            question=key and str(request.name),
+            rng=rng,
+            threads=threads,
+        )
+        for place, request in enumerate(requests)
+    }
+
+
+def _written_columns(
+    columns: Mapping[str, ColumnAnswers], plan: FramePlan | None
+) -> dict[str, WrittenColumn]:
+    """The columns of reports, and of a plan the public column, which says what was asked."""
+    written = {name: _written(column) for name, column in columns.items()}
+    if plan is not None:
+        space = PublicCategories(plan.labels)
+        written[str(plan.asked)] = WrittenColumn(pa.string(), space, may_lack=False)
+    return written
+
+
 def _written(column: ColumnAnswers) -> WrittenColumn:
     space = column.mechanism.report_space
     may_lack = column.leaves_missing or space.missing_code is not None
@@ -247,19 +284,9 @@ class ReleasedColumns:
         self._frame: FrameRelease | None = None
         plan = requests[0].plan
         if plan is None:
-            self.columns = {
-                str(request.name): request.open(
-                    likes[str(request.name)],
-                    earlier.get(str(request.name)),
-                    column=place,
-                    again=again,
-                    key=key,
-                    question=key and str(request.name),
-                    rng=rng,
-                    threads=threads,
-                )
-                for place, request in enumerate(requests)
-            }
+            self.columns = _column_releases(
+                requests, likes, earlier, again=again, key=key, rng=rng, threads=threads
+            )
         else:
             check_left_out("the coin of a plan needs fresh words", key=key)
             self._frame = FrameRelease(
@@ -273,10 +300,7 @@ class ReleasedColumns:
                 records=earlier.values(),
             )
             self.columns = self._frame.columns
-        self.written = {name: _written(column) for name, column in self.columns.items()}
-        if plan is not None:
-            space = PublicCategories(plan.labels)
-            self.written[str(plan.asked)] = WrittenColumn(pa.string(), space, may_lack=False)
+        self.written = _written_columns(self.columns, plan)
         self.new_records = [
             ColumnRecord.of(name, column.recorded, **column.facts)
             for name, column in self.columns.items()

@@ -86,13 +86,19 @@ def sign_off(
         f"Page of {label(str(made or datetime.date.today()))}, written by rrstats {__version__}."
     )
     responsible = "No contact is named." if contact is None else f"Contact: {label(contact)}."
+    return writer(_page(source.source.name, releases, f"{facts} {responsible}"))
+
+
+def _page(source: str, releases: list[LedgerEntry], facts: str) -> list[Block]:
+    """The page of the releases of a source; facts : its date, its program and the contact."""
     is_void = any(record.simulated for release in releases for record in release.records)
     total = math.inf if is_void else total_epsilon(release.row_epsilon for release in releases)
-    blocks: list[Block] = [("title", f"Releases of {label(source.source.name)}")]
+    blocks: list[Block] = [("title", f"Releases of {label(source)}")]
     if is_void:
         blocks.append(("warning", "NOT PROTECTED: the noise of some column was simulated."))
-    blocks += [
-        ("text", f"{facts} {responsible}"),
+    return [
+        *blocks,
+        ("text", facts),
         ("text", _PRIVATE),
         ("heading", "Releases"),
         ("table", _release_table(releases)),
@@ -107,7 +113,6 @@ def sign_off(
         ("heading", "Decision"),
         ("table", (["approved", "name", "date", "signature"], [["", "", "", ""]])),
     ]
-    return writer(blocks)
 
 
 def _text(epsilon: float) -> str:
