@@ -203,17 +203,7 @@ def audit(
     >>> audit(lambda answers: answers, m, trials=4000).passed
     False
     """
-    if is_mechanism(fn):
-        check_left_out("a mechanism has its own categories", categories=categories)
-        categories = fn
-        fn = partial(privatize, categories=categories, unknown="uniform")
-    if isinstance(categories, Mechanism):
-        domain = categories.domain
-        if epsilon is None:
-            epsilon = categories.epsilon
-    else:
-        domain = Categories(categories)
-    claimed = check_epsilon(epsilon)
+    fn, domain, claimed = _claim(fn, categories, epsilon)
     rows = check_whole_number(trials, "trials", _DESIGN.min_trials)
     if calls is None:
         calls = min(max(rows // 20, _DESIGN.min_calls), _DESIGN.max_default_calls)
@@ -241,6 +231,23 @@ def audit(
         blind_below,
         tuple(notes),
     )
+
+
+def _claim(
+    fn: Any, categories: Any, epsilon: float | None
+) -> tuple[Callable[[list[Any]], Any], Categories, float]:
+    """The function, its categories, and the claimed epsilon; a mechanism claims its own."""
+    if is_mechanism(fn):
+        check_left_out("a mechanism has its own categories", categories=categories)
+        categories = fn
+        fn = partial(privatize, categories=categories, unknown="uniform")
+    if isinstance(categories, Mechanism):
+        domain = categories.domain
+        if epsilon is None:
+            epsilon = categories.epsilon
+    else:
+        domain = Categories(categories)
+    return fn, domain, check_epsilon(epsilon)
 
 
 # -- inputs that differ in one record --------------------------------------------------------

@@ -563,14 +563,11 @@ def statement(
     if not columns:
         raise ArgumentValueError("records must describe at least one column, found none")
     wording = dict(questions or {})
-    unused = set(wording) - {column.record.name for column in columns}
-    if unused:
-        raise ArgumentValueError(f"questions must name privatized columns, got {sorted(unused)}")
+    _check_questions(wording, columns)
     name = file or "released.parquet"
     kept = [column.name for column in columns if column.shows_who_answered]
     is_complete = all(column.labels is not None for column in columns)
-    metadata = write(listed)
-    document = ",\n  ".join(map(json.dumps, metadata["columns"]))
+    document = _document_text(listed)
     page = _PAGE.format(
         title=label(title) if title else "How the answers in this file were protected",
         warnings=_warnings(columns),
@@ -583,9 +580,23 @@ def statement(
         use=_use(columns, name),
         where="in the file" if beside is None else f"beside it, in {label(beside)}",
         hint=_HINT_IF_LOST if is_complete else "",
-        document=f'{{"v": {metadata["v"]}, "columns": [\n  {document}\n]}}',
+        document=document,
     )
     return writer(_blocks(page))
+
+
+def _document_text(records: list[ColumnRecord]) -> str:
+    """The JSON document of the records, with one column a line."""
+    metadata = write(records)
+    columns = ",\n  ".join(map(json.dumps, metadata["columns"]))
+    return f'{{"v": {metadata["v"]}, "columns": [\n  {columns}\n]}}'
+
+
+def _check_questions(wording: Mapping[Any, str], columns: Sequence[_Column]) -> None:
+    """Raise for a question of a column that was not privatized."""
+    unused = set(wording) - {column.record.name for column in columns}
+    if unused:
+        raise ArgumentValueError(f"questions must name privatized columns, got {sorted(unused)}")
 
 
 def describe(records: Iterable[ColumnRecord], *, beside: str | None = None) -> str:

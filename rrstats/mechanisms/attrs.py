@@ -248,21 +248,35 @@ def _carried(
         if in_source and record.name in target.columns
     }
     _check_no_answers(parsed, staying - set(moved))
-    explained = {*carried, *moved.values()}
-    for records, columns in parsed:
-        explained |= _explained(records, columns)
-    new = [column for column in target.columns if column not in explained]
+    new = _new_columns(target, parsed, {*carried, *moved.values()})
     for record, in_source in candidates:
         if record.name in moved or (in_source and record.name in staying - omitted):
             renamed = replace(record, name=moved.get(record.name, record.name))
             carried[renamed.name] = _joined(carried.get(renamed.name, renamed), renamed)
         elif new and record.name not in omitted:
             raise _may_be_renamed(record.name, new)
-    for record in carried.values():
+    _check_columns(target, carried.values())
+    return list(carried.values())
+
+
+def _new_columns(
+    target: pd.DataFrame,
+    sources: Iterable[tuple[list[ColumnRecord], list[Hashable]]],
+    explained: set[Hashable],
+) -> list[Hashable]:
+    """Columns of target that may be renamed reports; explained : those that are known not to be."""
+    known_columns = set(explained)
+    for records, columns in sources:
+        known_columns |= _explained(records, columns)
+    return [column for column in target.columns if column not in known_columns]
+
+
+def _check_columns(target: pd.DataFrame, records: Iterable[ColumnRecord]) -> None:
+    """Raise unless the columns of target may be what their records say."""
+    for record in records:
         check_fits(column_of(target, record.name), record)
         check_plan(record, target)
         check_rates(record, target)
-    return list(carried.values())
 
 
 def _check_names(names: Iterable[Hashable], recorded: set[Hashable]) -> None:

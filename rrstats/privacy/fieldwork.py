@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate, islice, pairwise
 from math import lcm
 from pathlib import Path
@@ -175,13 +175,19 @@ def instructions(
     sample = sample_codes(mechanism, None if group is None else [group], 1)
     if sample is not None:
         mechanism = cast(Any, mechanism).parts[sample[0]]
-    page = _words()["page"]
     procedure = _by_hand(mechanism, unrelated) or _by_numbers(mechanism) or _by_device()
-    draws = procedure.draws
-    steps = [*(draw.step for draw in draws), *procedure.steps]
-    kind = str if unrelated is not None and unrelated in "".join(steps) else type(None)
+    steps = "".join(procedure.all_steps)
+    kind = str if unrelated is not None and unrelated in steps else type(None)
     check_instance(unrelated, "unrelated", kind, "left out, as this design has no second question")
+    blocks = _page_blocks(mechanism, question, procedure)
+    return Instructions(question, tuple(procedure.draws), procedure.rule, tuple(blocks))
+
+
+def _page_blocks(mechanism: Mechanism, question: str, procedure: Procedure) -> list[Block]:
+    """The content of the page: the parts for the field, and below the line that for the office."""
+    page = _words()["page"]
     headings = page["headings"]
+    draws = procedure.draws
     prepare = [*procedure.prepare, *(draw.prepare for draw in draws if not draw.is_question)]
     office = [*(draw.prepare for draw in draws if draw.is_question), *procedure.office]
     spoken = procedure.said
@@ -194,12 +200,13 @@ def instructions(
     blocks: list[Block] = [("title", question)]
     if prepare:
         blocks += [("heading", headings["prepare"]), ("list", prepare)]
-    blocks += [
+    return [
+        *blocks,
         ("heading", headings["aloud"]),
         ("text", " ".join(aloud)),
         ("text", page["question"].format(question=question)),
         ("heading", headings["secret"]),
-        ("steps", steps),
+        ("steps", procedure.all_steps),
         *(("table", table) for table in procedure.tables),
         ("heading", headings["record"]),
         ("text", " ".join(recorded)),
@@ -209,7 +216,6 @@ def instructions(
         ("text", page["rule" if _is_python(repr(mechanism)) else "rule_in_short"]),
         ("code", repr(mechanism)),
     ]
-    return Instructions(question, tuple(draws), procedure.rule, tuple(blocks))
 
 
 def _is_python(text: str) -> bool:
@@ -263,6 +269,11 @@ class Procedure(NamedTuple):
     said: dict[Any, str] | None = None
     labels: tuple[Hashable, ...] = ()
 
+    @property
+    def all_steps(self) -> list[str]:
+        """The steps of the draws, then those after them."""
+        return [*(draw.step for draw in self.draws), *self.steps]
+
 
 def _by_device() -> Procedure:
     """A device that draws the report, for designs that no deck has."""
@@ -307,7 +318,6 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
     field = _words().get(name)
     if field is None:
         return None
-    categories = mechanism.asked.categories
     sensitive = 0 if mechanism.yes is None else mechanism.asked.code(mechanism.yes)
     answers = _answers(mechanism, field, sensitive)
     marks = _words()["page"]["marks"]
@@ -320,30 +330,64 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
             return None
         draws.append(draw)
     steps = _steps(mechanism, name, field, answers, sensitive=sensitive, unrelated=unrelated)
-    reports = mechanism.report_space.categories
-    # The recorded answers; those of a pair are recorded like single ones.
-    recorded = categories if mechanism.answers is None else mechanism.answers.categories
-    first_mark = next((m for d in field["draws"] for m in d.get("marks", ())), marks["truth"])
-
-    def report(*arguments: Any) -> Any:
-        """The report of the true answers, then the marks of the draws."""
-        rule = _RULES.get(name)
-        if rule is not None:
-            place = rule(first_mark, *arguments)
-            return recorded[dictated.index(place)] if place in dictated else reports[place]
-        truths = arguments[: -len(draws)]
-        drawn = arguments[-len(draws) :]
-        place = int("".join("0" if truth else "1" for truth in truths), 2)
-        for line in map(str.split, field["says"]):
-            if all(mark in ("*", fell) for mark, fell in zip(line, drawn, strict=False)):
-                letters = line[len(drawn) + place]
-                says = tuple(recorded[sensitive ^ (letter == "N")] for letter in letters)
-                return says if len(says) > 1 else says[0]
-
+    if name in _RULES:
+        first_mark = next((m for d in field["draws"] for m in d.get("marks", ())), marks["truth"])
+        report = _place_rule(partial(_RULES[name], first_mark), mechanism, dictated)
+    else:
+        report = _table_rule(field["says"], len(draws), _recorded(mechanism), sensitive)
     topics = ["chance"] if any(not draw.is_question for draw in draws) else []
     if field.get("trait") or any(draw.is_question for draw in draws):
         topics.append("question")
     procedure = Procedure(draws, steps, [], report, topics)
+    return _with_words_said(procedure, mechanism, answers, sensitive)
+
+
+def _recorded(mechanism: Any) -> tuple[Hashable, ...]:
+    """The recorded answers; those of a pair are recorded like single ones."""
+    labels = mechanism.asked if mechanism.answers is None else mechanism.answers
+    return cast(Categories, labels).categories
+
+
+def _place_rule(
+    place_of: Callable[..., Any], mechanism: Any, dictated: list[str]
+) -> Callable[..., Any]:
+    """The rule of a design that computes the place of the report, or the mark that is said."""
+    reports = mechanism.report_space.categories
+    recorded = _recorded(mechanism)
+
+    def report(*arguments: Any) -> Any:
+        """The report of the true answers, then the marks of the draws."""
+        place = place_of(*arguments)
+        return recorded[dictated.index(place)] if place in dictated else reports[place]
+
+    return report
+
+
+def _table_rule(
+    lines: Sequence[str], n_draws: int, recorded: tuple[Hashable, ...], sensitive: int
+) -> Callable[..., Any]:
+    """The rule of a design with a table of what is said; the first line with the marks counts."""
+
+    def report(*arguments: Any) -> Any:
+        """The report of the true answers, then the marks of the draws."""
+        truths = arguments[:-n_draws]
+        drawn = arguments[-n_draws:]
+        place = int("".join("0" if truth else "1" for truth in truths), 2)
+        for line in map(str.split, lines):
+            if all(mark in ("*", fell) for mark, fell in zip(line, drawn, strict=False)):
+                letters = line[n_draws + place]
+                says = tuple(recorded[sensitive ^ (letter == "N")] for letter in letters)
+                return says if len(says) > 1 else says[0]
+
+    return report
+
+
+def _with_words_said(
+    procedure: Procedure, mechanism: Any, answers: tuple[Hashable, ...], sensitive: int
+) -> Procedure:
+    """The procedure with the words that are said, where they are not the labels of the reports."""
+    reports = mechanism.report_space.categories
+    recorded = _recorded(mechanism)
     if isinstance(reports[0], tuple):  # nobody says a pair
         procedure = procedure._replace(said={}, labels=answers)
     if answers is recorded:
