@@ -31,7 +31,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from rrstats._checks import check_instance, needing
@@ -474,37 +474,53 @@ def privatize_parquet(
     began = time.monotonic()
     place = _location(dst)
     requests = wanted_columns(plan, unknown, missing)
-    metadata: dict[bytes, bytes] = {}
-    source = None
-    filled = None
-    if isinstance(src, DataFrame):
-        frame = src
-        session = _session(src.sparkSession)
-    else:
-        session = _session(spark)
-        location = _location(src)
-        failed = f"cannot read {location} as Parquet"
-        frame, filled, metadata = retold(failed, lambda: read_source(session, location))
-        source = str(_opened(session, location)[0])
+    source = _open_source(src, spark)
+    session = source.session
+    frame = source.frame
     files = refuse_by(frame, requests)
-    release, task, schema = prepare(frame, requests, metadata, again=again)
+    release, task, schema = prepare(frame, requests, source.metadata, again=again)
 
     shown = str(dst) if "://" in str(dst) else Path(dst)  # a Path would lose a slash
 
     def work() -> Receipt:
         with Staging(session, place, overwrite=overwrite) as staging:
-            _check_apart(files, source, staging.target)
+            _check_apart(files, source.path, staging.target)
             if release.may_refuse:
                 # With collect, not count, so that tasks that ran again count once.
                 with _counted(session, release) as seen:
                     mapped(frame, replace(task, seen=seen).look, "looked long").collect()
                 release.refuse()
-            rows = _write(staging, frame, release, task=task, schema=schema, files=filled)
+            rows = _write(staging, frame, release, task=task, schema=schema, files=source.filled)
             receipt = release_receipt(release, rows, shown, began)  # may warn, which may raise
             staging.publish()
             return receipt
 
     return retold(f"Spark could not write {place}", work)
+
+
+class _Source(NamedTuple):
+    """A source of rows, and the session that reads and writes.
+
+    path : the full path, None for a frame.  filled : its files with rows, each of them a task; None
+    for a frame.  metadata : of the files.
+    """
+
+    session: SparkSession
+    frame: DataFrame
+    path: str | None
+    filled: list[str] | None
+    metadata: dict[bytes, bytes]
+
+
+def _open_source(src: DataFrame | Path | str, spark: SparkSession | None) -> _Source:
+    """A frame as it is, or the data set at a path."""
+    if isinstance(src, DataFrame):
+        return _Source(_session(src.sparkSession), src, None, None, {})
+    session = _session(spark)
+    location = _location(src)
+    failed = f"cannot read {location} as Parquet"
+    frame, filled, metadata = retold(failed, lambda: read_source(session, location))
+    return _Source(session, frame, str(_opened(session, location)[0]), filled, metadata)
 
 
 @contextmanager
