@@ -314,7 +314,7 @@ def _for_mean(
 
 
 def least_variance(number: Floats, epsilon: float, prior: Floats) -> float:
-    """The least mean variance of a report's value about the number of the truth, to 0.5%."""
+    """The least mean variance of a report's value about the number of the truth, to 3%."""
     half = float(np.ptp(number)) / 2
     scores = (number - number.min()) / half - 1
     return half**2 * _programme(scores, epsilon, prior, _PROGRAMME.min_points)[1]
@@ -328,7 +328,7 @@ def _programme(
     Unknown are (m, k) probabilities, the (m,) smallest of each row, and the worst variance.
     """
     k = len(scores)
-    grid = _value_grid(epsilon, k, points)
+    grid = _value_grid(epsilon, scores, points)
     m = len(grid)
     is_worst = isinstance(prior, str)
     sparse = scipy.sparse
@@ -366,13 +366,19 @@ def _programme(
     return matrix, solution.fun, dual / dual.sum()
 
 
-def _value_grid(epsilon: float, k: int, points: int) -> Floats:
-    """(m,) values of the reports, symmetric about 0, m at most the number of points."""
+def _value_grid(epsilon: float, scores: Floats, points: int) -> Floats:
+    """(m,) values of the reports, in ascending order.
+
+    At most the number of points, symmetric about 0; and Duchi's value times each score, unless
+    there are as many scores as points: with little noise the best values are near these.
+    """
+    k = len(scores)
     m = min(points, max(_PROGRAMME.min_points, _PROGRAMME.cells // k // 2 * 2 + 1))
     duchi = (math.exp(epsilon) + 1) / math.expm1(epsilon)
     x = np.linspace(0, 1, m // 2 + 1)[1:]
     half = duchi * (_PROGRAMME.linear * x + _PROGRAMME.power * x**_PROGRAMME.exponent)
-    return np.concatenate([-half[::-1], [0.0], half])
+    anchors = duchi * scores if k < m else scores[:0]
+    return np.unique(np.concatenate([-half[::-1], [0.0], half, anchors]))
 
 
 def _ratio_constraints(epsilon: float, m: int, k: int) -> Any:

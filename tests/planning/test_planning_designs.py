@@ -19,6 +19,7 @@ from rrstats import planning
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning
 from rrstats.mechanisms import from_dict
 from rrstats.planning import design
+from rrstats.planning.designs import least_variance
 
 QUESTIONS = ("proportions", "mean", "distribution")
 
@@ -431,3 +432,25 @@ def test_expected_proportions_belong_to_their_categories(question):
         pd.testing.assert_frame_equal(expected, advice.to_frame())
     refused(ArgumentValueError, "labels in proportions are not among", planning.recommend,
             labels, 1.1, proportions={"z": 1.0}, **options)  # fmt: skip
+
+
+@pytest.mark.parametrize("epsilon", [1, 3, 5, 7, 9, 11])
+@pytest.mark.parametrize("k", [3, 5, 9])
+def test_the_least_variance_of_one_answer_is_that_of_two_reports(k, epsilon):
+    """Everybody at one end: 4 e^epsilon / (e^epsilon - 1)^2, of reports of Duchi's value."""
+    least = least_variance(np.linspace(-1, 1, k), epsilon, np.eye(k)[0])
+    assert least == pytest.approx(4 * np.exp(epsilon) / np.expm1(epsilon) ** 2, rel=2e-3)
+
+
+@pytest.mark.parametrize("k", [3, 5, 9])
+def test_krr_is_not_as_good_before_it_is_the_design(k):
+    """For answers at one end k-RR needs more people up to epsilon 12, from which it is taken."""
+    everybody = np.eye(k)[0]
+    advice = planning.recommend(k, 2, question="mean", proportions=everybody)
+    assert "From epsilon 12 on KRR is as good" in " ".join(advice.reason.split())
+    scores = np.arange(k, dtype=float)
+    prob = float(rr.KRR(range(k), epsilon=11).prob)
+    other = (1 - prob) / (k - 1)
+    values = (scores - other * scores.sum()) / (prob - other)  # of the reports; the truth is 0
+    krr_variance = prob * values[0] ** 2 + other * (values[1:] ** 2).sum()
+    assert krr_variance > 1.15 * least_variance(scores, 11, everybody)
