@@ -225,6 +225,22 @@ def test_what_is_not_defined_is_said():
     assert (0, np.inf) == (found.low, found.high)
 
 
+@pytest.mark.parametrize(("empty", "is_defined"), [((0, 0), True), ((1, 1), True), ((0, 1), False)])
+def test_an_odds_ratio_needs_what_it_is_divided_by(empty, is_defined):
+    """A cell estimated below 0 makes it negative, or not defined if it stands below the line."""
+    forward = np.array([[0.75, 0.25], [0.25, 0.75]])
+    true = np.full((2, 2), 0.34)
+    true[empty] = -0.02
+    counts = np.rint(forward @ true @ forward * 1600).astype(int)
+    found = Crosstab.from_counts(counts, dict.fromkeys("xy", rr.KRR(NO_YES, 0.75))).odds_ratio()
+    if is_defined:
+        assert found.value == pytest.approx(-0.02 / 0.34)
+        assert "below 0 because of noise" in found.note
+    else:
+        assert np.isnan(found.value)
+        assert found.note.startswith("not defined")
+
+
 @pytest.mark.parametrize(
     ("measure", "ends"),
     [

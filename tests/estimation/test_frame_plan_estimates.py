@@ -280,6 +280,7 @@ def test_all_columns_and_groups(survey):
     assert (given.probabilities[survey["a"].isna()] == 0.5).all()
     refused(rr.errors.ArgumentTypeError, "of a plan give the frame", rr.estimate, survey["a"])
     changed = [{"rr_asked": "c & b"}, {"rr_asked": None}, {"a": survey["a"].fillna("x")}]
+    changed.append({"rr_asked": survey["rr_asked"].where(survey["a"].isna())})
     for wrong in [*changed, {"a": survey["a"].where(survey["region"] == "n", None)}]:
         with pytest.raises(
             rr.errors.MetadataError, match="'a' of a plan has reports in other rows"

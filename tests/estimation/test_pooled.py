@@ -63,6 +63,18 @@ def test_the_model_by_hand():
     assert pooled.rmse[:, 1] == pytest.approx(np.sqrt(g1 + g2 + 2 * g3), abs=1e-9)
 
 
+@pytest.mark.parametrize("yes", [(120, 150, 95), (105, 150, 140), (100, 160, 120), (140, 170, 110)])
+def test_rho_is_the_maximum_and_no_point_of_the_grid(yes):
+    """The likelihood falls on both sides of it."""
+    counts = {group: (300 - n, n) for group, n in enumerate(yes)}
+    pooled = groups_of(counts).pooled()
+    root = np.sqrt(pooled.rho)
+    low, top, high = (pooled.model.log_likelihood((root + h) ** 2) for h in (-1e-4, 0.0, 1e-4))
+    assert root > 1e-3
+    assert top > max(low, high)
+    assert abs(high - low) < 0.01 * (2 * top - low - high)
+
+
 def test_errors_of_groups_are_those_of_a_report():
     """Groups of one size have one error: the mean covariance of a report, over the size."""
     groups = groups_of({"a": (60, 40), "b": (45, 55), "c": (70, 30)})
