@@ -145,6 +145,13 @@ def test_what_cannot_be_is_refused_from_declarations(plan, options, kind, text):
     refused(kind, text, BatchRelease, SCHEMA, plan, **options)
 
 
+def test_a_column_that_is_not_there_is_answered_with_twenty_names():
+    """A wide file does not flood the error with all its names."""
+    wide = pa.schema([(f"q{i}", pa.string()) for i in range(22)])
+    error = refused(ValueError, "^column 'answer' is not there;", BatchRelease, wide, {"answer": M})
+    assert ", ".join(f"'q{i}'" for i in range(20)) == error.partition("; the columns are ")[2]
+
+
 def test_a_batch_of_another_schema_is_refused():
     """Names and types must be those declared."""
     release = BatchRelease(SCHEMA, {"answer": M})

@@ -144,7 +144,11 @@ SAID = {
             {"name": "id", "metadata": {"comment": "of a person"}},
         ],
     },
-    "PANDAS_ATTRS": {"labels": {"answer": ["seen-in-data"]}, "wave": 3},
+    "PANDAS_ATTRS": {
+        "labels": {"answer": ["seen-in-data"]},
+        "values": {"answer": ["seen-in-data"]},
+        "wave": 3,
+    },
     "r": "levels of\nanswer\nseen-in-data",
     "answer.levels": ["seen-in-data"],
     "text in text": [json.dumps("levels\nAnswer\nseen-in-data")],

@@ -4,6 +4,7 @@ import inspect
 import json
 import traceback
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -106,6 +107,17 @@ def test_the_receipt_tells_what_may_be_told(tmp_path):
     assert "'answer' at epsilon" in repr(receipt)
     assert (500, 500) == seen[-1]
     assert sorted(seen) == seen
+
+
+@pytest.mark.parametrize("saved", [False, True])
+def test_the_receipt_says_how_long_the_release_took(tmp_path, monkeypatch, saved):
+    """Of a file and of a frame that is saved: the clock at its end less that at its start."""
+    source = written(tmp_path, ".parquet")
+    frame = rr.privatize(samples.table().to_pandas(), {"answer": KRR})
+    clock = mock.Mock(monotonic=mock.Mock(side_effect=[2.0, 7.5]))
+    monkeypatch.setattr(inspect.getmodule(files.privatize_file), "time", clock)
+    receipt = frame.rr.to_csv(tmp_path / "target.csv") if saved else release(source)
+    assert 5.5 == receipt.seconds
 
 
 @pytest.mark.parametrize("ending", FORMATS)

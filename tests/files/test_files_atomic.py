@@ -307,6 +307,28 @@ def test_without_hard_links_it_is_published_too(tmp_path, monkeypatch):
     assert 0o644 == mode(tmp_path / "out")
 
 
+def test_a_target_that_cannot_be_moved_back_waits_for_the_next_run(tmp_path, monkeypatch):
+    """If undoing fails too, the staging folder stays with the old target, and the error says so."""
+    target, moves, replace = tmp_path / "out", [], Path.replace
+    publish_directory(target, {"a.parquet": b"old"})
+
+    def breaks(path, new_path):
+        moves.append(path)
+        if len(moves) > 1:  # the old target was moved away, and then the disk broke
+            raise OSError(5, "Input/output error")
+        return replace(path, new_path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", breaks)
+        with pytest.raises(FileError, match="nothing was published, but not every file could be"):
+            publish_directory(target, {"a.parquet": b"new"}, overwrite=True)
+    assert [".out.part"] == names(tmp_path)
+    assert b"old" == (tmp_path / ".out.part" / "replaced" / "out" / "a.parquet").read_bytes()
+    with Publication(target, directory=True, overwrite=True):
+        assert b"old" == (target / "a.parquet").read_bytes()
+    assert {"out/a.parquet": b"old"} == tree(tmp_path)
+
+
 @pytest.mark.parametrize("directory", [False, True])
 def test_a_target_made_meanwhile_is_left_alone(tmp_path, directory):
     """By another program, while the file is written."""
@@ -321,6 +343,19 @@ def test_a_target_made_meanwhile_is_left_alone(tmp_path, directory):
 
 
 # -- the staging directory of other runs ------------------------------------------------------
+
+
+@posix
+def test_a_run_without_standard_input_is_published(tmp_path):
+    """Where a daemon has closed it, the lock is file 0, a lock as any other."""
+    stdin = os.dup(0)
+    os.close(0)
+    try:
+        publish(tmp_path / "out")
+    finally:
+        os.dup2(stdin, 0)
+        os.close(stdin)
+    assert {"out": b"new"} == tree(tmp_path)
 
 
 @posix
