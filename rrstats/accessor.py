@@ -551,10 +551,10 @@ class FrameAccessor:
     ) -> _GroupColumns:
         """Open the columns of means or quantiles; request : the mechanism of ``by``."""
         frame = ReportFrame.of(self._data)
+        frame.check_names({"values": values, "by": by, **design.names})
         names = listed(by)
         check_distinct(names, "by")
         reports = frame.answer(names, request)
-        frame.check_names(design.names)
         return _GroupColumns(frame.public("values", values), reports, frame_design(frame, design))
 
     logit = _of_formula(logit)

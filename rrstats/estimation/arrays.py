@@ -466,7 +466,9 @@ _MOST_SCORES = 1 << 20
 
 
 def default_method(channel: Channel) -> str:
-    """The name of the default method: exact if counts are binomial, else one that is fast enough.
+    """The name of a channel's default method, which Moments may override.
+
+    Exact if counts are binomial, else one that is fast enough.
 
     The former is one of `METHODS`, the latter one of `GENERAL_METHODS`.  For samples that each
     identify the proportions, unbiased scores are the only assumption: the profile likelihood would

@@ -36,6 +36,7 @@ from rrstats.estimation.sample_design import (
     SampleDesign,
     design_of,
     refuse_missing,
+    refuse_name,
     refuse_weights,
 )
 from rrstats.estimation.sampled_rows import SampledRows, sampled_rows
@@ -404,7 +405,7 @@ class Means(GroupResult):
     @property
     @np.errstate(invalid="ignore")  # for empty groups
     def covariance(self) -> Floats:
-        """The linearized covariance of the means.
+        """The covariance of the means, linearized; by replicate weights their spread.
 
         Returns
         -------
@@ -735,6 +736,8 @@ def read_rows(
 
     grouped : the reports of the groups, opened.
     """
+    if weights is not None:
+        refuse_name(weights, "weights", "numbers")
     check_aligned(with_index(values, reports), weights, "weights")
     refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
     refuse_reports(weights, "weights", "use weights from ordinary columns")

@@ -117,7 +117,7 @@ def _sorted(
     y = y[order]
     last = np.flatnonzero(np.append(y[1:] != y[:-1], True)) if len(y) else order
     return SortedRows(
-        grouped=grouped,
+        grouped=replace(grouped, frame=None),  # a result does not hold other columns
         order=order,
         weights=None if w is None else w[order],
         sampled=sampled,
@@ -297,7 +297,7 @@ def _points(
 
 def _limits(expected: Floats, test: _QuantileTest) -> Floats:
     """Critical values; wider where few rows are expected on the shorter side of a value."""
-    expected = expected / max(test.design_effect, 1.0)
+    expected = expected / test.design_effect
     limits = np.full(expected.shape, student_quantile(test.level, max(test.df, 1.0)))
     is_small = expected < _MIN_ROWS_BEYOND
     small_df = np.maximum(expected[is_small], _MIN_DF)
@@ -322,7 +322,7 @@ def _design_effect(scores: Floats, rows: SortedRows, sums: CumulativeSums, point
     """The variance of the distribution function by the design, over that of independent rows.
 
     The larger of two: at a quantile, and at the value before it.  Where the function is not
-    between 0 and 1 nothing can be compared.
+    between 0 and 1 nothing can be compared.  At least 1: few clusters may be alike by luck.
 
     scores : (n,) the sorted scores of a group.  point : its quantile.
     """
@@ -330,7 +330,7 @@ def _design_effect(scores: Floats, rows: SortedRows, sums: CumulativeSums, point
         return 1.0
     sampled = rows.sampled
     place = int(np.searchsorted(rows.values, point))
-    effects = []
+    effects = [1.0]
     for end in (place, place + 1):
         share = sums.first[end] / sums.first[-1]
         if end == 0 or not 0 < share < 1:
@@ -343,7 +343,7 @@ def _design_effect(scores: Floats, rows: SortedRows, sums: CumulativeSums, point
         independent = (1 - 2 * share) * sums.second[end] + share**2 * sums.second[-1]
         if independent > 0:
             effects.append(float(by_design[0, 0]) / independent)
-    return max(effects, default=1.0)
+    return max(effects)
 
 
 def _first_kept(sums: CumulativeSums, search: _Search, test: _QuantileTest) -> int | None:
@@ -488,9 +488,9 @@ class Quantiles(GroupResult):
         are expected its end is infinite.  Weights that grow with the value leave few such rows.
 
         With strata, clusters or replicate weights variances are multiplied by the design effect of
-        the sum at the estimate, the number of rows is divided by it if it is above 1, and degrees
-        of freedom are at most those of the design (Woodruff 1952 uses the variance at the estimate,
-        too).
+        the sum at the estimate, the number of rows is divided by it, and degrees
+        of freedom are at most those of the clusters with the group (Woodruff 1952 uses the variance
+        at the estimate, too).  The design effect counts at least 1.
 
         Lowest coverage at 95% in simulations: 94%, with 300 to 5,000 rows, and with weights up to
         the square of the value at all probabilities from .01 to .99.
@@ -724,15 +724,18 @@ def _estimates(rows: SortedRows, probs: Sequence[float], target: str, level: flo
     effective_n = np.zeros(k)
     points = np.full((2, k, len(probs)), np.nan)
     ends = np.zeros((2, k, len(probs)))
-    design_df = np.inf if rows.sampled is None else rows.sampled.df
+    sampled = rows.sampled
     for j, scores in enumerate(_scores(rows)):
         sums = _sums(scores, rows, target)
+        df = sums.df
+        if sampled is not None:  # clusters without the group say nothing of it
+            df = min(df, sampled.df_of(rows.places[scores != 0]))
         searches = _search(sums, 1), _search(sums, -1)
         largest = searches[0].largest.first
         for t, prob in enumerate(probs):
             points[:, j, t] = _points(sums, rows.values, prob, largest)
             effect = _design_effect(scores, rows, sums, points[0, j, t])
-            test = _QuantileTest(prob, level, min(sums.df, design_df), effect)
+            test = _QuantileTest(prob, level, df, effect)
             ends[:, j, t] = _ends(sums, rows.values, test, searches)
         sizes[j] = sums.first[-1]
         effective_n[j] = sums.effective_n if sizes[j] > 0 else 0.0

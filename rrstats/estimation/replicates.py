@@ -137,6 +137,11 @@ def check_replication(
         why = "they need replicates, the columns of the replicate weights"
         check_left_out(why, method=method, rho=rho, scale=scale, rscales=rscales, mse=mse)
         return
+    if method is None:
+        raise ArgumentTypeError(
+            "replicates need method=, how they were made, as the documentation of the data says: "
+            f"one of {', '.join(map(repr, REPLICATE_METHODS))}"
+        )
     check_one_of(method, "method", REPLICATE_METHODS)
     if method == "Fay":
         if rho is None:
@@ -169,6 +174,8 @@ def replicate_weights(replicates: Any, weights: Floats, rows: int, reports: Any)
     if isinstance(replicates, pd.DataFrame):
         check_aligned(reports, replicates.iloc[:, 0], "replicates")
         check_rows(len(replicates), rows, "replicates", each="reports")
+        if replicates.columns.has_duplicates:
+            raise ArgumentValueError("replicates must have each column once, found one twice")
         by_name = [replicates.iloc[:, place] for place in range(replicates.shape[1])]
         replicates = np.stack([numbers(each, "replicates", rows) for each in by_name], axis=1)
     values = check_numbers(replicates, "replicates", axes=2, low=-_LARGEST, high=_LARGEST)

@@ -717,7 +717,10 @@ class ReportFrame:
         if "replicates" in public and self.engine is not None:
             raise replicates_in_engine()
         for argument, names in public.items():
-            for name in listed(names) if argument in _LISTS else [names]:
+            every = listed(names) if argument in _LISTS else [names]
+            if all(isinstance(name, Hashable) for name in every):
+                check_any_column(self.table, every)
+            for name in every:
                 if isinstance(name, pd.Index) or not isinstance(name, Hashable):
                     raise ArgumentTypeError(
                         f"with a frame, {argument} is the name of one of its columns, found "

@@ -539,7 +539,7 @@ def place_or_last(category: Hashable, categories: Sequence[Hashable], whose: str
 
 
 def titled(name: Hashable, text: str) -> str:
-    """The title of a picture, after the column of the reports if that has a name."""
+    """The title of a picture: ``column: text``, or the text where the column has no name."""
     return text if name is None else f"{label(name)}: {text}"
 
 

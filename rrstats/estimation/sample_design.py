@@ -9,7 +9,7 @@ rows: they are public.  A row may stand for several equal rows of the data that 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
 
@@ -62,7 +62,7 @@ LONELY_PSU = ("raise", "adjust", "certainty")
 
 
 @checked_keywords
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SampleDesign:
     """The design of a survey, as names of columns of a frame, or as columns.
 
@@ -145,9 +145,27 @@ class SampleDesign:
             )
             if self.weights is None:
                 raise ArgumentTypeError("replicates need weights, those of the full sample")
+            names = self.replicate_names
+            weights_again = isinstance(self.weights, str) and self.weights in names
+            if len({*names}) < len(names) or weights_again:
+                raise ArgumentValueError(
+                    "replicates must name each column once, and not that of weights, which are of "
+                    "the full sample"
+                )
         if self.probabilities is not None:
             reason = "probabilities stand for both weights and population"
             check_left_out(reason, weights=self.weights, population=self.population)
+
+    def __repr__(self) -> str:
+        shown = []
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value is None or (each.name == "lonely_psu" and value == LONELY_PSU[0]):
+                continue
+            is_short = isinstance(value, str | int | float) or each.name == "population"
+            text = repr(value) if is_short else f"<{type(value).__name__} of {len(value)}>"
+            shown.append(f"{each.name}={text}")
+        return f"SampleDesign({', '.join(shown)})"
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -356,6 +374,15 @@ def _replicates(
         return None
     if times is not None:
         raise replicates_in_engine()
+    if isinstance(design.replicates, pd.DataFrame):
+        for place in range(design.replicates.shape[1]):
+            column = design.replicates.iloc[:, place]
+            refuse_reports(column, "replicates", "use weights from ordinary columns")
+    elif design.replicate_names:
+        raise ArgumentTypeError(
+            "replicates must be the columns, found their names; names of columns are for the "
+            "accessor of a frame, df.rr"
+        )
     values = replicate_weights(design.replicates, weights, rows, reports)
     return Replicates(values, design.replication(values.shape[1]))
 
@@ -384,16 +411,24 @@ def group_names(by: Any) -> tuple[Hashable, ...]:
 
 def _aligned(reports: Any, rows: int, column: Any, name: str) -> ReportColumn:
     """A column of labels, checked against the reports."""
-    if isinstance(column, str | bytes | int | float | pd.DataFrame):
-        raise ArgumentTypeError(
-            f"{name} must be a column of labels, one for each row, found {type(column).__name__}; "
-            "names of columns are for the accessor of a frame, df.rr"
-        )
+    refuse_name(column, name, "labels")
     check_aligned(reports, column, name)
     refuse_reports(column, name, "crosstab both columns, and use conditional proportions")
     labels = ordinary(column)
     check_rows(labels.rows, rows, name, each="reports")
     return labels
+
+
+def refuse_name(column: Any, name: str, what: str) -> None:
+    """Raise for one value, such as the name of a column, and for a frame.
+
+    what : "labels" or "numbers".
+    """
+    if isinstance(column, str | bytes | int | float | pd.DataFrame):
+        raise ArgumentTypeError(
+            f"{name} must be a column of {what}, one for each row, found {type(column).__name__}; "
+            "names of columns are for the accessor of a frame, df.rr"
+        )
 
 
 def numbered(columns: Sequence[ReportColumn], *, observed: bool = True) -> Numbered:
@@ -506,6 +541,7 @@ def check_weights(
     >>> check_weights([0.5, 1.0, 0.25], 3, name="probabilities")
     array([2., 1., 4.])
     """
+    refuse_name(column, name, "numbers")
     check_aligned(reports, column, name)
     refuse_reports(column, name, "use weights from ordinary columns")
     values = numbers(column, name, rows, finite=False)

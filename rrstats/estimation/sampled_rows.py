@@ -25,7 +25,7 @@ from rrstats.estimation.report_columns import ReportColumn, blocks
 from rrstats.estimation.sample_design import Replicates, SampleDesign, rows_of
 
 
-class SampledUnits(NamedTuple):
+class UnitSums(NamedTuple):
     """Clusters of the sample, or rows where there are none, and their strata.
 
     codes : (used rows,) the unit of each row.  strata : (units,) the stratum of each.
@@ -39,7 +39,7 @@ class SampledUnits(NamedTuple):
     lonely_psu: str
 
     @classmethod
-    def of(cls, strata: Any, clusters: Any, kept: Booleans, lonely_psu: str) -> SampledUnits:
+    def of(cls, strata: Any, clusters: Any, kept: Booleans, lonely_psu: str) -> UnitSums:
         """The units of rows with labels of strata, clusters or both."""
         rows = len(kept)
         stratum = np.zeros(rows, dtype=np.intp)
@@ -106,14 +106,14 @@ class SampledRows:
 
     places: NDArray[np.intp]
     weights: Floats
-    units: SampledUnits | None
+    units: UnitSums | None
     replicates: Replicates | None
 
     @cached_property
     def df(self) -> int:
         """Degrees of freedom of covariances; rows without weight say nothing."""
         if self.units is not None:
-            return self.units._replace(codes=self.units.codes[self.weights > 0]).df
+            return self.df_of(np.arange(len(self.weights)))
         replicates = self._replicates.weights
         full = np.where(self.weights > 0, self.weights, 1.0)
         products = np.zeros((replicates.shape[1],) * 2)
@@ -121,6 +121,13 @@ class SampledRows:
             factors = replicates[part] / full[part, None]
             products += factors.T @ factors
         return replicate_df(products)
+
+    def df_of(self, rows: NDArray[np.intp]) -> int:
+        """Degrees of freedom of sums over some of the rows; of replicates always the same."""
+        if self.units is None:
+            return self.df
+        weighted = rows[self.weights[rows] > 0]
+        return self.units._replace(codes=self.units.codes[weighted]).df
 
     @property
     def _replicates(self) -> Replicates:
@@ -199,7 +206,7 @@ def sampled_rows(
         if sample.units.alone.any():  # every row is a cluster
             strata = strata[codes]
             codes = np.arange(rows)
-        units = SampledUnits(codes[kept], strata, np.bincount(strata), design.lonely_psu)
+        units = UnitSums(codes[kept], strata, np.bincount(strata), design.lonely_psu)
         if design.lonely_psu == "certainty":
             units.refuse_single("or give lonely_psu='adjust'; 'certainty' is for estimates")
     replicates = sample.replicates

@@ -34,7 +34,7 @@ from rrstats.errors import (
 )
 from rrstats.estimation.report_columns import blocks
 from rrstats.estimation.sample_design import Replicates
-from rrstats.estimation.sampled_rows import SampledUnits
+from rrstats.estimation.sampled_rows import UnitSums
 from rrstats.inference.contrasts import student_quantile
 from rrstats.regression.design_matrix import BLOCK, table_of
 from rrstats.regression.likelihood import check_columns, clustered_covariance
@@ -210,7 +210,7 @@ def _covariance(
     if vcov == "clustered":
         return clustered_covariance(sums.rows, data, bread, people.information)
     if vcov == "linearized":
-        return np.asarray(bread @ cast(SampledUnits, data.units).products(sums.rows) @ bread)
+        return np.asarray(bread @ cast(UnitSums, data.units).products(sums.rows) @ bread)
     if vcov == "replicates":
         return replicate_covariance(cast(Replicates, data.replicates), beta, people.again)
     n = len(people.y)

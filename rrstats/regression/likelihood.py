@@ -33,7 +33,7 @@ from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportColumn
 from rrstats.estimation.sample_design import Replicates
-from rrstats.estimation.sampled_rows import SampledUnits
+from rrstats.estimation.sampled_rows import UnitSums
 from rrstats.inference.contrasts import bias_reduced_sandwich, satterthwaite_df
 from rrstats.inference.optimize import (
     Derivatives,
@@ -760,7 +760,7 @@ class Fit:
         scores = model.scores(self.theta)
         if kind == "linearized":
             weighted = scores * model.weights[:, None]
-            return self.bread @ cast(SampledUnits, data.units).products(weighted) @ self.bread
+            return self.bread @ cast(UnitSums, data.units).products(weighted) @ self.bread
         if kind == "clustered":
             weighted = scores * model.weights[:, None]
             return clustered_covariance(weighted, data, self.bread, self._information)

@@ -45,7 +45,7 @@ from rrstats.errors import (
 from rrstats.estimation.report_columns import report_column
 from rrstats.estimation.result import Result
 from rrstats.estimation.sample_design import Replicates, SampleDesign
-from rrstats.estimation.sampled_rows import SampledUnits
+from rrstats.estimation.sampled_rows import UnitSums
 from rrstats.inference.contrasts import Interval, normal_quantile, student_quantile
 from rrstats.inference.optimize import Derivatives, Maximum, maximize, split_information
 from rrstats.mechanisms.survey_design import list_samples
@@ -387,7 +387,7 @@ def _sandwich(
         return np.asarray(bread @ ((scores.T * data.squares) @ scores) @ bread.T)
     weighted = scores * data.weights[:, None]
     if kind == "linearized":
-        return np.asarray(bread @ cast(SampledUnits, data.units).products(weighted) @ bread.T)
+        return np.asarray(bread @ cast(UnitSums, data.units).products(weighted) @ bread.T)
     if information is not None:
         return clustered_covariance(weighted, data, bread, information)
     sums = pd.DataFrame(weighted).groupby(data.clusters).sum().to_numpy()

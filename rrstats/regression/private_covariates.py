@@ -38,7 +38,7 @@ from rrstats.estimation.report_columns import (
     report_column,
 )
 from rrstats.estimation.sample_design import Replicates, SampleDesign, design_of
-from rrstats.estimation.sampled_rows import SampledUnits
+from rrstats.estimation.sampled_rows import UnitSums
 from rrstats.mechanisms.krr import names_column
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.regression.design_matrix import (
@@ -622,7 +622,7 @@ class ModelData:
     weighted: bool
     clusters: NDArray[np.intp] | None
     offset: Floats | None
-    units: SampledUnits | None = None
+    units: UnitSums | None = None
     stratified: bool = False
     replicates: Replicates | None = None
 
@@ -733,12 +733,12 @@ def _columns_of_people(
 
 def _sampled_units(
     request: ModelRequest, labels: Mapping[str, pd.Series[Any]], kept: Booleans
-) -> SampledUnits | None:
+) -> UnitSums | None:
     """The strata and clusters of the used rows; None without any."""
     if not labels:
         return None
     lonely_psu = request.sample_design.lonely_psu
-    return SampledUnits.of(labels.get("strata"), labels.get("clusters"), kept, lonely_psu)
+    return UnitSums.of(labels.get("strata"), labels.get("clusters"), kept, lonely_psu)
 
 
 def _replicates(

@@ -18,7 +18,7 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.replicates import replicate_df
 from rrstats.estimation.sample_design import Replicates
-from rrstats.estimation.sampled_rows import SampledUnits
+from rrstats.estimation.sampled_rows import UnitSums
 
 DESIGN_KINDS = ("clustered", "linearized", "replicates")
 """Covariances that follow from the design of the survey."""
@@ -36,7 +36,7 @@ class DesignedPeople(Protocol):
         """(rows,) numbers of the clusters, or None."""
 
     @property
-    def units(self) -> SampledUnits | None:
+    def units(self) -> UnitSums | None:
         """Clusters and strata, or None."""
 
     @property

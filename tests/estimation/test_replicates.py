@@ -333,7 +333,8 @@ def test_wrong_replicates_are_refused():
         return rr.SampleDesign(**{"weights": weights, "replicates": replicates, **options})
 
     for options, words in (
-        ({}, "method must be one of"),
+        ({}, "need method=, how they were made, as the documentation of the data says"),
+        ({"method": "jk1"}, "method must be one of"),
         ({"method": "Fay"}, "needs rho"),
         ({"method": "JKn"}, "needs rscales"),
         ({"method": "BRR", "rho": 0.3}, "rho belongs to"),

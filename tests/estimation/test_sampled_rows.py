@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning
-from rrstats.estimation.sampled_rows import SampledRows, SampledUnits
+from rrstats.estimation.sampled_rows import SampledRows, UnitSums
 
 DIRECT = rr.surveys.direct(["no", "yes"])
 FORCED = rr.surveys.forced_response(["no", "yes"], 4 / 6, [1 / 6, 1 / 6])
@@ -187,6 +187,19 @@ def test_quantiles_of_a_jackknife_are_those_of_its_clusters():
         ({"strata": PEOPLE["psu"].where(PEOPLE.index > 3)}, "strata must be known for every row"),
         ({"strata": np.arange(40) // 39, "lonely_psu": "certainty"}, "give lonely_psu='adjust'"),
         ({"clusters": np.zeros(40), "lonely_psu": "adjust"}, "must have two clusters, or two rep"),
+        (
+            {"weights": "w", "clusters": PEOPLE["psu"]},
+            "weights must be a column of numbers, .* str",
+        ),
+        ({"weights": "w"}, "weights must be a column of numbers, one for each row, found str"),
+        (
+            {"weights": PEOPLE["w"], "replicates": PSUS, "method": "JK1"},
+            "replicates must be the columns, found their names",
+        ),
+        (
+            {"weights": PEOPLE["w"], "replicates": PEOPLE[[*PSUS, "psu0"]], "method": "JK1"},
+            "replicates must have each column once",
+        ),
         ({"clusters": 3}, "clusters must be a column of labels, one for each row, found int"),
         ({"strata": PEOPLE[["psu"]]}, "strata must be a column of labels, .* found DataFrame"),
         ({"clusters": [1, 2]}, "one value for each of the 40"),
@@ -279,10 +292,81 @@ def test_sums_of_units_add_over_blocks_of_rows():
     """In any order of the units."""
     terms = np.random.default_rng(1).normal(size=(1000, 3))
     codes = np.random.default_rng(2).integers(0, 50, size=1000)
-    units = SampledUnits(codes, np.zeros(50, dtype=np.intp), np.array([50]), "raise")
+    units = UnitSums(codes, np.zeros(50, dtype=np.intp), np.array([50]), "raise")
     sampled = SampledRows(np.arange(1000), np.ones(1000), units, None)
     parts = [(slice(at, at + 100), terms[at : at + 100]) for at in range(0, 1000, 100)]
     assert_allclose(sampled.sums(parts, 3), units.sums(terms), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.LowPrecisionWarning")
+def test_a_group_in_few_clusters_has_few_degrees_of_freedom():
+    """Clusters that are alike by luck make no interval shorter than independent rows do."""
+    values = np.random.default_rng(5).normal(size=1000)
+    clusters = np.arange(1000) // 25
+    for count in (1, 2, 4):
+        group = clusters < count
+        direct = rr.surveys.direct([False, True])
+        plain = rr.quantiles(values, group, direct, q=0.5).interval()
+        design = rr.SampleDesign(clusters=clusters)
+        found = rr.quantiles(values, group, direct, q=0.5, design=design).interval()
+        assert found.low[1] <= plain.low[1] < plain.high[1] <= found.high[1]
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.LowPrecisionWarning")
+def test_results_hold_no_other_columns():
+    """A frame may have a name or a number of each person beside what was asked."""
+    frame = PEOPLE.assign(secret=[f"person {i}" for i in range(40)])
+    design = rr.SampleDesign(weights="w", clusters="psu")
+    found = frame.rr.quantiles("y", "g", FORCED, design=design, q=0.5)
+    assert found._rows.grouped.frame is None
+
+
+@pytest.mark.parametrize("argument", ["replicates", "by"])
+@pytest.mark.parametrize("ask", ["means", "quantiles", "estimate", "tally", "crosstab"])
+def test_reports_in_place_of_names_are_counted(ask, argument):
+    """A list of names may be a list of answers: none of them is quoted."""
+    frame = PEOPLE.assign(g=PEOPLE["g"].replace("no", "SECRET"))
+    reports = ["SECRET", "other"]
+    design = rr.SampleDesign(weights="w", replicates=reports, method="JK1")
+    columns = ("y", "g") if ask in ("means", "quantiles", "crosstab") else ("g",)
+    options = {"design": design} if argument == "replicates" else {"by": reports}
+    if argument == "by" and ask == "crosstab":
+        return
+    if argument == "by" and ask in ("means", "quantiles"):
+        columns = ("y",)
+    if ask == "crosstab":
+        options["mechanisms"] = {"g": DIRECT}
+    elif argument == "replicates" or ask not in ("means", "quantiles"):
+        options["mechanism" if ask != "tally" else "categories"] = DIRECT
+    with pytest.raises(rr.errors.RRStatsError, match="none of the 2 names is a column") as caught:
+        getattr(frame.rr, ask)(*columns, **options)
+    assert "SECRET" not in str(caught.value)
+
+
+def test_private_columns_are_no_replicate_weights():
+    """In a frame, as by their names."""
+    private = PEOPLE[["g"]].rr.simulate("g", ["no", "yes"], 0.75, seed=1)
+    both = pd.concat([private, private.rename(columns={"g": "h"})], axis=1)
+    both.attrs = private.attrs
+    design = rr.SampleDesign(weights=PEOPLE["w"], replicates=both, method="JK1")
+    words = "replicates must be ordinary values, found reports of the privatized column"
+    refused(ArgumentValueError, words, rr.means, PEOPLE["y"], PEOPLE["g"], DIRECT, design=design)
+
+
+def test_a_design_is_shown_by_names_and_sizes():
+    """Not with the rows of its columns."""
+    shown = repr(rr.SampleDesign(weights="w", strata=PEOPLE["stratum"], lonely_psu="adjust"))
+    assert shown == "SampleDesign(weights='w', strata=<Series of 40>, lonely_psu='adjust')"
+    names = {"weights": "w", "replicates": PSUS, "method": "JK1"}
+    assert "replicates=<list of 5>, method='JK1'" in repr(rr.SampleDesign(**names))
+
+
+@pytest.mark.parametrize("names", [["psu0", "psu0"], ["psu0", "w"]])
+def test_names_of_replicates_are_distinct(names):
+    """A name twice, or that of the weights, would change the variance."""
+    words = "each column once, and not that of weights"
+    refused(ArgumentValueError, words, rr.SampleDesign, weights="w", replicates=names, method="JK1")
 
 
 @pytest.mark.parametrize("ask", [rr.means, rr.quantiles])
