@@ -95,14 +95,14 @@ SAMPLE = pytest.mark.parametrize("most", [12, pytest.param(900, marks=pytest.mar
 
 def damaged(document, most=None):
     """Damaged copies of a document, or a sample of them that is always the same."""
-    copies = []
+    changes = []
     for path in parts_of(document):
         part = document
         for key in path:
             part = part[key]
-        copies += [replaced(document, path, value) for value in variants(part)]
-    random.Random(1).shuffle(copies)
-    return copies[:most]
+        changes += [(path, value) for value in variants(part)]
+    random.Random(1).shuffle(changes)
+    return [replaced(document, path, value) for path, value in changes[:most]]
 
 
 def check_readable(call, *args):

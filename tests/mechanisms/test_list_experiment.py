@@ -68,7 +68,8 @@ def test_joint_types_follow_from_the_distribution_functions(control, treatment):
     yes = (below[0] - below[1])[:4]
     no = below[1][:4] - np.append(0, below[0][:3])
     assert estimate.about(None).proportions == pytest.approx([*no, *yes], abs=1e-9)
-    assert yes.sum() == pytest.approx(estimate["yes"].proportion, abs=1e-9)
+    assert ("no", "yes") == estimate.categories
+    assert yes.sum() == pytest.approx(estimate.proportions[1], abs=1e-9)
 
 
 def test_groups_of_a_column_are_estimated_each_by_itself():

@@ -5,6 +5,7 @@ gradient zero) and of lme4 1.1-31 with GLMMRR 0.6.0's `RRglmer`, nAGQ = 25, in R
 our own simulations, and counts of equal persons of GLMMRR's MTURK and plagiarism.
 """
 
+import functools
 import pickle
 
 import numpy as np
@@ -83,8 +84,7 @@ UNBOUNDED = pytest.mark.filterwarnings("ignore:the reports hardly say how much g
 """The 15 groups of 8 people do not say it; a test of its own looks for the warning."""
 
 
-def small_fit(frame=None, **options):
-    frame = small() if frame is None else frame
+def fit_of(frame, **options):
     return rr.logit(
         frame["y"],
         frame[["x"]],
@@ -95,7 +95,15 @@ def small_fit(frame=None, **options):
     )
 
 
-def warner_fit(**options):
+# A fit warns of a deviation without a bound once, at its first prediction: a test that looks for
+# the warning makes a fit of its own.
+@functools.cache
+def small_fit():
+    return fit_of(small())
+
+
+@functools.cache
+def warner_fit():
     frame = from_yes(WARNER_YES, 100)
     return rr.logit(
         frame["y"],
@@ -104,10 +112,10 @@ def warner_fit(**options):
         intercept=True,
         frequencies=frame["n"],
         random_intercepts=frame["g"],
-        **options,
     )
 
 
+@functools.cache
 def mixed_fit():
     frame = from_yes(MIXED_YES, 25)
     frame["design"] = np.array(["direct", "forced", "warner"])[frame["g"] % 3]
@@ -196,7 +204,7 @@ def test_the_maximum_is_that_of_direct_integration(fitted, values, errors, llf, 
 
 def test_a_deviation_without_a_bound_is_warned_of():
     """Errors of predictions would grow with the largest deviation that they average over."""
-    fit = small_fit()
+    fit = fit_of(small())
     assert not fit.fit.is_bounded
     with pytest.warns(LowPrecisionWarning, match=r"standard deviations of intercepts up to 7\.25,"):
         fit.intercepts()
@@ -252,7 +260,7 @@ def some_groups(points=25, link="logit"):
     """A small likelihood of forced response, with offset and numbers of people."""
     frame = small()
     rng = np.random.default_rng(1)
-    fit = small_fit(quadrature_points=points, link=link)
+    fit = fit_of(small(), quadrature_points=points, link=link)
     model = fit.fit.model
     return GroupedLikelihood(
         outcome=model.outcome,
@@ -264,13 +272,13 @@ def some_groups(points=25, link="logit"):
     )
 
 
-def by_integration(model, theta, value=lambda u: np.ones_like(u)):
+def by_integration(model, theta, value=lambda u: np.ones_like(u), groups=slice(None)):
     """(groups,) integrals of the likelihood of each group times a value, on a fine grid."""
     u = np.linspace(-9, 9, 601)
     fixed = model.fixed(theta)
     ends = np.append(model.firsts[1:], model.rows)
     integrals = []
-    for first, end in zip(model.firsts, ends, strict=True):
+    for first, end in zip(model.firsts[groups], ends[groups], strict=True):
         rows = slice(first, end)
         log = model.outcome.log_density(rows, (fixed[rows] + theta[-1] * u[:, None])[None])
         density = np.exp((log * model.weights[rows]).sum(axis=1)) * scipy.stats.norm.pdf(u)
@@ -322,7 +330,7 @@ def test_blocks_of_groups_add_up(monkeypatch):
 
 def test_laplace_is_the_highest_value_of_its_approximation():
     """One point: no other parameters have a higher approximate likelihood; a note says its bias."""
-    fit = small_fit(quadrature_points=1)
+    fit = fit_of(small(), quadrature_points=1)
     model = fit.fit.model
 
     def negative(theta):
@@ -462,7 +470,7 @@ def test_the_order_of_rows_and_the_kind_of_labels_do_not_matter():
     fit = small_fit()
     shuffled = small().sample(frac=1, random_state=1)
     shuffled["g"] = [f"county {group:02}" for group in shuffled["g"]]
-    other = small_fit(shuffled)
+    other = fit_of(shuffled)
     assert_allclose(other.params, fit.params, rtol=1e-8)
     assert_allclose(other.intercepts()["intercept"], fit.intercepts()["intercept"], atol=1e-8)
     by_row = other.predict()
@@ -489,7 +497,7 @@ def test_frequencies_are_people():
 @UNBOUNDED
 def test_an_offset_moves_the_predictor():
     """With an offset of 1 the intercept is lower by 1, and predictions need the offset."""
-    fit = small_fit(offset=np.ones(120))
+    fit = fit_of(small(), offset=np.ones(120))
     assert_allclose(fit.params, small_fit().params - [1, 0, 0], atol=1e-7)
     cells = pd.DataFrame({"x": [0.5]})
     expected = small_fit().predict(cells)["prevalence"]
@@ -516,7 +524,7 @@ def test_missing_groups_are_missing_values():
     with pytest.raises(ArgumentValueError, match="2 in random_intercepts"):
         rr.logit(frame["y"], frame[["x"]], **options)
     fit = rr.logit(frame["y"], frame[["x"]], missing="drop", **options)
-    assert_allclose(fit.params, small_fit(frame.iloc[2:]).params, atol=1e-8)
+    assert_allclose(fit.params, fit_of(frame.iloc[2:]).params, atol=1e-8)
 
 
 def test_a_formula_names_the_column_of_the_groups():
@@ -574,7 +582,8 @@ def test_a_cell_is_the_mean_over_the_intercept_given_the_reports():
         return scipy.special.expit((back @ theta[:-1]).item() + theta[-1] * u)
 
     def of_group(theta, value):
-        return (by_integration(model, theta, value) / by_integration(model, theta))[3]
+        one = (by_integration(model, theta, each, [3]) for each in (value, np.ones_like))
+        return np.divide(*one).item()
 
     def given(theta, power=1):
         return of_group(theta, lambda u: probability(theta, u) ** power)
@@ -624,8 +633,8 @@ def test_the_error_of_an_intercept_has_that_of_the_parameters():
     model = fit.fit.model
 
     def mean(theta, power=1):
-        times = by_integration(model, theta, lambda u: (theta[-1] * u) ** power)
-        return (times / by_integration(model, theta))[5]
+        times = by_integration(model, theta, lambda u: (theta[-1] * u) ** power, [5])
+        return (times / by_integration(model, theta, groups=[5])).item()
 
     row = fit.intercepts().iloc[5]
     assert row["std_error"] == pytest.approx(averaged_error(fit, mean), rel=1e-5)
@@ -789,7 +798,7 @@ def test_few_groups_are_warned_of():
     frame = small()
     frame["g"] %= 4
     with pytest.warns(LowPrecisionWarning, match="only 4"):
-        small_fit(frame)
+        fit_of(frame)
 
 
 # -- simulated surveys -------------------------------------------------------------------------
