@@ -65,8 +65,10 @@ def missing_left(answers: Sequence[Any]) -> list[Any]:
 
 def sorted_index(answers: pd.Series) -> pd.Series:
     """Sorted by the truth, with the index that says whose row it is."""
-    ordered = answers.astype(object).sort_values(key=lambda column: column.map(str))
-    return pd.Series(right(list(ordered)), index=ordered.index, name=answers.name)
+    told = answers.tolist()
+    order = sorted(range(len(told)), key=lambda place: str(told[place]))
+    ordered = [told[place] for place in order]
+    return pd.Series(right(ordered), index=answers.index[order], name=answers.name)
 
 
 def sorted_truth(answers: Sequence[Any]) -> list[str]:

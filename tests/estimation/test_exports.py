@@ -1,5 +1,6 @@
 """Results leave the session: ends of intervals, files, and what prints of designs and frames."""
 
+import functools
 import io
 import math
 import textwrap
@@ -23,6 +24,7 @@ EXACT = {} if pd.__version__ >= "3" else {"float_precision": "round_trip"}
 """Options of read_csv that keep every digit; later versions always do."""
 
 
+@functools.cache
 def tables():
     """One result of each kind that has a table, by its name."""
     groups = rr.estimate(REPORTS["a"], by=["u", "v"] * 120)

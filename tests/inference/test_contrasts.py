@@ -83,12 +83,16 @@ def plain_ends(weights, counts, samples):
             law = np.where(counts > 0, counts / np.maximum(extra[samples] + mu * gaps, 1e-300), 0)
             over = law @ member - 1
             fall = np.where(counts > 0, law**2 / np.maximum(counts, 1), 0) @ member
-            extra += np.where(over > 1e-15, over / fall, 0.0)
+            before, extra = extra, extra + np.where(over > 1e-15, over / fall, 0.0)
+            if (before == extra).all():
+                break  # and so would be all that follow
         return law
 
     low, high = -60.0, 60.0
     for _ in range(100):
         middle = (low + high) / 2
+        if middle in (low, high):
+            break
         law, seen = rates(np.exp(middle)), counts > 0
         far = -2 * counts[seen] @ np.log(law[seen] / best[seen])
         low, high = (middle, high) if far <= LIMIT else (low, middle)
