@@ -5,6 +5,7 @@ in them.  A level may be off its 5% by what few reports and steps of chi-squared
 by no more: the wrong test of a pair, planted beside the right one, is six times too large.
 """
 
+import functools
 import itertools
 import re
 import warnings
@@ -289,13 +290,20 @@ def test_columns_privatized_apart_keep_the_level(first):
     assert level_of(p, listed, both) <= 0.06
 
 
+@functools.cache
+def panels():
+    """All tables of 14 people in both waves, and the p-value of each."""
+    listed = tables(14, 4)
+    p = [change(one.reshape(2, 2), mechanisms=(COIN, CLEAR)).p_value for one in listed]
+    return listed, p
+
+
 @pytest.mark.parametrize("stay", [0.0, 0.5])
 def test_change_keeps_its_level_in_a_panel(stay):
     """Of all tables of 14 people in both waves, about 5% of unchanged shares are rejected."""
     shares = np.array([0.7, 0.3])
     truth = stay * np.diag(shares) + (1 - stay) * np.outer(shares, shares)
-    listed = tables(14, 4)
-    p = [change(one.reshape(2, 2), mechanisms=(COIN, CLEAR)).p_value for one in listed]
+    listed, p = panels()
     both = (COIN.channel.matrix @ truth @ CLEAR.channel.matrix.T).ravel()
     assert 0.03 <= level_of(p, listed, both) <= 0.065
 
@@ -799,7 +807,7 @@ def test_simultaneous_intervals_are_bonferronis():
     ("first", "second", "n", "least"),
     [
         # MOVER's, enumerated: 0.9449, 0.9415 and, with next to no noise, 0.9304
-        (COIN, DIRECT, (40, 30), 0.944),
+        pytest.param(COIN, DIRECT, (40, 30), 0.944, marks=pytest.mark.slow),
         (CLEAR, COIN, (25, 50), 0.941),
         (CLEAR, CLEAR, (40, 40), 0.930),
     ],
@@ -958,7 +966,9 @@ def test_few_reports_of_several_samples_are_said():
     assert "up to 9%" in " ".join(homogeneity(*three).notes)
 
 
-@pytest.mark.parametrize(("n", "m"), [(12, 12), (5, 20), (24, 9)])
+@pytest.mark.parametrize(
+    ("n", "m"), [(12, 12), (5, 20), pytest.param(24, 9, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("designs", [(COIN, COIN), (CLEAR, COIN)], ids=["one", "two"])
 def test_homogeneity_of_few_reports_is_exact(n, m, designs):
     """Exact level at 5% over equal proportions: at most 3.8%; chi-squared's is 6.4% to 9%."""

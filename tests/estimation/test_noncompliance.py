@@ -126,12 +126,11 @@ def test_bounds_are_those_of_brute_force(name):
     sizes = np.repeat(counts.sum(axis=1), m).astype(float)
     rates = counts.ravel() / sizes
     behaviours = itertools.product(_behaviours(m, rng), repeat=min(samples, 2))
-    without = []
-    for chosen in behaviours:
-        others = np.concatenate([*chosen, *[chosen[0]] * (samples - len(chosen))])
-        left = (rates - share * others) / (1 - share)
-        arguments = (left, sizes) if mechanism.groups is not None else (left,)
-        without.append(channel.solve(*arguments))
+    others = np.array(
+        [np.concatenate([*chosen, *[chosen[0]] * (samples - len(chosen))]) for chosen in behaviours]
+    )
+    left = (rates - share * others) / (1 - share)
+    without = channel.solve(*((left, sizes) if mechanism.groups is not None else (left,)))
     bounds = est.noncompliance(share, "any").bounds
     assert bounds.low == pytest.approx(np.min(without, axis=0), abs=1e-9)
     assert bounds.high == pytest.approx(np.max(without, axis=0), abs=1e-9)

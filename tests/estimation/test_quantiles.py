@@ -1,5 +1,6 @@
 """Quantiles of a number by a privatized group: MDN's procedure, exact, plain, and by chance."""
 
+import functools
 import itertools
 import warnings
 from fractions import Fraction
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from chance import assert_at_least
-from scipy import stats
+from scipy import special, stats
 
 import rrstats as rr
 from rrstats import errors
@@ -134,6 +135,10 @@ def test_terms_of_the_test_have_their_mean_and_variance_over_all_worlds(name):
     assert exact == pytest.approx(estimated, abs=1e-12)
 
 
+_t_quantile = functools.cache(special.stdtrit)
+"""That of Student's t: `scipy.stats.t.ppf` gives the same, thirty times slower."""
+
+
 def _plain(y, s, w, tau, target, level):
     """Quantile and interval by their definitions, one value after the other; (n,) of one group."""
     t = w * s
@@ -146,7 +151,7 @@ def _plain(y, s, w, tau, target, level):
 
     def side(inside):
         u = t * (inside - tau)
-        limit = stats.t.ppf((1 + level) / 2, df)
+        limit = _t_quantile(df, (1 + level) / 2)
         if target == "rows":
             variance = ((w * (inside - tau)) ** 2 * (s**2 - s)).sum()
         else:
@@ -155,7 +160,7 @@ def _plain(y, s, w, tau, target, level):
             variance = (u**2).sum() - both * u.sum()
             expected = min(tau * t.sum() / below, (1 - tau) * t.sum() / above)
             if expected < 10:
-                limit = max(limit, stats.t.ppf((1 + level) / 2, max(expected, 2)))
+                limit = max(limit, _t_quantile(max(expected, 2), (1 + level) / 2))
         reach = limit * np.sqrt(variance if variance > 0 else max((u**2).sum(), 0)) + 1e-9
         return u.sum() >= -reach, u.sum() <= reach, u.sum() >= -1e-9
 
