@@ -56,15 +56,27 @@ def direct(truth, formula):
 # -- against the regression by scores ----------------------------------------------------------
 
 
-@pytest.mark.parametrize("design", [{}, {"weights": "weight"}, {"clusters": "village"}, "both"])
-@pytest.mark.parametrize("formula", ["pay ~ a + b + age", "pay ~ a*age + C(region):b + c"])
+WEIGHTED, CLUSTERED = {"weights": "weight"}, {"clusters": "village"}
+LONG = "pay ~ a*age + C(region):b + c"
+
+
+@pytest.mark.parametrize(
+    ("formula", "design"),
+    [
+        *(("pay ~ a + b + age", design) for design in ({}, WEIGHTED, CLUSTERED, "both")),
+        (LONG, {}),
+        pytest.param(LONG, WEIGHTED, marks=pytest.mark.slow),
+        pytest.param(LONG, CLUSTERED, marks=pytest.mark.slow),
+        (LONG, "both"),
+    ],
+)
 def test_columns_that_all_rows_have_give_the_regression_by_scores(formula, design):
     """Coefficients, standard errors and signals are those of corrected scores, to rounding."""
     frame = answers(1000)
     for name, categories in COLUMNS.items():
         frame = frame.rr.simulate(name, categories, epsilon=3, seed=2)
     if design == "both":
-        design = {"weights": "weight", "clusters": "village"}
+        design = WEIGHTED | CLUSTERED
     arguments = {"outcome": formula, "data": frame, "design": rr.SampleDesign(**design)}
     absent = {"the outcome": np.zeros(len(frame), dtype=bool)}
     y = frame["pay"].to_numpy()
