@@ -209,6 +209,12 @@ TITLED = {
         lambda frame: frame.rr.crosstab("vote", "sex").conditional("vote", "sex"),
         "Proportions of vote within sex",
     ),
+    "means": (lambda frame: frame.rr.means("age", "vote"), "Means of age by vote"),
+    "quantiles": (lambda frame: frame.rr.quantiles("age", "vote"), "Quantiles of age by vote"),
+    "means of arrays": (
+        lambda frame: rr.means(range(80), frame["vote"].to_numpy(), rr.KRR(list("ny"), 0.75)),
+        "Means",
+    ),
     "two columns": (
         lambda frame: rr.difference(frame.rr.estimate("vote"), frame.rr.estimate("abroad")),
         "vote minus abroad",
@@ -225,6 +231,7 @@ TITLED = {
 def test_titles_name_the_column(case):
     """Of the reports, wherever it has a name; a title that is given stays."""
     columns = {"vote": list("nyny") * 20, "abroad": list("nnny") * 20, "sex": list("ffmm") * 20}
+    columns["age"] = range(80)
     answers = pd.DataFrame(columns)
     frame = answers.rr.simulate(["vote", "abroad"], list("ny"), 0.75, seed=1)
     call, title = TITLED[case]

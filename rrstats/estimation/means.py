@@ -309,6 +309,8 @@ class Means(GroupResult):
         Means are about the population, or about these rows alone.
     naive : ndarray of shape (k,)
         Means by reported group, biased towards each other; NaN if no report names a group.
+    names : tuple of 2 hashables
+        The columns of the numbers and of the groups; None where one has no name.
     """
 
     _formats = formats_of("{:.4g}", "mean", "naive", "low", "high", "std_error")
@@ -585,6 +587,7 @@ class Means(GroupResult):
         """
         rows = proportion_rows(self.categories, self.means, self.interval(level))
         limits: dict[str, Any] = {"bounds": None, "reference": None, "level": level}
+        options = {"title": self.title, **options}
         return plot_intervals(rows, ax, xlabel="mean of the true group", **limits, **options)
 
     @property
@@ -693,6 +696,7 @@ def means(
         n_missing=absent,
         target=target,
         naive=fixed(naive + centre),
+        names=(getattr(values, "name", None), grouped.name),
         _centre=centre,
         _sums=sums,
         _design=None if sampled is None else _design_errors(grouped, y, sampled, sums),

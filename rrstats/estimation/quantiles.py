@@ -441,6 +441,8 @@ class Quantiles(GroupResult):
         The same, interpolated linearly between that value and the next lower one.
     naive : ndarray of shape (k, p)
         Quantiles by reported group; NaN if no report names a group.
+    names : tuple of 2 hashables
+        The columns of the numbers and of the groups; None where one has no name.
     proportions : ndarray of shape (k,)
         The unbiased (weighted) proportion of each group among these rows.
     effective_n : ndarray of shape (k,)
@@ -577,6 +579,7 @@ class Quantiles(GroupResult):
         rows = proportion_rows(labels, frame["quantile"].to_numpy(), ends)
         rows["series"] = [f"{prob:.10g} quantile" for prob in self.q] * len(self.categories)
         limits: dict[str, Any] = {"bounds": None, "reference": None, "level": level}
+        options = {"title": self.title, **options}
         return plot_intervals(rows, ax, xlabel="quantile in the true group", **limits, **options)
 
     @property
@@ -688,6 +691,7 @@ def quantiles(
         n_missing=grouped.rows - n_not_asked - n,
         target=target,
         naive=fixed(_naive(rows, probs)),
+        names=(getattr(values, "name", None), grouped.name),
         quantiles=fixed(estimates.quantiles),
         interpolated=fixed(estimates.interpolated),
         proportions=fixed(estimates.proportions),

@@ -246,6 +246,15 @@ class GroupResult(Result):
     n_missing: int
     target: str
     naive: Floats
+    names: tuple[Hashable, Hashable]
+
+    @property
+    def title(self) -> str:
+        """The kind of result, with the columns of the numbers and of the groups."""
+        values, groups = self.names
+        of_values = "" if values is None else f" of {label(values)}"
+        by_groups = "" if groups is None else f" by {label(groups)}"
+        return f"{type(self).__name__}{of_values}{by_groups}"
 
     @property
     def k(self) -> int:
