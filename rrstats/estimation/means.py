@@ -688,8 +688,8 @@ def means(
         raise ArgumentValueError(
             "target must be 'population' because these samples identify the groups only together"
         )
-    beside = with_index(values, reports)
-    sampled = sampled_rows(design, grouped, beside, weights=w, left_out=out, target=target)
+    indexed = with_index(values, reports)
+    sampled = sampled_rows(design, grouped, indexed, weights=w, left_out=out, target=target)
     estimates = Means(
         categories=grouped.categories,
         n=n,

@@ -116,8 +116,8 @@ class Replication:
             [self.deviations(column[:, None], value)[:, 0] for column, value in columns], axis=1
         )
         usable = np.isfinite(deviations)
-        known = np.where(usable, deviations, 0.0)
-        covariance = (known.T * self.coefficients) @ known
+        used = np.where(usable, deviations, 0.0)
+        covariance = (used.T * self.coefficients) @ used
         nothing = ~usable.any(axis=0)
         covariance[nothing] = np.nan
         covariance[:, nothing] = np.nan

@@ -176,7 +176,7 @@ class SampledRows:
 def sampled_rows(
     design: SampleDesign,
     grouped: ReportColumn,
-    beside: Any,
+    indexed: Any,
     *,
     weights: Floats | None,
     left_out: Booleans,
@@ -184,7 +184,7 @@ def sampled_rows(
 ) -> SampledRows | None:
     """The strata and clusters, or replicate weights, of the used rows; None without any.
 
-    grouped : the reports.  beside : a column with the index that columns of the design need.
+    grouped : the reports.  indexed : a column with the index that those of the design need.
     weights, left_out : of all rows; None for 1, and rows that lack something else than a report.
     """
     if design.finite:
@@ -197,7 +197,7 @@ def sampled_rows(
     if target == "rows":
         raise ArgumentValueError("with a design target must be 'population', got 'rows'")
     rows = grouped.rows
-    sample = rows_of(beside, rows, design=design)
+    sample = rows_of(indexed, rows, design=design)
     kept = np.flatnonzero(~(left_out | grouped.missing()))
     units = None
     if sample.unit_codes is not None:
