@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -278,6 +279,17 @@ def test_partitions_that_are_not_as_declared_are_refused(tmp_path, in_turn):
             rrd.privatize_parquet(odd, tmp_path / "out", PLAN)
         assert "PRIVATE" not in str(caught.value)
     assert [] == names(tmp_path)
+
+
+def test_a_client_runs_tasks_and_waits_for_them():
+    """An asynchronous one, or what does not say that it waits, is refused."""
+    waits = SimpleNamespace(compute=print, asynchronous=False)
+    assert rrd.client_of(waits) is waits
+    asynchronous = SimpleNamespace(compute=print, asynchronous=True)
+    silent, idle = SimpleNamespace(compute=print), SimpleNamespace(asynchronous=False)
+    for other in (asynchronous, silent, idle):
+        with pytest.raises(rr.errors.ArgumentTypeError, match="Client that is not asynchronous"):
+            rrd.client_of(other)
 
 
 def test_frames_that_cannot_be_released_are_refused(tmp_path, in_turn):
