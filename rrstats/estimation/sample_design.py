@@ -157,13 +157,15 @@ class SampleDesign:
             check_left_out(reason, weights=self.weights, population=self.population)
 
     def __repr__(self) -> str:
+        """Names and numbers in full, and the type and length of columns in place of their rows."""
         shown = []
         for each in fields(self):
             value = getattr(self, each.name)
             if value is None or (each.name == "lonely_psu" and value == LONELY_PSU[0]):
                 continue
-            is_short = isinstance(value, str | int | float) or each.name == "population"
-            text = repr(value) if is_short else f"<{type(value).__name__} of {len(value)}>"
+            is_column = hasattr(value, "__len__") and not isinstance(value, str)
+            is_column = is_column and getattr(value, "ndim", 1) > 0
+            text = f"<{type(value).__name__} of {len(value)}>" if is_column else repr(value)
             shown.append(f"{each.name}={text}")
         return f"SampleDesign({', '.join(shown)})"
 

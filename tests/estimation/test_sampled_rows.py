@@ -360,6 +360,9 @@ def test_a_design_is_shown_by_names_and_sizes():
     assert shown == "SampleDesign(weights='w', strata=<Series of 40>, lonely_psu='adjust')"
     names = {"weights": "w", "replicates": PSUS, "method": "JK1"}
     assert "replicates=<list of 5>, method='JK1'" in repr(rr.SampleDesign(**names))
+    numbered = repr(rr.SampleDesign(clusters=np.int64(3), strata=np.array(7), population=40))
+    assert "strata=array(7)" in numbered
+    assert "population=40" in numbered
 
 
 @pytest.mark.parametrize("names", [["psu0", "psu0"], ["psu0", "w"]])
