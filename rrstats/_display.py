@@ -19,12 +19,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from rrstats._names import checked_keywords
+from rrstats._names import checked_keywords, missing_member
 from rrstats.errors import MissingPackageError
 
 Block = tuple[str, Any]
@@ -265,6 +265,12 @@ class FrameTable(ABC):
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
         """The unrounded numbers."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise with the way on for the name of what is elsewhere."""
+            raise AttributeError(missing_member(type(self).__name__, name))
 
     def to_markdown(self, path: Path | str | None = None) -> str | None:
         """Write the frame as a table of Markdown; needs tabulate.

@@ -201,6 +201,7 @@ _ELSEWHERE = {
     "soberanis_cruz": "unrelated_question has its matrix",
     **{name: f"it is rr.surveys.{name}" for name in _DESIGNS},
     **dict.fromkeys(("sample_size", "samplesize", "required_n"), _SAMPLE_SIZE),
+    "credible_interval": "interval needs no prior, and the guide's page 'Your own model' has one",
 }
 """Names of the field for what the package has under another name, with the next step."""
 
@@ -369,3 +370,15 @@ def missing_attribute(module: str, name: str, names: Iterable[str]) -> str:
     if name in _ELSEWHERE:
         hint = f"; {_ELSEWHERE[name]}"
     return f"module {module!r} has no attribute {name!r}{hint}"
+
+
+def missing_member(kind: str, name: str) -> str:
+    """The message about an attribute that a result does not have.
+
+    Python itself adds the nearest of its attributes.
+
+    >>> missing_member("Estimate", "proportion")
+    'Estimate has no proportion'
+    """
+    hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    return f"{kind} has no {name}{hint}"

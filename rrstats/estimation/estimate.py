@@ -22,7 +22,6 @@ from rrstats._checks import (
     check_instance,
     check_left_out,
     check_level,
-    check_numbers,
     check_one_of,
     check_proportions,
     quote,
@@ -58,7 +57,6 @@ from rrstats.estimation.report_columns import Plan, ReportRequest
 from rrstats.estimation.result import (
     IMPLAUSIBLE,
     ConstrainedProportions,
-    CredibleInterval,
     LabelledInterval,
     MeanEstimate,
     RatioEstimate,
@@ -80,7 +78,6 @@ from rrstats.estimation.tally import (
 )
 from rrstats.inference import binomial, contrasts
 from rrstats.inference import multinomial as likelihood
-from rrstats.inference.beta_posterior import BetaPosterior
 from rrstats.inference.contrasts import (
     Interval,
     student_quantile,
@@ -104,9 +101,6 @@ if TYPE_CHECKING:
 
 _ILL_CONDITIONED = 1000
 """From this condition number on, even a million respondents give no useful estimate."""
-
-_LEAST_PRIOR = 0.01
-"""The least parameter of a beta prior; a smaller one has nearly all its mass at 0 and 1."""
 
 _WIDE_INTERVAL = 0.9
 """Intervals of a proportion longer than this say nothing about it."""
@@ -601,69 +595,6 @@ class Estimate(Result):
         low, high = self.interval(level)
         index = pd.Index(label_column(self.categories), name="category")
         return pd.DataFrame({"low": low, "high": high}, index=index)
-
-    def credible_interval(
-        self,
-        category: Hashable = ...,
-        *,
-        prior: tuple[float, float] = (1.0, 1.0),
-        level: float = 0.95,
-    ) -> CredibleInterval:
-        """The posterior of a proportion under a beta prior, inside [0, 1].
-
-        Parameters
-        ----------
-        category : hashable
-            One of the two; by default the last.
-        prior : tuple of 2 floats
-            Parameters a and b of the beta distribution of this proportion: (1, 1) is uniform,
-            (0.5, 0.5) Jeffreys'.
-        level : float
-            Probability of the interval.
-
-        Returns
-        -------
-        CredibleInterval
-            Mean, standard deviation, and an interval with equal tails, by quadrature.
-
-        Raises
-        ------
-        ArgumentValueError
-            The design has more than two reports or categories, or the sample has weights or a
-            design.
-
-        Notes
-        -----
-        The density is proportional to s^y (1 - s)^(n - y) times the prior, with s the probability
-        of the report (Winkler and Franklin 1979).  It is a statement about a proportion and not
-        about a person; unlike `interval` it rests on the prior, and needs no proportion outside
-        [0, 1].
-
-        Examples
-        --------
-        The survey of Blair, Imai and Zhou (2015) in Nigeria: 831 of 2,435 said yes.
-
-        >>> import rrstats as rr
-        >>> m = rr.surveys.forced_response(["no", "yes"], 2/3, [1/6, 1/6])
-        >>> est = rr.estimate(rr.Tally.from_counts({"no": 1604, "yes": 831}, m))
-        >>> est.credible_interval("yes")
-        CredibleInterval(mean=0.2621, std=0.01441, low=0.2341, high=0.2905)
-        """
-        code = self.code_of(category)
-        binomial_counts = self.moments.binomial_counts
-        if binomial_counts is None or self.k != 2 or not self.moments.is_multinomial:
-            raise ArgumentValueError(
-                "credible_interval is for two categories with two reports of one prob, without "
-                "weights or a design, and target 'population'; use interval"
-            )
-        a, b = check_numbers(prior, "prior", size=2, low=_LEAST_PRIOR)
-        count, n, low_rate, high_rate = (float(each[code]) for each in binomial_counts)
-        posterior = BetaPosterior(
-            count=count, n=n, low=low_rate, high=high_rate, a=float(a), b=float(b)
-        )
-        tail = (1 - check_level(level)) / 2
-        low, high = (posterior.quantile(probability) for probability in (tail, 1 - tail))
-        return CredibleInterval(posterior.mean, posterior.std, low, high)
 
     def count_interval(
         self, level: float = 0.95, *, simultaneous: bool = False

@@ -24,7 +24,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -353,16 +353,6 @@ class RatioEstimate(Rounded):
 
 
 @dataclass(frozen=True, repr=False)
-class CredibleInterval(Rounded):
-    """The posterior of a proportion: mean, standard deviation, an interval of equal tails."""
-
-    mean: float
-    std: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, repr=False)
 class MeanEstimate(Rounded):
     """The mean of numbers that the categories stand for."""
 
@@ -452,13 +442,15 @@ class ConstrainedProportions(Result):
             f"{self.proportions[place]:.1%} {', '.join(largest)}; it has no interval"
         )
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name in ("variance", "std_error", "covariance", "interval"):
-            raise AttributeError(
-                f"constrained proportions have no {name}, because the constraint makes them "
-                "biased; use the estimate that they were computed from"
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in ("variance", "std_error", "covariance", "interval"):
+                raise AttributeError(
+                    f"constrained proportions have no {name}, because the constraint makes them "
+                    "biased; use the estimate that they were computed from"
+                )
+            return super().__getattr__(name)
 
 
 # -- frames of several columns -----------------------------------------------------------------

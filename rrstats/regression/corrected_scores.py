@@ -92,6 +92,7 @@ class ScoreResult(RegressionResult):
                 "scores have no likelihood and no model of the privatized covariates; use "
                 "wald_test, params or predict, or fit with method='likelihood'",
             )
+            return super().__getattr__(name)
 
     @property
     def _header(self) -> list[tuple[str, str]]:

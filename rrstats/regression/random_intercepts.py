@@ -552,6 +552,7 @@ class RandomInterceptsResult(RegressionResult):
                 "with random intercepts there are predict, poststratify, intercepts, variance_test "
                 "and wald_test; or fit without random_intercepts",
             )
+            return super().__getattr__(name)
 
     # -- the standard deviation -------------------------------------------------------------
 

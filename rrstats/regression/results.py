@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -1133,12 +1133,10 @@ class LikelihoodResult(RegressionResult):
         )
 
 
-def refuse_attribute(result: RegressionResult, name: str, alternative: str) -> NoReturn:
-    """Raise AttributeError, with the alternative for attributes of `LikelihoodResult`."""
-    message = f"{type(result).__name__} has no {name}"
+def refuse_attribute(result: RegressionResult, name: str, alternative: str) -> None:
+    """Raise AttributeError with the alternative for attributes of `LikelihoodResult`."""
     if hasattr(LikelihoodResult, name):
-        message += f": {alternative}"
-    raise AttributeError(message, name=name, obj=result)
+        raise AttributeError(f"{type(result).__name__} has no {name}: {alternative}")
 
 
 def _model_notes(result: LikelihoodResult) -> Iterator[str]:

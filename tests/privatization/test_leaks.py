@@ -213,7 +213,6 @@ FAILING = {
     ),
     "answers as columns of a table": lambda: TABLE.margin(tuple(WORDS)),
     "answers as values": lambda: ESTIMATE.mean(WORDS),
-    "answers as a prior": lambda: ESTIMATE.credible_interval(prior=WORDS),
     "answers as terms of a test": lambda: FIT.wald_test(FRAME["x"]),
     "answers as data to predict": lambda: FIT.predict(pd.DataFrame({"age": WORDS})),
     "answers as a category to plan for": lambda: rr.planning.people(
