@@ -18,14 +18,12 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from rrstats._names import checked_keywords, missing_member
-from rrstats.errors import MissingPackageError
 
 Block = tuple[str, Any]
 
@@ -253,12 +251,8 @@ def _text_block(kind: str, content: Any) -> str:
 # -- a result as a table ---------------------------------------------------------------------
 
 
-@checked_keywords
 class FrameTable(ABC):
-    """Base of all that has a table: its frame, written by the writers of pandas.
-
-    For other options of these writers take the frame: ``result.to_frame().to_csv(path, sep=";")``.
-    """
+    """Base of all that has a table: its frame, which pandas writes to files."""
 
     __slots__ = ()
 
@@ -271,58 +265,6 @@ class FrameTable(ABC):
         def __getattr__(self, name: str) -> Any:
             """Raise with the way on for the name of what is elsewhere."""
             raise AttributeError(missing_member(type(self).__name__, name))
-
-    def to_markdown(self, path: Path | str | None = None) -> str | None:
-        """Write the frame as a table of Markdown; needs tabulate.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file; by default the text is returned.
-
-        Returns
-        -------
-        str or None
-        """
-        frame = self.to_frame()
-        try:
-            return frame.to_markdown(path, index=_has_labels(frame))
-        except ImportError:
-            raise MissingPackageError("to_markdown needs tabulate: pip install tabulate") from None
-
-    def to_csv(self, path: Path | str | None = None) -> str | None:
-        """Write the frame as comma-separated text.
-
-        Parameters
-        ----------
-        path : path, optional
-            The file; by default the text is returned.
-
-        Returns
-        -------
-        str or None
-        """
-        frame = self.to_frame()
-        return frame.to_csv(path, index=_has_labels(frame))
-
-    def to_excel(self, path: Path | str) -> None:
-        """Write the frame to a sheet of an Excel file; needs openpyxl.
-
-        Parameters
-        ----------
-        path : path
-            Ends in .xlsx.
-        """
-        frame = self.to_frame()
-        try:
-            frame.to_excel(path, index=_has_labels(frame))
-        except ImportError:
-            raise MissingPackageError("to_excel needs openpyxl: pip install openpyxl") from None
-
-
-def _has_labels(frame: pd.DataFrame) -> bool:
-    """True where the index holds more than the numbers of the rows."""
-    return not isinstance(frame.index, pd.RangeIndex)
 
 
 @checked_keywords

@@ -111,13 +111,6 @@ _TABLE = (
         calls=frozenset({"crosstab"}),
     ),
 )
-_FRAME = (
-    _Answer(
-        reason="take the frame, whose methods have all options of pandas, as in "
-        "result.to_frame().to_csv(path, sep=';')",
-        calls=frozenset({"to_csv", "to_markdown", "to_excel"}),
-    ),
-)
 
 
 def _of_design(keyword: str) -> tuple[_Answer, ...]:
@@ -168,11 +161,11 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike([_Answer("id")], "person", "user_id"),
     **_alike([_Answer("link")], "family"),
     **_alike(_TABLE, "normalize"),
-    **_alike(_FRAME, "sep", "index", "header", "columns", "float_format", "na_rep", "sheet_name"),
 }
 """The answers to wrong keywords, of which the first that fits is used."""
 
 _OF_TABLE = "it is a method of a table: rr.crosstab(...).{}()"
+_OF_FRAME = "the frame has it, with all options of pandas: result.to_frame().{}(...)"
 _OF_LINK = "give its name to logit: rr.logit(..., link='{}')"
 _BY_MATRIX = "the guide's page 'Designs by their matrix' makes it of rr.MatrixDesign"
 _SAMPLE_SIZE = "rr.planning.people is the sample size for a width, people_for_power for a power"
@@ -201,6 +194,7 @@ _ELSEWHERE = {
     "soberanis_cruz": "unrelated_question has its matrix",
     **{name: f"it is rr.surveys.{name}" for name in _DESIGNS},
     **dict.fromkeys(("sample_size", "samplesize", "required_n"), _SAMPLE_SIZE),
+    **{name: _OF_FRAME.format(name) for name in ("to_csv", "to_excel", "to_markdown")},
     "credible_interval": "interval needs no prior, and the guide's page 'Your own model' has one",
 }
 """Names of the field for what the package has under another name, with the next step."""

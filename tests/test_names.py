@@ -239,26 +239,6 @@ def test_a_name_of_the_field_says_where_its_thing_is(module, names, answer):
             getattr(module, name)
 
 
-@pytest.mark.parametrize(
-    ("name", "answer"),
-    [("credible_interval", "interval needs no prior, and the guide's page 'Your own model' has")],
-)
-def test_a_result_says_where_what_it_had_is(name, answer):
-    """Every kind of result answers alike."""
-    results = (
-        rr.estimate(REPORTS, M),
-        rr.estimate(REPORTS, M).interval(),
-        rr.estimate(REPORTS, M).mle(),
-        rr.logit(REPORTS, [[1.0]] * 100, mechanism=M),
-        rr.privacy.compose({"a": M}),
-    )
-    for result in results:
-        kind = type(result).__name__
-        with pytest.raises(AttributeError, match=f"^{kind} has no {name}; {answer}"):
-            getattr(result, name)
-        assert not hasattr(result, "nothing")
-
-
 def test_every_public_module_answers_and_lists_its_names():
     """The answer stands in each public module, and dir() lists the public names."""
     for name in set(rr.__all__) - {"files", "errors"}:

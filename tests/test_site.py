@@ -75,7 +75,7 @@ def test_members_of_a_class_stand_by_use(monkeypatch):
     assert attributes[:4] == ["proportions", "counts", "low", "high"]
     assert len(attributes) + len(methods) == len({*attributes, *methods})
     named = {name for name, _ in inspect.getmembers(rrstats.Estimate) if name[0] != "_"}
-    assert named >= {*attributes, *methods} >= {"mle", "mechanism", "design_effect", "to_excel"}
+    assert named >= {*attributes, *methods} >= {"mle", "mechanism", "design_effect", "naive"}
     _, methods = pages.members(rrstats.FrameAccessor)
     assert methods[:3] == ["privatize", "simulate", "estimate"]
 
