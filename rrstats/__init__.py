@@ -15,40 +15,81 @@ For files of any size: ``rr.files.privatize_file`` (needs pyarrow), or the comma
 
 from __future__ import annotations
 
-import ast
 import importlib
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+if TYPE_CHECKING:
+    from rrstats.accessor import FrameAccessor, SeriesAccessor
 
-def _public() -> dict[str, tuple[str, str]]:
-    """The module and inner name of each public name, as the stub beside this file lists them."""
-    places: dict[str, tuple[str, str]] = {}
-    for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8")).body:
-        if isinstance(node, ast.ImportFrom):
-            places |= {str(a.asname): (str(node.module), a.name) for a in node.names}
-        elif isinstance(node, ast.Assign):
-            places[ast.unparse(node.targets[0])] = places[ast.unparse(node.value)]
-    return {name: place for name, place in places.items() if name[0] != "_" or name[1] == "_"}
+_PLACES = {
+    "Crosstab": "rrstats.estimation.crosstab:Crosstab",
+    "Estimate": "rrstats.estimation.estimate:Estimate",
+    "FrameAccessor": "rrstats.accessor:FrameAccessor",
+    "FramePlan": "rrstats.privatization.frame_plan:FramePlan",
+    "KRR": "rrstats.mechanisms.krr:KRR",
+    "Key": "rrstats.randomness.keyed:Key",
+    "MatrixDesign": "rrstats.mechanisms.matrix_design:MatrixDesign",
+    "Mechanism": "rrstats.mechanisms.base:Mechanism",
+    "Rappor": "rrstats.mechanisms.unary:Rappor",
+    "SampleDesign": "rrstats.estimation.sample_design:SampleDesign",
+    "Samples": "rrstats.mechanisms.samples:Samples",
+    "SecureGenerator": "rrstats.randomness.sources:SecureGenerator",
+    "SeriesAccessor": "rrstats.accessor:SeriesAccessor",
+    "SubsetSelection": "rrstats.mechanisms.subset_selection:SubsetSelection",
+    "Tally": "rrstats.estimation.tally:Tally",
+    "UnaryEncoding": "rrstats.mechanisms.unary:UnaryEncoding",
+    "__version__": "rrstats._version:__version__",
+    "audit": "rrstats.auditing:audit",
+    "check": "rrstats.privatization.frame:check",
+    "client": "rrstats.privatization.single",
+    "correlations": "rrstats.estimation.association:correlations",
+    "crosstab": "rrstats.estimation.crosstab:crosstab",
+    "datasets": "rrstats.datasets",
+    "difference": "rrstats.estimation.difference:difference",
+    "epsilon_from_prob": "rrstats.mechanisms.epsilon:epsilon_from_prob",
+    "errors": "rrstats.errors",
+    "estimate": "rrstats.estimation.estimate:estimate",
+    "estimators": "rrstats.estimators",
+    "explain": "rrstats.privacy:explain",
+    "files": "rrstats.files",
+    "hypotheses": "rrstats.estimation.hypothesis_tests",
+    "instantaneous": "rrstats.privatization.frame:instantaneous",
+    "linear": "rrstats.regression.models:linear",
+    "list_regression": "rrstats.regression.list_experiment:list_regression",
+    "list_with_direct": "rrstats.regression.list_experiment:list_with_direct",
+    "logit": "rrstats.regression.models:logit",
+    "means": "rrstats.estimation.means:means",
+    "metadata": "rrstats.metadata",
+    "new_key": "rrstats.randomness.keyed:new_key",
+    "opendp": "rrstats.opendp",
+    "pairwise": "rrstats.estimation.pairwise:pairwise",
+    "planning": "rrstats.planning",
+    "posterior": "rrstats.estimation.posterior:posterior",
+    "privacy": "rrstats.privacy",
+    "privatize": "rrstats.privatization.frame:privatize",
+    "prob_from_epsilon": "rrstats.mechanisms.epsilon:prob_from_epsilon",
+    "quantiles": "rrstats.estimation.quantiles:quantiles",
+    "simulate": "rrstats.privatization.frame:simulate",
+    "surveys": "rrstats.mechanisms.surveys",
+    "tally": "rrstats.estimation.tally:tally",
+    "two_rounds": "rrstats.mechanisms.krr:two_rounds",
+}
+"""The place of each public name, as module:name; `__init__.pyi` tells type checkers the same."""
 
-
-_PUBLIC = _public()
-__all__ = sorted(name for name in _PUBLIC if name[0] != "_")  # type checkers read the stub
+__all__ = sorted(name for name in _PLACES if name[0] != "_")
 
 
 def __getattr__(name: str) -> Any:
     """A public name, imported when it is first used; `rr.files` also needs pyarrow."""
-    if name not in _PUBLIC:
+    if name not in _PLACES:
         names = importlib.import_module("rrstats._names")
         raise AttributeError(names.missing_attribute("rrstats", name, __all__))
-    module, inner = _PUBLIC[name]
-    package = importlib.import_module(module)
-    if inner not in vars(package):
-        importlib.import_module(f"{module}.{inner}")
-    public_object = vars(package)[inner]
-    globals()[name] = public_object
+    module_name, _, inner_name = _PLACES[name].partition(":")
+    module = importlib.import_module(module_name)
+    public_object = getattr(module, inner_name) if inner_name else module
+    globals()[name] = public_object  # the next access finds it without this function
     return public_object
 
 
@@ -57,10 +98,16 @@ def __dir__() -> list[str]:
 
 
 @pd.api.extensions.register_dataframe_accessor("rr")
+def _frame_accessor(data: pd.DataFrame) -> FrameAccessor:
+    """``df.rr``, for which `help(df.rr)` has the words."""
+    from rrstats.accessor import FrameAccessor  # at first use, so that the package starts light
+
+    return FrameAccessor(data)
+
+
 @pd.api.extensions.register_series_accessor("rr")
-def _accessor(data: pd.DataFrame | pd.Series[Any]) -> Any:
-    """Put the real ``df.rr`` and ``s.rr`` in place of this when one of them is first used."""
-    for kind, name in ((pd.DataFrame, "FrameAccessor"), (pd.Series, "SeriesAccessor")):
-        # Replaced at once: no thread finds a frame without an accessor.
-        kind.rr = type(vars(kind)["rr"])("rr", __getattr__(name))
-    return data.rr
+def _series_accessor(data: pd.Series[Any]) -> SeriesAccessor:
+    """``s.rr``, for which `help(s.rr)` has the words."""
+    from rrstats.accessor import SeriesAccessor  # at first use, as above
+
+    return SeriesAccessor(data)

@@ -32,12 +32,26 @@ def test_import_loads_no_room():
     code = (
         "import sys, pandas as pd, rrstats;"
         "print(sorted(m for m in sys.modules if m.startswith('rrstats')));"
-        "print(pd.Series(['a']).rr, pd.DataFrame.rr is rrstats.FrameAccessor)"
+        "print(type(pd.DataFrame().rr) is rrstats.FrameAccessor);"
+        "print(type(pd.Series(['a']).rr) is rrstats.SeriesAccessor)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded, used = done.stdout.splitlines()
-    assert loaded == "['rrstats']"
-    assert used.endswith("> True")
+    assert done.stdout.splitlines() == ["['rrstats']", "True", "True"]
+
+
+def test_places_of_public_names_are_those_of_the_stub():
+    """Type checkers read the stub, Python the table: they name the same objects."""
+    places = {}
+    for node in ast.parse((PACKAGE / "__init__.pyi").read_text("utf-8")).body:
+        if isinstance(node, ast.ImportFrom):
+            places |= {each.asname: (node.module, each.name) for each in node.names}
+        elif isinstance(node, ast.Assign):
+            places[ast.unparse(node.targets[0])] = places[ast.unparse(node.value)]
+    private = {name for name in places if name[0] == "_" and name != "__version__"}
+    assert places.keys() - private == rrstats._PLACES.keys()
+    for name, place in rrstats._PLACES.items():
+        module, inner = places[name]
+        assert place in (f"{module}:{inner}", f"{module}.{inner}"), name
 
 
 def test_completion_shows_public_names_alone(pa):
