@@ -10,12 +10,12 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from inspect import Parameter
 from types import FunctionType
-from typing import Any, NoReturn, TypeVar, cast
+from typing import Any, TypeVar, cast
+from weakref import WeakSet
 
 from rrstats.errors import ArgumentTypeError
 
@@ -200,6 +200,10 @@ _ELSEWHERE = {
 """Names of the field for what the package has under another name, with the next step."""
 
 
+_DECORATED: WeakSet[Callable[..., Any]] = WeakSet()
+"""The functions that answer wrong keywords already."""
+
+
 def nearest(name: object, names: Iterable[object]) -> str | None:
     """The right name that a wrong one resembles most, if any; case matters only in a tie.
 
@@ -292,6 +296,7 @@ def _checked(function: FunctionType) -> Any:
                     raise refused from None
             raise
 
+    _DECORATED.add(call)
     return call
 
 
@@ -306,8 +311,8 @@ def checked_keywords(public: Public) -> Public:
     for name, member in list(vars(public).items()):
         if name.startswith("_") and name != "__init__":
             continue
-        # A function of this module is a decorated one: a base class may decorate its heirs.
-        if isinstance(member, FunctionType) and member.__globals__ is not globals():
+        # A base class decorates its heirs, before the constructor of a dataclass is written.
+        if isinstance(member, FunctionType) and member not in _DECORATED:
             setattr(public, name, _checked(member))
         elif isinstance(member, classmethod | staticmethod):
             setattr(public, name, type(member)(_checked(cast("FunctionType", member.__func__))))
@@ -332,28 +337,17 @@ def checked_options(options: type) -> Callable[[Public], Public]:
                 raise wrong_keyword(_call_name(plain), wrong, keywords)
             return plain(*args, **given_keywords)
 
+        _DECORATED.add(call)
         return cast("Public", call)
 
     return decorate
 
 
-def answer_names(module: str, names: Sequence[str]) -> None:
-    """Let a module list only its public names, and answer wrong ones with the nearest.
-
-    It is called at the end of the module, with its ``__all__``.  A function written there would
-    tell type checkers that every attribute exists.
-    """
-
-    def no_attribute(name: str) -> NoReturn:
-        raise AttributeError(missing_attribute(module, name, names))
-
-    contents = vars(sys.modules[module])
-    contents["__getattr__"] = no_attribute
-    contents["__dir__"] = lambda: list(names)
-
-
 def missing_attribute(module: str, name: str, names: Iterable[str]) -> str:
     """The message about an attribute that a module does not have.
+
+    Each public module ends with a `__getattr__` that raises it, hidden from type checkers, which
+    would otherwise believe that every attribute exists.
 
     >>> missing_attribute("rrstats.surveys", "croswise", ["warner", "crosswise"])
     "module 'rrstats.surveys' has no attribute 'croswise'; did you mean crosswise?"

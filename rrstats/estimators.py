@@ -1,6 +1,8 @@
 """Estimators: `estimate` with its results, and functions of arrays."""
 
-from rrstats._names import answer_names
+from typing import TYPE_CHECKING, NoReturn
+
+from rrstats._names import missing_attribute
 from rrstats.estimation.debiasing import (
     confidence_interval,
     count_interval,
@@ -25,4 +27,11 @@ __all__ = [
 ]
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,6 +1,8 @@
 """Metadata of privatized columns: `read` records, and `carry` them over a merge."""
 
-from rrstats._names import answer_names
+from typing import TYPE_CHECKING, NoReturn
+
+from rrstats._names import missing_attribute
 from rrstats.mechanisms.attrs import carry
 from rrstats.mechanisms.records import find as find  # unlisted: one of those of `read`
 from rrstats.mechanisms.records import read
@@ -9,4 +11,11 @@ from rrstats.mechanisms.records import write as write  # unlisted: a record is m
 __all__ = ["carry", "read"]
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

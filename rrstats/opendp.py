@@ -21,10 +21,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from rrstats._checks import check_instance, check_number
-from rrstats._names import answer_names, checked_keywords
+from rrstats._names import checked_keywords, missing_attribute
 from rrstats.data.categories import is_unicode
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
@@ -187,4 +187,11 @@ def from_json(text: str | bytes) -> KRR:
     return KRR(categories, prob)
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -9,10 +9,11 @@ from __future__ import annotations
 import gzip
 import io
 from importlib import resources
+from typing import TYPE_CHECKING, NoReturn
 
 import pandas as pd
 
-from rrstats._names import answer_names, checked_keywords
+from rrstats._names import checked_keywords, missing_attribute
 from rrstats.datasets.book import SoftwareResult, StudyQuestion, studies, study
 
 __all__ = [
@@ -93,4 +94,11 @@ def load_anes96() -> pd.DataFrame:
     return _read("anes96.csv.gz")
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -27,14 +27,14 @@ from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
 
 from rrstats._checks import needing
-from rrstats._names import answer_names, checked_keywords
+from rrstats._names import checked_keywords, missing_attribute
 from rrstats._typing import ColumnName
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.estimation.crosstab import crosstab
@@ -557,4 +557,11 @@ class DaskAccessor:
         return "<randomized response on a Dask frame: privatize, estimate, tally, crosstab>"
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

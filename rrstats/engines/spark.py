@@ -31,11 +31,11 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 from urllib.parse import unquote
 
 from rrstats._checks import check_instance, needing
-from rrstats._names import answer_names, checked_keywords
+from rrstats._names import checked_keywords, missing_attribute
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -755,4 +755,11 @@ class Staging:
         return True
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

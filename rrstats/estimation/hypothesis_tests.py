@@ -34,7 +34,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import log, prod, sqrt
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, NoReturn, cast
 
 import numpy as np
 import pandas as pd
@@ -49,7 +49,7 @@ from rrstats._checks import (
     check_probability,
 )
 from rrstats._display import label, wrap
-from rrstats._names import answer_names, checked_keywords
+from rrstats._names import checked_keywords, missing_attribute
 from rrstats._typing import ColumnLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
@@ -1671,4 +1671,11 @@ def _covariance_of_steps(distribution: Floats, n: int) -> Floats:
     return np.asarray(lower * (1 - upper) / n)
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

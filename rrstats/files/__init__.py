@@ -15,7 +15,9 @@ release, and `atomic` publishes it.  `privatize_file`, `estimate_file` and `read
 together; `sign_off` shows the ledger to those who decide.
 """
 
-from rrstats._names import answer_names
+from typing import TYPE_CHECKING, NoReturn
+
+from rrstats._names import missing_attribute
 from rrstats.errors import MissingPackageError
 
 try:
@@ -48,4 +50,11 @@ __all__ = [
 ]
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -42,13 +42,13 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from math import comb
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
 from rrstats._checks import check_instance, check_one_of, check_whole_number, quote, quote_list
 from rrstats._display import label
-from rrstats._names import answer_names, checked_keywords
+from rrstats._names import checked_keywords, missing_attribute
 from rrstats._typing import CategoriesLike, NumbersByCategory, Probability
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
@@ -102,7 +102,14 @@ _MOST_ITEMS = 20
 """The largest number of control items of `list_experiment`: people count few without an error."""
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 # -- one sample asked alone ----------------------------------------------------------------------

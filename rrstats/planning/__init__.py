@@ -21,7 +21,9 @@ effects, `designs` matrices, `compliance` people who do not follow, `chances` th
 plan's parts, and `compare` the rest.
 """
 
-from rrstats._names import answer_names
+from typing import TYPE_CHECKING, NoReturn
+
+from rrstats._names import missing_attribute
 from rrstats.planning.compare import (
     at_epsilon,
     break_even,
@@ -61,4 +63,11 @@ __all__ = [
 ]
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

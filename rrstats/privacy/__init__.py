@@ -12,7 +12,9 @@ of `rrstats.mechanisms.epsilon`.
 
 from __future__ import annotations
 
-from rrstats._names import answer_names
+from typing import TYPE_CHECKING, NoReturn
+
+from rrstats._names import missing_attribute
 from rrstats.mechanisms.epsilon import epsilon_from_prob, prob_from_epsilon
 from rrstats.privacy.composition import Composition as Composition
 from rrstats.privacy.composition import Release as Release
@@ -38,4 +40,11 @@ __all__ = [
 ]
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -16,13 +16,13 @@ import hashlib
 import json
 import re
 from collections import Counter
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_one_of
-from rrstats._names import answer_names, checked_keywords
+from rrstats._names import checked_keywords, missing_attribute
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
 from rrstats.data.columns import open_column
@@ -319,4 +319,11 @@ def decode_report(mechanism: MechanismLike, text: Any, *, invalid: str = "raise"
     return reports if container.shape else reports[0]
 
 
-answer_names(__name__, __all__)
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__
