@@ -5,7 +5,6 @@ from rrstats import errors as errors
 from rrstats import estimators as estimators
 from rrstats import files as files
 from rrstats import metadata as metadata
-from rrstats import opendp as opendp
 from rrstats import planning as planning
 from rrstats import privacy as privacy
 from rrstats._version import __version__ as __version__

@@ -195,6 +195,7 @@ _ELSEWHERE = {
     **{name: f"it is rr.surveys.{name}" for name in _DESIGNS},
     **dict.fromkeys(("sample_size", "samplesize", "required_n"), _SAMPLE_SIZE),
     **{name: _OF_FRAME.format(name) for name in ("to_csv", "to_excel", "to_markdown")},
+    "opendp": "the page 'Coming from OpenDP' reads and writes its JSON in ten lines",
     "credible_interval": "interval needs no prior, and the guide's page 'Your own model' has one",
 }
 """Names of the field for what the package has under another name, with the next step."""

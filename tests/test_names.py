@@ -199,7 +199,6 @@ def test_answers_name_arguments_that_exist():
         (rr.privacy, "compse", "compose"),
         (rr.datasets, "load_anes", "load_anes96"),
         (rr.client, "reports", "report"),
-        (rr.opendp, "to_jsn", "to_json"),
         (rr.estimators, "debias_count", "debias_counts"),
         (rr.hypotheses, "independance", "independence"),
     ],
@@ -223,6 +222,7 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
         (rr.surveys, "disguised_response", "warner has its matrix, and kuk"),
         (rr, "crosswise", "it is rr.surveys.crosswise$"),
         (rr, "sample_size", "rr.planning.people is the sample size"),
+        (rr, "opendp", "page 'Coming from OpenDP' reads and writes its JSON in ten lines$"),
         (rr.surveys, "devore", "mangat has its matrix, and forced_response"),
         (rr.surveys, "soberanis_cruz", "unrelated_question has its matrix"),
         (
@@ -257,8 +257,8 @@ def test_files_answer_wrong_keywords_and_names(pa):
         _ = rr.files.privatise_file
 
 
-def test_measurement_of_opendp_is_told_its_reader():
-    """OpenDP's object is not a list of categories; the message has the call that reads it."""
+def test_measurement_of_opendp_is_told_the_way_on():
+    """OpenDP's object is not a list of categories; the message has the call that takes these."""
     measurement = types.SimpleNamespace(__opendp_dict__={})
-    with pytest.raises(ArgumentTypeError, match=r"rr.opendp.from_json\(dp.serialize\(m\)\)"):
+    with pytest.raises(ArgumentTypeError, match=r"OpenDP .*rr.KRR\(categories, prob\)"):
         rr.estimate(REPORTS, measurement)

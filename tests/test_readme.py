@@ -92,6 +92,27 @@ def test_the_page_on_opendp_runs_with_opendp():
     assert names["measurement"].map(d_in=1) == names["mechanism"].epsilon == 1.7917594692280552
 
 
+def test_the_page_on_opendp_writes_and_reads_its_json():
+    """The page's ten lines give what `dp.serialize` of OpenDP 0.16.0 gives, letter by letter."""
+    words = (
+        '{"__function__": "make_randomized_response", "__module__": "measurements", "__kwargs__": '
+        '{"categories": ["a", "b", "c"], "prob": 0.75, "T": "String"}, "__version__": "0.16.0"}'
+    )
+    boolean = (
+        '{"__function__": "make_randomized_response_bool", "__module__": "measurements", '
+        '"__kwargs__": {"prob": 0.75, "constant_time": true}, "__version__": "0.16.0"}'
+    )
+    names = {}
+    code = blocks(ROOT / "docs/coming_from/opendp.md", "{code-cell} python")
+    printed("\n".join(code).replace(":tags: [wrap]", ""), names)
+    mechanism = rr.KRR(["a", "b", "c"], 0.75)
+    assert names["to_opendp"](mechanism) == words
+    assert names["from_opendp"](words) == mechanism
+    assert names["from_opendp"](boolean) == rr.KRR([False, True], 0.75)
+    for example in (rr.KRR([1, 2**40], 0.7), rr.KRR([False, True], 0.75)):
+        assert names["from_opendp"](names["to_opendp"](example)) == example
+
+
 def test_readme_has_the_two_commands_in_one_line_each():
     """`Run it` and `Test it` are each followed by one command of one line, as CI extracts them."""
     text = README.read_text("utf-8")

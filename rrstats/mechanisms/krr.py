@@ -200,8 +200,8 @@ def as_mechanism(
         return categories
     if hasattr(categories, "__opendp_dict__"):
         raise ArgumentTypeError(
-            "a measurement of OpenDP becomes a mechanism by rr.opendp.from_json(dp.serialize(m)), "
-            "with opendp.prelude as dp"
+            "a measurement of OpenDP is not a mechanism; give its categories and its prob, as in "
+            "rr.KRR(categories, prob)"
         )
     # KRR refuses all but a list of categories and one number.
     return KRR(cast(Any, categories), cast(Any, prob), epsilon=cast(Any, epsilon))
