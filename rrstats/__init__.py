@@ -63,7 +63,6 @@ _PLACES = {
     "means": "rrstats.estimation.means:means",
     "metadata": "rrstats.metadata",
     "new_key": "rrstats.randomness.keyed:new_key",
-    "opendp": "rrstats.opendp",
     "pairwise": "rrstats.estimation.pairwise:pairwise",
     "planning": "rrstats.planning",
     "posterior": "rrstats.estimation.posterior:posterior",
