@@ -8,7 +8,7 @@ with f_i the probability of the report of person i.  The integral is adaptive Ga
 quadrature: nodes lie around the mean of u given the reports of the group, in units of its standard
 deviation.  With nodes that stay where they are the log-likelihood is smooth and has an exact
 Hessian (Louis 1982), so the search climbs on fixed nodes, moves them, and climbs again until
-nothing moves.  One node is Laplace's approximation, at the mode, whose gradient is exact, too.
+nothing moves.
 The likelihood is even in s: an estimate of 0 is an ordinary maximum.
 Sources: Naylor and Smith (1982); Pinheiro and Bates (1995); Louis (1982).
 """
@@ -46,8 +46,6 @@ class _ClimbConstants:
     mode_steps, mode_tolerance : of Newton's search for the modes of all groups, and its last step.
     max_mode_step : of the standardized intercept.
     least_curvature : at a mode, so that no grid is wider than 1.4 standard deviations.
-    slope_step : of the predictor, for third derivatives.
-    curvature_step : of the parameters, for the Hessian of Laplace's approximation.
     """
 
     first_points: int = 9
@@ -59,8 +57,6 @@ class _ClimbConstants:
     mode_tolerance: float = 1e-11
     max_mode_step: float = 1.5
     least_curvature: float = 0.5
-    slope_step: float = 1e-4
-    curvature_step: float = 1e-4
 
 
 _CLIMB = _ClimbConstants()
@@ -128,7 +124,7 @@ class GroupedLikelihood:
     design : (rows, p).  weights : (rows,) how many people a row stands for.
     firsts : (groups,) the first row of each group.
     offset : (rows,) added to the predictor, or None.
-    points : nodes of the integral of a group; one is Laplace's approximation.
+    points : nodes of the integral of a group.
     """
 
     outcome: ReportedOutcome
@@ -319,54 +315,10 @@ class GroupedLikelihood:
             hessian[-1, -1] += float(np.vdot(curves, u_by_row))
         return total, gradient, (hessian + hessian.T) / 2
 
-    def laplace(self, theta: Floats) -> Derivatives:
-        """Log-likelihood by Laplace's approximation, its gradient, and a numeric Hessian."""
-        value, gradient = self._laplace_slopes(theta)
-        hessian = np.empty((len(theta), len(theta)))
-        steps = _CLIMB.curvature_step * np.eye(len(theta))
-        for place, step in enumerate(steps):
-            ahead = self._laplace_slopes(theta + step)[1]
-            behind = self._laplace_slopes(theta - step)[1]
-            hessian[place] = (ahead - behind) / (2 * _CLIMB.curvature_step)
-        return value, gradient, (hessian + hessian.T) / 2
-
-    def _laplace_slopes(self, theta: Floats) -> tuple[float, Floats]:
-        """Log-likelihood at the modes u less half the log-curvature c, and its gradient."""
-        s = theta[-1]
-        u, c = self.modes(theta)
-        if not (c > 0).all():
-            return -np.inf, np.zeros(len(theta))
-        eta = (self.fixed(theta) + s * u[self.codes])[None]
-        every = slice(None)
-        terms = self._terms(every, eta)
-        ahead, behind = (
-            self._terms(every, eta + sign * _CLIMB.slope_step).log_curves()[0, 0, 0]
-            for sign in (1, -1)
-        )
-        first = terms.slopes[0, 0] * self.weights
-        second = terms.log_curves()[0, 0, 0] * self.weights
-        third = (ahead - behind) / (2 * _CLIMB.slope_step) * self.weights
-        group_first, group_second, group_third = (
-            np.add.reduceat(each, self.firsts) for each in (first, second, third)
-        )
-        value = float((terms.log[0] * self.weights).sum() - (u**2 + np.log(c)).sum() / 2)
-        # derivatives of c by u, s and coefficients, and of the mode by s and coefficients
-        c_by_u = -(s**3) * group_third
-        c_by_s = -2 * s * group_second - s**2 * u * group_third
-        u_by_s = (group_first + s * u * group_second) / c
-        by_s = (u * group_first - (c_by_s + c_by_u * u_by_s) / (2 * c)).sum()
-        by_row = first + (s**2 * third - (c_by_u / c)[self.codes] * s * second) / (
-            2 * c[self.codes]
-        )
-        return value, np.append(by_row @ self.design, by_s)
-
     # -- the maximum ------------------------------------------------------------------------
 
     def climb(self, start: Floats, limit: float, within: Floats | None = None) -> Maximum:
         """A local maximum; `endless` where the deviation of the intercepts passes the limit."""
-        if self.points == 1:
-            maximum = maximize(self.laplace, start, within=within, length=self.furthest)
-            return self._bounded(maximum, limit)
         theta = start
         iterations = 0
         scale = 0.0

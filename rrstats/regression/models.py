@@ -178,8 +178,7 @@ def logit(
         normal intercept of its own.  For two categories and ordinary covariates, also of groups;
         not with weights, a design or behaviour.
     quadrature_points : int, optional
-        Nodes of the integral over the intercept of a group, 5 to 101, by default 25; 1 is Laplace's
-        approximation, as in lme4 by default, which is biased in small groups.
+        Nodes of the integral over the intercept of a group, 5 to 101, by default 25.
     ordered : bool
         Whether three or more categories are ordered as declared: proportional odds, with one
         coefficient for each covariate (McCullagh 1980).  A positive one moves people up.  The

@@ -63,7 +63,7 @@ POINTS = 25
 """Nodes of the integral of a group: estimates are then exact to about eight digits."""
 
 _MIN_POINTS = 5
-"""Fewer nodes, but one (Laplace), are no better than one."""
+"""With fewer nodes integrals are rough; one, Laplace's approximation, is up to 43% off."""
 
 _MAX_POINTS = 101
 """More nodes have weights that are 0 in doubles."""
@@ -178,9 +178,10 @@ def open_groups(request: ModelRequest, rows: int) -> Groups | None:
     points = POINTS
     if request.quadrature_points is not None:
         points = check_whole_number(request.quadrature_points, "quadrature_points", 1)
-    if points != 1 and not _MIN_POINTS <= points <= _MAX_POINTS:
+    if not _MIN_POINTS <= points <= _MAX_POINTS:
         raise ArgumentValueError(
-            f"quadrature_points must be 1 (Laplace) or {_MIN_POINTS} to {_MAX_POINTS}, got {points}"
+            f"quadrature_points must be {_MIN_POINTS} to {_MAX_POINTS}, got {points}; leave it out "
+            f"for {POINTS}, because few points give a standard deviation that is too small"
         )
     return Groups(group_name, labels, codes, points)
 
@@ -506,7 +507,7 @@ class RandomInterceptsResult(RegressionResult):
     groups : Index
         Labels of the groups, sorted.
     quadrature_points : int
-        Nodes of the integral of each group; 1 is Laplace's approximation.
+        Nodes of the integral of each group.
 
     Examples
     --------
@@ -648,12 +649,11 @@ class RandomInterceptsResult(RegressionResult):
             rows.append(("against equal intercepts", verdict(test.statistic, 1, test.p_value)))
             rows.append(("AIC", f"{self.aic:.2f}"))
             rows.append(("BIC", f"{self.bic:.2f}"))
-        is_laplace = self.quadrature_points == 1
         converged = "yes" if self.converged else "no"
         return [
             *rows,
             ("standard errors", self._errors),
-            ("quadrature", "Laplace" if is_laplace else f"{self.quadrature_points} points"),
+            ("quadrature", f"{self.quadrature_points} points"),
             ("converged", f"{converged}, {self.iterations} iterations"),
         ]
 
@@ -709,11 +709,6 @@ class RandomInterceptsResult(RegressionResult):
                     "The estimated standard deviation of the intercepts is 0: all groups are "
                     "predicted alike, and errors say how much they may differ."
                 )
-        if self.quadrature_points == 1:
-            notes.append(
-                "Laplace's approximation is biased where groups are small or noise is large; "
-                f"quadrature_points={POINTS} is exact."
-            )
         return tuple(notes)
 
     # -- groups and cells -------------------------------------------------------------------
