@@ -178,7 +178,8 @@ _DESIGNS = (
 
 _ELSEWHERE = {
     **{name: _OF_TABLE.format(name) for name in ("correlation", "cramers_v", "odds_ratio", "phi")},
-    **{name: _OF_LINK.format(name) for name in ("cauchit", "cloglog", "probit")},
+    **{name: _OF_LINK.format(name) for name in ("cloglog", "probit")},
+    "cauchit": "logit has the links 'logit', 'probit' and 'cloglog'",
     **dict.fromkeys(
         (
             "christofides",

@@ -401,7 +401,7 @@ def private(law="linear", **options):
 
 
 by_likelihood = partial(private, method="likelihood")
-links = {link: partial(arrays, link=link) for link in ("logit", "probit", "cloglog", "cauchit")}
+links = {link: partial(arrays, link=link) for link in ("logit", "probit", "cloglog")}
 record("fit", links | {"by formula": formula}, partial(of, NUMBERS))
 kinds = {v: partial(arrays, vcov=v) for v in ("observed", "expected", "opg", "robust")}
 kinds |= {"survey": partial(arrays, names="weights clusters")}

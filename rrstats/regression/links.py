@@ -1,9 +1,8 @@
 """From linear predictors to the probabilities of the true answers, and two derivatives.
 
 Two categories: P(event) = F(eta), with F the logistic distribution (logit), the normal (probit),
-the extreme value one (cloglog: 1 - exp(-exp(eta)), hazards in one period) or Cauchy's (cauchit: for
-data with surprising outliers).  More categories: P(j) in proportion to exp(eta_j), the first being
-the baseline with eta = 0 (multinomial logit).
+or the extreme value one (cloglog: 1 - exp(-exp(eta)), hazards in one period).  More categories:
+P(j) in proportion to exp(eta_j), the first being the baseline with eta = 0 (multinomial logit).
 
 Arrays have their small axes first: shares (k, rows), the jacobian (k, predictors, rows).
 """
@@ -65,12 +64,6 @@ LINKS: dict[str, Link] = {
         lambda eta, shares: _hazard(eta) * shares[0],
         lambda eta, shares: _hazard(eta) * shares[0] * (1 - _hazard(eta)),
         lambda p: np.log(-np.log1p(-p)),
-    ),
-    "cauchit": Link(
-        lambda eta: (np.arctan2(1, -eta) / np.pi, np.arctan2(1, eta) / np.pi),
-        lambda eta, shares: 1 / (np.pi * (1 + eta * eta)),
-        lambda eta, shares: -2 * eta / (np.pi * (1 + eta * eta) ** 2),
-        lambda p: np.tan(np.pi * (p - 0.5)),
     ),
 }
 

@@ -138,7 +138,7 @@ def logit(
         The category whose probability is modelled, if there are two; by default the last.
     baseline : hashable, optional
         The reference category, if there are more than two; by default the first.
-    link : {"logit", "probit", "cloglog", "cauchit"}
+    link : {"logit", "probit", "cloglog"}
         P(event) is 1 / (1 + exp(-x b)), or Phi(x b) of the normal distribution, or
         1 - exp(-exp(x b)) (hazards in one period), or 1/2 + arctan(x b) / pi (data with
         surprising outliers).  More than two categories need "logit".
@@ -230,10 +230,10 @@ def logit(
     scales of the same prevalence, here of 20%:
 
     >>> m, reports = rr.KRR(["no", "yes"], 0.75), ["no"] * 650 + ["yes"] * 350
-    >>> links = ["logit", "probit", "cloglog", "cauchit"]
+    >>> links = ["logit", "probit", "cloglog"]
     >>> fits = [rr.logit(reports, mechanism=m, link=link, intercept=True) for link in links]
     >>> [round(fit.params.item(), 2) for fit in fits]
-    [-1.39, -0.84, -1.5, -1.38]
+    [-1.39, -0.84, -1.5]
     """
     request = ModelRequest(
         outcome=outcome,

@@ -414,7 +414,7 @@ def _same(fit, data):
     return again
 
 
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "cauchit"])
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
 def test_results_can_be_pickled(people, link):
     """Of every link, and what is computed of the fit afterwards is the same."""
     fit = rr.logit(people.smoker, people[["age"]], intercept=True, link=link)
@@ -577,7 +577,7 @@ def test_a_fit_has_a_bound_on_steps_and_says_so(monkeypatch, formulaic):
     assert not np.isnan(whole.fit.signs).any()
 
 
-@pytest.mark.parametrize("link", ["logit", "probit", "cloglog", "cauchit"])
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
 def test_a_mapping_of_mechanisms_by_column_names_the_right_argument(link, formulaic):
     """That of a covariate belongs to covariates=, that of the outcome needs no mapping."""
     rng = np.random.default_rng(2)
