@@ -1,17 +1,15 @@
 """Regression of the sensitive item of a list experiment, and its estimate with a direct question.
 
 With z the sensitive item, g(x) = P(z = yes | x) and c the number of J control items, people of the
-control sample report c, those of the treatment sample c + z.  Three methods:
+control sample report c, those of the treatment sample c + z.  Two methods:
 
 linear      y = x c + t x b by least squares: b is the change of P(yes).  Without covariates this is
             the difference in means, with any weights and clusters.
-nls         y = J expit(x c) in the control sample, and with c fixed y = J expit(x c) + expit(x b)
-            in the treatment sample, by nonlinear least squares.
 likelihood  c is binomial with J and expit(x c), z Bernoulli with expit(x b); unless constrained, c
             has coefficients for each z.  Several times as precise, if counts are binomial.
 
 When not to use it: `rrstats.hypotheses.no_design_effect` rejects, or people at the ceiling (all
-items) or the floor (no item) lie; then all methods are biased.
+items) or the floor (no item) lie; then both methods are biased.
 Sources: Imai (2011); Blair and Imai (2012); Aronow, Coppock, Crawford and Green (2015).
 """
 
@@ -64,14 +62,12 @@ from rrstats.regression.survey_people import (
 
 _KINDS = {
     "linear": ("hc3", "robust", *DESIGN_KINDS),
-    "nls": ("robust", *DESIGN_KINDS),
     "likelihood": ("observed", "robust", *DESIGN_KINDS),
 }
 """Covariances of each method, the default first."""
 
 _TITLES = {
     "linear": "Linear regression",
-    "nls": "Nonlinear least squares",
     "likelihood": "Logistic regression",
 }
 
@@ -134,18 +130,17 @@ def list_regression(
         `rrstats.surveys.list_experiment`; not needed if the column has a record of it.
     group : array-like of shape (n,), or str
         The sample of each row, control or treatment.
-    method : {"likelihood", "linear", "nls"}
-        Maximum likelihood of binomial counts, least squares, or nonlinear least squares in two
-        steps, which assumes the mean of the counts and not their distribution.
+    method : {"likelihood", "linear"}
+        Maximum likelihood of binomial counts, or least squares, which assume no distribution.
     constrained : bool
         Whether the control items do not depend on the sensitive one, given the covariates.  False
         (likelihood only) fits coefficients for each of its categories.
     intercept, weights, frequencies, design, missing
         As for `rrstats.logit`.
     vcov : {"hc3", "robust", "observed", "clustered", "linearized", "replicates"}, optional
-        By default "hc3" (MacKinnon and White 1985) for "linear", as in R's list, "robust" for
-        "nls", "observed" for "likelihood", but "robust" with weights; with clusters, strata or
-        replicate weights as for `rrstats.logit`.
+        By default "hc3" (MacKinnon and White 1985) for "linear", as in R's list, "observed" for
+        "likelihood", but "robust" with weights; with clusters, strata or replicate weights as for
+        `rrstats.logit`.
 
     Returns
     -------
@@ -168,8 +163,7 @@ def list_regression(
     Notes
     -----
     The likelihood is climbed by Newton's method from several starts; R's list 9.2.6 stops its EM
-    algorithm up to 1e-3 before the maximum.  Standard errors of "nls" include those of the first
-    step.
+    algorithm up to 1e-3 before the maximum.
 
     References
     ----------
@@ -195,7 +189,7 @@ def list_regression(
     check_one_of(method, "method", tuple(_KINDS))
     if not check_bool(constrained, "constrained") and method != "likelihood":
         raise ArgumentValueError(
-            f"constrained=False is for method 'likelihood', found {method!r}: the others assume no "
+            f"constrained=False is for method 'likelihood', found {method!r}, which assumes no "
             "distribution of the control items"
         )
     request = ModelRequest(
@@ -376,24 +370,18 @@ def _sandwich(
     data: ModelData,
     kind: str,
     *,
-    information: Callable[[NDArray[np.intp]], Floats] | None = None,
+    information: Callable[[NDArray[np.intp]], Floats],
 ) -> Floats:
     """Covariance from the scores of people: robust, of clusters, or of these within strata.
 
-    information : of the rows at some places, for CR2; None for equations of two steps, whose
-    clusters get CR1.
+    information : of the rows at some places, for CR2.
     """
     if kind not in ("clustered", "linearized"):
         return np.asarray(bread @ ((scores.T * data.squares) @ scores) @ bread.T)
     weighted = scores * data.weights[:, None]
     if kind == "linearized":
         return np.asarray(bread @ cast(UnitSums, data.units).products(weighted) @ bread.T)
-    if information is not None:
-        return clustered_covariance(weighted, data, bread, information)
-    sums = pd.DataFrame(weighted).groupby(data.clusters).sum().to_numpy()
-    errors = sums @ bread.T
-    factor = len(sums) / (len(sums) - 1) * (data.people - 1) / (data.people - len(bread))
-    return np.asarray(factor * errors.T @ errors)
+    return clustered_covariance(weighted, data, bread, information)
 
 
 def _check_columns(people: ListCounts) -> None:
@@ -432,91 +420,6 @@ def _linear(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
         residuals = residuals / remaining
     covariance = _sandwich(matrix * residuals[:, None], bread, data, kind, information=information)
     return _Fitted(estimates, covariance, np.zeros(len(estimates), dtype=np.bool_))
-
-
-@dataclass(frozen=True, eq=False)
-class _Curve:
-    """Least squares of y = height expit(x b), as a function to maximize."""
-
-    columns: Floats
-    values: Floats
-    weights: Floats
-    height: float
-
-    def __call__(self, theta: Floats) -> Derivatives:
-        """Minus half the weighted sum of squares."""
-        proportion = scipy.special.expit(self.columns @ theta)
-        residuals = self.values - self.height * proportion
-        slope = self.height * proportion * (1 - proportion)
-        bend = slope * (1 - 2 * proportion)
-        gradient = self.columns.T @ (self.weights * residuals * slope)
-        curvature = self.weights * (residuals * bend - slope**2)
-        hessian = (self.columns.T * curvature) @ self.columns
-        return -float(self.weights @ residuals**2) / 2, gradient, hessian
-
-
-def _nonlinear(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
-    """Nonlinear least squares, first of the control sample, then of the other."""
-    data = people.data
-    treated = people.treated
-    columns, back = orthonormal(people.matrix, data.names)
-    p = columns.shape[1]
-    search = _Mixture(columns, people, 1).highest()
-    curve = _Curve(columns[~treated], people.counts[~treated], data.weights[~treated], people.items)
-    control = maximize(curve, search.parameters[p:])
-    rest = people.counts - people.items * scipy.special.expit(columns @ control.parameters)
-    curve = _Curve(columns[treated], rest[treated], data.weights[treated], 1)
-    starts = [search.parameters[:p], *(_constant(columns, logit) for logit in _START_LOGITS)]
-    sensitive = max((maximize(curve, start) for start in starts), key=lambda end: end.value)
-    equations, derivatives = _equations_of_steps(
-        people, columns, control.parameters, sensitive.parameters
-    )
-    most = float(data.weights.sum()) / 16  # of slopes p (1 - p), for columns of mean square 1
-    unknown = np.concatenate([_flat(back, end, most) for end in (sensitive, control)])
-    bread = np.asarray(np.linalg.pinv(derivatives), dtype=np.float64)
-    covariance = _sandwich(equations, bread, data, kind)
-    theta = np.concatenate([sensitive.parameters, control.parameters])
-    return _natural(
-        theta,
-        covariance,
-        back,
-        unknown,
-        converged=sensitive.converged and control.converged,
-        iterations=sensitive.iterations + control.iterations,
-    )
-
-
-def _equations_of_steps(
-    people: ListCounts, columns: Floats, control: Floats, sensitive: Floats
-) -> tuple[Floats, Floats]:
-    """(n, 2p) equations of both steps, and (2p, 2p) minus their expected derivatives.
-
-    columns : (n, p).  control, sensitive : (p,) coefficients of the two steps.
-    """
-    treated = people.treated
-    p = columns.shape[1]
-    expected = people.items * scipy.special.expit(columns @ control)
-    rest = people.counts - expected
-    proportion = scipy.special.expit(columns @ sensitive)
-    slope = treated * proportion * (1 - proportion)
-    control_slope = expected * (1 - expected / people.items)
-    equations = np.hstack(
-        [
-            columns * ((rest - proportion) * slope)[:, None],
-            columns * (~treated * rest * control_slope)[:, None],
-        ]
-    )
-
-    def gram(size: Floats) -> Floats:
-        return np.asarray((columns.T * (people.data.weights * size)) @ columns)
-
-    derivatives = np.block(
-        [
-            [gram(slope**2), gram(slope * control_slope)],
-            [np.zeros((p, p)), gram(~treated * control_slope**2)],
-        ]
-    )
-    return equations, derivatives
 
 
 # -- likelihood ----------------------------------------------------------------------------------
@@ -643,7 +546,7 @@ def _likelihood(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
         theta,
         covariance,
         back,
-        _flat(back, end, end.scale),
+        _flat(back, end),
         llf=end.value,
         converged=end.converged,
         iterations=end.iterations,
@@ -653,12 +556,9 @@ def _likelihood(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
 # -- coefficients of the user --------------------------------------------------------------------
 
 
-def _flat(back: Floats, end: Maximum, most: float) -> Booleans:
-    """(size,) coefficients that change along directions in which the function is flat.
-
-    most : information where there is much.
-    """
-    _, flat = split_information(-end.hessian, _LEAST_INFORMATION * most)
+def _flat(back: Floats, end: Maximum) -> Booleans:
+    """(size,) coefficients that change along directions in which the likelihood is flat."""
+    _, flat = split_information(-end.hessian, _LEAST_INFORMATION * end.scale)
     if end.endless is not None:
         flat = np.column_stack([flat, end.endless / np.linalg.norm(end.endless)])
     blocks = len(end.hessian) // len(back)
@@ -686,7 +586,6 @@ def _natural(
 
 _METHODS: dict[str, Callable[[ListCounts, str, bool], _Fitted]] = {
     "linear": _linear,
-    "nls": _nonlinear,
     "likelihood": _likelihood,
 }
 
@@ -701,7 +600,7 @@ class ListResult(RegressionResult):
 
     Attributes
     ----------
-    method : {"likelihood", "linear", "nls"}
+    method : {"likelihood", "linear"}
         The method.
     people : ListCounts
         The counts and samples.
