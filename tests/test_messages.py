@@ -191,18 +191,12 @@ def test_audit_of_a_mechanism():
     assert not rr.audit(M, epsilon=0.1, trials=4000).passed
 
 
-def test_wald_test_reads_equations():
-    """Text such as "age = 0" is the hypothesis of a coefficient, and of two equal ones."""
+def test_wald_test_takes_no_equations():
+    """Text such as "age = height" is answered with the names, and how a matrix says it."""
     pytest.importorskip("formulaic")
     people = ANSWERS.assign(height=[2, 3, 5, 7, 11, 13] * 20)
     fit = people.rr.logit("vote ~ age + height", mechanism=M)  # as if the answers were reports
-    assert fit.wald_test("age = 0").p_value == fit.wald_test("age").p_value
-    assert fit.wald_test("0 = age").p_value == pytest.approx(fit.wald_test("age").p_value)
-    both = fit.wald_test("age = 0, height=0")
-    assert both.p_value == pytest.approx(fit.wald_test(["age", "height"]).p_value)
-    assert fit.wald_test("age = height").p_value == pytest.approx(
-        fit.wald_test([[0, 1, -1]]).p_value
-    )
-    for wrong in ("age = 1", "agee = 0", "age = 0 = height", "age ="):
-        with pytest.raises(ArgumentValueError, match="equations such as 'age = 0'"):
-            fit.wald_test(wrong)
+    for text in ("age = 0", "age = height"):
+        with pytest.raises(ArgumentValueError, match=r"'height'\], or a matrix .* 0, 1 and -1"):
+            fit.wald_test(text)
+    assert fit.wald_test([[0, 1, -1]]).null == "the given linear hypothesis"

@@ -202,9 +202,9 @@ class RegressionResult(FrameTable):
         ----------
         terms : hashable, list of hashables, or array-like of shape (r, p)
             Names of parameters, or a matrix whose product with the coefficients is 0 under the null
-            hypothesis; or text such as "age = 0", "age = height" or "age = 0, height = 0".  With
-            more than two categories names are pairs of category and covariate;
-            one of them alone stands for all parameters that have it.
+            hypothesis, such as ``[[0, 1, -1]]`` for two equal ones.  With more than two categories
+            names are pairs of category and covariate; one of them alone stands for all parameters
+            that have it.
 
         Returns
         -------
@@ -245,28 +245,11 @@ class RegressionResult(FrameTable):
             matrix = np.empty((0, 0))
         if matrix.shape[1] == self.df_model and np.isfinite(matrix).all():
             return matrix
-        equations = self._equations(terms) if isinstance(terms, str) else []
-        if equations:
-            return np.array(equations)
         raise ArgumentValueError(
-            f"terms must be names of parameters, {list(self.index)}, equations such as 'age = 0', "
-            f"or a matrix of {self.df_model} finite columns, found {quote(terms)}"
+            f"terms must be names of parameters, {list(self.index)}, or a matrix of "
+            f"{self.df_model} finite columns, in which a row of 0, 1 and -1 says that two are "
+            f"equal, found {quote(terms)}"
         )
-
-    def _equations(self, text: str) -> list[Floats]:
-        """The rows that are 0 where coefficients equal 0 or each other; none for other text."""
-        rows = []
-        for equation in text.split(","):
-            sides = [side.strip() for side in equation.split("=")]
-            places = [self._places(side) for side in sides if side != "0"]
-            if len(sides) != 2 or not places or any(len(place) != 1 for place in places):
-                return []
-            row = np.zeros(self.df_model)
-            row[places[0]] = 1
-            for place in places[1:]:
-                row[place] -= 1
-            rows.append(row)
-        return rows
 
     def _places(self, name: Any) -> list[int]:
         """Indices of the parameters with that name, or with a pair that contains it."""
