@@ -113,6 +113,12 @@ _TABLE = (
 )
 
 
+_EXACT = (
+    _Answer("exact", "as in exact=True, which lists all counts"),
+    _Answer(reason="nothing is simulated; merge categories whose expected counts are small"),
+)
+
+
 def _of_design(keyword: str) -> tuple[_Answer, ...]:
     """Answers to a column of the survey's design, which is an argument of SampleDesign."""
     return (
@@ -161,6 +167,7 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike([_Answer("id")], "person", "user_id"),
     **_alike([_Answer("link")], "family"),
     **_alike(_TABLE, "normalize"),
+    **_alike(_EXACT, "simulations", "simulate_p_value"),
 }
 """The answers to wrong keywords, of which the first that fits is used."""
 

@@ -350,7 +350,6 @@ record("test", {
     "fit": lambda: fit_of(many(), NULL),
     "ratio": lambda: fit_of(many(), NULL, statistic="likelihood-ratio"),
     "exact": lambda: fit_of(few(), NULL, exact=True),
-    "simulated": lambda: fit_of(few(), NULL, simulations=999, seed=1),
     "independence": lambda: hypotheses.independence(joint("party", "vote")),
     "pairs": lambda: hypotheses.independence(
         rr.Tally.from_counts([300, 90, 80, 200], BOTH), pairs={p: p for p in BOTH.categories}

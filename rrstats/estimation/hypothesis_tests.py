@@ -30,7 +30,7 @@ degrees of freedom of several covariances; Blair and Imai (2012) for list experi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations, product
 from math import log, prod, sqrt
@@ -76,9 +76,7 @@ from rrstats.inference.multinomial import (
     exact_p_value,
     fit_margins,
     fit_rates,
-    random_tables,
     score_statistic,
-    simulated_p_value,
     start_inside,
     wald_tail,
 )
@@ -103,9 +101,8 @@ __all__ = [
 ]
 
 _PLAIN = (
-    "statistic='likelihood-ratio', exact and simulations need as many report cells as categories, "
-    "one sample without a design, and target 'population'; for independence, simulations also need "
-    "columns that were privatized separately; leave these arguments out"
+    "statistic='likelihood-ratio' and exact need as many report cells as categories, one sample "
+    "without a design, and target 'population'; leave them out"
 )
 
 STATISTICS = {"pearson": "Pearson's", "likelihood-ratio": "likelihood ratio"}
@@ -148,8 +145,8 @@ class TestResult(Result):
     null : str
         The null hypothesis, such as "independence".
     statistic : float
-        The test statistic; its distribution is chi-squared unless ``method`` names F, exact or
-        simulated p-values.
+        The test statistic; its distribution is chi-squared unless ``method`` names F or exact
+        p-values.
     df : int
         Degrees of freedom.
     p_value : float
@@ -298,22 +295,18 @@ Sample = tuple[Floats, Floats, Floats]
 
 @dataclass(frozen=True)
 class Counting:
-    """The statistic of counts of reports, and the options of exact and simulated p-values."""
+    """The statistic of counts of reports, and how its p-value is computed."""
 
     statistic: str
-    simulations: int | None
-    seed: Any  # checked where numbers are drawn
     exact: bool = False
     p_value: float | None = None  # where it is computed without the statistic
 
     def __post_init__(self) -> None:
         check_one_of(self.statistic, "statistic", STATISTICS)
 
-    def check(self, ratio: bool, tables: bool) -> None:
-        """Raise for options that are not available for these reports."""
-        needs_ratio = self.statistic != "pearson"
-        needs_tables = self.exact or self.simulations is not None
-        if (needs_ratio and not ratio) or (needs_tables and not tables):
+    def check(self, has_counts: bool) -> None:
+        """Raise for options that need counts of reports with simple distributions."""
+        if not has_counts and (self.exact or self.statistic != "pearson"):
             raise ArgumentValueError(_PLAIN)
 
     def test(
@@ -323,28 +316,19 @@ class Counting:
         df: int,
         expected: Floats,
         *,
-        draw: Callable[[Any, int], NDArray[Any]] | None = None,
         remedy: str = "merge categories",
     ) -> Outcome:
-        """The outcome by chi-squared, by enumerated counts, or by simulated counts.
-
-        draw : see `simulated_p_value`.
-        """
+        """The outcome by chi-squared or by enumerated counts."""
         if self.exact:
             n = expected.sum()
             p_value = exact_p_value(expected / n, round(n), value, self.statistic)
             return f"{method}, exact", value, df, p_value, ()
         if self.p_value is not None and df > 0:
             return f"{method}, exact p-value", value, df, self.p_value, ()
-        if self.simulations is None or draw is None:
-            notes = few_expected(expected, remedy)
-            if df < 1:
-                notes += ("all reports are the same, so there is nothing to test",)
-            return method, value, df, wald_tail(value, df), notes
-        p_value = simulated_p_value(
-            draw, expected, value, self.statistic, simulations=self.simulations, seed=self.seed
-        )
-        return f"{method}, {self.simulations:,} simulations", value, df, p_value, ()
+        notes = few_expected(expected, remedy)
+        if df < 1:
+            notes += ("all reports are the same, so there is nothing to test",)
+        return method, value, df, wald_tail(value, df), notes
 
     def test_table(self, name: str, table: NDArray[Any]) -> Outcome:
         """The outcome of the ordinary test of a table of counts."""
@@ -357,8 +341,6 @@ class Counting:
             float(distance(observed.ravel(), expected, self.statistic)),
             (len(rows) - 1) * (len(columns) - 1),
             expected,
-            draw=lambda generator, size: random_tables(generator, size, rows, columns),
-            remedy="use simulations= and seed= for a simulated p-value",
         )
         dropped = sum(table.shape) - sum(observed.shape)
         if dropped:
@@ -372,13 +354,11 @@ class Counting:
         rates: list[Floats],
         slopes: Floats,
         *,
-        draw: Callable[[Any, int], NDArray[Any]] | None = None,
         remedy: str = "merge categories",
     ) -> Outcome:
         """The outcome for reports and their probabilities under the null hypothesis.
 
         slopes : (cells, p) derivatives of the rates by fitted parameters.
-        draw, remedy : as for `test`.
         """
         value = 0.0
         df = -slopes.shape[1]
@@ -392,7 +372,7 @@ class Counting:
         if slopes_at_zero.size:
             df += int(np.linalg.matrix_rank(slopes_at_zero))
         sizes = np.concatenate([sizes for *_, sizes in samples])
-        return self.test(method, value, df, sizes * all_rates, draw=draw, remedy=remedy)
+        return self.test(method, value, df, sizes * all_rates, remedy=remedy)
 
     def _distance_to(self, sample: Sample, rates: Floats) -> tuple[float, int]:
         """The statistic of one sample at some probabilities of reports, and its df."""
@@ -536,8 +516,6 @@ def homogeneity(
     samples: Any,
     *others: Any,
     statistic: str = "pearson",
-    simulations: int | None = None,
-    seed: int | None = None,
 ) -> TestResult:
     """Test that independent samples, or groups of one sample, have equal proportions.
 
@@ -548,8 +526,6 @@ def homogeneity(
         mapping (for example the groups of `estimate`); designs may differ.
     statistic : {"pearson", "likelihood-ratio"}
         With different designs "pearson" is the score test.
-    simulations, seed : int, optional
-        Number of simulated tables for the p-value; only if all designs are the same.
 
     Returns
     -------
@@ -587,7 +563,7 @@ def homogeneity(
     >>> round(found.statistic, 2), found.df, round(found.p_value, 4)
     (12.78, 1, 0.0003)
     """
-    counting = Counting(statistic, simulations, seed)
+    counting = Counting(statistic)
     estimates, notes = _samples(samples, others)
     sizes = [estimate.n for estimate in estimates]
     n = sum(sizes)
@@ -601,11 +577,11 @@ def homogeneity(
     all_cells = all(map(has_cells, estimates))
     same_design = len({estimate.mechanism for estimate in estimates}) == 1
     is_table = all_cells and same_design and is_square(estimates[0])
-    counting.check(all_cells, is_table)
+    counting.check(all_cells)
     if not all_cells:
         return result_of(null, n, _against_common(estimates, pooled), effective, notes=notes)
     smallest = min(sizes)
-    is_small = smallest <= _SMALL_SAMPLE and simulations is None
+    is_small = smallest <= _SMALL_SAMPLE
     p_value = _exact_p_value(estimates) if is_small else None
     counting = replace(counting, p_value=p_value)
     if is_table:
@@ -767,8 +743,6 @@ def goodness_of_fit(
     group: ColumnLike | None = None,
     statistic: str = "pearson",
     exact: bool = False,
-    simulations: int | None = None,
-    seed: int | None = None,
 ) -> TestResult:
     """Test that the true proportions equal given proportions.
 
@@ -785,8 +759,6 @@ def goodness_of_fit(
         The second needs a design with as many report cells as categories.
     exact : bool
         Compute the p-value from all possible counts; for few reports and few report cells.
-    simulations, seed : int, optional
-        Number of simulated surveys for the p-value.
 
     Returns
     -------
@@ -816,14 +788,14 @@ def goodness_of_fit(
 
     These proportions are not rejected, but the effective sample size of the 1,000 reports is 82.
     """
-    counting = Counting(statistic, simulations, seed, exact)
+    counting = Counting(statistic, exact)
     estimate = as_estimate(reports, mechanism=mechanism, prob=prob, epsilon=epsilon, group=group)
     pi = proportions_of(proportions, Categories(estimate.categories), "proportions")
     null = "agreement with the given proportions"
     if len(pi) <= _MOST_IN_WORDS:
         pairs = zip(pi, estimate.categories, strict=True)
         null += f" ({', '.join(f'{value:.1%} {label(category)}' for value, category in pairs)})"
-    counting.check(is_square(estimate), is_square(estimate))
+    counting.check(is_square(estimate))
     if not estimate.n:
         return result_of(null, 0, untested(estimate.k - 1))
     outcome = _fit(estimate, pi, counting) if has_cells(estimate) else _wald_fit(estimate, pi)
@@ -831,10 +803,10 @@ def goodness_of_fit(
 
 
 def _fit(estimate: Estimate, pi: Floats, counting: Counting) -> Outcome:
-    """The test of counts: by enumeration, simulation or chi-squared."""
+    """The test of counts: by enumeration or chi-squared."""
     rates = expected_rates(estimate.channel, pi)
     method = "Pearson's test of the reports"
-    remedy = "use exact=True, or simulations= and seed= for a simulated p-value"
+    remedy = "merge categories, or use exact=True where all counts can be listed"
     if not is_square(estimate):
         method = "score test of the reports"
         remedy = "merge categories"
@@ -845,7 +817,6 @@ def _fit(estimate: Estimate, pi: Floats, counting: Counting) -> Outcome:
         [cells_of(estimate)],
         [rates],
         np.empty((len(rates), 0)),
-        draw=lambda generator, size: generator.multinomial(estimate.n, rates, size),
         remedy=remedy,
     )
 
@@ -926,7 +897,7 @@ def design_fit(
 
     These athletes did not all follow the instructions.
     """
-    counting = Counting(statistic, None, None)
+    counting = Counting(statistic)
     estimate = as_estimate(reports, mechanism=mechanism, prob=prob, epsilon=epsilon, group=group)
     if estimate.designed or not estimate.channel.is_multinomial:
         raise ArgumentValueError(
@@ -988,8 +959,6 @@ def independence(
     mechanisms: Any = None,
     pairs: Mapping[Any, tuple[Any, Any]] | None = None,
     statistic: str = "pearson",
-    simulations: int | None = None,
-    seed: int | None = None,
 ) -> TestResult:
     """Test that two answers, or the items of a battery, are independent.
 
@@ -1009,9 +978,6 @@ def independence(
         For a pair privatized as one answer; by default the categories are tuples of two.
     statistic : {"pearson", "likelihood-ratio"}
         The statistic of the table of reports.
-    simulations, seed : int, optional
-        Number of simulated tables with the same margins for the p-value; for columns privatized
-        separately.
 
     Returns
     -------
@@ -1039,7 +1005,7 @@ def independence(
     The same counts give a smaller statistic for a pair that went through one k-RR, because its
     noise is dependent too.
     """
-    counting = Counting(statistic, simulations, seed)
+    counting = Counting(statistic)
     if mechanisms is None and not isinstance(table, Crosstab):
         estimate = as_estimate(table, mechanism=mechanism, prob=prob, epsilon=epsilon)
         return _pair_independence(estimate, pairs, counting)
@@ -1069,7 +1035,6 @@ def _mutual_independence(crossed: Crosstab, counting: Counting) -> TestResult:
             "independence of more than two columns needs columns that were privatized separately, "
             "with as many reports as categories, without weights or a design; test them in pairs"
         )
-    counting.check(True, False)
     observed = crossed.counted.astype(np.float64)
     if not crossed.n:
         return result_of(null, 0, untested(_mutual_df(observed.shape)))
@@ -1103,7 +1068,7 @@ def _column_independence(crossed: Crosstab, counting: Counting) -> TestResult:
     effective = n * prod(effective_n(estimate, estimate.proportions) / n for estimate in estimates)
     all_cells = all(axis.is_multinomial for axis in crossed.axes)
     is_table = all_cells and crossed.counted.shape == crossed.shape
-    counting.check(is_table, is_table)
+    counting.check(is_table)
     if is_table:
         outcome = counting.test_table("the reported table", crossed.counted)
     else:
@@ -1165,7 +1130,7 @@ def _pair_independence(
     estimate: Estimate, pairs: Mapping[Any, tuple[Any, Any]] | None, counting: Counting
 ) -> TestResult:
     """The test of the two parts of the categories."""
-    counting.check(is_square(estimate), tables=False)
+    counting.check(is_square(estimate))
     cells, shape = _grid(tuple(estimate.categories), pairs)
     if not estimate.n:
         return result_of(_INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))

@@ -35,12 +35,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats._checks import check_whole_number
-from rrstats._typing import Booleans, Counts, Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError, ConvergenceWarning, warn
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.optimize import last_accepted, root_excess
-from rrstats.randomness.sources import seeded
 
 
 @dataclass(frozen=True)
@@ -662,7 +660,7 @@ def score_statistic(
 # -- p-values of tables of counts ------------------------------------------------------------
 
 _MAX_TABLE_COUNTS = 4_000_000
-"""Counts of listed or simulated tables that are in memory at once."""
+"""Counts of listed tables that are in memory at once."""
 
 
 def wald_tail(statistic: float, df: int, covariance_df: float = np.inf) -> float:
@@ -691,8 +689,8 @@ def exact_p_value(rates: Floats, n: int, observed: float, statistic: str) -> flo
     tables = comb(n + m - 1, m - 1)
     if tables * m > _MAX_TABLE_COUNTS:
         raise ArgumentValueError(
-            f"{n} reports of {m} kinds can come out in {tables:,} ways, more than are listed; use "
-            "simulations= with seed="
+            f"{n} reports of {m} kinds can come out in {tables:,} ways, more than are listed; "
+            "merge categories, or leave exact out"
         )
     # Bars between stars: a table is the places of m - 1 walls among n + m - 1.
     walls = np.array(list(combinations(range(n + m - 1), m - 1))).reshape(tables, m - 1)
@@ -700,49 +698,6 @@ def exact_p_value(rates: Floats, n: int, observed: float, statistic: str) -> flo
     logs = scipy.special.gammaln(n + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
     prob = np.exp(logs + scipy.special.xlogy(counts, rates).sum(axis=1))
     return min(float(prob[distance(counts, n * rates, statistic) >= _least(observed)].sum()), 1.0)
-
-
-def simulated_p_value(
-    draw: Callable[[Any, int], NDArray[Any]],
-    expected: Floats,
-    observed: float,
-    statistic: str,
-    *,
-    simulations: int,
-    seed: int | None,
-) -> float:
-    """The proportion of simulated surveys at least as far from the null; counts the real one, too.
-
-    draw : (generator, number) to as many tables of counts, flat or not.  expected : their means.
-    """
-    number = check_whole_number(simulations, "simulations", 1)
-    generator = seeded(seed)
-    hits = 0
-    left = number
-    while left:
-        batch = min(left, max(1, _MAX_TABLE_COUNTS // max(expected.size, 1)))
-        drawn = draw(generator, batch).reshape(batch, -1)
-        hits += int((distance(drawn, expected, statistic) >= _least(observed)).sum())
-        left -= batch
-    return (1 + hits) / (1 + number)
-
-
-def random_tables(generator: Any, size: int, rows: Floats, columns: Floats) -> Counts:
-    """(size, r, c) tables with these margins, as likely as shuffled pairs make them.
-
-    Cell by cell: the count of a row in a column is hypergeometric, given the rest of both.
-    """
-    tables = np.zeros((size, len(rows), len(columns)), dtype=np.int64)
-    column_rest = np.tile(columns, (size, 1)).astype(np.int64)
-    for row, total in enumerate(rows):
-        row_rest = np.full(size, int(total))
-        for column in range(len(columns)):
-            later = column_rest[:, column + 1 :].sum(axis=1)
-            drawn = generator.hypergeometric(column_rest[:, column], later, row_rest)
-            tables[:, row, column] = drawn
-            row_rest -= drawn
-        column_rest -= tables[:, row]
-    return tables
 
 
 def fit_margins(

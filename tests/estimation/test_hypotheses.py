@@ -334,7 +334,7 @@ def test_reports_of_several_categories_keep_the_level():
         chance.assert_at_least(runs - int(count), runs, 0.92, tests=3)
 
 
-# -- exact and simulated p-values ----------------------------------------------------------
+# -- exact p-values ----------------------------------------------------------
 
 
 def test_exact_p_values_are_the_multinomials():
@@ -348,38 +348,17 @@ def test_exact_p_values_are_the_multinomials():
     found = goodness_of_fit(counted(counts, THREE), shares, exact=True)
     assert found.p_value == pytest.approx(expected, rel=1e-10)
     assert "exact" in found.method
-    drawn = goodness_of_fit(counted(counts, THREE), shares, simulations=20_000, seed=1)
-    # 20,000 draws: six standard errors
-    assert drawn.p_value == pytest.approx(expected, abs=6 * np.sqrt(expected / 20_000))
-
-
-def test_simulated_tables_keep_their_margins():
-    """Monte Carlo over tables with given margins is Fisher's law: the hypergeometric tail."""
-    table = np.array([[8, 2], [3, 9]])
-    found = independence(table, mechanisms=(COIN, CLEAR), simulations=20_000, seed=2)
-    corner = stats.hypergeom(22, 11, 10)
-    x = np.arange(11)
-    far = np.abs(x - 5.0) >= 3 - 1e-9
-    expected = corner.pmf(x)[far].sum()
-    assert found.p_value == pytest.approx(expected, abs=6 * np.sqrt(expected / 20_000))
-    groups = [counted(row, COIN) for row in table]
-    again = homogeneity(groups, simulations=20_000, seed=2)
-    assert again.p_value == found.p_value
-
-
-def test_the_same_seed_gives_the_same_p_value():
-    """Nothing is drawn in secret: simulations need a seed, and repeat with it."""
-    counts = counted([7, 1, 1], THREE)
-    pair = [goodness_of_fit(counts, SKEWED, simulations=500, seed=9).p_value for _ in range(2)]
-    assert pair[0] == pair[1]
-    with pytest.raises(ArgumentTypeError, match="seed must be a whole number"):
-        goodness_of_fit(counts, SKEWED, simulations=500)
-    with pytest.raises(ArgumentTypeError, match="seed must be a whole number, found str"):
-        goodness_of_fit(counts, SKEWED, simulations=500, seed="9")
-    with pytest.raises(ArgumentValueError, match="more than are listed"):
+    with pytest.raises(ArgumentValueError, match="more than are listed; merge categories"):
         goodness_of_fit(counted([900, 300, 300, 300], FOUR), [0.25] * 4, exact=True)
-    with pytest.raises(ArgumentValueError, match="at least 1"):
-        goodness_of_fit(counts, SKEWED, simulations=0, seed=1)
+
+
+def test_simulated_p_values_are_answered():
+    """Nothing is drawn: exact=True lists the counts, and tables have merged categories."""
+    with pytest.raises(ArgumentTypeError, match="no simulations; give exact, as in exact=True"):
+        goodness_of_fit(counted([7, 1, 1], THREE), SKEWED, simulations=500, seed=1)
+    for test in (independence, homogeneity):
+        with pytest.raises(ArgumentTypeError, match=r"no simulations: .* merge categories"):
+            test([[8, 2], [3, 9]], simulations=500)
 
 
 def test_few_expected_reports_are_said():
@@ -387,7 +366,7 @@ def test_few_expected_reports_are_said():
     with pytest.warns(RRStatsWarning, match="expected counts of reports are below 5"):
         found = goodness_of_fit(counted([2, 1, 1], THREE), SKEWED)
     assert 1 == len(found.notes)
-    with pytest.warns(RRStatsWarning, match="simulations="):
+    with pytest.warns(RRStatsWarning, match="merge categories"):
         independence([[2, 1], [1, 2]], mechanisms=(COIN, COIN))
     assert () == goodness_of_fit(counted([200, 100, 100], THREE), SKEWED).notes
 
@@ -542,7 +521,6 @@ MANY = Crosstab.from_counts(np.full((2, 2), 50), {"a": COIN, "b": COIN})
         (lambda: independence(FIVE), "tuples of two parts"),
         (lambda: independence([[1, 2], [3, 4]], COIN, **TWICE), "privatized as one answer"),
         (lambda: independence([[1, 2, 3]] * 2, mechanisms=(COIN, UNARY)), "name several"),
-        (lambda: independence(ONES, simulations=9, seed=1), "privatized separately"),
         (lambda: independence(ONES, pairs={"x": (1, 2)}), "each of the 4"),
         (lambda: independence(UNEVEN), "each combination"),
         (lambda: change([[1, 2, 3]] * 2, mechanisms=(COIN, THREE)), "same categories"),
@@ -997,8 +975,6 @@ def test_homogeneity_of_few_reports_is_fishers_test():
     gap = difference(Estimate(a), Estimate(b))
     assert found.p_value == pytest.approx(gap.p_value[1], rel=1e-10)
     assert "exact p-value" in found.method
-    simulated = quietly(homogeneity, a, b, simulations=200, seed=1)
-    assert "simulations" in simulated.method
 
 
 def test_melded_differences_need_binomial_counts():

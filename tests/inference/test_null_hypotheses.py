@@ -2,10 +2,9 @@
 
 import itertools
 
-import chance
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 
 from rrstats.errors import ArgumentValueError
 from rrstats.inference import multinomial
@@ -15,8 +14,6 @@ from rrstats.inference.multinomial import (
     fit_margins,
     fit_rates,
     most_likely,
-    random_tables,
-    simulated_p_value,
     smoothed,
     start_inside,
     wald_tail,
@@ -67,25 +64,6 @@ def test_too_many_tables_are_not_listed(monkeypatch):
         exact_p_value(rates, 3, 0.0, "pearson")
 
 
-def test_simulated_p_values_count_the_survey_itself(monkeypatch):
-    """(1 + hits) / (1 + simulations), in batches that draw each simulation once."""
-    monkeypatch.setattr(multinomial, "_MAX_TABLE_COUNTS", 20)
-    batches = []
-
-    def draw(generator, number):
-        batches.append(number)
-        # Distances from (2, 2) are 0, 1, 4, 0, 1, ... : three of each four are at least 1.
-        first = np.arange(number) % 3
-        return np.stack([2 + first, 2 - first], axis=1)
-
-    expected = np.array([2.0, 2.0])
-    assert simulated_p_value(draw, expected, 4.0, "pearson", simulations=23, seed=1) == 8 / 24
-    assert batches == [10, 10, 3]
-    batches.clear()
-    assert simulated_p_value(draw, expected, 0.0, "pearson", simulations=6, seed=1) == 1.0
-    assert batches == [6]
-
-
 def test_the_tail_of_a_squared_distance():
     """Chi-squared where the covariance is certain, Hotelling's F where few df carry it."""
     assert wald_tail(7.3, 3) == pytest.approx(stats.chi2.sf(7.3, 3))
@@ -93,29 +71,6 @@ def test_the_tail_of_a_squared_distance():
     assert wald_tail(7.3, 3, 12) == pytest.approx(stats.f.sf(7.3 * 10 / 36, 3, 10))
     assert wald_tail(7.3, 1, 1) == pytest.approx(stats.f.sf(7.3, 1, 1))
     assert np.isnan([wald_tail(7.3, 0), wald_tail(7.3, 3, 2), wald_tail(1.0, 2, 1)]).all()
-
-
-def test_random_tables_follow_fishers_law():
-    """Each table with given margins comes as often as shuffled pairs would make it."""
-    rows, columns = np.array([3, 2, 2]), np.array([4, 2, 1])
-    listed = [
-        table
-        for cells in itertools.product(range(4), repeat=4)
-        if (table := _filled(np.reshape(cells, (2, 2)), rows, columns)) is not None
-    ]
-    logs = special.gammaln(np.concatenate([rows, columns]) + 1).sum() - special.gammaln(8)
-    prob = [np.exp(logs - special.gammaln(table + 1).sum()) for table in listed]
-    assert sum(prob) == pytest.approx(1)
-    drawn = random_tables(np.random.default_rng(3), 100_000, rows, columns)
-    counts = [(drawn == table).all(axis=(1, 2)).sum() for table in listed]
-    chance.assert_law(np.array(counts), np.array(prob))
-
-
-def _filled(corner, rows, columns):
-    """The table of a corner and its margins; None where a cell would be negative."""
-    wide = np.column_stack([corner, rows[:-1] - corner.sum(axis=1)])
-    table = np.vstack([wide, columns - wide.sum(axis=0)])
-    return table if table.min() >= 0 else None
 
 
 # -- fits --------------------------------------------------------------------------------------
