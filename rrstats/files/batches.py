@@ -383,10 +383,6 @@ class ReleasedColumns:
         """The warning about answers that became noise, "" if there is none; see `unknown_text`."""
         return unknown_text(self.columns, check_call)
 
-    def tell(self, note: str) -> None:
-        """Add a note to the receipt."""
-        self.notes[note] = None
-
     def warn(self, records: Iterable[ColumnRecord], check_call: str) -> None:
         """Issue the warnings of the release, after the results exist.
 

@@ -89,22 +89,6 @@ class _Book:
         sealed = [replace(r, digest=book.sealed(r.digest)) for r in self.releases]
         return replace(book, releases=sealed)
 
-    def sealed_files(self, digests: Mapping[str, str]) -> dict[str, str]:
-        """The keyed fingerprints of the files of a folder, by name."""
-        return {name: self.sealed(digest) for name, digest in digests.items()}
-
-
-@dataclass(frozen=True)
-class Addition:
-    """New files of a folder that are added to the target of its earlier releases.
-
-    digests : of all data files of the folder, by name.  names : of the new ones.
-    """
-
-    target: Path
-    digests: Mapping[str, str]
-    names: tuple[str, ...] = ()
-
 
 class Ledger:
     """The ledger of one source; see the module.  Make it by `of`.
@@ -149,91 +133,16 @@ class Ledger:
         again: bool,
         *,
         present: Iterable[Hashable] | None = None,
-        addition: Addition | None = None,
     ) -> None:
         """Raise SecondReleaseError if a column was or may have been released, unless ``again``.
 
         present : the columns of the source, if known; others were renamed or left out.
-        addition : if only new files are released.
         Also raises, before anything is drawn, if the ledger is damaged or cannot be
         written.
         """
         with self._locked():
             book = self._read()
-        self._refuse(book, records, again, present=present, addition=addition)
-
-    def addition(
-        self, records: Sequence[ColumnRecord], target: Path, digests: Mapping[str, str]
-    ) -> Addition | None:
-        """The files of a folder that may be added to its earlier release; None if there is none.
-
-        digests : of all data files of the folder, by name.
-        Raises SecondReleaseError if these columns were released, and more than new files would be
-        released now.
-        """
-        with self._locked():
-            book = self._read()
-        candidate = Addition(target, digests)
-        related = list(self._related())
-        names, reason = self._new_files(book, related, records, candidate)
-        if names is None:
-            return None
-        if not reason:
-            return replace(candidate, names=tuple(names))
-        earlier = [*((self.path, release) for release in book.releases), *related]
-        raise SecondReleaseError(
-            f"{'; '.join(self._reasons(book, records, earlier, digest=None))}; new files are added "
-            f"to the earlier release only where {reason}; to release all of it nevertheless, give "
-            "again=True (--again)"
-        )
-
-    def _new_files(
-        self,
-        book: _Book,
-        related: Sequence[tuple[Path, LedgerEntry]],
-        records: Sequence[ColumnRecord],
-        addition: Addition,
-    ) -> tuple[list[str] | None, str]:
-        """The new files of a folder, None if nothing was released; and the rule that is broken.
-
-        A file is new if neither its name nor its content was released.  Every released file must be
-        there as it was: in a folder that was written anew, a file may hold released rows, whose
-        noise would then average out.
-        """
-        columns = {record.name for record in records}
-        earlier = [release for release in book.releases if columns & {*release.epsilon}]
-        others = [release for _, release in related if columns & {*release.epsilon}]
-        if not earlier and not others:
-            return None, ""
-        if others or not all(release.files for release in earlier):
-            return [], "the ledger of the folder alone knows the released files"
-        last = earlier[-1]
-        if any({*release.epsilon} != columns for release in earlier):
-            return [], "the same columns are released"
-        if {record.name: record for record in records} != {r.name: r for r in last.records}:
-            return [], "the design is that of the earlier release"
-        if str(addition.target.absolute()) != last.target or not addition.target.is_dir():
-            return [], f"the target is that of the earlier release, {last.target}"
-        released = {name: seal for release in earlier for name, seal in release.files.items()}
-        now = book.sealed_files(addition.digests)
-        changed = sum(now.get(name) != seal for name, seal in released.items())
-        if changed:
-            return (
-                [],
-                f"every released file is there unchanged, and {changed} of {len(released)} are not",
-            )
-        names = [name for name in now if name not in released]
-        seals = {seal for release in earlier for seal in release.files.values()}
-        copies = len(names) - len({now[name] for name in names} - seals)
-        if copies:
-            copied = "1 copy of another" if copies == 1 else f"{copies} copies of others"
-            return [], f"each new file has new content, found {copied}"
-        if not names:
-            return [], f"there are new files, and all {len(released)} were released before"
-        taken = [name for name in names if os.path.lexists(addition.target / name)]
-        if taken:
-            return [], f"the target has no file of a new name, and it has {quote_list(taken[:3])}"
-        return names, ""
+        self._refuse(book, records, again, present=present)
 
     @contextmanager
     def entry(
@@ -246,8 +155,6 @@ class Ledger:
         again: bool,
         release: str = "",
         present: Iterable[Hashable] | None = None,
-        files: Mapping[str, str] | None = None,
-        addition: Addition | None = None,
     ) -> Iterator[list[LedgerEntry]]:
         """Write the release into the ledger, around the block that publishes it.
 
@@ -256,7 +163,6 @@ class Ledger:
         unless the error says that it published nevertheless.  A crash in between, or an error of
         removing it, leaves an entry without a release, which may refuse one release too many, never
         one too few.  Ctrl-C is delayed until both are done, or neither.
-        files : digests of the released files of a folder, by name.  addition : if they are added.
         Yields all known releases, including this one and related ones.
         """
         with self._locked():
@@ -265,13 +171,10 @@ class Ledger:
             is_saved = release != "" and release in [entry.release for entry in book.releases]
             sealed = book.sealed(digest)
             new = LedgerEntry.of(records, target=target, digest=sealed, rows=rows, release=release)
-            new = replace(new, files=book.sealed_files(files or {}))
             releases = book.releases if is_saved else [*book.releases, new]
 
             def check(allowed: bool) -> None:
-                self._refuse(
-                    book, records, allowed, digest=digest, present=present, addition=addition
-                )
+                self._refuse(book, records, allowed, digest=digest, present=present)
 
             if not is_saved:
                 check(again)
@@ -397,16 +300,11 @@ class Ledger:
         *,
         digest: str | None = None,
         present: Iterable[Hashable] | None = None,
-        addition: Addition | None = None,
     ) -> None:
         """Raise SecondReleaseError with all reasons against the release, unless ``again``."""
         related = list(self._related())  # raises for damaged ledgers, also with again
         if again:
             return
-        if addition is not None:
-            names, broken_rule = self._new_files(book, related, records, addition)
-            if tuple(names or ()) == addition.names and not broken_rule:
-                return
         earlier = [*((self.path, release) for release in book.releases), *related]
         reasons = self._reasons(book, records, earlier, digest=digest)
         if present is not None:
@@ -415,8 +313,15 @@ class Ledger:
             if renamed:
                 reasons.append(renamed)
         if reasons:
+            new_files = ""
+            if self.source.is_dir():
+                new_files = (
+                    "; new files are released one by one, from outside this folder, under names of "
+                    "their own"
+                )
             raise SecondReleaseError(
-                f"{'; '.join(reasons)}; to release it nevertheless, give again=True (--again)"
+                f"{'; '.join(reasons)}; to release it nevertheless, give again=True "
+                f"(--again){new_files}"
             )
 
     def _reasons(
@@ -532,7 +437,6 @@ class LedgerEntry:
     records : how each column was made.  epsilon : for each column, the epsilon of one report.
     digest : of the source.  rows : the number of records.  rrstats : the version that made it.
     release : the id of a saved frame, which identifies it when it is saved again.
-    files : of a folder, the digest of each released file by its name.
     """
 
     when: datetime
@@ -543,7 +447,6 @@ class LedgerEntry:
     rows: int
     rrstats: str = __version__
     release: str = ""
-    files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -569,7 +472,6 @@ class LedgerEntry:
 
     def to_dict(self) -> dict[str, Any]:
         """The release as plain JSON."""
-        optional = {"release": self.release, "files": dict(self.files)}
         return {
             "when": self.when.isoformat(timespec="seconds"),
             "columns": [record.to_dict() for record in self.records],
@@ -581,7 +483,7 @@ class LedgerEntry:
             "digest": self.digest,
             "rows": self.rows,
             "rrstats": self.rrstats,
-        } | {key: value for key, value in optional.items() if value}
+        } | ({"release": self.release} if self.release else {})
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any]) -> LedgerEntry:
@@ -602,11 +504,9 @@ class LedgerEntry:
             texts and type(facts.get("rows")) is int and facts["rows"] >= 0,
             "'rows' must be a whole number, 'rrstats' and 'release' must be text",
         )
-        listed = facts.get("files", {})
-        are_files = isinstance(listed, dict) and all(
-            isinstance(each, str) for each in listed.values()
-        )
-        _need(are_files, "'files' must map names to digests")
+        facts.pop(
+            "files", None
+        )  # of a folder that grew, before additions were cut; its releases count as any
         unknown = {*facts} - {field.name for field in fields(cls)}
         _need(not unknown, f"a release has unknown keys {cut(sorted(unknown))}")
         # The larger of the stored epsilon and the one computed now counts.
@@ -647,28 +547,13 @@ def digest_of(path: Path) -> str:
     with named(f"{path} cannot be read"):
         if not path.is_dir():
             return f"sha256:{_sha256(path)}"
-    return digest_of_files(digests_in(path))
-
-
-def digest_of_files(digests: Mapping[str, str]) -> str:
-    """The fingerprint of a directory from those of its files."""
-    digest = hashlib.sha256()
-    for name, of_file in digests.items():
-        # Names hold no zero byte, so two different directories never give the same text.
-        hexadecimal = of_file.removeprefix("sha256:")
-        digest.update(os.fsencode(name) + b"\0" + hexadecimal.encode() + b"\n")
-    return f"sha256:{digest.hexdigest()}"
-
-
-def digests_in(directory: Path) -> dict[str, str]:
-    """A fingerprint of each data file of a directory, by its name in it, in order of the names."""
-    with named(f"{directory} cannot be read"):
-        files = {file.relative_to(directory).as_posix(): file for file in files_in(directory)}
-        return {
-            name: f"sha256:{_sha256(file)}"
-            for name, file in sorted(files.items())
-            if not is_ledger_file(file.name)
-        }
+        files = {file.relative_to(path).as_posix(): file for file in files_in(path)}
+        digest = hashlib.sha256()
+        for name, file in sorted(files.items()):
+            if not is_ledger_file(file.name):
+                # Names hold no zero byte, so two different directories never give the same text.
+                digest.update(os.fsencode(name) + b"\0" + _sha256(file).encode() + b"\n")
+        return f"sha256:{digest.hexdigest()}"
 
 
 def _sha256(path: Path) -> str:

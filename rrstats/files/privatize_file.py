@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -36,7 +35,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.files import file_metadata
-from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make, named
+from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make
 from rrstats.files.batches import (
     BatchRelease,
     ReleasedColumns,
@@ -58,15 +57,7 @@ from rrstats.files.formats import (
     format_of,
     open_source,
 )
-from rrstats.files.ledger import (
-    Addition,
-    Ledger,
-    LedgerEntry,
-    digest_of,
-    digest_of_files,
-    digests_in,
-    spent,
-)
+from rrstats.files.ledger import Ledger, LedgerEntry, digest_of, spent
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.read_file import other_cells
 from rrstats.files.row_order import RowOrder, check_kept
@@ -300,40 +291,8 @@ def privatize_file(
     place = check_target(origin, target)
     requests = wanted_columns(columns, unknown, missing)
     release = _prepare(origin, requests, order, again=again, rng=rng)
-    addition = _addition(origin, place, release, ledger, again=again or overwrite)
-    if addition is not None:
-        new = [file for file in origin.files if file.relative in addition.names]
-        origin = replace(origin, files=new)
     work = _Files(origin, release, order, progress, rng)
-    return _release(
-        origin,
-        place,
-        work,
-        again=again,
-        overwrite=overwrite,
-        ledger=ledger,
-        addition=addition,
-    )
-
-
-def _addition(
-    origin: FileSource,
-    place: Path,
-    release: ReleasedColumns,
-    ledger: Path | str | None,
-    *,
-    again: bool,
-) -> Addition | None:
-    """The new files of a folder that was released before; None for any other release.
-
-    again : whether all files are released, whatever was released before.
-    """
-    if again or not origin.is_directory:
-        return None
-    source_ledger = Ledger.of(origin.path, None if ledger is None else Path(ledger))
-    if not source_ledger.known:
-        return None
-    return source_ledger.addition(release.new_records, place, digests_in(origin.path))
+    return _release(origin, place, work, again=again, overwrite=overwrite, ledger=ledger)
 
 
 def preview_file(
@@ -355,13 +314,8 @@ def preview_file(
     release = _prepare(origin, requests, order, again=again)
     records = release.new_records
     source_ledger = Ledger.of(origin.path, ledger)
-    addition = _addition(origin, place, release, ledger, again=again or overwrite)
-    check_overwrite(place, overwrite or addition is not None, origin.is_directory)
-    if addition is None:
-        source_ledger.refuse(records, again, present=origin.files[0].names)
-    else:
-        new = [file for file in origin.files if file.relative in addition.names]
-        origin = replace(origin, files=new)
+    check_overwrite(place, overwrite, origin.is_directory)
+    source_ledger.refuse(records, again, present=origin.files[0].names)
     _refuse(_Files(origin, release))
     planned = LedgerEntry.of(records, target=place, digest="", rows=0)
     total = RowTotal.of(_documents(origin, release), [*source_ledger.known, planned])
@@ -556,31 +510,19 @@ def _release(
     again: bool = False,
     overwrite: bool = False,
     ledger: Path | str | None = None,
-    addition: Addition | None = None,
 ) -> Receipt:
-    """Write and publish a source that is in files, and enter the release in its ledger.
-
-    addition : if these files are added to a target, which then appears anew with all its files.
-    """
+    """Write and publish a source that is in files, and enter the release in its ledger."""
     began = time.monotonic()
     names = origin.files[0].names
     source_ledger = Ledger.of(origin.path, None if ledger is None else Path(ledger))
-    source_ledger.refuse(work.columns.new_records, again, present=names, addition=addition)
-    overwrite = overwrite or addition is not None
+    source_ledger.refuse(work.columns.new_records, again, present=names)
     directory = not place.name.lower().endswith(ENDINGS)
     with Publication(place, overwrite=overwrite, directory=directory) as publication:
         _refuse(work)
         origin.check_unchanged()  # the answers that were checked are those that are privatized
         rows = work.write(publication)
-        files = digests_in(origin.path) if origin.path.is_dir() else {}
-        digest = digest_of_files(files) if origin.path.is_dir() else digest_of(origin.path)
+        digest = digest_of(origin.path)
         origin.check_unchanged()
-        if addition is not None:
-            if files != addition.digests:
-                raise FileError(f"{origin.path} was changed while it was read; run it again")
-            files = {name: files[name] for name in addition.names}
-            work.columns.tell(_tell_added(addition, source_ledger, work.columns.new_records))
-            _copy_files(place, publication)
         publication.sync()
         documents = _documents(origin, work.columns)
         draft = _receipt(
@@ -602,32 +544,7 @@ def _release(
             digest=digest,
             again=again,
             present=names,
-            files=files,
-            addition=addition,
         )
-
-
-def _copy_files(directory: Path, publication: Publication) -> None:
-    """Copy all files of a target as they are into its new edition."""
-    with named(f"{directory} cannot be read"):
-        for path in sorted(directory.rglob("*")):
-            if path.is_file():
-                name = path.relative_to(directory).as_posix()
-                with path.open("rb") as old, publication.open(name) as new:
-                    shutil.copyfileobj(old, new, 1 << 20)
-
-
-def _tell_added(addition: Addition, ledger: Ledger, records: Sequence[ColumnRecord]) -> str:
-    """The note on files that were added, and the epsilon of a person who is in all releases."""
-    columns = {record.name for record in records}
-    releases = 1 + sum(columns <= {*release.epsilon} for release in ledger.releases)
-    count = len(addition.names)
-    files = "1 file was" if count == 1 else f"{count} files were"
-    return (
-        f"{files} added to the {len(addition.digests) - count} released before, which were not "
-        f"released again; the epsilon of a row here is that of a person with a row in each of "
-        f"the {releases} releases"
-    )
 
 
 def _published(
@@ -640,8 +557,6 @@ def _published(
     again: bool,
     present: Iterable[Hashable],
     release: str = "",
-    files: Mapping[str, str] | None = None,
-    addition: Addition | None = None,
 ) -> Receipt:
     """Publish and enter in a ledger; return the receipt with the totals of the ledger.
 
@@ -658,8 +573,6 @@ def _published(
         again=again,
         release=release,
         present=present,
-        files=files,
-        addition=addition,
     ) as entries:
         account = {}
         for record in records:

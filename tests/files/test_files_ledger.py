@@ -282,6 +282,42 @@ def test_an_old_ledger_gets_a_key_with_its_next_entry(source):
     refused(SecondReleaseError, "changed since", ledger.refuse, [YES_NO], again=False)
 
 
+def test_an_old_ledger_with_files_that_were_added_to_a_folder_is_read(data):
+    """Each addition was a release of the same people, so it counts; the next entry keeps it."""
+    ledger = Ledger.of(data)
+    release(ledger, YES_NO)
+    document = json.loads(ledger.path.read_text())
+    (first,) = document["releases"]
+    first["files"] = {"a.parquet": "hmac-sha256:1"}
+    document["releases"].append({**first, "files": {"y=1/b.parquet": "hmac-sha256:2"}})
+    ledger.path.write_text(json.dumps(document))
+    assert total_epsilon([YES_NO.epsilon] * 2) == ledger.epsilon("smoker")
+    release(ledger, YES_NO, again=True)
+    assert total_epsilon([YES_NO.epsilon] * 3) == ledger.epsilon("smoker")
+
+
+def test_new_files_of_a_released_folder_are_not_added(tmp_path):
+    """The same call again is a second release; the error says how new files are released."""
+    folder = tmp_path / "days"
+    folder.mkdir()
+    frame = pd.DataFrame({"smoker": ["yes", "no"] * 20})
+    frame.to_parquet(folder / "monday.parquet")
+    again = partial(rr.files.privatize_file, folder, tmp_path / "out", {"smoker": TWO["smoker"]})
+    again()
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    frame.to_parquet(folder / "tuesday.parquet")
+    message = "new files are released one by one, from outside this folder, under names of their"
+    for options in ({}, {"overwrite": True}):
+        with pytest.raises(SecondReleaseError, match=message):
+            again(**options)
+    assert before == {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    wednesday = tmp_path / "wednesday.parquet"
+    frame.to_parquet(wednesday)
+    target = tmp_path / "out/wednesday.parquet"
+    rr.files.privatize_file(wednesday, target, {"smoker": TWO["smoker"]})
+    assert 80 == rr.files.estimate_file(tmp_path / "out")["smoker"].n
+
+
 # -- the entry and what it stands for -----------------------------------------------------------
 
 
