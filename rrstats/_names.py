@@ -178,9 +178,8 @@ _BY_MATRIX = "the guide's page 'Designs by their matrix' makes it of rr.MatrixDe
 _SAMPLE_SIZE = "rr.planning.people is the sample size for a width, people_for_power for a power"
 _DESIGNS = (
     *("cheater_detection", "crosswise", "crosswise_with_anchor", "extended_crosswise"),
-    *("forced_response", "kuk", "list_experiment", "mangat", "singh_joarder"),
-    *("stochastic_lie_detector", "sum_of", "triangular", "two_coin", "unrelated_question"),
-    *("unrelated_question_two_answers", "unrelated_question_two_samples", "warner"),
+    *("forced_response", "kuk", "list_experiment", "mangat", "stochastic_lie_detector", "sum_of"),
+    *("triangular", "two_coin", "unrelated_question", "unrelated_question_two_samples", "warner"),
 )
 
 _ELSEWHERE = {
@@ -194,6 +193,8 @@ _ELSEWHERE = {
             "mangat_singh_singh",
             "mangat_singh_singh_two_answers",
             "mangat_unrelated_question",
+            "singh_joarder",
+            "unrelated_question_two_answers",
         ),
         _BY_MATRIX,
     ),

@@ -54,8 +54,6 @@ ASYMMETRIC = MatrixDesign(
 NUMBERS: dict[str, list[object]] = {
     "unrelated_question": [0.7, 0.25],
     "mangat": [0.7],
-    "singh_joarder": [0.7],
-    "unrelated_question_two_answers": [[Fraction(2, 3), 0.25]],
 }
 """Designs of yes and no with the numbers of their cards."""
 

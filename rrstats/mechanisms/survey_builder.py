@@ -2,7 +2,7 @@
 
 A function of `surveys` checks and records its parameters with `probability` and its siblings, and
 ends with the kind of report that its respondents give: `yes_or_no`, `numeric_report`,
-`truth_or_forced`, `independent_answers` or `two_boxes`.  All numbers are exact fractions.
+`truth_or_forced` or `independent_answers`.  All numbers are exact fractions.
 """
 
 from __future__ import annotations
@@ -156,7 +156,6 @@ class DesignBuilder:
         prob_yes: _Columns,
         *,
         classes: Sequence[Hashable] = (),
-        code_of_class: tuple[int, ...] = (),
         inverse: _Columns | None = None,
     ) -> SurveyDesign:
         """One or more independent answers: P(yes) of each class (rows) to each question."""
@@ -171,41 +170,7 @@ class DesignBuilder:
         labels: Sequence[Hashable] = ()
         if questions > 1:
             labels = tuple(product(self._report_labels(self.domain.categories), repeat=questions))
-        return self.design(
-            entries, labels, classes=classes, code_of_class=code_of_class, inverse=inverse
-        )
-
-    def two_boxes(self, boxes: Sequence[Fraction], prob_yes: _Columns) -> SurveyDesign:
-        """Two answers of one person, from boxes with p1 and p2 sensitive cards.
-
-        The unrelated trait cancels in the score ((1 - p2) I - (1 - p1) J) / (p1 - p2) of the
-        answers I and J (Chaudhuri 2011).
-
-        Parameters
-        ----------
-        boxes : sequence of 2 numbers
-            p1 and p2.
-        prob_yes : sequence of 4 rows
-            P(yes) of each of ``classes_with_trait`` to each box.
-        """
-        if len(boxes) != 2:
-            raise ArgumentValueError(
-                f"prob_sensitive must have one number for each of 2 answers, found {len(boxes)}"
-            )
-        first, second = boxes
-        inverse = None
-        if first != second:
-            scores = [
-                ((1 - second) * i - (1 - first) * j) / (first - second)
-                for i, j in product(self.is_yes, repeat=2)
-            ]
-            inverse = self._inverse(scores)
-        return self.independent_answers(
-            prob_yes,
-            classes=self.classes_with_trait,
-            code_of_class=(0, 0, 1, 1),
-            inverse=inverse,
-        )
+        return self.design(entries, labels, classes=classes, inverse=inverse)
 
     # -- the matrix -----------------------------------------------------------------------------
 
@@ -215,7 +180,6 @@ class DesignBuilder:
         reports: Sequence[Hashable] = (),
         *,
         classes: Sequence[Hashable] = (),
-        code_of_class: tuple[int, ...] = (),
         inverse: _Columns | None = None,
     ) -> SurveyDesign:
         """The design of a matrix with rows for reports and columns for true answers.
@@ -228,8 +192,6 @@ class DesignBuilder:
             By default the categories, or the user's labels for them.
         classes : sequence of hashables
             By default the categories.
-        code_of_class : tuple of int
-            The category of each class, if classes are merged into categories.
         inverse : sequence of rows
             The left inverse with which the design estimates; by default that of least variance.
         """
@@ -241,8 +203,8 @@ class DesignBuilder:
             domain=domain,
             matrix=tuple(map(tuple, entries)),
             reports=Categories(reports) if reports else self.domain,
-            shown=self.domain if code_of_class else domain,
-            codes_shown=code_of_class or tuple(range(domain.k)),
+            shown=domain,
+            codes_shown=tuple(range(domain.k)),
             inverse=None if inverse is None else tuple(map(tuple, inverse)),
             design=self.name,
             asked=self.domain,

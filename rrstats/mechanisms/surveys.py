@@ -25,13 +25,12 @@ to the boundary and then prints a standard error of 2e-6 instead of 0.08.
 
 Some designs distinguish more classes of respondents than categories (the unrelated trait,
 cheaters, inattentive people).  For these `privatize` takes the classes ``m.domain.categories``.
-In two designs a report is a pair of answers: `unrelated_question_two_answers` and
-`crosswise_with_anchor`; make reports from two columns of a frame by
-``list(zip(df.first, df.second))``.
+In `crosswise_with_anchor` a report is a pair of answers; make reports from two columns of a frame
+by ``list(zip(df.first, df.second))``.
 Five designs assign people randomly to two samples, and ``group=`` gives the sample of each report:
 `extended_crosswise`, `unrelated_question_two_samples`, `cheater_detection`,
 `stochastic_lie_detector` and `list_experiment`.
-Designs without a function here are a few lines with `rr.MatrixDesign`; the guide has five of R's
+Designs without a function here are a few lines with `rr.MatrixDesign`; the guide has seven of R's
 RRTCS as examples.
 Sources: see each function; Chaudhuri (2011) and Blair, Imai and Zhou (2015) compare designs.
 """
@@ -80,13 +79,11 @@ __all__ = [
     "kuk",
     "list_experiment",
     "mangat",
-    "singh_joarder",
     "stochastic_lie_detector",
     "sum_of",
     "triangular",
     "two_coin",
     "unrelated_question",
-    "unrelated_question_two_answers",
     "unrelated_question_two_samples",
     "warner",
 ]
@@ -465,50 +462,6 @@ def mangat(
     return builder.yes_or_no(if_yes=Fraction(1), if_no=1 - p)
 
 
-@survey_design("singh_joarder", "prob_statement", "yes")
-@checked_keywords
-def singh_joarder(
-    categories: CategoriesLike,
-    prob_statement: Probability,
-    *,
-    yes: Hashable = None,
-    reports: Labels = None,
-) -> SurveyDesign:
-    """Warner's cards, with a second draw for people with the attribute whose first asks otherwise.
-
-    Parameters
-    ----------
-    prob_statement : number
-        P(a card asks for the sensitive attribute), in (0, 1).
-    categories, yes, reports
-        The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    c = 1 - p, P(yes | yes) = p + (1 - p) p, so d = 2p - 1 + p (1 - p); epsilon = ln of the
-    larger of (2 - p) p / (1 - p) and p / (1 - p)^2, or of their inverses.
-
-    References
-    ----------
-    Singh and Joarder (1997).  The numbers agree with RRTCS's formula; its help text describes a
-    different draw.
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = singh_joarder([False, True], 0.6)
-    >>> rr.estimate([True] * 93 + [False] * 77, m).proportions.round(4)
-    array([0.6658, 0.3342])
-    """
-    builder = DesignBuilder("singh_joarder", categories, reports, yes)
-    p = builder.probability("prob_statement", prob_statement)
-    return builder.yes_or_no(if_yes=p + (1 - p) * p, if_no=1 - p)
-
-
 @survey_design("kuk", "prob_red_if_yes", "prob_red_if_no", "draws", "yes")
 @checked_keywords
 def kuk(
@@ -578,67 +531,6 @@ def _binomial(size: int, p: Fraction) -> list[Fraction]:
 
 
 # -- two answers of one person ------------------------------------------------------------------
-
-
-@survey_design("unrelated_question_two_answers", "prob_sensitive", "prob_truth", "yes")
-@checked_keywords
-def unrelated_question_two_answers(
-    categories: CategoriesLike,
-    prob_sensitive: Sequence[Any],
-    *,
-    prob_truth: Probability = 0,
-    yes: Hashable = None,
-    reports: Labels = None,
-) -> SurveyDesign:
-    """Unrelated question of unknown prevalence: each person draws from two boxes.
-
-    Reports are pairs: (answer for the first box, answer for the second).  `privatize` takes the
-    classes ``m.domain.categories``, pairs of the category and whether the person has the
-    innocuous trait: ("yes", True), ("yes", False), ...
-
-    Parameters
-    ----------
-    prob_sensitive : sequence of 2 numbers
-        The proportion of cards with the sensitive question in each box, in (0, 1), not equal.
-    prob_truth : number
-        P(a first card asks for the true answer before the box is used), in [0, 1), drawn anew for
-        each answer.  Above 0 this is the two-stage design of Mangat (1992).
-    reports : sequence of 2 hashables, optional
-        Labels of one answer.
-    categories, yes
-        The two answers and the sensitive one; see `rr.surveys`.
-
-    Returns
-    -------
-    SurveyDesign
-
-    Notes
-    -----
-    Answers are independent, P(yes) = t x + (1 - t)(p x + (1 - p) y) for x, y in 0, 1; the
-    score ((1 - p2) I - (1 - p1) J) / (p1 - p2) is unbiased for any prevalence of y.
-    Epsilon is infinite: a reader who knows the respondent's innocuous trait learns the true
-    answer from an answer that contradicts the trait.
-
-    References
-    ----------
-    Chaudhuri (2011), p. 42 and 53; RRTCS `HorvitzUB`, `MangatUB`.
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = unrelated_question_two_answers([0, 1], [0.6, 0.7], yes=1)
-    >>> counts = {(0, 0): 134, (0, 1): 9, (1, 0): 15, (1, 1): 30}
-    >>> reports = [pair for pair, n in counts.items() for _ in range(n)]
-    >>> rr.estimate(reports, m).proportions.round(4)
-    array([0.8883, 0.1117])
-    """
-    builder = DesignBuilder("unrelated_question_two_answers", categories, reports, yes)
-    boxes = builder.probabilities("prob_sensitive", prob_sensitive)
-    t = builder.probability("prob_truth", prob_truth, "[)")
-    prob_yes = [
-        [t * x + (1 - t) * (p * x + (1 - p) * y) for p in boxes] for x, y in builder.yes_and_trait
-    ]
-    return builder.two_boxes(boxes, prob_yes)
 
 
 @survey_design("crosswise_with_anchor", "prob_unrelated", "prob_unrelated_anchor", "yes")

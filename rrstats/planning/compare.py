@@ -417,8 +417,6 @@ def _families(categories: Sequence[Hashable], yes: Hashable) -> dict[str, Family
 
     warner = partial(surveys.warner, categories, yes=yes)
     crosswise = partial(surveys.crosswise, categories, yes=yes)
-    singh_joarder = partial(surveys.singh_joarder, categories, yes=yes)
-    no_information = (3 - math.sqrt(5)) / 2  # where 2p - 1 + p (1 - p) = 0
     return {
         "warner": (warner, 0.5, 1.0),
         "forced_response": (forced, 0.0, 1.0),
@@ -427,7 +425,6 @@ def _families(categories: Sequence[Hashable], yes: Hashable) -> dict[str, Family
             f"unrelated_question, 1 in {n} yes": (partial(unrelated, one_in=n), 0.0, 1.0)
             for n in (2, 4, 12)
         },
-        "singh_joarder": (singh_joarder, no_information, 1.0),
         **{f"kuk, {n} cards": (partial(kuk, cards=n), 0.5, 1.0) for n in (2, 4)},
     }
 

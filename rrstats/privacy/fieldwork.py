@@ -434,8 +434,6 @@ def _chances(
             probs = [1 - sum(map(Fraction, probs)), *probs]
         else:
             marks = draw["marks"]
-            if isinstance(probs, tuple):  # one for each of two answers
-                probs = probs[draw["which"]]
             probs = [probs, 1 - Fraction(probs)]
         yield draw, dict(zip(marks, probs, strict=True))
 

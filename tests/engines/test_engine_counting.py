@@ -39,7 +39,7 @@ CODES = KRR([b"\x00", b"\xff\x01"], 0.75)
 WIDE = KRR(range(1000), 0.5)
 BITS = UnaryEncoding.optimized(["a", "b", "c"], epsilon=1.0)
 MIXED = Samples({"dice": KRR(["no", "yes"], 0.75), "cards": KRR(["no", "yes"], 0.5625)})
-PAIRS = surveys.unrelated_question_two_answers(["no", "yes"], [0.75, 0.25], yes="yes")
+PAIRS = surveys.crosswise_with_anchor(["no", "yes"], 0.25, 0.125, yes="yes")
 
 
 def _cycle(values, step=1):

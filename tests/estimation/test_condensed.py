@@ -23,7 +23,7 @@ from rrstats.estimation.tally import count_units, tally
 from rrstats.mechanisms import KRR, Samples, surveys
 
 M = KRR(["never", "once", "often"], 0.75)
-PAIRS = surveys.unrelated_question_two_answers(["no", "yes"], [0.75, 0.25], yes="yes")
+PAIRS = surveys.crosswise_with_anchor(["no", "yes"], 0.25, 0.125, yes="yes")
 
 ROWS = 150
 

@@ -420,7 +420,7 @@ def test_frames_do_not_print_what_was_taken_for_a_name():
 
 def test_two_answers_of_each_person():
     """Designs with two answers take the names of two columns; who left one out is missing."""
-    m = rr.surveys.unrelated_question_two_answers(["no", "yes"], [0.6, 0.8], yes="yes")
+    m = rr.surveys.crosswise_with_anchor(["no", "yes"], 0.25, 0.125, yes="yes")
     first, second = list("ynyn") * 5, list("yynn") * 5
     words = {"y": "yes", "n": "no"}
     df = pd.DataFrame({"one": [words[x] for x in first], "two": [words[x] for x in second]})

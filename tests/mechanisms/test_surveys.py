@@ -83,11 +83,6 @@ YES_OR_NO = {
     "triangular": (lambda draw, has: draw(coin(P)) or has, {"prob_unrelated": P}),
     "unrelated_question": (unrelated, OF_CARDS),
     "mangat": (lambda draw, has: has or cards(draw, has), {"prob_statement": P}),
-    # Who has it takes a second card where the first asks for the other statement.
-    "singh_joarder": (
-        lambda draw, has: has == (draw(coin(P)) or (has and draw(coin(P)))),
-        {"prob_statement": P},
-    ),
 }
 
 # What respondents do in designs without a function, beside a design that has their matrix.
@@ -113,6 +108,8 @@ BY_MATRIX = {
         lambda draw, has: has if draw(coin(T)) else unrelated(draw, has),
         (T, P, A),
     ),
+    # Who has it takes a second card where the first asks for the other statement.
+    "singh_joarder": (lambda draw, has: has == (draw(coin(P)) or (has and draw(coin(P)))), (P,)),
     "mangat_singh_singh": (
         lambda draw, has: has or (not draw(coin(P)) and draw(coin(A))),
         (P, A),
@@ -231,8 +228,7 @@ def test_christofides_with_a_balanced_deck():
     assert m.channel.matrix.T @ m.channel.scores(np.arange(5)) == pytest.approx(np.eye(2))
 
 
-@pytest.mark.parametrize("order", [["no", "yes"], ["yes", "no"]])
-def test_two_answers_of_each(order):
+def test_two_answers_of_each():
     """Pairs of answers from two boxes, for all four kinds of people; the trait cancels."""
     boxes = [F(3, 5), F(1, 7)]
 
@@ -242,13 +238,13 @@ def test_two_answers_of_each(order):
     def of_no_each(draw, has, trait):
         return tuple(has or (not draw(coin(p)) and trait) for p in boxes)
 
-    pairs = surveys.unrelated_question_two_answers(order, boxes, prob_truth=T, yes="yes")
+    pairs = by_matrix.unrelated_question_two_answers(*boxes, T)
     by_pairs = by_matrix.mangat_singh_singh_two_answers(*boxes)
     p1, p2 = boxes
     word = {True: "yes", False: "no"}
-    for m, play, answers in ((pairs, unrelated_each, order), (by_pairs, of_no_each, ["no", "yes"])):
-        assert m.categories == tuple(answers)
-        assert m.domain.categories == tuple(itertools.product(answers, [True, False]))
+    for m, play in ((pairs, unrelated_each), (by_pairs, of_no_each)):
+        assert m.categories == ("no", "yes")
+        assert m.domain.categories == tuple(itertools.product(["no", "yes"], [True, False]))
         for x, y in itertools.product([True, False], repeat=2):
             law = law_of(play, x, y)
             for report in itertools.product([True, False], repeat=2):
@@ -256,24 +252,22 @@ def test_two_answers_of_each(order):
         for i, j in itertools.product([False, True], repeat=2):
             yes = ((1 - p2) * i - (1 - p1) * j) / (p1 - p2)
             place = m.report_space.code((word[i], word[j]))
-            assert m.channel.inverse[answers.index("yes")][place] == yes
+            assert m.channel.inverse[1][place] == yes
         assert m.epsilon == math.inf
 
 
 def test_two_answers_are_privatized_by_class():
-    """True answers are pairs of category and trait; labels of one answer make the reports."""
-    m = surveys.unrelated_question_two_answers(
-        ["no", "yes"], [0.6, 0.3], yes="yes", reports=["N", "Y"]
-    )
+    """True answers are pairs of category and trait."""
+    m = by_matrix.unrelated_question_two_answers(0.6, 0.3)
     reports = rr.privatize([("yes", True), ("no", False)] * 20, m, rng=Counting(1))
-    assert reports == [("Y", "Y"), ("N", "N")] * 20
+    assert reports == [("yes", "yes"), ("no", "no")] * 20
     assert rr.estimate(reports, m).proportions == pytest.approx([0.5, 0.5])
 
 
 def test_reports_may_be_read_for_other_classes():
     """Two answers of each also tell how many have the unrelated trait."""
-    m = surveys.unrelated_question_two_answers([0, 1], [0.6, 0.3], yes=1)
-    truth = np.array([0.1, 0.5, 0.25, 0.15])  # (0, True), (0, False), (1, True), (1, False)
+    m = by_matrix.unrelated_question_two_answers(0.6, 0.3)
+    truth = np.array([0.1, 0.5, 0.25, 0.15])  # no with it, no without, yes with it, yes without
     counts = (m.channel.matrix @ truth * 100_000).round().astype(int)
     est = rr.estimate(rr.Tally.from_counts(counts, m))
     assert est.proportions == pytest.approx([0.6, 0.4], abs=1e-9)
@@ -408,9 +402,6 @@ BAD = {
         ((AB, 0.5, 0.25), {}, "prob_forced must be a list of numbers"),
         ((AB, 0.5, [0.75, -0.25]), {}, r"each of prob_forced must be in \[0, 1\], got -0.25"),
     ],
-    "unrelated_question_two_answers": [
-        (([0, 1], [0.5]), {"yes": 1}, "one number for each of 2 answers")
-    ],
     "unrelated_question_two_samples": [
         ((BOOL, 0.7), {}, "prob_sensitive must be a list of numbers"),
         ((BOOL, [0.7]), {}, "one number for each of at least 2 samples, found 1"),
@@ -504,7 +495,6 @@ ANSWERS = pd.Series(["HIV-Alice", "HIV-Bob", "HIV-Carol"] * 10)
         lambda: surveys.forced_response([0, 1], 0.5, ANSWERS),
         lambda: surveys.cheater_detection([False, True], ANSWERS),
         lambda: surveys.cheater_detection([False, True], [0.2, 0.3], ANSWERS),
-        lambda: surveys.unrelated_question_two_answers([False, True], ANSWERS),
         lambda: SurveyDesign(ANSWERS, [False, True]),
         lambda: SurveyDesign("warner", [False, True], prob_statement=ANSWERS),
     ],

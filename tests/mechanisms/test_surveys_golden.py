@@ -495,6 +495,21 @@ def test_rrtcs_christofides():
         assert 9.749999999999975 == pytest.approx(found, rel=1e-11)
 
 
+def test_second_draw():
+    """93 of 170 said yes: (93 / 170 - .4) / (.84 - .4) = .334225, with .84 = .6 + .4 * .6."""
+    est = of_counts(by_matrix.singh_joarder(0.6), [77, 93])
+    assert est.proportions.round(4).tolist() == [0.6658, 0.3342]
+
+
+def test_unrelated_question_with_two_answers():
+    """Of 188 people 45 said yes to the first box, 39 to the second.
+
+    (.3 * 45 - .4 * 39) / (.6 - .7) / 188 = .111702.
+    """
+    est = of_counts(by_matrix.unrelated_question_two_answers(0.6, 0.7), [134, 9, 15, 30])
+    assert est.proportions.round(4).tolist() == [0.8883, 0.1117]
+
+
 def test_rrtcs_two_answers():
     """RRTCS 0.0.4, MangatSinghSinghUB(I, J, 0.6, 0.8, ...) on MangatSinghSinghUBData."""
     m = by_matrix.mangat_singh_singh_two_answers(0.6, 0.8)
