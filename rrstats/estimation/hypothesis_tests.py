@@ -72,13 +72,13 @@ from rrstats.inference.contrasts import (
 )
 from rrstats.inference.melded import BinomialCounts, melded_p_value
 from rrstats.inference.multinomial import (
+    chi_squared_test,
     distance,
     exact_p_value,
     fit_margins,
     fit_rates,
     score_statistic,
     start_inside,
-    wald_tail,
 )
 from rrstats.inference.multiplicity import CORRECTIONS, adjusted_p_values
 from rrstats.mechanisms.base import is_mechanism
@@ -281,7 +281,7 @@ def by_wald(
     scale : the size of the terms that were summed to the covariance, where they are larger.
     """
     value, rank = wald_statistic(shift, covariance, scale)
-    p_value = wald_tail(value, rank, df)
+    value, p_value = chi_squared_test(value, rank, df)
     if df < np.inf:
         method += f", F with {rank} and {max(df - rank + 1, 0):.4g} degrees of freedom"
     if np.isnan(p_value):
@@ -319,6 +319,7 @@ class Counting:
         remedy: str = "merge categories",
     ) -> Outcome:
         """The outcome by chi-squared or by enumerated counts."""
+        value, p_value = chi_squared_test(value, df)
         if self.exact:
             n = expected.sum()
             p_value = exact_p_value(expected / n, round(n), value, self.statistic)
@@ -328,7 +329,7 @@ class Counting:
         notes = few_expected(expected, remedy)
         if df < 1:
             notes += ("all reports are the same, so there is nothing to test",)
-        return method, value, df, wald_tail(value, df), notes
+        return method, value, df, p_value, notes
 
     def test_table(self, name: str, table: NDArray[Any]) -> Outcome:
         """The outcome of the ordinary test of a table of counts."""

@@ -40,6 +40,7 @@ from rrstats.estimation.result import (
     titled,
 )
 from rrstats.inference.contrasts import Interval, project_to_simplex
+from rrstats.inference.multinomial import chi_squared_test
 from rrstats.plots import PlotOptions, plot_intervals
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ class PooledGroups(Result):
     def p_value(self) -> float:
         """That of the likelihood-ratio test of rho = 0: half of chi-squared with one df."""
         gain = self.model.log_likelihood(self.rho) - self.model.log_likelihood(0.0)
-        return 0.5 * float(scipy.special.chdtrc(1, max(2 * gain, 0.0))) if self.rho else 1.0
+        return 0.5 * chi_squared_test(2 * gain, 1)[1] if self.rho else 1.0
 
     # -- the groups ------------------------------------------------------------------------------
 

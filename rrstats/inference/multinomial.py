@@ -630,7 +630,12 @@ def distance(counts: ArrayLike, expected: ArrayLike, statistic: str = "pearson")
         logs = np.log(ratio, out=np.zeros(counts.shape), where=ratio > 0)
         terms = 2 * (counts * logs - (counts - expected))
     terms = np.where(possible, terms, np.where(counts > 0, np.inf, 0.0))
-    return np.asarray(terms.sum(axis=-1))
+    return np.asarray(_at_least_0(terms.sum(axis=-1)))
+
+
+def _at_least_0(statistic: ArrayLike) -> Floats:
+    """A squared distance, which only rounding makes negative: there it is 0."""
+    return np.maximum(np.asarray(statistic, dtype=np.float64), 0.0)
 
 
 def score_statistic(
@@ -663,19 +668,23 @@ _MAX_TABLE_COUNTS = 4_000_000
 """Counts of listed tables that are in memory at once."""
 
 
-def wald_tail(statistic: float, df: int, covariance_df: float = np.inf) -> float:
-    """The p-value of a squared distance, by chi-squared; NaN where df is 0.
+def chi_squared_test(
+    statistic: float, df: int, covariance_df: float = np.inf
+) -> tuple[float, float]:
+    """A squared distance, or twice a gain of log-likelihood, at least 0, and its p-value.
 
+    By chi-squared; NaN where df is 0.
     covariance_df : the degrees of freedom that its covariance rests on; where they are finite, by
         Hotelling's F distribution, and NaN where they are too few.
     """
+    statistic = float(_at_least_0(statistic))
     denominator_df = covariance_df - df + 1
     if df < 1 or not denominator_df > 0:
-        return float("nan")
+        return statistic, float("nan")
     if denominator_df == np.inf:
-        return float(scipy.special.chdtrc(df, statistic))
+        return statistic, float(scipy.special.chdtrc(df, statistic))
     f = statistic * denominator_df / (covariance_df * df)
-    return float(scipy.special.fdtrc(df, denominator_df, f))
+    return statistic, float(scipy.special.fdtrc(df, denominator_df, f))
 
 
 def _least(observed: float) -> float:

@@ -1243,7 +1243,7 @@ def uneven(fit: Fit) -> list[int]:
 
 def ratio_statistic(fit: Fit, place: int) -> float:
     """Twice the loss of log-likelihood by a coefficient of 0."""
-    return max(0.0, _profile_loss(fit, fit.back[place])(0.0))
+    return _profile_loss(fit, fit.back[place])(0.0)
 
 
 def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = None) -> Floats:

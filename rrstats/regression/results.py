@@ -34,6 +34,7 @@ from rrstats.errors import (
 )
 from rrstats.estimation.hypothesis_tests import TestResult, few_expected
 from rrstats.inference.contrasts import student_quantile
+from rrstats.inference.multinomial import chi_squared_test, distance
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.regression.behaviours import BehavedOutcome
 from rrstats.regression.design_matrix import by_source, offset_as_in_fit, table_of
@@ -221,9 +222,8 @@ class RegressionResult(FrameTable):
                 "terms must be linearly independent coefficients with standard errors; some of "
                 "these have none, or follow from the others"
             )
-        statistic = float(value @ np.linalg.solve(covariance, value))
+        statistic, p = chi_squared_test(float(value @ np.linalg.solve(covariance, value)), rank)
         method = "Wald test"
-        p = scipy.special.chdtrc(rank, statistic)
         if np.isfinite(self.df):
             method += f", F with {rank} and {self.df:.0f} degrees of freedom"
             p = scipy.special.fdtrc(rank, self.df, statistic / rank)
@@ -717,9 +717,8 @@ class LikelihoodResult(RegressionResult):
         for fit in (large, small):
             fit._check_likelihood("a likelihood-ratio test")
         check_nested(large.fit, small.fit, f"compare aic: {large.aic:.2f} and {small.aic:.2f}")
-        statistic = max(0.0, 2 * (large.llf - small.llf))
         df = large.df_model - small.df_model
-        p = float(scipy.special.chdtrc(df, statistic))
+        statistic, p = chi_squared_test(2 * (large.llf - small.llf), df)
         null = "the smaller model"
         return TestResult(null, statistic, df, p, "likelihood-ratio test", self.nobs)
 
@@ -1087,9 +1086,8 @@ class LikelihoodResult(RegressionResult):
             is_binary = self.event is not None and self.fit.model.classes == 1
             has_null_model = is_binary and self.index[0] == "Intercept"
             if df and has_null_model and self.vcov != "robust":
-                gain = max(0.0, 2 * (self.llf - self.llnull))
-                test = verdict(gain, df, float(scipy.special.chdtrc(df, gain)))
-                rows.append(("against constant prevalence", test))
+                gain, p = chi_squared_test(2 * (self.llf - self.llnull), df)
+                rows.append(("against constant prevalence", verdict(gain, df, p)))
             rows.append(("AIC", f"{self.aic:.2f}"))
             rows.append(("BIC", f"{self.bic:.2f}"))
         rows.append(("standard errors", self._errors))
@@ -1191,7 +1189,7 @@ def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
             "reports; 95% profile-likelihood intervals and likelihood-ratio p-values:"
         )
     for place, (low, high) in zip(places, profile_intervals(fit, 0.95, places), strict=True):
-        p = float(scipy.special.chdtrc(1, ratio_statistic(fit, place)))
+        _, p = chi_squared_test(ratio_statistic(fit, place), 1)
         yield f"  {_named(result.index[place])}: {_written(low)} to {_written(high)}, p = {p:.3g}"
 
 
@@ -1278,11 +1276,12 @@ def _goodness(result: LikelihoodResult) -> GoodnessOfFit:
             f"a test of fit needs more groups of equal covariates, found {len(row)} for "
             f"{model.size} parameters"
         )
-    pearson = float(((observed - expected) ** 2 / expected).sum())
-    deviance = float(2 * scipy.special.xlogy(observed, observed / expected).sum())
+    pearson, pearson_p = chi_squared_test(float(distance(observed, expected)), df)
+    deviance = 2 * float(scipy.special.xlogy(observed, observed / expected).sum())
+    deviance, deviance_p = chi_squared_test(deviance, df)
     sparse = float((expected < _SMALL).mean()) > 0.5
+    if sparse:
+        pearson_p = deviance_p = np.nan
     notes = few_expected(expected, _LEFT_OUT * sparse + _COARSER)
-    statistics = [pearson, deviance]
-    pearson_p, deviance_p = scipy.special.chdtrc(np.nan if sparse else df, statistics).tolist()
     least = float(expected.min())
     return GoodnessOfFit(pearson, deviance, df, pearson_p, deviance_p, len(row), least, notes)

@@ -394,6 +394,26 @@ def test_nobody_says_nothing():
     assert "too few reports" in gap.interpret()
 
 
+def test_samples_that_agree_have_a_p_value_of_1():
+    """Rounding makes a distance of 0 negative; p was NaN where samples agreed exactly."""
+    m = rr.surveys.extended_crosswise(
+        ["no", "yes"], {"A": 0.2, "B": 0.8}, yes="yes", reports=["different", "same"]
+    )
+    found = []
+    for a, b in itertools.product(range(15, 60, 2), range(16, 60, 3)):
+        one, other = {"different": a, "same": b}, {"different": b, "same": a}
+        found.append(rr.hypotheses.design_fit(rr.Tally.from_counts({"A": one, "B": other}, m)))
+        counts = counted([a, b], COIN)
+        given = estimated([a, b], COIN).proportions
+        if (given >= 0).all():
+            found.append(goodness_of_fit(counts, given, statistic="likelihood-ratio"))
+        found.append(homogeneity(counts, counts, statistic="likelihood-ratio"))
+        both = [[a, b], [2 * a, 2 * b]]
+        found.append(independence(both, mechanisms=(COIN, CLEAR), statistic="likelihood-ratio"))
+    assert [] == [test for test in found if not test.p_value > 1 - 1e-6]
+    assert [] == [test for test in found if not 0 <= test.statistic < 1e-10]
+
+
 def test_empty_samples_are_left_out():
     """A sample without reports changes nothing but a note."""
     given = [counted([30, 20], COIN), counted([20, 30], COIN)]

@@ -9,6 +9,7 @@ from scipy import stats
 from rrstats.errors import ArgumentValueError
 from rrstats.inference import multinomial
 from rrstats.inference.multinomial import (
+    chi_squared_test,
     distance,
     exact_p_value,
     fit_margins,
@@ -16,7 +17,6 @@ from rrstats.inference.multinomial import (
     most_likely,
     smoothed,
     start_inside,
-    wald_tail,
 )
 
 # -- distances and their p-values ------------------------------------------------------------
@@ -66,11 +66,21 @@ def test_too_many_tables_are_not_listed(monkeypatch):
 
 def test_the_tail_of_a_squared_distance():
     """Chi-squared where the covariance is certain, Hotelling's F where few df carry it."""
-    assert wald_tail(7.3, 3) == pytest.approx(stats.chi2.sf(7.3, 3))
+    assert chi_squared_test(7.3, 3) == (7.3, pytest.approx(stats.chi2.sf(7.3, 3)))
     # T2 = 7.3 of 3 contrasts with 12 df: F = (12 - 3 + 1) / (12 * 3) T2 on 3 and 10 df
-    assert wald_tail(7.3, 3, 12) == pytest.approx(stats.f.sf(7.3 * 10 / 36, 3, 10))
-    assert wald_tail(7.3, 1, 1) == pytest.approx(stats.f.sf(7.3, 1, 1))
-    assert np.isnan([wald_tail(7.3, 0), wald_tail(7.3, 3, 2), wald_tail(1.0, 2, 1)]).all()
+    assert chi_squared_test(7.3, 3, 12)[1] == pytest.approx(stats.f.sf(7.3 * 10 / 36, 3, 10))
+    assert chi_squared_test(7.3, 1, 1)[1] == pytest.approx(stats.f.sf(7.3, 1, 1))
+    impossible = [(7.3, 0), (7.3, 3, 2), (1.0, 2, 1), (np.nan, 2)]
+    assert np.isnan([chi_squared_test(*each)[1] for each in impossible]).all()
+
+
+def test_a_distance_that_rounding_makes_negative_is_0():
+    """P-values of a statistic of -1e-15 were NaN; that of 0 is 1, also by F."""
+    assert chi_squared_test(-1e-15, 2) == chi_squared_test(-1e-15, 2, 7) == (0.0, 1.0)
+    for a, b in itertools.product(range(1, 60), repeat=2):
+        # the rates of two samples that agree, as a fit finds them
+        expected = (a + b) * np.array([a / (a + b), b / (a + b)]) * (1 + 1e-16)
+        assert distance([a, b], expected, "likelihood-ratio") >= 0
 
 
 # -- fits --------------------------------------------------------------------------------------

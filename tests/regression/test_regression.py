@@ -828,6 +828,19 @@ def test_an_outcome_that_was_answered_directly_names_the_way():
     assert "direct(" not in str(caught.value)
 
 
+def test_groups_that_agree_with_the_fit_have_a_p_value_of_1():
+    """The deviance of counts that equal their expectations is 0, which rounding made negative."""
+    for yes in range(30, 70):
+        x = np.repeat([0.0, 1.0, 2.0], 2)
+        options = {"mechanism": DICE, "intercept": True, "frequencies": [yes, 100 - yes] * 3}
+        found = logit(["yes", "no"] * 3, x, **options)
+        test = found.goodness_of_fit()
+        assert test.deviance >= 0
+        assert test.deviance_pvalue == pytest.approx(1)
+        smaller = logit(["yes", "no"] * 3, None, **options)
+        assert found.compare(smaller).p_value == pytest.approx(1)
+
+
 def test_outcomes_that_cannot_be_fitted_are_refused():
     """One that is constant, three categories by another link than the logit, unknown links."""
     with pytest.raises(ArgumentValueError, match="all 20 are equal"):
