@@ -25,6 +25,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import hmac
+import itertools
 import json
 import math
 import os
@@ -55,7 +56,7 @@ from rrstats.files.atomic import (
 )
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import ColumnRecord
-from rrstats.mechanisms.row_privacy import VOID, together
+from rrstats.mechanisms.row_privacy import VOID, row_epsilon, together
 from rrstats.randomness.sources import secret_bytes
 
 VERSION = 2
@@ -119,9 +120,27 @@ class Ledger:
         return self._read().releases
 
     @property
+    def books(self) -> dict[Path, list[LedgerEntry]]:
+        """All releases by the ledger they are in, this one first.
+
+        The others are those of folders around the source and of files in it.
+        """
+        return {
+            self.path: self.releases,
+            **{other.path: other.releases for other in self._others()},
+        }
+
+    @property
     def known(self) -> list[LedgerEntry]:
         """All releases, also those of folders around the source and of files in it."""
-        return [*self.releases, *(release for _, release in self._related())]
+        return [release for releases in self.books.values() for release in releases]
+
+    @property
+    def parts(self) -> list[Ledger]:
+        """The ledgers of the files of a folder that has no release of its own, or the own one."""
+        inside = [other for other in self._others() if other.source not in self.source.parents]
+        released = [other for other in inside if other.releases]
+        return [self] if self.releases or not released else released
 
     def epsilon(self, column: Hashable) -> float:
         """Total epsilon of all known releases of a column, rounded up; 0 without releases."""
@@ -302,7 +321,7 @@ class Ledger:
         present: Iterable[Hashable] | None = None,
     ) -> None:
         """Raise SecondReleaseError with all reasons against the release, unless ``again``."""
-        related = list(self._related())  # raises for damaged ledgers, also with again
+        related = self._related()  # raises for damaged ledgers, also with again
         if again:
             return
         earlier = [*((self.path, release) for release in book.releases), *related]
@@ -359,8 +378,12 @@ class Ledger:
                 )
         return reasons
 
-    def _related(self) -> Iterator[tuple[Path, LedgerEntry]]:
+    def _related(self) -> list[tuple[Path, LedgerEntry]]:
         """Releases of folders around the source and of files in it, each with its ledger."""
+        return [(other.path, release) for other in self._others() for release in other.releases]
+
+    def _others(self) -> list[Ledger]:
+        """The ledgers of folders around the source and of files in it, if there are any."""
         ledgers = _ledgers_around(self.source)
         if self.source.is_dir():
             with named(f"{self.source} cannot be read"):
@@ -370,10 +393,11 @@ class Ledger:
                     elif path.is_symlink():  # the same answers as the file that it leads to
                         linked = Ledger.of(path)
                         ledgers += [linked.path, *_ledgers_around(linked.source)]
-        for path in dict.fromkeys(ledgers):
-            if path != self.path:
-                other = Ledger(path.with_name(path.name.removesuffix(LEDGER)), path)
-                yield from ((path, release) for release in other.releases)
+        return [
+            Ledger(path.with_name(path.name.removesuffix(LEDGER)), path)
+            for path in dict.fromkeys(ledgers)
+            if path != self.path
+        ]
 
 
 def _ledgers_around(source: Path) -> list[Path]:
@@ -475,10 +499,7 @@ class LedgerEntry:
         return {
             "when": self.when.isoformat(timespec="seconds"),
             "columns": [record.to_dict() for record in self.records],
-            "epsilon": {
-                _key(name): "inf" if math.isinf(value) else value
-                for name, value in self.epsilon.items()
-            },
+            "epsilon": {_key(name): plain_epsilon(value) for name, value in self.epsilon.items()},
             "target": self.target,
             "digest": self.digest,
             "rows": self.rows,
@@ -514,6 +535,46 @@ class LedgerEntry:
             record.name: max(record.epsilon, stored[_key(record.name)]) for record in records
         }
         return cls(when, records, epsilon, **facts)
+
+
+@dataclass(frozen=True)
+class RowTotal:
+    """The total epsilon of one row, and the columns in it whose noise was simulated."""
+
+    epsilon: float
+    void: tuple[Hashable, ...] = ()
+
+    @classmethod
+    def of(
+        cls, held: Sequence[Sequence[ColumnRecord]], releases: Iterable[LedgerEntry] = ()
+    ) -> RowTotal:
+        """The total over all known releases of a source, and over what their targets took along.
+
+        held : the records of the reports that each file of the source holds.  A target has those
+        of the columns that its own release did not make, whatever other releases made.
+        """
+        entries = list(releases)
+        taken_along = [
+            [record for record in document if record.name not in made]
+            for made in [entry.epsilon for entry in entries] or [{}]
+            for document in held
+        ]
+        largest = max(map(row_epsilon, taken_along), default=0.0)
+        total = total_epsilon([*(entry.row_epsilon for entry in entries), largest])
+        made_here = (record for entry in entries for record in entry.records)
+        listed = itertools.chain(made_here, *taken_along)
+        void = dict.fromkeys(record.name for record in listed if record.simulated)
+        return cls(total, tuple(void))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The total as plain JSON; ``void`` only where noise was simulated."""
+        void = {"void": list(self.void)} if self.void else {}
+        return {"epsilon_per_row": plain_epsilon(self.epsilon), **void}
+
+
+def plain_epsilon(epsilon: float) -> float | str:
+    """An epsilon for JSON, which has no infinity."""
+    return epsilon if epsilon < math.inf else "inf"
 
 
 def _key(name: Hashable) -> str:

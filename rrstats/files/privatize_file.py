@@ -57,7 +57,7 @@ from rrstats.files.formats import (
     format_of,
     open_source,
 )
-from rrstats.files.ledger import Ledger, LedgerEntry, digest_of, spent
+from rrstats.files.ledger import Ledger, LedgerEntry, RowTotal, digest_of, plain_epsilon, spent
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.read_file import other_cells
 from rrstats.files.row_order import RowOrder, check_kept
@@ -65,7 +65,7 @@ from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import ColumnRecord, write
-from rrstats.mechanisms.row_privacy import VOID, epsilon_text, row_epsilon
+from rrstats.mechanisms.row_privacy import VOID, epsilon_text
 from rrstats.privatization.frame import TABLE_CHECK
 from rrstats.randomness.sources import SIMULATED_TEXT, secret_bytes
 
@@ -134,9 +134,9 @@ class Receipt:
             columns.append(
                 {
                     **record.to_dict(),
-                    "epsilon": _plain(record.epsilon),
+                    "epsilon": plain_epsilon(record.epsilon),
                     "releases": releases,
-                    "epsilon_of_all_releases": _plain(total_over_releases),
+                    "epsilon_of_all_releases": plain_epsilon(total_over_releases),
                 }
             )
         public = {
@@ -163,43 +163,6 @@ class Receipt:
             f"{round_up(self.epsilon_per_row)}{void}; {'; '.join([entered, *self.notes])}>"
         )
         return f"{receipt}\nWarning: {self.warning}" if self.warning else receipt
-
-
-def _plain(epsilon: float) -> float | str:
-    return epsilon if epsilon < float("inf") else "inf"
-
-
-@dataclass(frozen=True)
-class RowTotal:
-    """The total epsilon of one row, and the columns in it whose noise was simulated."""
-
-    epsilon: float
-    void: tuple[Hashable, ...] = ()
-
-    @classmethod
-    def of(
-        cls, documents: Iterable[Sequence[ColumnRecord]], releases: Iterable[LedgerEntry] = ()
-    ) -> RowTotal:
-        """The total of all known releases of a source, and of other columns of the target.
-
-        documents : the records of each file of the target.  releases : this one included.
-        """
-        entries = list(releases)
-        entered = [record for entry in entries for record in entry.records]
-        names = {record.name for record in entered}
-        others = [
-            [record for record in document if record.name not in names] for document in documents
-        ]
-        largest = max(map(row_epsilon, others), default=0.0)
-        total = total_epsilon([*(entry.row_epsilon for entry in entries), largest])
-        listed = [*entered, *(record for document in others for record in document)]
-        void = dict.fromkeys(record.name for record in listed if record.simulated)
-        return cls(total, tuple(void))
-
-    def to_dict(self) -> dict[str, Any]:
-        """The total as plain JSON; ``void`` only where noise was simulated."""
-        void = {"void": list(self.void)} if self.void else {}
-        return {"epsilon_per_row": _plain(self.epsilon), **void}
 
 
 @checked_keywords
@@ -318,12 +281,15 @@ def preview_file(
     source_ledger.refuse(records, again, present=origin.files[0].names)
     _refuse(_Files(origin, release))
     planned = LedgerEntry.of(records, target=place, digest="", rows=0)
-    total = RowTotal.of(_documents(origin, release), [*source_ledger.known, planned])
+    held = [file.records for file in origin.files]
+    total = RowTotal.of(held, [*source_ledger.known, planned])
     return {
         "dry_run": True,
         "target": str(place),
         "rows": origin.rows,
-        "columns": [{**record.to_dict(), "epsilon": _plain(record.epsilon)} for record in records],
+        "columns": [
+            {**record.to_dict(), "epsilon": plain_epsilon(record.epsilon)} for record in records
+        ],
         **total.to_dict(),
     }
 
@@ -497,11 +463,6 @@ def _check_call(path: Path) -> str:
     return f"rr.files.check_file({name}, {{name}}, {{categories}}) (rrstats check)"
 
 
-def _documents(origin: FileSource, columns: ReleasedColumns) -> list[list[ColumnRecord]]:
-    """The records of each file of the target."""
-    return [file_metadata.merge(file.records, columns.new_records) for file in origin.files]
-
-
 def _release(
     origin: FileSource,
     place: Path,
@@ -524,7 +485,8 @@ def _release(
         digest = digest_of(origin.path)
         origin.check_unchanged()
         publication.sync()
-        documents = _documents(origin, work.columns)
+        held = [file.records for file in origin.files]
+        documents = [file_metadata.merge(records, work.columns.new_records) for records in held]
         draft = _receipt(
             work.columns,
             documents,
@@ -540,7 +502,7 @@ def _release(
             publication,
             source_ledger,
             draft,
-            documents,
+            held,
             digest=digest,
             again=again,
             present=names,
@@ -551,7 +513,7 @@ def _published(
     publication: Publication,
     source_ledger: Ledger,
     draft: Receipt,
-    documents: Iterable[Sequence[ColumnRecord]],
+    held: Sequence[Sequence[ColumnRecord]],
     *,
     digest: str,
     again: bool,
@@ -560,7 +522,8 @@ def _published(
 ) -> Receipt:
     """Publish and enter in a ledger; return the receipt with the totals of the ledger.
 
-    documents : the records of each file of the target.  The others are for `Ledger.entry`.
+    held : the records that each file of the source has, beyond those of the draft.
+    The others are for `Ledger.entry`.
     Publishing comes last: what may fail is done before, so that an error means that nothing was
     published.
     """
@@ -578,7 +541,7 @@ def _published(
         for record in records:
             epsilons = spent(entries, record.name)
             account[str(record.name)] = (len(epsilons), total_epsilon(epsilons))
-        total = RowTotal.of(documents, entries)
+        total = RowTotal.of(held, entries)
         receipt = replace(draft, account=account, epsilon_per_row=total.epsilon, void=total.void)
         publication.publish()
         return receipt
@@ -961,7 +924,7 @@ def save_frame(
             publication,
             source_ledger,
             receipt,
-            [records],
+            [],
             digest=digest,
             again=again,
             present=present,

@@ -7,16 +7,22 @@ from __future__ import annotations
 
 import datetime
 import math
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rrstats._checks import check_instance, check_one_of
+from rrstats._checks import check_bool, check_instance, check_one_of
 from rrstats._display import Block, as_html, as_markdown, label
 from rrstats._names import checked_keywords
 from rrstats._version import __version__
-from rrstats.errors import FileError
-from rrstats.files.ledger import Ledger, LedgerEntry
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
+from rrstats.files.formats import open_source
+from rrstats.files.ledger import Ledger, LedgerEntry, RowTotal
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.mechanisms.row_privacy import VOID
 from rrstats.privacy.deployments import deployments
 
@@ -30,14 +36,27 @@ _OF_A_PERSON = (
     "several rows has the sum over these rows, and waves of the same people in other files add "
     "theirs."
 )
+_OF_A_PERSON_IN_FILES = (
+    "This is the bound for a person with one row in each file. Say one_file_per_person=True if "
+    "nobody has rows in two files."
+)
+_OF_A_PERSON_IN_ONE = (
+    "This is the largest epsilon of a file, because the caller of this page says that nobody has "
+    "rows in two files. A person with several rows in one file has the sum over these rows."
+)
+_UNREADABLE = (
+    "Some source cannot be read here. Reports that it held before its releases, if any, are not "
+    "counted."
+)
 _PRIVATE = "This page lists all releases of the source: it is for those who decide, not to publish."
 
 
 @checked_keywords
 def sign_off(
-    path: Path | str,
+    path: Path | str | Sequence[Path | str],
     *,
     ledger: Path | str | None = None,
+    one_file_per_person: bool = False,
     made: str | datetime.date | None = None,
     contact: str | None = None,
     format: str = "markdown",
@@ -46,10 +65,14 @@ def sign_off(
 
     Parameters
     ----------
-    path : path
-        The source, which holds the true answers; only its ledger is read.
+    path : path or sequence of paths
+        The source, which holds the true answers; of a folder, also its files that were released one
+        by one.  The ledgers are read, and the records of the sources; no answer is.
     ledger : path, optional
-        The ledger, if it is not beside the source.
+        The ledger of one source, if it is not beside it.
+    one_file_per_person : bool
+        True if nobody has rows in two files: then the bound for a person is the largest epsilon of
+        a file, and not the sum over all files.
     made : str or date, optional
         The page's date; by default today.
     contact : str, optional
@@ -60,12 +83,15 @@ def sign_off(
     Returns
     -------
     str
-        Releases, columns, the epsilon of a row over all of them, and known deployments.
+        Releases, columns, the epsilon of a row over all of them (of several files the epsilon of
+        each, and the bound for a person), and known deployments.
 
     Raises
     ------
     FileError
-        The ledger records no release, or cannot be read.
+        A ledger records no release, or cannot be read.
+    ArgumentTypeError, ArgumentValueError
+        An argument is wrong.
 
     Examples
     --------
@@ -75,44 +101,120 @@ def sign_off(
     writers = {"markdown": as_markdown, "html": as_html}
     writer = writers[check_one_of(format, "format", list(writers))]
     check_instance(made, "made", (type(None), str, datetime.date), "a date or a text")
-    source = Ledger.of(Path(path), None if ledger is None else Path(ledger))
-    releases = sorted(source.known, key=lambda release: release.when)
-    if not releases:
-        raise FileError(
-            f"the ledger {source.path} records no release of {path}; privatize it with rrstats "
-            "first, or give the ledger's place with ledger="
-        )
+    check_bool(one_file_per_person, "one_file_per_person")
+    sources = _sources(path, ledger)
     facts = (
         f"Page of {label(str(made or datetime.date.today()))}, written by rrstats {__version__}."
     )
     responsible = "No contact is named." if contact is None else f"Contact: {label(contact)}."
-    return writer(_page(source.source.name, releases, f"{facts} {responsible}"))
+    return writer(_page(sources, f"{facts} {responsible}", one_file_per_person))
 
 
-def _page(source: str, releases: list[LedgerEntry], facts: str) -> list[Block]:
-    """The page of the releases of a source; facts : its date, its program and the contact."""
+@dataclass(frozen=True)
+class _Source:
+    """A released file or folder, with its ledger and the records of reports that it holds.
+
+    held : for each file, or None if the source cannot be read here.
+    """
+
+    ledger: Ledger
+    releases: list[LedgerEntry]
+    held: list[list[ColumnRecord]] | None
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> _Source:
+        """The source of a ledger."""
+        held = None
+        with suppress(FileError, ArgumentValueError):  # such as survey.sav, or a file that is gone
+            held = [file.records for file in open_source(ledger.source).files]
+        return cls(ledger, ledger.known, held)
+
+    @property
+    def total(self) -> float:
+        """The epsilon of a row over all its releases."""
+        return RowTotal.of(self.held or [], self.releases).epsilon
+
+
+def _sources(path: Any, ledger: Path | str | None) -> list[_Source]:
+    """The sources that were released by themselves; raises FileError where there is none."""
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not paths:
+        raise ArgumentValueError("path must name at least one source, got none")
+    if ledger is not None and len(paths) > 1:
+        raise ArgumentTypeError(
+            f"ledger is for one source, found {len(paths)}; leave it out, or write a page for each"
+        )
+    sources: dict[Path, _Source] = {}
+    for each in paths:
+        own = Ledger.of(Path(each), None if ledger is None else Path(ledger))
+        if not own.known:
+            raise FileError(
+                f"the ledger {own.path} records no release of {each}; privatize it with rrstats "
+                "first, or give the ledger's place with ledger="
+            )
+        sources |= {part.path: _Source.of(part) for part in own.parts}
+    return list(sources.values())
+
+
+def _page(sources: list[_Source], facts: str, one_file_per_person: bool) -> list[Block]:
+    """The page of the releases of some sources; facts : its date, its program and the contact."""
+    books = {path: book for source in sources for path, book in source.ledger.books.items()}
+    entries = (release for book in books.values() for release in book)
+    releases = sorted(entries, key=lambda release: release.when)
     is_void = any(record.simulated for release in releases for record in release.records)
-    total = math.inf if is_void else total_epsilon(release.row_epsilon for release in releases)
-    blocks: list[Block] = [("title", f"Releases of {label(source)}")]
+    names = _names([source.ledger.source for source in sources])
+    blocks: list[Block] = [("title", f"Releases of {names[0]}")]
+    if len(sources) > 1:
+        blocks = [("title", f"Releases of {len(sources)} files")]
     if is_void:
         blocks.append(("warning", "NOT PROTECTED: the noise of some column was simulated."))
-    return [
-        *blocks,
+    blocks += [
         ("text", facts),
         ("text", _PRIVATE),
         ("heading", "Releases"),
         ("table", _release_table(releases)),
         ("heading", "Columns"),
         ("table", _column_table(releases)),
-        ("heading", "Epsilon of a row over all releases"),
-        ("text", f"Epsilon of a row, all its reports in all releases together: {_text(total)}."),
-        ("text", _OF_A_PERSON),
+    ]
+    if len(sources) == 1:
+        total = sources[0].total
+        unit = "a row"
+        blocks += [
+            ("heading", "Epsilon of a row over all releases"),
+            (
+                "text",
+                f"Epsilon of a row, all its reports in all releases together: {_text(total)}.",
+            ),
+            ("text", _OF_A_PERSON),
+        ]
+    else:
+        of_files = [source.total for source in sources]
+        total = max(of_files) if one_file_per_person else total_epsilon(of_files)
+        unit = "a person"
+        rows = [[name, _text(epsilon)] for name, epsilon in zip(names, of_files, strict=True)]
+        blocks += [
+            ("heading", "Files"),
+            ("table", (["file", "epsilon of a row"], rows)),
+            ("heading", "Epsilon of a person over all files"),
+            ("text", f"Epsilon of a person, over all files and releases: {_text(total)}."),
+            ("text", _OF_A_PERSON_IN_ONE if one_file_per_person else _OF_A_PERSON_IN_FILES),
+        ]
+    if any(source.held is None for source in sources):
+        blocks.append(("text", _UNREADABLE))
+    return [
+        *blocks,
         ("text", _LIMITS),
         ("heading", "Known deployments beside it"),
-        ("table", _deployment_table(total)),
+        ("table", _deployment_table(total, unit)),
         ("heading", "Decision"),
         ("table", (["approved", "name", "date", "signature"], [["", "", "", ""]])),
     ]
+
+
+def _names(paths: list[Path]) -> list[str]:
+    """The names of files as they differ: relative to the folder that they have in common."""
+    folder = os.path.commonpath([path.parent for path in paths])
+    return [label(os.path.relpath(path, folder)) for path in paths]
 
 
 def _text(epsilon: float) -> str:
@@ -159,11 +261,11 @@ def _column_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[str
     return ["column", "releases", "epsilon in total"], rows
 
 
-def _deployment_table(total: float) -> tuple[list[str], list[list[str]]]:
-    """Known deployments and these releases, the smallest epsilon first."""
+def _deployment_table(total: float, unit: str) -> tuple[list[str], list[list[str]]]:
+    """Known deployments and these releases of a unit, the smallest epsilon first."""
     frame = deployments()
     lines = list(zip(frame["epsilon"], frame.index, frame["what is randomized"], strict=True))
-    lines.append((total, "these releases together", "a row"))
+    lines.append((total, "these releases together", unit))
     lines.sort(key=lambda line: line[0])
     rows = []
     for epsilon, name, what in lines:

@@ -5,6 +5,7 @@ import hmac
 import json
 import math
 import os
+import random
 import shutil
 import signal
 import stat
@@ -637,6 +638,40 @@ def test_a_receipt_counts_one_plan_once_and_a_frame_with_its_ledger(survey):
         saved = released.rr.to_csv(survey.with_name("two.csv"), source=survey, overwrite=True)
         assert total_epsilon([1.5, YES_NO.epsilon]) == saved.epsilon_per_row
     assert YES_NO.epsilon == released.rr.to_csv(survey.with_name("three.csv")).epsilon_per_row
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_receipt_is_below_the_epsilon_of_its_target(tmp_path, seed):
+    """Whatever was released before, from whichever file: the target tells its own epsilon."""
+    choose = random.Random(seed)
+    columns = ["a", "b", "c"]
+    pd.DataFrame(dict.fromkeys(columns, ["x", "y"] * 4)).to_parquet(tmp_path / "0.parquet")
+    for number in range(1, 10):
+        source = tmp_path / f"{choose.randrange(number)}.parquet"
+        target = tmp_path / f"{number}.parquet"
+        mechanisms = {
+            name: rr.KRR(["x", "y"], epsilon=choose.choice([0.01, 0.1, 1, 10]))
+            for name in choose.sample(columns, choose.randint(1, 2))
+        }
+        preview = preview_file(source, target, mechanisms, again=True)
+        receipt = rr.files.privatize_file(source, target, mechanisms, again=True)
+        told = rr.files.read(target).rr.epsilon
+        assert told <= receipt.epsilon_per_row
+        assert receipt.epsilon_per_row == receipt.to_dict()["epsilon_per_row"]
+        assert receipt.epsilon_per_row == preview["epsilon_per_row"]
+        page = rr.files.sign_off(source)
+        assert f"together: {round_up(receipt.epsilon_per_row)}." in page
+
+
+def test_a_receipt_counts_what_a_target_takes_along_under_a_name_of_the_ledger(survey):
+    """Of a file with reports at epsilon 10, one column was released again, then another."""
+    answers = rr.KRR(["yes", "no"], epsilon=10)
+    first = survey.with_name("one.csv")
+    rr.files.privatize_file(survey, first, {"smoker": answers})
+    weaker = {"smoker": rr.KRR(["yes", "no"], epsilon=0.01)}
+    rr.files.privatize_file(first, survey.with_name("two.csv"), weaker, again=True)
+    third = published(first, "drinks", "three.csv")
+    assert answers.epsilon + TWO["drinks"].epsilon <= third.epsilon_per_row < 11
 
 
 # -- columns under other names ---------------------------------------------------------------------

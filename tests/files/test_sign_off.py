@@ -89,3 +89,69 @@ def test_a_ledger_elsewhere_and_html(source, tmp_path):
     assert "<b>" not in page
     with pytest.raises(rr.errors.ArgumentValueError, match="format"):
         rr.files.sign_off(source, ledger=place, format="pdf")
+
+
+@pytest.fixture
+def days(tmp_path):
+    """Three daily files, two of them released one by one, the first of these twice."""
+    folder = tmp_path / "days"
+    for name in ("monday.csv", "late/tuesday.csv", "wednesday.csv"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(f"smoker,drinks\nyes,never\n{name},once\n")
+    release(folder / "monday.csv", SMOKER)
+    release(folder / "monday.csv", SMOKER)
+    release(folder / "late/tuesday.csv", DRINKS)
+    return folder
+
+
+def test_files_of_a_folder_add_up_for_a_person(days):
+    """Each file has its epsilon, and a person the sum, unless nobody is in two of them."""
+    expected = [["late/tuesday.csv", math.log(2)], ["monday.csv", 2 * math.log(3)]]
+    files = [days / "late/tuesday.csv", days / "monday.csv"]
+    for path in (days, files, [days / "late", days / "monday.csv"]):
+        page = rr.files.sign_off(path)
+        assert page.startswith("# Releases of 2 files\n")
+        told = sorted(rows_of(page, "Files"))
+        assert told == [[name, round_up(epsilon)] for name, epsilon in expected]
+        assert 3 == len(rows_of(page, "Releases"))
+        total = round_up(math.log(18))
+        assert f"over all files and releases: {total}." in page
+        assert "one row in each file" in page
+        assert ["these releases together", "a person", total] in rows_of(
+            page, "Known deployments beside it"
+        )
+        page = rr.files.sign_off(path, one_file_per_person=True)
+        assert f"over all files and releases: {round_up(math.log(9))}." in page
+        assert "the caller of this page says that nobody has rows in two files" in " ".join(
+            page.split()
+        )
+
+
+def test_a_release_of_the_folder_counts_for_each_of_its_files(days):
+    """A folder with a release of its own is one source, whose files count in its total."""
+    release(days, SMOKER)
+    assert f"together: {round_up(math.log(54))}." in rr.files.sign_off(days)
+    page = rr.files.sign_off([days / "late/tuesday.csv", days / "monday.csv"])
+    assert 4 == len(rows_of(page, "Releases"))
+    told = dict(rows_of(page, "Files"))
+    assert told["late/tuesday.csv"] == round_up(math.log(6))
+    assert told["monday.csv"] == round_up(math.log(27))
+
+
+def test_a_file_without_a_release_is_named(days):
+    """Of several, too; and one ledger is for one source."""
+    with pytest.raises(rr.errors.FileError, match=r"no release of .*wednesday\.csv"):
+        rr.files.sign_off([days / "monday.csv", days / "wednesday.csv"])
+    with pytest.raises(rr.errors.ArgumentTypeError, match="ledger is for one source, found 2"):
+        rr.files.sign_off([days / "monday.csv", days / "late"], ledger=days / "book.json")
+    with pytest.raises(rr.errors.ArgumentValueError, match="at least one source"):
+        rr.files.sign_off([])
+
+
+def test_a_source_that_cannot_be_read_is_said(days):
+    """Its ledger is there, but nobody knows which reports it held before."""
+    assert "cannot be read here" not in rr.files.sign_off(days)
+    (days / "monday.csv").unlink()
+    page = rr.files.sign_off(days / "monday.csv")
+    assert "Some source cannot be read here" in page
+    assert f"together: {round_up(math.log(9))}." in page
