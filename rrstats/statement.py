@@ -26,7 +26,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up
-from rrstats.mechanisms.plans import part_label
+from rrstats.mechanisms.plans import PlanParts, part_label
 from rrstats.mechanisms.records import ColumnRecord, write
 from rrstats.mechanisms.row_privacy import row_epsilon, row_mechanisms
 from rrstats.randomness.sources import is_stretched
@@ -251,9 +251,9 @@ class _Column:
                 f"everything that one first round reveals: {_epsilon(lifetime)}."
             )
 
-    def _asked(self, plan: Mapping[str, Any]) -> Iterator[str]:
+    def _asked(self, plan: PlanParts) -> Iterator[str]:
         """Sentences on the coin that picked what a row reports."""
-        chances = list(zip(plan["parts"], plan["chances"], strict=True))
+        chances = list(zip(plan.parts, plan.chances, strict=True))
         asking = [(part, number) for part, number in chances if self.record.name in part]
         proportion = sum(number for _, number in asking) / sum(number for _, number in chances)
         rows = chance(proportion) if proportion < 1 else "all"
@@ -263,7 +263,7 @@ class _Column:
             in_pairs = f", in the pairs {_listed(pairs[:_MAX_LISTED])}"
         sentences = [
             "A public coin, independent of all answers, picked what each row reports; the column "
-            f"{label(plan['asked'])} says what.",
+            f"{label(plan.asked)} says what.",
             f"This column was asked in {rows} of the rows{in_pairs}.",
             "In all other rows it is empty, which says nothing about the answer.",
         ]

@@ -158,7 +158,7 @@ def _report(report: Mapping[str, Any], format: str) -> str:
         kept = [key for key in ("name", "mechanism", "plan") if key in column]
         record = ColumnRecord.from_dict({key: column[key] for key in kept})
         if record.plan is not None:
-            part_column = label(record.plan["asked"])
+            part_column = label(record.plan.asked)
             note = f"Each row reports one part of the plan; column {part_column} says which."
             plan_notes[note] = None
         name = label(record.name)
@@ -304,7 +304,7 @@ def _loss(estimate: Estimate, *, is_void: bool) -> float:
     """Epsilon of a report or, in a plan, of a row; infinite where the noise was simulated."""
     if is_void:
         return math.inf
-    return float(estimate.mechanism.epsilon if estimate.plan is None else estimate.plan["epsilon"])
+    return float(estimate.mechanism.epsilon if estimate.plan is None else estimate.plan.epsilon)
 
 
 def _estimates(options: argparse.Namespace) -> dict[str, Estimate]:

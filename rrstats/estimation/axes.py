@@ -41,6 +41,7 @@ from rrstats.mechanisms.channel import fixed, transition_matrix
 from rrstats.mechanisms.krr import KRR, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.plan_tables import PlanTable, plan_table
+from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.samples import Samples
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -417,7 +418,7 @@ def plan_tally(
     private = [column for column in columns if column.private]
     if not planned or len(private) > len(planned):
         return None
-    plan = cast(Mapping[str, Any], planned[0].plan)
+    plan = cast(PlanParts, planned[0].plan)
     if any(column.plan != plan for column in planned):
         return None
     mechanisms = {column.name: cast(Mechanism, column.mechanism) for column in planned}
@@ -426,7 +427,7 @@ def plan_tally(
     if table is None:
         return None
     codes = [_axis_codes(column) for column in columns]
-    public = ordinary(cast(ReportFrame, columns[0].frame).column(plan["asked"]))
+    public = ordinary(cast(ReportFrame, columns[0].frame).column(plan.asked))
     labels = public.codes()
     reports = np.full(columns[0].rows, table.channel.m + 1)  # missing
     for sample, start in zip(table.samples, table.channel.bounds[:-1], strict=True):

@@ -92,6 +92,7 @@ from rrstats.mechanisms.channel import (
 )
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.samples import Samples
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
@@ -195,7 +196,7 @@ class Estimate(Result):
         return self.tally.n_missing
 
     @property
-    def plan(self) -> Mapping[str, Any] | None:
+    def plan(self) -> PlanParts | None:
         """The plan of the frame by which a public coin chose these rows, as in its record."""
         return self.tally.plan
 

@@ -29,6 +29,7 @@ from rrstats.estimation.pooled import PooledGroups, pool
 from rrstats.estimation.result import IMPLAUSIBLE, Result, label_column, proportion_rows, titled
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.row_privacy import together
 from rrstats.plots import PlotOptions, check_truth, plot_diverging, plot_intervals
 
@@ -374,9 +375,9 @@ class GroupEstimates(_Several[Part]):
         return mechanism
 
     @property
-    def plan(self) -> Mapping[str, Any] | None:
+    def plan(self) -> PlanParts | None:
         """The plan of the frame by which a public coin chose the rows, as in its record."""
-        plan: Mapping[str, Any] | None = next(iter(self._parts.values())).plan
+        plan: PlanParts | None = next(iter(self._parts.values())).plan
         return plan
 
     @property
@@ -719,7 +720,10 @@ class Estimates(_Several[Part]):
     def epsilon(self) -> float:
         """The privacy loss of one row over these columns, rounded up; those of a plan share one."""
         return total_epsilon(
-            max(max(part.mechanism.epsilon, (part.plan or {}).get("epsilon", 0)) for part in parts)
+            max(
+                max(part.mechanism.epsilon, 0 if part.plan is None else part.plan.epsilon)
+                for part in parts
+            )
             for parts in together(self._parts.values())
         )
 

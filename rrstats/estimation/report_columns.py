@@ -55,7 +55,7 @@ from rrstats.mechanisms.krr import (
     no_common_channel,
     rate_column,
 )
-from rrstats.mechanisms.plans import ASKED, marginal_mechanism, part_mechanism
+from rrstats.mechanisms.plans import ASKED, PlanParts, marginal_mechanism, part_mechanism
 from rrstats.mechanisms.records import (
     ColumnRecord,
     asked_labels,
@@ -146,7 +146,7 @@ class ReportColumn(ReportModel):
     rates: RowRates | None = None
     samples: NDArray[np.intp] | None = None
     times: NDArray[np.int64] | None = None
-    plan: Mapping[str, Any] | None = None
+    plan: PlanParts | None = None
     pair: tuple[tuple[Hashable, ...], KRR] | None = None
     asked: NDArray[np.bool_] | None = None
     frame: ReportFrame | None = None
@@ -324,7 +324,7 @@ class ReportSource(NamedTuple):
     def group(self, group: Any) -> Any:
         """The column of the samples of rows: the one that is given, or the public one of a plan."""
         plan = None if self.record is None else self.record.plan
-        return group if plan is None else plan["asked"]
+        return group if plan is None else plan.asked
 
     def mechanism(
         self, mechanism: Any, prob: float | None = None, epsilon: float | None = None
@@ -459,7 +459,7 @@ def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
     if group is None:
         raise ArgumentTypeError(
             f"a missing report of column {record.name!r} may be an answer or a row that its plan "
-            f"did not ask: give the frame, which says it in {record.plan and record.plan['asked']}"
+            f"did not ask: give the frame, which says it in {record.plan and record.plan.asked}"
         )
     labels = ordinary(group)
     check_rows(labels.rows, rows, "group", "label", each="reports")
@@ -991,7 +991,7 @@ def check_together(
         return
     for column in planned:
         alike = [other.name for other in planned if other.plan == column.plan]
-        of_plan = cast(Mapping[str, Any], column.plan)["parts"]
+        of_plan = cast(PlanParts, column.plan).parts
         if len(alike) < 2 or (pairs and any({*part} == {*alike} for part in of_plan)):
             continue
         reason = "few rows or none hold all of them, and the noise of a pair is joint"
@@ -1017,7 +1017,7 @@ def as_pairs(columns: Sequence[ReportColumn]) -> list[ReportColumn]:
         if first.plan is None or first.plan != second.plan:
             continue
         domains = [cast(Mechanism, column.mechanism).domain for column in (first, second)]
-        joint = part_mechanism(domains, first.plan["epsilon"])
+        joint = part_mechanism(domains, first.plan.epsilon)
         pair = (first.name, second.name), joint
         for column, domain in zip((first, second), domains, strict=True):
             marginal = marginal_mechanism(domain, joint)

@@ -19,7 +19,7 @@ Source: Deville (1999) for variances by influences.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations, combinations_with_replacement
@@ -32,8 +32,7 @@ from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError, MetadataError
 from rrstats.estimation.report_columns import ALL, ReportColumn, ReportFrame, blocks, ordinary
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.channel import KRRChannel
-from rrstats.mechanisms.plans import part_label, part_mechanism
+from rrstats.mechanisms.plans import PlanParts, of_part, part_mechanism
 
 # -- scores of reports -----------------------------------------------------------------------
 
@@ -124,24 +123,19 @@ def _read_parts(column: ReportColumn) -> _PartCodes:
         return _PartCodes(column, np.empty(0, dtype=np.intp), None)
     encoded = column.read(ALL)
     column.refuse(column.unknown(encoded, ALL))
-    public = ordinary(cast(ReportFrame, column.frame).column(column.plan["asked"]))
-    labels: list[Hashable] = [part_label(part) for part in column.plan["parts"]]
+    public = ordinary(cast(ReportFrame, column.frame).column(column.plan.asked))
+    labels = column.plan.labels
     places = [labels.index(label) if label in labels else -1 for label in public.categories]
     part = np.array([*places, -1], dtype=np.intp)[public.codes()]
-    asking = _asking(column.plan, column.name)
+    asking = column.plan.asking(column.name)
     codes = encoded.codes.astype(np.intp)
     if ((codes < column.k) != np.isin(part, asking)).any():
         raise MetadataError(
             f"column {column.name!r} of a plan must have a report in the rows that were asked for "
-            f"it, and in no others, as {column.plan['asked']!r} says; use the columns as they were "
+            f"it, and in no others, as {column.plan.asked!r} says; use the columns as they were "
             "released"
         )
     return _PartCodes(column, codes, part)
-
-
-def _asking(plan: Mapping[str, Any], *names: Hashable) -> list[int]:
-    """The places of the parts that ask these columns."""
-    return [place for place, part in enumerate(plan["parts"]) if {*names} <= {*part}]
 
 
 def _single(read: _PartCodes) -> RowScores:
@@ -155,35 +149,26 @@ def _single(read: _PartCodes) -> RowScores:
         scores = column.scores()
         rows = np.flatnonzero(np.isfinite(scores).all(axis=1))
         return RowScores(rows, rows, scores, np.ones(len(rows)))
-    plan = cast(Mapping[str, Any], column.plan)
-    parts = plan["parts"]
+    plan = cast(PlanParts, column.plan)
     rows = np.flatnonzero(read.codes < column.k)
     tables: list[Floats] = []
-    precision = np.zeros(len(parts))
-    position = np.zeros(len(parts), dtype=np.intp)
-    for place in _asking(plan, column.name):
-        mechanism = _of_part(cast(Mechanism, column.mechanism), part_label(parts[place]))
+    precision = np.zeros(len(plan.parts))
+    position = np.zeros(len(plan.parts), dtype=np.intp)
+    for place in plan.asking(column.name):
+        channel = of_part(cast(Mechanism, column.mechanism), plan.labels[place]).channel
         position[place] = len(tables)
-        tables.append(mechanism.channel.scores(np.arange(column.k)))
-        precision[place] = cast(KRRChannel, mechanism.channel).gap ** 2
+        tables.append(channel.scores(np.arange(column.k)))
+        precision[place] = channel.gap**2
     part_of_row = read.part[rows]
     cells = position[part_of_row] * column.k + read.codes[rows]
     return RowScores(rows, cells, np.vstack(tables), precision[part_of_row])
 
 
-def _of_part(mechanism: Mechanism, part: str) -> Mechanism:
-    """The mechanism of a column's reports in one part of its plan."""
-    if mechanism.groups is None:
-        return mechanism
-    samples = cast(Any, mechanism)
-    return cast(Mechanism, samples.parts[samples.groups.index(part)])
-
-
 def _pair_scores(first: _PartCodes, second: _PartCodes) -> RowScores:
     """Scores of the pairs of categories of two columns of a plan, in the rows asked both."""
     names = (first.column.name, second.column.name)
-    plan = cast(Mapping[str, Any], first.column.plan)
-    asking = _asking(plan, *names)
+    plan = cast(PlanParts, first.column.plan)
+    asking = plan.asking(*names)
     if not asking:
         raise ArgumentValueError(
             f"the plan never asked the columns {names[0]!r} and {names[1]!r} of the same row, so "
@@ -193,7 +178,7 @@ def _pair_scores(first: _PartCodes, second: _PartCodes) -> RowScores:
     rows = np.flatnonzero(np.isin(cast(NDArray[np.intp], first.part), asking))
     # The order of both in the part does not matter: a report is a pair, right or one of the others.
     domains = [cast(Mechanism, each.column.mechanism).domain for each in (first, second)]
-    joint = part_mechanism(domains, plan["epsilon"])
+    joint = part_mechanism(domains, plan.epsilon)
     k1, k2 = (domain.k for domain in domains)
     table = joint.channel.scores(np.arange(k1 * k2)).reshape(k1 * k2, k1, k2)
     cells = first.codes[rows] * k2 + second.codes[rows]

@@ -54,7 +54,7 @@ from rrstats.estimation.sample_design import (
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
 from rrstats.mechanisms.krr import NO_INFORMATION, MechanismLike, RowRates, as_mechanism
-from rrstats.mechanisms.plans import read_plan, write_plan
+from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.serialization import check_depth, from_dict
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -284,7 +284,7 @@ class Tally:
     mechanism: Mechanism
     counts: UnitCounts
     n_missing: int = 0
-    plan: Mapping[str, Any] | None = None
+    plan: PlanParts | None = None
 
     @property
     def reported(self) -> Counts:
@@ -333,7 +333,7 @@ class Tally:
         mechanism: Mechanism,
         cells: Mapping[tuple[Hashable, Hashable], Cell],
         n_missing: int = 0,
-        plan: Mapping[str, Any] | None = None,
+        plan: PlanParts | None = None,
     ) -> Tally:
         """Make a tally from counts by (stratum, cluster)."""
         units = SampleUnits.from_keys(list(cells))
@@ -530,7 +530,7 @@ def tally_to_json(tally: Tally) -> dict[str, Any]:
     if tally.n_missing:
         document["n_missing"] = tally.n_missing
     if tally.plan is not None:
-        document["plan"] = write_plan(tally.plan)
+        document["plan"] = tally.plan.in_record()
     return document
 
 
@@ -558,7 +558,7 @@ def _tally_from_json(document: Any) -> Tally:
     if plan is not None:
         parts = check_instance(plan, "plan", Mapping, "a dict").get("parts") or [[None]]
         (column,) = categories_from_json(parts[0][:1])  # a tally does not say which of the plan
-        plan = read_plan(plan, column)
+        plan = PlanParts.from_record(plan, column)
     n_missing = check_count(facts.get("n_missing", 0), "n_missing")
     units = facts.get("units")
     if units is None:
@@ -992,7 +992,7 @@ class GroupTallies:
     bounds: Codes
     counts: UnitCounts
     n_missing: Counts
-    plan: Mapping[str, Any] | None = None
+    plan: PlanParts | None = None
 
     def tally(self, group: int) -> Tally:
         """The tally of one group, by its number; its arrays are views."""

@@ -36,7 +36,7 @@ from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.attrs import released_records
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.plans import part_label
+from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.records import ColumnRecord, asked_labels
 from rrstats.privatization.frame import check_table, telling_columns
 from rrstats.statement import statement
@@ -242,8 +242,7 @@ def _tallies(source: FileSource, names: Iterable[str], design: _Design) -> dict[
         if record is None or record.plan is None:
             check_one_sample(name, mechanism)
         else:
-            labels = list(map(part_label, record.plan["parts"]))
-            spaces[source.check_column(record.plan["asked"])] = PublicCategories(labels)
+            spaces[source.check_column(record.plan.asked)] = PublicCategories(record.plan.labels)
     no_cells = {name: source.files[0].no_cells(name, space) for name, space in spaces.items()}
     tallies: dict[str, Tally] = {}
     contradictions: Counter[str] = Counter()
@@ -287,7 +286,7 @@ def _count(
         # If "no answer" is a category, its reports do not count as missing.
         allowed = record is None or record.missing == "keep"
         return counted, 0 if allowed else counted.n_missing
-    parts = _labels_of_parts(cells(record.plan["asked"]), record.plan["parts"])
+    parts = _labels_of_parts(cells(str(record.plan.asked)), record.plan)
     was_asked = pc.is_in(parts, value_set=pa.array(asked_labels(record), pa.string()))
     has_report = reports.is_valid()
     if mechanism.domain.missing_code is not None:
@@ -300,10 +299,10 @@ def _count(
     return replace(counted, n_missing=n_missing, plan=record.plan), contradictions
 
 
-def _labels_of_parts(cells: pa.Array, parts: Iterable[Any]) -> pa.Array:
+def _labels_of_parts(cells: pa.Array, plan: PlanParts) -> pa.Array:
     """The public column of a plan as text; other words of a text file are missing."""
     if are_word_places(cells.type):
-        return pa.array([*map(part_label, parts), None], pa.string()).take(cells.storage)
+        return pa.array([*plan.labels, None], pa.string()).take(cells.storage)
     return cells.cast(pa.string())
 
 

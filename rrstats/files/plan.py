@@ -209,7 +209,7 @@ def _described(document: Any, policies: Mapping[str, str] | None = None) -> list
         plan = FramePlan.from_dict(
             {key: value for key, value in document.items() if key not in own_policies}
         )
-        facts: dict[str, Any] = {**(policies or {}), **own_policies, "plan": plan.document}
+        facts: dict[str, Any] = {**(policies or {}), **own_policies, "plan": plan.recorded}
         document = write(
             [
                 ColumnRecord(name, mechanism.to_dict(), **facts)

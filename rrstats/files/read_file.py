@@ -26,7 +26,6 @@ from rrstats.files.csv import TextFile
 from rrstats.files.data_file import DataFile, ReportSpace
 from rrstats.files.estimate_file import describe_file, document_beside
 from rrstats.files.formats import open_source
-from rrstats.mechanisms.plans import part_label
 from rrstats.mechanisms.records import KEY, ColumnRecord, asked_labels, write
 from rrstats.mechanisms.serialization import parse_object
 
@@ -108,9 +107,7 @@ def _text_frame(file: TextFile, records: list[ColumnRecord]) -> pd.DataFrame:
     """A CSV file with the types of the records."""
     by_name = {str(record.name): record for record in records}
     labels = {
-        record.plan["asked"]: [part_label(part) for part in record.plan["parts"]]
-        for record in records
-        if record.plan is not None
+        str(record.plan.asked): record.plan.labels for record in records if record.plan is not None
     }
     spaces: dict[str, ReportSpace] = {
         name: record.largest().report_space for name, record in by_name.items()
@@ -162,7 +159,7 @@ def other_cells(frame: pd.DataFrame, record: ColumnRecord, space: ReportSpace) -
     column, read_codes = open_reports(column_of(frame, record.name), space)
     reports = read_codes(column.cells)
     if record.plan is not None:  # reports of the rows that were asked, and no others
-        labels = column_of(frame, record.plan["asked"])
+        labels = column_of(frame, record.plan.asked)
         was_asked = labels.isin(asked_labels(record)).to_numpy()
         is_absent = reports.codes == cast(Categories, space).absent_code
         is_other = np.where(was_asked, reports.codes >= space.k, ~is_absent)

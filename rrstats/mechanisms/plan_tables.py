@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import Entries, KRRChannel, fixed
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_channel import MatrixForm, StackedChannel
-from rrstats.mechanisms.plans import marginal_mechanism, part_label, part_mechanism
+from rrstats.mechanisms.plans import PlanParts, marginal_mechanism, of_part, part_mechanism
 from rrstats.mechanisms.samples import Samples
 from rrstats.randomness.sources import Source
 
@@ -225,7 +225,7 @@ def _margin_krr(table: PlanTable, sample: TableSample, places: Sequence[int]) ->
 
 
 def plan_table(
-    plan: Mapping[str, Any],
+    plan: PlanParts,
     mechanisms: Mapping[Hashable, Mechanism],
     names: Sequence[Hashable],
     axes: Sequence[tuple[Hashable, ...]],
@@ -233,31 +233,23 @@ def plan_table(
     """The mechanism of a table from all parts of a plan that report any of its columns.
 
     None if all these parts report the same columns alike, and for very many cells.
-    plan : its document.  mechanisms : of each column of the plan in the table, over all parts.
+    mechanisms : of each column of the plan in the table, over all parts.
     names, axes : of all columns of the table, and their categories.
     """
     planned = tuple(place for place, name in enumerate(names) if name in mechanisms)
     samples: dict[tuple[Any, ...], TableSample] = {}
-    for part in plan["parts"]:
+    for part, label in zip(plan.parts, plan.labels, strict=True):
         places = tuple(place for place in planned if names[place] in part)
         if not places:
             continue
-        label = part_label(part)
         if len(places) == 2:
             domains = [mechanisms[names[place]].domain for place in places]
-            krr = part_mechanism(domains, plan["epsilon"])
+            krr = part_mechanism(domains, plan.epsilon)
         else:
-            krr = _of_part(mechanisms[names[places[0]]], label)
+            krr = of_part(mechanisms[names[places[0]]], label)
         earlier = samples.get((places, krr.prob))
         parts = (label,) if earlier is None else (*earlier.parts, label)
         samples[places, krr.prob] = TableSample(parts, places, krr)
     if len(samples) < 2 or prod(map(len, axes)) > MOST_CELLS:
         return None
     return PlanTable(tuple(axes), planned, tuple(samples.values()))
-
-
-def _of_part(mechanism: Mechanism, label: str) -> Any:
-    """The mechanism of a column in one part."""
-    if mechanism.groups is None:
-        return mechanism
-    return cast(Samples, mechanism).parts[mechanism.groups.index(label)]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 from rrstats._checks import cut
 from rrstats.data.categories import (
@@ -42,6 +43,88 @@ def part_label(part: Sequence[Hashable]) -> str:
     ('age', 'age & 2020')
     """
     return " & ".join(map(str, part))
+
+
+@dataclass(frozen=True)
+class PlanParts:
+    """What the public coin of a plan may ask a row, as the records of its columns hold it.
+
+    Attributes
+    ----------
+    asked : hashable
+        The name of the public column with the label of each row's part.
+    epsilon : float
+        The privacy loss of a whole row.
+    parts : tuple of tuples
+        The names of the one column or the two columns that each part asks.
+    chances : tuple of float
+        The chance of each part; they need not sum to 1.
+    """
+
+    asked: Hashable
+    epsilon: float
+    parts: tuple[tuple[Hashable, ...], ...]
+    chances: tuple[float, ...]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The label of each part in the public column."""
+        return tuple(map(part_label, self.parts))
+
+    def asking(self, *names: Hashable) -> list[int]:
+        """The places of the parts that ask all of some columns."""
+        return [place for place, part in enumerate(self.parts) if {*names} <= {*part}]
+
+    def labels_asking(self, *names: Hashable) -> list[str]:
+        """The labels of the parts that ask all of some columns."""
+        return [self.labels[place] for place in self.asking(*names)]
+
+    def in_record(self) -> dict[str, Any]:
+        """The plan as plain JSON, which `from_record` reads."""
+        (public,) = categories_to_json([self.asked])
+        return {
+            "asked": public,
+            "epsilon": self.epsilon,
+            "parts": [categories_to_json(part) for part in self.parts],
+            "chances": list(self.chances),
+        }
+
+    @classmethod
+    def from_record(cls, document: Any, name: Hashable) -> PlanParts:
+        """The plan in the record of a column; anything else raises MetadataError."""
+        keys = {field.name for field in fields(cls)}
+        plan = document if isinstance(document, dict) and set(document) == keys else {}
+        listed = plan.get("parts")
+        chances = plan.get("chances")
+        if not isinstance(listed, list):
+            listed = []
+        if not isinstance(chances, list):
+            chances = []
+        parts = tuple(tuple(categories_from_json(part)) for part in listed)
+        labels = {part_label(part) for part in parts}
+        are_positive = all(
+            type(number) in (int, float) and 0 < number < 1e308
+            for number in [plan.get("epsilon"), *chances]
+        )
+        are_parts = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in parts)
+        are_texts = all(map(is_unicode, labels))
+        has_column = any(name in part for part in parts)
+        is_complete = len(parts) == len(chances) == len(labels)
+        if not (are_positive and are_parts and are_texts and has_column and is_complete):
+            raise MetadataError(
+                f"the plan of a frame needs {sorted(keys)}: parts of one column or two, each once "
+                f"and in valid Unicode, and a positive chance for each; column {cut(name)} must be "
+                "in one"
+            )
+        (public,) = categories_from_json([plan["asked"]])
+        return cls(public, plan["epsilon"], parts, tuple(chances))
+
+
+def of_part(mechanism: Mechanism, label: str) -> KRR:
+    """The mechanism of a column's reports in the part with a label; of most columns the same."""
+    if mechanism.groups is None:
+        return cast(KRR, mechanism)
+    return cast(KRR, cast(Samples, mechanism).parts[mechanism.groups.index(label)])
 
 
 def part_mechanism(domains: Sequence[Categories], epsilon: float) -> KRR:
@@ -101,41 +184,3 @@ def dominating(epsilon: float) -> MatrixDesign:
         return MatrixDesign(["one", "other"], [[1.0, 0.0], [0.0, 1.0]])
     truth = allowed_ratio(epsilon) / (1 + allowed_ratio(epsilon))
     return MatrixDesign(["one", "other"], [[truth, 1 - truth], [1 - truth, truth]])
-
-
-def write_plan(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of a plan, which `read_plan` reads."""
-    parts = [categories_to_json(part) for part in plan["parts"]]
-    (public,) = categories_to_json([plan["asked"]])
-    return {**plan, "asked": public, "parts": parts, "chances": list(plan["chances"])}
-
-
-def read_plan(document: Any, name: Hashable) -> dict[str, Any] | None:
-    """The plan in the record of a column; anything else raises MetadataError."""
-    if document is None:
-        return None
-    keys = {"asked", "epsilon", "parts", "chances"}
-    plan = document if isinstance(document, dict) and set(document) == keys else {}
-    listed = plan.get("parts")
-    chances = plan.get("chances")
-    if not isinstance(listed, list):
-        listed = []
-    if not isinstance(chances, list):
-        chances = []
-    parts = [categories_from_json(part) for part in listed]
-    labels = {part_label(part) for part in parts}
-    are_positive = all(
-        type(number) in (int, float) and 0 < number < 1e308
-        for number in [plan.get("epsilon"), *chances]
-    )
-    are_parts = all(0 < len(part) < 3 and part.count(part[0]) == 1 for part in parts)
-    are_texts = all(map(is_unicode, labels))
-    has_column = any(name in part for part in parts)
-    is_complete = len(parts) == len(chances) == len(labels)
-    if not (are_positive and are_parts and are_texts and has_column and is_complete):
-        raise MetadataError(
-            f"the plan of a frame needs {sorted(keys)}: parts of one column or two, each once and "
-            f"in valid Unicode, and a positive chance for each; column {cut(name)} must be in one"
-        )
-    (public,) = categories_from_json([plan["asked"]])
-    return plan | {"asked": public, "parts": parts}

@@ -42,7 +42,7 @@ from rrstats.mechanisms.epsilon import (
     largest_epsilon,
     prob_from_epsilon,
 )
-from rrstats.mechanisms.plans import part_label, read_plan, write_plan
+from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.serialization import (
     check_depth,
     describe_difference,
@@ -89,7 +89,7 @@ class ColumnRecord:
         True if the noise was not cryptographic.
     keyed : bool
         True if the noise came from a key and an id.
-    plan : dict, optional
+    plan : PlanParts, optional
         The plan of the frame, if a public coin chose what each row reports: ``asked``, the public
         column with that choice; ``epsilon`` of a whole row; ``parts``, the columns of each choice;
         and their ``chances``.
@@ -104,7 +104,7 @@ class ColumnRecord:
     missing: str = "unknown"
     simulated: bool = False
     keyed: bool = False
-    plan: dict[str, Any] | None = None
+    plan: PlanParts | None = None
     by_row: dict[str, Any] | None = None
 
     @classmethod
@@ -117,7 +117,7 @@ class ColumnRecord:
         missing: str = "unknown",
         simulated: bool = False,
         keyed: bool = False,
-        plan: dict[str, Any] | None = None,
+        plan: PlanParts | None = None,
         by_row: dict[str, Any] | None = None,
     ) -> ColumnRecord:
         """The record of a column and its mechanism; long lists of categories as a fingerprint.
@@ -225,14 +225,14 @@ class ColumnRecord:
         epsilon = self.unlabelled().epsilon
         if self.plan is None:
             return epsilon
-        return max(epsilon, float(self.plan["epsilon"]))
+        return max(epsilon, self.plan.epsilon)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON."""
         document = vars(self) | {"name": categories_to_json([self.name])[0]}
         document["mechanism"] = copy.deepcopy(self.mechanism)
         if self.plan is not None:
-            document["plan"] = write_plan(self.plan)
+            document["plan"] = self.plan.in_record()
         if self.by_row is not None:
             ((key, column),) = self.by_row.items()
             document["by_row"] = {key: categories_to_json([column])[0]}
@@ -254,7 +254,7 @@ class ColumnRecord:
         (name,) = categories_from_json([facts.pop("name")])
         plan_document = facts.pop("plan", None)
         by_row = _read_by_row(facts.pop("by_row", None))
-        plan = read_plan(plan_document, name)
+        plan = None if plan_document is None else PlanParts.from_record(plan_document, name)
         for key, value in facts.items():
             allowed = _FACTS.get(key, ())
             if not isinstance(value, str | bool) or value not in allowed:
@@ -277,8 +277,7 @@ def _read_by_row(document: Any) -> dict[str, Any] | None:
 
 def asked_labels(record: ColumnRecord) -> list[str]:
     """The labels of the parts of a plan in which a column was asked; none without a plan."""
-    parts = [] if record.plan is None else record.plan["parts"]
-    return [part_label(part) for part in parts if record.name in part]
+    return [] if record.plan is None else record.plan.labels_asking(record.name)
 
 
 @checked_keywords
@@ -382,8 +381,8 @@ def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
 
 def check_asked_column(record: ColumnRecord, names: Collection[Hashable]) -> None:
     """Raise MetadataError where the public column of a column's plan is absent."""
-    if record.plan is not None and record.plan["asked"] not in names:
-        public = cut(record.plan["asked"])
+    if record.plan is not None and record.plan.asked not in names:
+        public = cut(record.plan.asked)
         raise MetadataError(
             f"column {cut(record.name)} needs the public column {public} of its release, which is "
             "not there: it says which rows were asked, and by which design; keep it when you "
@@ -400,7 +399,7 @@ def check_plan(record: ColumnRecord, frame: pd.DataFrame) -> None:
         return
     check_asked_column(record, frame.columns)
     name = record.name
-    public = record.plan["asked"]
+    public = record.plan.asked
     labels = asked_labels(record)
     fits = False
     if public in frame.columns and labels:

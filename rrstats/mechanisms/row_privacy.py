@@ -60,10 +60,10 @@ def row_mechanisms(records: Iterable[ColumnRecord]) -> dict[Hashable, Mechanism]
         name = largest.name
         mechanism = largest.unlabelled()
         plan = largest.plan
-        if plan is not None and mechanism.epsilon <= plan["epsilon"]:
+        if plan is not None and mechanism.epsilon <= plan.epsilon:
             mechanism = dominating(largest.epsilon)
-            if plan["asked"] not in names.union(mechanisms):
-                name = plan["asked"]
+            if plan.asked not in names.union(mechanisms):
+                name = plan.asked
         mechanisms[name] = dominating(math.inf) if largest.simulated else mechanism
     return mechanisms
 
@@ -114,7 +114,7 @@ def coverage_note(records: Iterable[ColumnRecord], columns: Iterable[Hashable]) 
 
 def _public_columns(record: ColumnRecord) -> list[Hashable]:
     """The public columns that the estimates of a column need."""
-    plan = [] if record.plan is None else [record.plan["asked"]]
+    plan = [] if record.plan is None else [record.plan.asked]
     return [*plan, *(record.by_row or {}).values()]
 
 

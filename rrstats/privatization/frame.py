@@ -567,7 +567,7 @@ def _questions(question: Any, names: Iterable[Hashable]) -> Mapping[Any, Any]:
 def _check_public(private: Iterable[Hashable], public: list[Any], attrs: Mapping[Any, Any]) -> None:
     """Raise if a column to privatize is public here, or by the records of other columns."""
     for record in read(attrs) if attrs else []:
-        public = [*public, *(record.by_row or {}).values(), (record.plan or {}).get("asked")]
+        public = [*public, *(record.by_row or {}).values(), record.plan and record.plan.asked]
     for label in private:
         if label in public and label is not None:
             raise ArgumentValueError(f"{label!r} must be a public column, but is to be privatized")

@@ -53,6 +53,7 @@ from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.plan_tables import plan_table
 from rrstats.mechanisms.plans import (
     ASKED,
+    PlanParts,
     dominating,
     part_label,
     part_mechanism,
@@ -81,7 +82,7 @@ _NULLABLE = {"bool": pd.BooleanDtype(), "int": pd.Int64Dtype()}
 
 @checked_keywords
 @dataclass(frozen=True, init=False, repr=False)
-class FramePlan:
+class FramePlan(PlanParts):
     """One epsilon for all private columns of a frame, of which each row reports one part.
 
     Parameters
@@ -122,10 +123,6 @@ class FramePlan:
     """
 
     categories: dict[Hashable, Categories]
-    epsilon: float
-    parts: tuple[tuple[Hashable, ...], ...]
-    chances: tuple[float, ...]
-    asked: Hashable
 
     def __init__(
         self,
@@ -174,11 +171,6 @@ class FramePlan:
                 f"but there is a column {self.asked!r}; rename it, or choose another name"
             )
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """The label of each part in the public column."""
-        return tuple(map(part_label, self.parts))
-
     @cached_property
     def mechanisms(self) -> dict[Hashable, Mechanism]:
         """The mechanism of each private column by itself, for the rows that were asked.
@@ -221,8 +213,7 @@ class FramePlan:
         0.03
         """
         _ = [place_of(pd.DataFrame(columns=[*self.categories]), name) for name in names]
-        parts = zip(self.parts, self.chances, strict=True)
-        asking = [number for part, number in parts if {*names} <= {*part}]
+        asking = [self.chances[place] for place in self.asking(*names)]
         return math.fsum(asking) / math.fsum(self.chances)
 
     def variances(self, proportion: float = 0.2) -> pd.DataFrame:
@@ -362,12 +353,12 @@ class FramePlan:
         """
         mechanisms = {name: self.mechanisms[name] for name in names}
         axes = [self.categories[name].labels for name in names]
-        table = plan_table(self.document, mechanisms, names, axes)
+        table = plan_table(self, mechanisms, names, axes)
         if table is not None:
             parts = [sample.parts for sample in table.samples]
             channel: StackedChannel | None = table.channel
         else:
-            parts = [tuple(self._labels_of(names))]
+            parts = [tuple(self.labels_asking(*names))]
             channel = None
         share = np.array([[float(label in sample) for label in self.labels] for sample in parts])
         size = math.prod(map(len, axes))
@@ -383,17 +374,11 @@ class FramePlan:
             single_variance = float(report_variance(single.channel, proportions, "population")[0])
         return PlanQuestion(share, proportions, channel, single_variance)
 
-    def _labels_of(self, names: tuple[Hashable, ...]) -> list[str]:
-        """The labels of the parts that ask all of some columns."""
-        pairs = zip(self.labels, self.parts, strict=True)
-        return [label for label, part in pairs if {*names} <= {*part}]
-
     @property
     def records(self) -> list[ColumnRecord]:
         """The records of its columns, for reports in a frame that keeps none."""
-        plan = self.document
         return [
-            ColumnRecord(name, mechanism.to_dict(), plan=plan)
+            ColumnRecord(name, mechanism.to_dict(), plan=self.recorded)
             for name, mechanism in self.mechanisms.items()
         ]
 
@@ -403,14 +388,9 @@ class FramePlan:
         return dominating(self.epsilon)
 
     @property
-    def document(self) -> dict[str, Any]:
-        """The plan as the records of its columns hold it."""
-        return {
-            "asked": self.asked,
-            "epsilon": self.epsilon,
-            "parts": [list(part) for part in self.parts],
-            "chances": list(self.chances),
-        }
+    def recorded(self) -> PlanParts:
+        """The plan as the records of its columns hold it, each with its own categories."""
+        return PlanParts(self.asked, self.epsilon, self.parts, self.chances)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain JSON, which `from_dict` reads.
@@ -432,10 +412,7 @@ class FramePlan:
             }
             for name, domain in self.categories.items()
         ]
-        parts = [categories_to_json(part) for part in self.parts]
-        (public,) = categories_to_json([self.asked])
-        description = {"type": "FramePlan", "columns": columns, **self.document}
-        return description | {"parts": parts, "asked": public}
+        return {"type": "FramePlan", "columns": columns, **self.in_record()}
 
     @classmethod
     def from_dict(cls, document: Any) -> FramePlan:
@@ -460,7 +437,7 @@ class FramePlan:
             released = frame_plan(read({KEY: document}))
             if released is not None:
                 return released
-        keys = {"type", "columns", *(field.name for field in fields(cls)[1:])}
+        keys = {"type", "columns", *(field.name for field in fields(PlanParts))}
         try:
             check_instance(document, "a plan", Mapping, "an object")
             if document["type"] != "FramePlan" or not {*document} <= keys:
@@ -554,16 +531,16 @@ def frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
     """
     if all(record.plan is None for record in records):
         return None
-    document = records[0].plan or {"parts": []}
+    recorded = records[0].plan
     names = [record.name for record in records]
     plan = None
-    if {*names} == {name for part in document["parts"] for name in part}:
+    if recorded is not None and {*names} == {name for part in recorded.parts for name in part}:
         plan = FramePlan(
             {record.name: record.resolve().domain.declared for record in records},
-            document["epsilon"],
-            document["parts"],
-            chances=document["chances"],
-            asked=document["asked"],
+            recorded.epsilon,
+            recorded.parts,
+            chances=recorded.chances,
+            asked=recorded.asked,
         )
     mechanisms = {} if plan is None else plan.mechanisms
     rules = [(record.plan, record.unknown, record.missing) for record in records]
@@ -633,7 +610,7 @@ class FrameRelease(Unpicklable):
         for column in self.columns.values():
             column.secure = self._coin.secure
             simulated = not column.secure
-            column.facts |= {"simulated": simulated, "keyed": False, "plan": plan.document}
+            column.facts |= {"simulated": simulated, "keyed": False, "plan": plan.recorded}
 
     def reports(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
         """The reports of the next answers by column, in their containers; the public column last.

@@ -106,7 +106,7 @@ def planned_outcome(request: ModelRequest) -> ReportColumn | None:
     if record.plan is None:
         raise ArgumentValueError(f"the outcome {name!r} is privatized; use logit")
     if request.formula is None:
-        raise _needs_formula(record.plan["asked"])
+        raise _needs_formula(record.plan.asked)
     return ReportFrame.of(request.frame).joint([name], group=request.group)[0]
 
 
@@ -127,7 +127,7 @@ def part_fit(request: ModelRequest, reports: ReportColumn | None, title: str) ->
     private = request.private
     if request.formula is None:
         plan = next(column.plan for column in private.columns if column.plan is not None)
-        raise _needs_formula(plan["asked"])
+        raise _needs_formula(plan.asked)
     rows = len(cast(pd.DataFrame, request.frame))
     if reports is None:
         y = numbers(request.values, "the outcome", rows)

@@ -118,7 +118,7 @@ def test_variances_are_unbiased_given_the_sizes_of_parts(sizes):
             reported[label] = [number, size - number]
             chance *= math.comb(size, number) * rate**number * (1 - rate) ** (size - number)
         tally = rr.Tally.from_counts(reported, mechanism)
-        estimates.append(rr.estimate(dataclasses.replace(tally, plan=PLAN.document)))
+        estimates.append(rr.estimate(dataclasses.replace(tally, plan=PLAN.recorded)))
         chances.append(chance)
     first = np.array([estimate.proportions[0] for estimate in estimates])
     variances = np.array([estimate.variance[0] for estimate in estimates])
@@ -494,7 +494,7 @@ def test_results_of_a_table_follow_its_covariance(survey):
 def test_cells_are_unbiased_given_the_sizes_of_parts():
     """Over all reports of parts of given sizes, with the covariance of all cells, exactly."""
     plan = FramePlan({"a": ["x", "y"], "b": [0, 1]}, 2, ["a", "b", ("a", "b")])
-    table = plan_table(plan.document, plan.mechanisms, ["a", "b"], [("x", "y"), (0, 1)])
+    table = plan_table(plan.recorded, plan.mechanisms, ["a", "b"], [("x", "y"), (0, 1)])
     truth = np.array([0.4, 0.1, 0.2, 0.3])
     sizes = [2, 1, 3]  # of a, of b and of the pair
     drawn = []  # of each sample: counts of its reports, and their probability
@@ -510,7 +510,7 @@ def test_cells_are_unbiased_given_the_sizes_of_parts():
     estimates = []
     for outcome in itertools.product(*drawn):
         counts = UnitCounts.of_sample(sum(sizes), np.concatenate([counts for counts, _ in outcome]))
-        estimates.append(Estimate(Tally(table, counts, 0, plan.document)))
+        estimates.append(Estimate(Tally(table, counts, 0, plan.recorded)))
         chances.append(math.prod(chance for _, chance in outcome))
     chances = np.array(chances)
     cells = np.array([estimate.proportions for estimate in estimates])
@@ -543,9 +543,9 @@ def test_all_parts_of_a_table_count(k, epsilon, cell, all_parts, margin, of_all)
         pytest.approx(margin, abs=5e-3),
         pytest.approx(of_all, abs=5e-3),
     )
-    table = plan_table(plan.document, plan.mechanisms, ["a", "b"], [tuple(range(k))] * 2)
+    table = plan_table(plan.recorded, plan.mechanisms, ["a", "b"], [tuple(range(k))] * 2)
     even = np.concatenate([np.full(part.m, 6**4 * 100 // part.m) for part in table.channel.parts])
-    estimate = Estimate(Tally(table, UnitCounts.of_sample(even.sum(), even), 0, plan.document))
+    estimate = Estimate(Tally(table, UnitCounts.of_sample(even.sum(), even), 0, plan.recorded))
     assert estimate.variance[0] * even.sum() == pytest.approx(after[2], rel=1e-3)
 
 
@@ -593,13 +593,13 @@ def test_variances_of_a_plan_are_those_of_its_estimates():
         rate = 0.3 * made.prob + 0.7 * (1 - made.prob)
         counts[label] = [round(share * 10**9 * rate), round(share * 10**9 * (1 - rate))]
     tally = rr.Tally.from_counts(counts, plan.mechanisms["a"])
-    alone = rr.estimate(dataclasses.replace(tally, plan=plan.document))
+    alone = rr.estimate(dataclasses.replace(tally, plan=plan.recorded))
     assert alone.proportions[0] == pytest.approx(0.3)
     assert found.loc["a", "variance"] == pytest.approx(alone.variance[0] * alone.n, rel=1e-6)
     names = ["a", "b"]
-    joint = plan_table(plan.document, plan.mechanisms, names, [("x", "y"), (1, 2, 3)])
+    joint = plan_table(plan.recorded, plan.mechanisms, names, [("x", "y"), (1, 2, 3)])
     even = np.array([10**6] * 2 + [10**6] * 6)  # a chance of 1/4 to each of 2, of 3/4 to each of 6
-    uniform = Estimate(Tally(joint, UnitCounts.of_sample(8 * 10**6, even), 0, plan.document))
+    uniform = Estimate(Tally(joint, UnitCounts.of_sample(8 * 10**6, even), 0, plan.recorded))
     expected = uniform.variance[0] * uniform.n
     assert found.loc["a & b", "variance"] == pytest.approx(expected, rel=1e-6)
     divided = rr.KRR(["x", "y"], epsilon=1), rr.KRR([1, 2, 3], epsilon=1)

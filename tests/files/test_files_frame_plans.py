@@ -227,7 +227,7 @@ def test_estimates_are_those_of_the_frame(tmp_path, ending):
     for name in CATEGORIES:
         expected = frame.rr.estimate(name)
         assert expected.tally == found[name].tally
-        assert (PLAN.document, expected.n) == (found[name].plan, found[name].n)
+        assert (PLAN.recorded, expected.n) == (found[name].plan, found[name].n)
         assert frame["rr_asked"].isin(ASKED[name]).sum() == found[name].n
         np.testing.assert_allclose(expected.interval(), found[name].interval())
     asked = frame["rr_asked"] == "c"
@@ -258,7 +258,7 @@ def test_saved_frames_and_reports_that_contradict_the_plan(tmp_path):
 
 def _changed(**facts):
     """The records of the plan, of which the first has other facts."""
-    given = {"plan": PLAN.document}
+    given = {"plan": PLAN.recorded}
     first, *others = [ColumnRecord.of(*one, **given) for one in PLAN.mechanisms.items()]
     return [ColumnRecord.from_dict({**first.to_dict(), **facts}), *others]
 
@@ -273,7 +273,7 @@ WRONG = {
     "raises": (PLAN, {"unknown": "raise"}, "100 of 400 answers of column .* are not among"),
     "part": (_changed()[1:], {}, "exactly the columns of its parts"),
     "policies": (_changed(unknown="uniform"), {}, "same plan, unknown and missing"),
-    "other plan": (_changed(plan=OTHER.document), {}, "same plan, unknown and missing"),
+    "other plan": (_changed(plan=OTHER.in_record()), {}, "same plan, unknown and missing"),
     "law": (_changed(mechanism=rr.KRR([0, 1, 2], 0.9).to_dict()), {}, "mechanism in that"),
     "parts": ({**PLAN.to_dict(), "parts": [["b", "c", "a"]]}, {}, "pairs of two different"),
     "odd policy": ({**PLAN.to_dict(), "unknown": "keep"}, {}, "'unknown' of column .* must be one"),
@@ -422,7 +422,7 @@ def test_engines_run_a_plan(tmp_path, engine, plan):
     """An engine writes a plan once, with its public column; a lazy result is refused."""
     receipt, lazy, read = engine(tmp_path / "target", plan)
     assert (400, 2.0) == (receipt.rows, receipt.epsilon_per_row)
-    assert plan.document == files.describe_file(receipt.target)[0].plan
+    assert plan.recorded == files.describe_file(receipt.target)[0].plan
     found = files.estimate_file(receipt.target)
     for name, estimate in rr.estimate(read(receipt.target), plan).items():
         assert estimate.tally == found[name].tally

@@ -17,6 +17,7 @@ from rrstats.data.categories import categories_digest, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnrecordedWarning
 from rrstats.mechanisms.attrs import Mechanisms
 from rrstats.mechanisms.epsilon import total_epsilon
+from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.records import ColumnRecord, check_rates
 from rrstats.mechanisms.row_privacy import row_epsilon
 from rrstats.mechanisms.serialization import MOST_LEVELS
@@ -57,7 +58,7 @@ def test_fingerprints():
 def test_version_two():
     """Only a plan of the frame, or probabilities by row, need version 2; both come back."""
     plain = ColumnRecord.of("answer", YES_NO)
-    plan = {"asked": "q", "epsilon": 2.0, "parts": [["answer", ("t", 1)]], "chances": [1]}
+    plan = PlanParts("q", 2.0, (("answer", ("t", 1)),), (1.0,))
     planned = [dataclasses.replace(plain, name=name, plan=plan) for name in ("answer", ("t", 1))]
     by_row = dataclasses.replace(plain, name="other", by_row={"prob": ("p", 2)})
     for records, version in (([plain], 1), (planned, 2), ([*planned, by_row], 2)):
