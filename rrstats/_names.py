@@ -376,7 +376,7 @@ def missing_member(kind: str, name: str) -> str:
     Python itself adds the nearest of its attributes.
 
     >>> missing_member("Estimate", "proportion")
-    'Estimate has no proportion'
+    "'Estimate' object has no attribute 'proportion'"
     """
     hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-    return f"{kind} has no {name}{hint}"
+    return f"{kind!r} object has no attribute {name!r}{hint}"
