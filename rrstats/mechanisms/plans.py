@@ -14,6 +14,7 @@ from itertools import product
 from typing import Any, cast
 
 from rrstats._checks import cut
+from rrstats._names import checked_keywords
 from rrstats.data.categories import (
     Categories,
     categories_from_json,
@@ -45,6 +46,7 @@ def part_label(part: Sequence[Hashable]) -> str:
     return " & ".join(map(str, part))
 
 
+@checked_keywords
 @dataclass(frozen=True)
 class PlanParts:
     """What the public coin of a plan may ask a row, as the records of its columns hold it.
