@@ -338,11 +338,6 @@ def _decimal(text: str | None) -> Decimal | None:
     return None if text is None else Decimal(text)
 
 
-def _decimals(texts: Sequence[str]) -> tuple[Decimal, Decimal]:
-    low, high = texts
-    return Decimal(low), Decimal(high)
-
-
 def _software(recorded: Mapping[str, str]) -> SoftwareResult:
     return SoftwareResult(recorded["by"], Decimal(recorded["estimate"]), Decimal(recorded["error"]))
 

@@ -217,43 +217,6 @@ def _replication_text(counts: UnitCounts) -> str:
     return f"{len(replication.coefficients)} of {replication.method!r}"
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class Cell:
-    """Counts in one stratum and cluster.
-
-    rows : number of reports.  reported : (m,) the count of each report cell; the sum is ``rows``
-    if each report falls into one cell.
-    weights : (2, m) sums of weights and of their squares by report cell.
-    powers : (4,) sums over the rows of w, w^2, 1/w and 1/w^2.
-    Both are None if every weight is 1.
-    others : sampled rows of the same stratum and cluster that are outside the group or have no
-    report: they are units of the sample that add 0 to the sums.
-    """
-
-    rows: int
-    reported: Counts
-    weights: Floats | None = None
-    powers: Floats | None = None
-    others: int = 0
-
-    @property
-    def sums(self) -> Floats:
-        """(2, m) `weights`; counts if all weights are 1."""
-        counts = self.reported.astype(np.float64)
-        return np.stack([counts, counts]) if self.weights is None else self.weights
-
-    @property
-    def totals(self) -> Floats:
-        """(4,) `powers`; the number of rows if all weights are 1."""
-        return np.full(4, float(self.rows)) if self.powers is None else self.powers
-
-    def __eq__(self, other: object) -> bool:
-        names = ("rows", "others", "reported", "sums", "totals")
-        return isinstance(other, Cell) and all(
-            np.array_equal(getattr(self, name), getattr(other, name)) for name in names
-        )
-
-
 @checked_keywords
 @dataclass(frozen=True, eq=False)
 class Tally:
@@ -303,52 +266,6 @@ class Tally:
         if counts.weights is not None or counts.units.keys != [EVERYONE]:
             return True
         return bool(counts.drawn.sum() > self.n)
-
-    @property
-    def cells(self) -> dict[tuple[Hashable, Hashable], Cell]:
-        """Counts by (stratum, cluster), made when asked for; without a design by (None, None)."""
-        counts = self.counts
-        weighted = counts.weights is not None and counts.powers is not None
-        others = counts.drawn.copy()
-        others[counts.places] -= counts.rows
-        nothing = np.zeros(counts.reported.shape[1], dtype=np.int64)
-        cells = {
-            key: Cell(0, nothing, others=more)
-            for key, more in zip(counts.units.keys, others.tolist(), strict=True)
-        }
-        for at, place in enumerate(counts.places.tolist()):
-            key = counts.units.keys[place]
-            cells[key] = Cell(
-                int(counts.rows[at]),
-                counts.reported[at],
-                counts.sums[:, at] if weighted else None,
-                counts.totals[:, at] if weighted else None,
-                cells[key].others,
-            )
-        return cells
-
-    @classmethod
-    def from_cells(
-        cls,
-        mechanism: Mechanism,
-        cells: Mapping[tuple[Hashable, Hashable], Cell],
-        n_missing: int = 0,
-        plan: PlanParts | None = None,
-    ) -> Tally:
-        """Make a tally from counts by (stratum, cluster)."""
-        units = SampleUnits.from_keys(list(cells))
-        ordered = [cells[key] for key in units.keys]
-        m = len(mechanism.channel.samples)
-        rows = np.array([cell.rows for cell in ordered], dtype=np.int64)
-        others = np.array([cell.others for cell in ordered], dtype=np.int64)
-        reported = np.array([cell.reported for cell in ordered], dtype=np.int64).reshape(-1, m)
-        weights = powers = None
-        if any(cell.weights is not None for cell in ordered):
-            weights = np.stack([cell.sums for cell in ordered], axis=1)
-            powers = np.stack([cell.totals for cell in ordered], axis=1)
-        places = np.arange(len(units))
-        counts = UnitCounts(units, rows + others, places, rows, reported, weights, powers)
-        return cls(mechanism, counts, n_missing, plan)
 
     @classmethod
     def from_counts(

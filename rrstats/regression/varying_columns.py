@@ -8,7 +8,7 @@ Sums of products over n rows then need (rows, few) arrays, and never (profiles, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,10 +72,6 @@ class VaryingColumns:
         """(v,) mean squares of the columns over profiles and rows."""
         squares = np.array([column @ column for column in self.base]) / self.rows
         return np.asarray((squares[self.places] * self.factors**2).mean(axis=0))
-
-    def rescaled(self, scale: Floats) -> VaryingColumns:
-        """The columns times (v,) numbers."""
-        return replace(self, factors=self.factors * scale)
 
     def bases(self, profile: int) -> tuple[NDArray[np.intp], Floats]:
         """Places of the ordinary columns that a profile uses, and their factors in its columns.

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from cli_calls import run
 from refusals import refused
+from tally_cells import cells_of
 
 import rrstats as rr
 from rrstats.errors import (
@@ -119,9 +120,9 @@ def same(expected, actual, rtol=0.0):
     if isinstance(expected, Tally) and not rtol:
         return expected == actual
     if isinstance(expected, Tally):
-        assert list(expected.cells) == list(actual.cells)
-        for key, cell in expected.cells.items():
-            other = actual.cells[key]
+        assert list(cells_of(expected)) == list(cells_of(actual))
+        for key, cell in cells_of(expected).items():
+            other = cells_of(actual)[key]
             assert (cell.rows, cell.others) == (other.rows, other.others)
             np.testing.assert_allclose(other.sums, cell.sums, rtol=rtol)
             np.testing.assert_allclose(other.totals, cell.totals, rtol=rtol)
@@ -381,7 +382,7 @@ def test_designs_of_many_clusters(engine):
     held = {"answer": ["once"] * 1500, "cluster": list(range(1500))}
     design = rr.SampleDesign(clusters="cluster")
     found = rr.tally(engine_frames.make(engine, held), M, columns="answer", design=design)
-    assert 1500 == len(found.cells)
+    assert 1500 == len(cells_of(found))
 
 
 def test_levels_of_a_dictionary(pl, nw):

@@ -18,6 +18,7 @@ from catalogue import ASYMMETRIC
 from chance import chances, tables
 from refusals import refused
 from scipy import optimize, special, stats
+from tally_cells import Cell, tally_of
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
@@ -27,7 +28,6 @@ from rrstats.estimation.difference import difference
 from rrstats.estimation.estimate import Estimate
 from rrstats.estimation.hypothesis_tests import change, goodness_of_fit, homogeneity, independence
 from rrstats.estimation.report_columns import report_column
-from rrstats.estimation.tally import Cell, Tally
 from rrstats.inference.contrasts import raise_covariance, wald_statistic
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 
@@ -633,9 +633,7 @@ def test_tallies_with_a_design_are_tested_as_their_estimates():
     assert goodness_of_fit(pair[0], shares) == goodness_of_fit(one, shares)
     codes = np.random.default_rng(3).integers(4, size=(12, 5))
     counts = [np.bincount(each, minlength=4) for each in codes]
-    paired = Tally.from_cells(
-        PAIR, {(None, place): Cell(5, each) for place, each in enumerate(counts)}
-    )
+    paired = tally_of(PAIR, {(None, place): Cell(5, each) for place, each in enumerate(counts)})
     assert independence(rr.estimate(paired)) == independence(paired)
 
 
@@ -1037,7 +1035,7 @@ def in_clusters(sizes, rng, spread=1.0):
         (None, place): Cell(25, np.array([25 - yes, yes]))
         for place, yes in enumerate(rng.binomial(25, rates))
     }
-    return rr.estimate(Tally.from_cells(CLEAR, cells))
+    return rr.estimate(tally_of(CLEAR, cells))
 
 
 def test_few_clusters_have_satterthwaites_degrees_of_freedom():

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from tally_cells import cells_of
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
@@ -61,7 +62,7 @@ def _check_tally(found):
     assert set(parts) == {label for label in region if label is not None}
     for label, part in parts.items():
         assert part.n_missing == sum(row[0] is None and row[1] == label for row in found)
-        for (stratum, cluster), cell in part.cells.items():
+        for (stratum, cluster), cell in cells_of(part).items():
             everybody = [row for row in found if (row[2], row[3]) == (stratum, cluster)]
             mine = [row for row in everybody if row[1] == label and row[0] is not None]
             assert (cell.rows, cell.others) == (len(mine), len(everybody) - len(mine))
@@ -76,7 +77,7 @@ def _check_tally(found):
 def test_reports_of_several_categories_are_weighted_by_what_they_support():
     """Each category of a report gets the report's weight; the total is that of the rows."""
     reports = rr.privatize(["no", "yes", "often", "no"], U)
-    found = rr.tally(reports, U, weights=[1.0, 2.0, 0.5, 4.0]).cells[(None, None)]
+    found = cells_of(rr.tally(reports, U, weights=[1.0, 2.0, 0.5, 4.0]))[(None, None)]
     support = np.array([rr.tally([one], U).reported for one in reports])
     np.testing.assert_allclose(found.sums[0], [1.0, 2.0, 0.5, 4.0] @ support)
     assert found.powers.tolist() == [7.5, 21.25, 3.75, 5.3125]

@@ -10,10 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
+from tally_cells import Cell, cells_of, tally_of
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.tally import EVERYONE, Cell
+from rrstats.estimation.tally import EVERYONE
 
 M = rr.KRR(["never", "once", "often"], 0.75)
 REPORTS = ["once", "never", "once", "often", "once", "never"]
@@ -61,7 +62,7 @@ def test_missing_reports_stand_apart(reports):
     """Missing reports are counted apart, outside n, of whatever kind they are."""
     found = rr.tally(reports, M)
     assert (found.n, found.n_missing, found.reported.tolist()) == (6, 2, COUNTS)
-    assert found.cells[EVERYONE].rows == 6
+    assert cells_of(found)[EVERYONE].rows == 6
 
 
 def test_missing_may_be_a_category():
@@ -206,7 +207,7 @@ def test_only_tallies_add(other):
 
 
 def cells(*parts):
-    return rr.Tally.from_cells(M, dict(parts))
+    return tally_of(M, dict(parts))
 
 
 NORTH, SOUTH = ("north", 1), ("south", None)
@@ -219,12 +220,12 @@ def test_strata_and_clusters():
         (NORTH, Cell(2, np.array([1, 0, 1]))), (("north", 2), Cell(1, np.array([1, 0, 0])))
     )
     total = first + second
-    assert set(total.cells) == {NORTH, SOUTH, ("north", 2)}
-    assert total.cells[NORTH] == Cell(5, np.array([2, 2, 1]))
+    assert set(cells_of(total)) == {NORTH, SOUTH, ("north", 2)}
+    assert cells_of(total)[NORTH] == Cell(5, np.array([2, 2, 1]))
     assert total.reported.tolist() == [3, 2, 2]
     assert total.n == 7
     assert total == second + first
-    assert first.cells[NORTH].rows == 3, "a part was changed by adding"
+    assert cells_of(first)[NORTH].rows == 3, "a part was changed by adding"
     assert total == total + rr.tally([], M), "an empty part changes nothing"
     assert 2 == sum(rr.tally([None, report], M) for report in ("once", "never")).n_missing
 
@@ -235,13 +236,13 @@ def test_weights():
     weighted, plain = Cell(2, np.array([1, 1, 0]), sums, powers), Cell(3, np.array([1, 0, 2]))
     parts = cells((NORTH, weighted)), cells((NORTH, plain))
     for both in (parts[0] + parts[1], parts[1] + parts[0]):
-        total = both.cells[NORTH]
+        total = cells_of(both)[NORTH]
         assert total.rows == 5
         assert total.reported.tolist() == [2, 1, 2]
         assert total.weights.tolist() == [[1.5, 2.0, 2.0], [1.25, 4.0, 2.0]]
         assert total.powers.tolist() == [5.5, 7.25, 5.5, 7.25]
     assert plain == Cell(3, plain.reported, np.array([plain.reported] * 2), np.full(4, 3.0))
-    assert (parts[1] + parts[1]).cells[NORTH].weights is None
+    assert cells_of(parts[1] + parts[1])[NORTH].weights is None
     assert weighted != Cell(2, np.array([1, 1, 0]))
     assert parts[0] + parts[1] == parts[1] + parts[0] != parts[0] + parts[0]
 

@@ -12,12 +12,13 @@ from catalogue import ASYMMETRIC, EXAMPLES, SILENT
 from refusals import refused
 from scipy import stats
 from subset_laws import reports
+from tally_cells import Cell, cells_of, tally_of
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.arrays import score_variances
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.tally import Cell, Tally, tally
+from rrstats.estimation.tally import Tally, tally
 from rrstats.mechanisms import KRR, MatrixDesign, Samples, UnaryEncoding, surveys
 
 COIN = KRR(["no", "yes"], 0.75)
@@ -31,8 +32,8 @@ MIXED = Samples({"dice": KRR(["a", "b", "c"], 0.75), "cards": KRR(["a", "b", "c"
 def survey_estimate(tally, population=None, probabilities=None, lonely_psu="raise"):
     """An estimate of a sample with a design; a tally that says nothing of it is one stratum."""
     if not tally.sampled:
-        cells = {("all", key[1]): cell for key, cell in tally.cells.items()}
-        tally = Tally.from_cells(tally.mechanism, cells, tally.n_missing)
+        cells = {("all", key[1]): cell for key, cell in cells_of(tally).items()}
+        tally = tally_of(tally.mechanism, cells, tally.n_missing)
     sizes = {"population": population, "probabilities": probabilities, "lonely_psu": lonely_psu}
     return Estimate(tally, design=rr.SampleDesign(**sizes))
 
@@ -63,7 +64,7 @@ def counted(mechanism, codes, weights=None, strata=None, clusters=None):
             None if clusters is None else clusters[row],
         )
         cell = Cell(1, named) if weights is None else weighed(1, named, float(weights[row]))
-        parts.append(Tally.from_cells(mechanism, {key: cell}))
+        parts.append(tally_of(mechanism, {key: cell}))
     return sum(parts)
 
 
@@ -339,8 +340,8 @@ def test_two_groups_of_one_sample_go_together(mechanism, clustered):
     parts = tally(reports, mechanism, by=inside, design=design)
     one = survey_estimate(parts[True])
     other = parts[False]
-    turned = dict(reversed(other.cells.items()))
-    other = survey_estimate(Tally.from_cells(other.mechanism, turned, other.n_missing))
+    turned = dict(reversed(cells_of(other).items()))
+    other = survey_estimate(tally_of(other.mechanism, turned, other.n_missing))
     k = mechanism.k
     exact = groups_by_hand(mechanism, codes, inside, weights, strata, places)
     assert abs(exact[:k, k:]).max() > 1e-4
@@ -451,9 +452,7 @@ def test_ratios_and_means_say_what_they_cannot():
     found = rr.estimate(reports, SILENT_TOO, weights=weights)
     refused(ArgumentValueError, "'maybe' is not among", found.share_among, "maybe", ["no"])
     refused(ArgumentValueError, "must contain the category 'yes'", found.share_among, "yes", ["no"])
-    nobody = survey_estimate(
-        Tally.from_cells(SILENT_TOO, {("a", 1): Cell(0, np.zeros(3, dtype=np.int64))})
-    )
+    nobody = survey_estimate(tally_of(SILENT_TOO, {("a", 1): Cell(0, np.zeros(3, dtype=np.int64))}))
     ratio, mean = (
         nobody.share_among("yes", ["no", "yes"]),
         nobody.mean({"no": 0, "yes": 1, None: 2}),
@@ -517,9 +516,9 @@ def test_equal_weights_change_nothing(name):
     if not channel.is_multinomial and (fixed := channel.support_sizes)[0] == fixed[1]:
         n = 60 if name.endswith("two of five") else 69
         reported = np.array([26, 23, 25, 24, 22]) if n == 60 else np.array([20, 23, 26])
-    plain = Tally.from_cells(mechanism, {(None, None): Cell(n, reported)})
+    plain = tally_of(mechanism, {(None, None): Cell(n, reported)})
     w = 7.0
-    weighted = Tally.from_cells(mechanism, {(None, None): weighed(n, reported, w)})
+    weighted = tally_of(mechanism, {(None, None): weighed(n, reported, w)})
     if not channel.is_multinomial or score_variances(channel, reported) is not None:
         ordinary, found = rr.estimate(plain), survey_estimate(weighted)
         assert np.allclose(ordinary.proportions, found.proportions, rtol=1e-9)
@@ -708,7 +707,7 @@ def test_no_reports_say_nothing():
     empty = Cell(0, np.zeros(2, dtype=np.int64))
     without = Cell(3, np.array([1, 2]), np.zeros((2, 2)), np.array([0, 0, np.inf, np.inf]))
     for cell in (empty, without):
-        found = survey_estimate(Tally.from_cells(COIN, {(None, None): cell}, n_missing=2))
+        found = survey_estimate(tally_of(COIN, {(None, None): cell}, n_missing=2))
         assert np.isnan(found.proportions).all()
         assert np.isnan(found.std_error).all()
         assert np.isnan(found.moments.total_variance).all()
@@ -815,7 +814,7 @@ def test_clusters_without_weight_have_no_degrees_of_freedom():
         (None, place): Cell(2, np.array([1, 1]), np.full((2, 2), w), np.array([2 * w, 2 * w, 1, 1]))
         for place, w in enumerate([1.0, 1.0, 0.0, 0.0])
     }
-    assert 1 == survey_estimate(Tally.from_cells(COIN, cells)).df
+    assert 1 == survey_estimate(tally_of(COIN, cells)).df
 
 
 def test_uneven_weights_are_worth_what_intervals_say():
@@ -874,7 +873,7 @@ def simulated(rng, mechanism, shares, clusters):
             w = float((1 + 2 * stratum) * rng.uniform(0.5, 1.5))
             reports = rng.multinomial(n, law @ rng.dirichlet(np.asarray(theta) * 20))
             cells[stratum, cluster] = weighed(n, reports, w)
-    return Tally.from_cells(mechanism, cells)
+    return tally_of(mechanism, cells)
 
 
 @pytest.mark.slow

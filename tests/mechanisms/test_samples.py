@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from refusals import refused
+from tally_cells import Cell, tally_of
 
 import rrstats as rr
 from rrstats import mechanisms
@@ -19,7 +20,7 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.estimation.arrays import covariance, debias
-from rrstats.estimation.tally import Cell, Tally
+from rrstats.estimation.tally import Tally
 from rrstats.mechanisms import Samples
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 from rrstats.mechanisms.matrix_design import MatrixDesign
@@ -45,9 +46,7 @@ def lie_detector(first=Fraction(1, 6), second=Fraction(5, 6)):
 
 def counted(mechanism, *cells):
     reported = np.array(cells)
-    return rr.estimate(
-        Tally.from_cells(mechanism, {(None, None): Cell(int(reported.sum()), reported)})
-    )
+    return rr.estimate(tally_of(mechanism, {(None, None): Cell(int(reported.sum()), reported)}))
 
 
 MIXED = {"dice": warner(0.75), "cards": warner(0.9)}
@@ -179,7 +178,7 @@ def test_samples_that_are_empty():
     assert mixed.variance == pytest.approx(alone.variance)
     with pytest.raises(NotIdentifiableError, match=r"no reports in the samples \['two'\]"):
         counted(lie_detector(), 40, 60, 0, 0)
-    tally = Tally.from_cells(lie_detector(), {(None, None): Cell(100, np.array([40, 60, 0, 0]))})
+    tally = tally_of(lie_detector(), {(None, None): Cell(100, np.array([40, 60, 0, 0]))})
     detector = rr.Estimate(tally)
     assert np.isnan(detector.proportions).all()
     assert np.isnan(detector.std_error).all()
