@@ -184,7 +184,7 @@ class KnownPrevalence(Control):
     def interval(self, level: float) -> tuple[float, float]:
         """Of two categories the interval of their proportions; of more by the standard error."""
         if len(self.prevalence) == 2:
-            ends = self.moments.uncut_interval(level, self.moments.df)
+            ends = self.moments.outer_interval(level)
             shares = [(end[1] - self.prevalence[1]) / self._slope[1] for end in ends]
             return float(min(shares)), float(max(shares))
         half = student_quantile(level, self.moments.df) * self.std_error
@@ -280,7 +280,7 @@ class Corrected(Result):
     def _uncut_interval(self, level: float) -> tuple[Floats, Floats]:
         """(k,) ends of the intervals, which may leave [0, 1]."""
         estimate = self.moments.proportions
-        ends = self.moments.uncut_interval(level, self.moments.df)
+        ends = self.moments.outer_interval(level)
         shares = [min(max(end, 0.0), _MOST_RANDOM) for end in self.control.interval(level)]
         kept = 1 - self.noncompliance
         center = self.proportions

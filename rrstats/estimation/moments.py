@@ -76,6 +76,7 @@ class Moments(ABC):
     """
 
     designed = False  # whether the sample has weights, strata, clusters or a finite population
+    target: str = "population"
     n: Any  # an int, or an array of those of several groups
     k: int
 
@@ -258,11 +259,25 @@ class Moments(ABC):
         return Scored(scores, counts, self.channel.samples)
 
     @abstractmethod
-    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
+    def uncut_interval(
+        self,
+        level: float,
+        df: Floats | float = np.inf,
+        method: str = "wilson",
+    ) -> Interval:
         """(k,) intervals that may leave [0, 1], as MOVER needs them for a difference.
 
         df : degrees of freedom to use instead of `df`.
+        method : of the rates of binomial counts, one of `METHODS`.
         """
+
+    def outer_interval(self, level: float) -> Interval:
+        """(k,) the default interval before it is cut to [0, 1], with what it adds at the edges.
+
+        For bounds and corrections: reports of people who do not follow may have any rate.
+        """
+        ends = self.uncut_interval(level, self.df, DEFAULT_METHOD)
+        return contrasts.hull(ends, self.interval(level, None, self.target))
 
     def general_interval(self, level: float, method: str | None, target: str) -> Interval:
         """Intervals where the counts of no category are binomial by themselves."""
@@ -415,7 +430,12 @@ class ChannelMoments(CountedMoments):
             counts, sizes, rates, level=level, method=method, target=target, k=self.k
         )
 
-    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
+    def uncut_interval(
+        self,
+        level: float,
+        df: Floats | float = np.inf,
+        method: str = "wilson",
+    ) -> Interval:
         """(k,) intervals that may leave [0, 1]: Wilson's where counts are binomial.
 
         Else those of the empirical likelihood; for target "rows" the score interval.
@@ -432,7 +452,7 @@ class ChannelMoments(CountedMoments):
         elif rates is not None:
             counts = self.reported.astype(np.float64)
             ends = binomial.carry(
-                binomial.wilson_rates(counts, self.n, level),
+                METHODS[method](counts, self.n, level),
                 rates.false_positive_rate,
                 rates.true_positive_rate,
             )
@@ -485,7 +505,12 @@ class EffectiveMoments(Moments):
         simple = student_quantile(level, self.n - 1)
         return np.minimum(1.0, (simple / student_quantile(level, df)) ** 2)
 
-    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
+    def uncut_interval(
+        self,
+        level: float,
+        df: Floats | float = np.inf,
+        method: str = "wilson",
+    ) -> Interval:
         """(k,) Wilson's or the empirical likelihood's intervals; [-inf, inf] without a variance."""
         df = np.broadcast_to(df, self.proportions.shape)
         sizes = self.effective_sizes(level, df)
@@ -495,7 +520,7 @@ class EffectiveMoments(Moments):
         if rates is not None:
             counts = np.clip(self.effective_support, 0, 1) * sizes
             interval = binomial.carry(
-                binomial.wilson_rates(counts, sizes, level),
+                METHODS[method](counts, sizes, level),
                 rates.false_positive_rate,
                 rates.true_positive_rate,
             )
@@ -588,11 +613,16 @@ class MixedMoments(EffectiveMoments):
         error += 0.5 / (self.effective_n * gap * normal_quantile(level))
         return contrasts.wald(self.proportions, error, normal_quantile(level))
 
-    def uncut_interval(self, level: float, df: Floats | float = np.inf) -> Interval:
+    def uncut_interval(
+        self,
+        level: float,
+        df: Floats | float = np.inf,
+        method: str = "wilson",
+    ) -> Interval:
         """(k,) intervals that may leave [0, 1]."""
         if self.target == "rows":
             return self._rows_interval(level)
-        return super().uncut_interval(level, df)
+        return super().uncut_interval(level, df, method)
 
 
 class RowMoments(MixedMoments):
