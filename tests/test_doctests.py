@@ -19,7 +19,13 @@ MODULES = sorted(
 @pytest.mark.parametrize("name", MODULES)
 def test_examples(name):
     """The examples of this module run and print what is written."""
-    if name.startswith(("rrstats.files", "rrstats.accessor")):  # frames are saved there
+    needing_arrow = (
+        "rrstats.files",
+        "rrstats.accessor",
+        "rrstats.data.compact",
+        "rrstats.data.arrow_",
+    )
+    if name.startswith(needing_arrow):  # frames are saved in some
         pytest.importorskip("pyarrow")
     if name.startswith("rrstats.engines."):
         pytest.importorskip("pyarrow")

@@ -20,6 +20,7 @@ from rrstats._typing import Floats
 from rrstats.data.arrow import arrow_type, plain, polars_series, taken
 from rrstats.data.categories import is_missing
 from rrstats.data.encoders import Places
+from rrstats.data.rebuilt import rebuilt_index
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 _NUMERIC = {*"biuf", "integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
@@ -144,7 +145,7 @@ def _open_pandas(values: Any) -> Column:
         # The dtype is named each time, so that pandas infers nothing from the reports.
         dtype = reports.dtype
         if isinstance(values, pd.Series):
-            index = values.index.copy()
+            index = rebuilt_index(values.index)
             return pd.Series(reports, index=index, name=values.name, dtype=dtype, copy=False)
         if isinstance(values, pd.Index):
             return pd.Index(reports, dtype=dtype, name=values.name, tupleize_cols=False)

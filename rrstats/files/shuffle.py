@@ -31,10 +31,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rrstats.data.compact import compact_type, compacted, restored
 from rrstats.errors import FileError
 from rrstats.files.atomic import named
 from rrstats.files.batches import FIELD_ID, row_bytes
-from rrstats.files.compact import compact_type, compacted, restored
 from rrstats.files.row_order import KeptOrder, check_kept, digest_of_words
 from rrstats.randomness.samplers import below, permutation
 from rrstats.randomness.sources import BLOCK_ROWS, open_source

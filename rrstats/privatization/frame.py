@@ -42,6 +42,7 @@ from rrstats.data.columns import (
     place_of,
 )
 from rrstats.data.encoders import reader
+from rrstats.data.rebuilt import rebuilt_column, rebuilt_index, rebuilt_polars, rebuilt_series
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -640,10 +641,11 @@ def _fill_frame(
         else:
             series[place] = reports
     # Public columns keep their dtype as Series; only these are copied, never true answers.
-    public = {i: data.iloc[:, i] for i in range(data.shape[1]) if i not in series}
+    public = {i: rebuilt_series(data.iloc[:, i]) for i in range(data.shape[1]) if i not in series}
     columns = dict(sorted({**public, **series}.items()))
     released = pd.DataFrame(columns, index=data.index, copy=True)
-    released.columns = labels
+    released.index = rebuilt_index(data.index)
+    released.columns = rebuilt_index(labels)
     released.attrs = copy.deepcopy(data.attrs)
     flags: Any = data.flags
     released = released.set_flags(allows_duplicate_labels=flags.allows_duplicate_labels)
@@ -667,13 +669,19 @@ def _claims_of(table: Any) -> dict[Any, Any]:
 def _fill_table(data: Any, drawn: Iterable[Drawn], facts: Mapping[Any, Any]) -> Any:
     """A Polars frame or Arrow table with reports; other metadata of an Arrow table are dropped."""
     if hasattr(data, "with_columns"):
-        return data.with_columns([reports for _, _, reports in drawn])
+        released = {column.name: column for _, _, column in drawn}
+        others = [rebuilt_polars(data[name]) for name in data.columns if name not in released]
+        return data.with_columns([*others, *released.values()])
     claims = _claims_of(data)
+    public = set(range(data.num_columns))
     for label, place, reports in drawn:
         if place is None:
             data = data.append_column(label, reports)
         else:
             data = data.set_column(place, label, reports)
+            public.remove(place)
+    for place in public:
+        data = data.set_column(place, data.schema.field(place), rebuilt_column(data.column(place)))
     record_columns(claims, facts)
     # The metadata of pandas may hold statistics or attachments.
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in claims.items()})

@@ -22,13 +22,14 @@ import pyarrow.compute as pc  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
 
 import rrstats as rr  # after importorskip
+from rrstats.data import compact  # after importorskip
 from rrstats.errors import (  # after importorskip
     ArgumentTypeError,
     ArgumentValueError,
     FileError,
     RRStatsWarning,
 )
-from rrstats.files import batches, compact  # after importorskip
+from rrstats.files import batches  # after importorskip
 from rrstats.files import shuffle as shuffling  # after importorskip
 
 N = 200

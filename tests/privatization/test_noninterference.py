@@ -6,11 +6,13 @@ name, attrs, nulls, warnings, log records, the words that were drawn, pandas' bl
 cells.  Frames with equal reports have equal pickles.
 """
 
+import importlib
+import io
 import json
 import logging
 import pickle
 import warnings
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pandas as pd
@@ -453,6 +455,209 @@ def test_one_record_changes_only_what_its_row_was_asked(form):
             except pd.errors.OutOfBoundsDatetime:
                 continue  # pandas itself cannot build it
             assert expected == found
+
+
+# -- public columns: nothing of the chunks and the bytes in which they came -----------------
+
+planted = None if pa is None else importlib.import_module("planted")
+
+TYPES = [] if planted is None else [*planted.TYPES]
+
+YES_NO = {"q": rr.KRR(["no", "yes"], 0.75)}
+
+DOORS = {
+    "privatize": lambda data: rr.privatize(data, YES_NO, rng=Counting(5)),
+    "simulate": lambda data: rr.simulate(data, YES_NO, seed=5),
+    "keyed": lambda data: rr.privatize(data, YES_NO, key=bytes(range(32)), id="id"),
+    "plan": lambda data: rr.privatize(
+        data, rr.FramePlan({"q": ["no", "yes"]}, 1, ["q"]), rng=Counting(5)
+    ),
+}
+
+
+def with_answers(public):
+    """An Arrow table of ids, answers and a public column."""
+    answers = ["no", "yes", "yes", "no"] * (planted.ROWS // 4)
+    return pa.table({"id": range(planted.ROWS), "q": answers, "public": public})
+
+
+def frame_of_arrow(table):
+    return pd.DataFrame({
+        "id": range(len(table)),
+        "q": table["q"].to_pylist(),
+        "public": pd.arrays.ArrowExtensionArray(table["public"]),
+    })  # fmt: skip
+
+
+def polars_frame(table):
+    pl = pytest.importorskip("polars")
+    try:
+        return pl.from_arrow(table)
+    except Exception as error:
+        pytest.skip(f"Polars has no such type ({type(error).__name__})")
+
+
+def _polars_bytes(write):
+    def serialize(frame):
+        sink = io.BytesIO()
+        getattr(frame, write)(sink, compression="uncompressed")
+        return sink.getvalue()
+
+    return serialize
+
+
+def _pandas_bytes(write):
+    def serialize(frame):
+        sink = io.BytesIO()
+        getattr(frame, write)(sink, compression="uncompressed" if "fe" in write else None)
+        return sink.getvalue()
+
+    return serialize
+
+
+HOLDERS = {
+    "Arrow": (lambda table: table, {} if planted is None else planted.TABLE_WRITERS),
+    "pandas": (
+        frame_of_arrow,
+        {
+            "pickle": pickle.dumps,
+            "feather": _pandas_bytes("to_feather"),
+            "parquet": _pandas_bytes("to_parquet"),
+        },
+    ),
+    "Polars": (
+        polars_frame,
+        {
+            "pickle": pickle.dumps,
+            "ipc": _polars_bytes("write_ipc"),
+            "parquet": _polars_bytes("write_parquet"),
+            "chunks": lambda frame: repr(frame["public"].n_chunks()).encode(),
+        },
+    ),
+}
+
+
+def released_forms(holder, door, public):
+    """The bytes that each writer makes of a release with this public column."""
+    build, writers = HOLDERS[holder]
+    data = build(with_answers(public))
+    return planted.written(quietly(DOORS[door], data), writers), planted.written(data, writers)
+
+
+@pytest.mark.parametrize("holder", HOLDERS)
+@pytest.mark.parametrize("name", TYPES)
+def test_no_public_column_leaves_in_its_chunks_or_with_hidden_bytes(name, holder):
+    """One column cut in two ways, with other bytes under nulls, outside slices, behind views."""
+    for door in DOORS if name in ("string_view", "struct", "dictionary") else ["privatize"]:
+        columns = [planted.column(name, variant) for variant in planted.TAGS]
+        forms, raw_forms = zip(
+            *(released_forms(holder, door, column) for column in columns), strict=True
+        )
+        for form, content in forms[0].items():
+            assert content == forms[1][form], form
+            assert b"SECRET" not in content, form
+        if holder == "Arrow":  # control: the search can find both
+            assert raw_forms[0] != raw_forms[1]
+    table = DOORS["privatize"](with_answers(columns[0]))
+    assert columns[0].to_pylist() == table["public"].to_pylist()
+    assert columns[0].type == table["public"].type
+    for chunk in table["public"].chunks:
+        chunk.validate(full=True)
+
+
+@pytest.mark.parametrize("cut", [(1,), (10, 11, 30), (39,)])
+def test_dictionaries_that_a_reader_made_of_each_chunk_do_not_show_the_chunks(cut):
+    """A declared dictionary stays whole; those that differ hold the words of the rows."""
+    pytest.importorskip("pyarrow")
+    words = pa.array([f"word {row % 7}" for row in range(planted.ROWS)])
+    bounds = [0, *cut, planted.ROWS]
+    cut_words = [words.slice(start, stop - start) for start, stop in pairwise(bounds)]
+    public = pa.chunked_array([part.dictionary_encode() for part in cut_words])
+    (whole,) = DOORS["privatize"](with_answers(words.dictionary_encode()))["public"].chunks
+    (parts,) = DOORS["privatize"](with_answers(public))["public"].chunks
+    assert pickle.dumps(whole) == pickle.dumps(parts)
+    declared = pa.DictionaryArray.from_arrays([1, 0] * 20, ["z", "a", "unused"], ordered=True)
+    kept = DOORS["privatize"](with_answers(declared))["public"].chunk(0)
+    assert (declared.type, ["z", "a", "unused"]) == (kept.type, kept.dictionary.to_pylist())
+
+
+def test_long_columns_leave_in_constant_chunks(monkeypatch):
+    """Text in pieces of a constant number of rows, or in halves if 32 bits are too few."""
+    arrow_rebuild = pytest.importorskip("rrstats.data.arrow_rebuild")
+    monkeypatch.setattr(arrow_rebuild, "PIECE_ROWS", 16)
+    joined = arrow_rebuild._joined
+    monkeypatch.setattr(arrow_rebuild, "_joined", lambda chunks: joined(too_long(chunks)))
+
+    def too_long(chunks):
+        if sum(map(len, chunks)) > limit:
+            raise pa.ArrowInvalid("offset overflow while concatenating arrays")
+        return chunks
+
+    for limit, sizes in ((16, [16, 16, 8]), (10, [8, 8, 8, 8, 8])):  # noqa: B007  # read above
+        for variant in planted.TAGS:
+            released = arrow_rebuild.rebuilt(planted.column("string", variant))
+            assert sizes == [len(chunk) for chunk in released.chunks]
+
+
+def masked(secret, dtype):
+    """An array of pandas with a mask, under which a secret stays."""
+    values = np.array([1, 0, 1, secret, 1, 0], dtype=dtype.numpy_dtype)
+    mask = np.array([False, False, False, True, False, False])
+    return dtype.construct_array_type()(values, mask)
+
+
+def shared_words(secret):
+    """Text as objects, of which some equal ones are the same object."""
+    words = [f"a word {row % 2}" for row in range(6)]
+    return objects([words[row % 2] if row > secret else "".join([*words[row]]) for row in range(6)])
+
+
+HIDDEN = {
+    "Int64": lambda secret: masked(secret, pd.Int64Dtype()),
+    "boolean": lambda secret: masked(secret, pd.BooleanDtype()),
+    "Float32": lambda secret: masked(secret, pd.Float32Dtype()),
+    "object": shared_words,
+    "string[python]": lambda secret: pd.array(shared_words(secret), dtype="string[python]"),
+    "str": lambda secret: pd.array(["a", None, str(secret)] * 4, dtype="str")[[0, 1] * 3],
+    "category": lambda secret: pd.Categorical(shared_words(secret)),
+    "category of text": lambda secret: pd.Categorical(
+        ["a"] * 6, pd.Index(pd.array(["b", "a", str(secret)], dtype="string")[:2])
+    ),
+    "sparse": lambda secret: pd.arrays.SparseArray(np.arange(6 + secret)[secret:] * 0 + 1),
+    "dates": lambda secret: (
+        pd.DatetimeIndex(["2020-01-01"] * (6 + secret), tz="UTC")[secret:].array
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_no_public_column_of_pandas_leaves_with_hidden_bytes(name):
+    """Values under a mask, and which equal words are one object, as a reader by pieces makes it."""
+    if name == "str":
+        pytest.importorskip("pyarrow")
+    pickles = set()
+    for secret in (0, 1, 4):
+        public = HIDDEN[name](secret)
+        frame = pd.DataFrame({"q": ["no", "yes"] * 3, "public": pd.Series(public)})
+        for index in (None, pd.Index(HIDDEN[name](secret), name="label", tupleize_cols=False)):
+            given = frame if index is None else frame.set_axis(index)
+            released = DOORS["privatize"](given)
+            pickles.add((index is None, pickle.dumps(released)))
+            pd.testing.assert_frame_equal(given[["public"]], released[["public"]])
+    assert len(pickles) == 2
+
+
+def test_levels_of_an_index_hold_the_labels_of_its_rows_alone():
+    """A filtered MultiIndex keeps the labels of all rows that it had; also of a Series."""
+    pairs = [("n", 1), ("n", 2), ("SECRET", 3), ("s", 1)]
+    index = pd.MultiIndex.from_tuples(pairs, names=["region", "wave"])
+    frame = pd.DataFrame({"q": ["no", "yes", "no", "yes"], "x": range(4)}, index)
+    frame = frame[frame["x"] != 2]
+    assert b"SECRET" in pickle.dumps(frame)
+    released = DOORS["privatize"](frame)
+    assert released.index.equals(frame.index)
+    assert b"SECRET" not in pickle.dumps(released)
+    assert b"SECRET" not in pickle.dumps(rr.privatize(frame["q"], ["no", "yes"], 0.75))
 
 
 # -- the harness can fail ------------------------------------------------------------------

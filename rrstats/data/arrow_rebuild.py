@@ -1,0 +1,374 @@
+"""Arrow columns rebuilt from their cells, without the chunks and the bytes in which they came.
+
+A reader cuts a file into chunks by bytes, so chunks of a public column tell how long the answers
+beside it were.  Buffers hold more than cells show: bytes outside a slice, under a null, behind a
+view.  `rebuilt` returns the same cells in chunks that depend on the number of rows and on these
+cells alone, and with buffers that hold nothing else.
+
+A dictionary that all chunks share was declared: it stays whole and in order.  Where chunks have
+different ones, a reader made them; then they hold the words of the rows, in order of appearance.
+The module needs pyarrow.  Layouts: the columnar format of Apache Arrow, version 1.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from rrstats.data.compact import compacted, restored
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.randomness.sources import BLOCK_ROWS
+
+Mask = NDArray[np.bool_]
+
+PIECE_ROWS = BLOCK_ROWS
+"""Rows of a chunk of text, lists and the like; numbers have one chunk."""
+
+_TEXT = (
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_large_string,
+    pa.types.is_large_binary,
+)
+
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+    pa.types.is_map,
+)
+
+_LARGE = (
+    pa.types.is_large_string,
+    pa.types.is_large_binary,
+    pa.types.is_large_list,
+    pa.types.is_large_list_view,
+)
+"""Types whose offsets have 64 bits."""
+
+_FIXED = (
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_temporal,  # dates, times, timestamps, durations and intervals
+    pa.types.is_fixed_size_binary,
+)
+"""Types with a fixed number of bytes for each cell."""
+
+
+def _is_any(type: pa.DataType, tests: Iterable[Any]) -> bool:
+    return any(test(type) for test in tests)
+
+
+# -- columns --------------------------------------------------------------------------------
+
+
+def rebuilt(column: pa.ChunkedArray, *, declared: bool | None = None) -> pa.ChunkedArray:
+    """The same cells, in constant chunks of fresh buffers; plain numbers may share theirs.
+
+    declared : whether dictionaries stay whole; by default if all chunks have the same ones.
+
+    >>> cells = pa.chunked_array([["a", "b"], ["c"]])
+    >>> [len(chunk) for chunk in rebuilt(cells).chunks]
+    [3]
+    """
+    if declared is None:
+        declared = share_words(column.chunks)
+    if not len(column) and not _holds_words(column.type):
+        return pa.chunked_array([], column.type)
+    if _is_fixed(column.type):
+        chunks = [_cells(_joined(column.chunks), None, declared=declared)]
+    elif len(column):
+        chunks = list(_pieces(column, declared=declared))
+    else:
+        chunks = [_cells(chunk, None, declared=declared) for chunk in column.chunks[:1]]
+    return pa.chunked_array(chunks, column.type)
+
+
+def rebuilt_table(table: pa.Table, *, loose: Iterable[str] = ()) -> pa.Table:
+    """All columns rebuilt; ``loose`` names those whose dictionaries were not declared."""
+    columns = [
+        rebuilt(column, declared=False if name in loose else None)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def share_words(arrays: Iterable[pa.Array]) -> bool:
+    """True if all arrays have the same dictionaries, so that these were declared."""
+    return all(left == right for left, right in pairwise(map(words_of, arrays)))
+
+
+def words_of(cells: pa.Array) -> list[pa.Array]:
+    """All dictionaries of an array, also below its top level."""
+    type = cells.type
+    if pa.types.is_dictionary(type):
+        return [cells.dictionary]
+    if not _holds_words(type):
+        return []
+    return [words for child in _children(cells) for words in words_of(child)]
+
+
+def _holds_words(type: pa.DataType) -> bool:
+    """True if a type has a dictionary at any level."""
+    if isinstance(type, pa.BaseExtensionType):
+        return _holds_words(type.storage_type)
+    inside = [type.field(place).type for place in range(type.num_fields)]
+    return bool(pa.types.is_dictionary(type)) or any(map(_holds_words, inside))
+
+
+def _children(cells: pa.Array) -> list[pa.Array]:
+    """The arrays one level below an array, without regard to what its cells show."""
+    type = cells.type
+    if isinstance(type, pa.BaseExtensionType):
+        return [cells.storage]
+    if pa.types.is_struct(type) or pa.types.is_union(type):
+        return [cells.field(place) for place in range(type.num_fields)]
+    return [cells.values]
+
+
+def _is_fixed(type: pa.DataType) -> bool:
+    return _is_any(type, (*_FIXED, pa.types.is_boolean, pa.types.is_null))
+
+
+def _joined(chunks: list[pa.Array]) -> pa.Array:
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def _pieces(column: pa.ChunkedArray, *, declared: bool) -> Iterator[pa.Array]:
+    """The rebuilt cells, a constant number of rows at a time."""
+    for start in range(0, len(column), PIECE_ROWS):
+        yield from _fitting(column.slice(start, PIECE_ROWS), declared=declared)
+
+
+def _fitting(piece: pa.ChunkedArray, *, declared: bool) -> Iterator[pa.Array]:
+    """The rebuilt cells of a piece; in halves if text is too long for offsets of 32 bits."""
+    try:
+        joined = _joined(piece.chunks)
+    except pa.ArrowInvalid:
+        if len(piece) == 1:
+            raise
+        half = len(piece) // 2
+        yield from _fitting(piece.slice(0, half), declared=declared)
+        yield from _fitting(piece.slice(half), declared=declared)
+        return
+    yield _cells(joined, None, declared=declared)
+
+
+# -- cells ----------------------------------------------------------------------------------
+
+
+def _cells(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
+    """The same cells in fresh buffers that hold nothing else.
+
+    shown : (n,) false for slots that no cell of the column shows, as under a null of a struct;
+    None if all are shown.  Such slots become zero or empty.
+    declared : whether dictionaries stay whole.
+    """
+    type = cells.type
+    types = pa.types
+    if not len(cells) and not _holds_words(type):
+        return pa.nulls(0, type)
+    if isinstance(type, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(type, _cells(cells.storage, shown, declared=declared))
+    if types.is_null(type):
+        return pa.nulls(len(cells))
+    if types.is_run_end_encoded(type):
+        decoded = _cells(pc.run_end_decode(cells), shown, declared=declared)
+        return pc.run_end_encode(decoded, run_end_type=type.run_end_type)
+    if types.is_union(type):
+        return _union(cells, shown, declared=declared)
+    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    if type in views:
+        return _cells(cells.cast(views[type]), shown, declared=declared).cast(type)
+    slots = _Slots(cells, shown)
+    if types.is_dictionary(type):
+        return _dictionary(slots, declared=declared)
+    if _is_any(type, _TEXT):
+        return _text(slots)
+    if _is_any(type, _LISTS):
+        return _lists(slots, declared=declared)
+    if types.is_fixed_size_list(type):
+        width = type.list_size
+        values = cells.values.slice(cells.offset * width, len(cells) * width)
+        below = None if slots.seen is None else np.repeat(slots.seen, width)
+        return slots.array([], [_cells(values, below, declared=declared)])
+    if types.is_struct(type):
+        fields = [cells.field(place) for place in range(type.num_fields)]
+        return slots.array([], [_cells(field, slots.seen, declared=declared) for field in fields])
+    if types.is_boolean(type) or _is_any(type, _FIXED):
+        return slots.array([_values(slots)])
+    raise ArgumentTypeError(
+        f"a column has the type {type}, and rrstats does not know which bytes of it pyarrow "
+        f"{pa.__version__} would release; cast it to text, numbers, lists or structs first"
+    )
+
+
+class _Slots:
+    """The slots of an array.
+
+    ``seen`` is false where no value shows, because the slot or one above it is null; None if all
+    show.
+    """
+
+    def __init__(self, cells: pa.Array, shown: Mask | None) -> None:
+        self.cells = cells
+        self.rows = len(cells)
+        self.seen = shown
+        self._bits: Any = None
+        if cells.null_count:
+            valid = cells.is_valid().to_numpy(zero_copy_only=False)
+            self.seen = valid if shown is None else valid & shown
+            if shown is not None:  # a slot that is not shown does not tell whether it is null
+                valid = valid | ~shown
+            if not valid.all():
+                self._bits = pa.py_buffer(np.packbits(valid, bitorder="little"))
+
+    def array(self, buffers: list[Any], children: list[pa.Array] | None = None) -> pa.Array:
+        """An array of this type, from buffers and children of its own."""
+        parts = [None if part is None else pa.py_buffer(part) for part in buffers]
+        return pa.Array.from_buffers(
+            self.cells.type, self.rows, [self._bits, *parts], children=children
+        )
+
+
+def _values(slots: _Slots) -> Any:
+    """The values of numbers, dates and the like; those that no cell shows are zero."""
+    cells = slots.cells
+    buffer = cells.buffers()[1]
+    if pa.types.is_boolean(cells.type):
+        source = np.frombuffer(buffer, np.uint8)
+        flags = np.unpackbits(source, bitorder="little")[cells.offset :][: slots.rows]
+        if slots.seen is not None:
+            flags = flags & slots.seen
+        return np.packbits(flags, bitorder="little")
+    width = cells.type.bit_width // 8
+    size = slots.rows * width
+    if slots.seen is None and not cells.offset and buffer is not None and buffer.size == size:
+        return buffer
+    values = np.frombuffer(buffer, np.uint8, size, cells.offset * width).reshape(-1, width).copy()
+    if slots.seen is not None:
+        values[~slots.seen] = 0
+    return values.reshape(-1)
+
+
+def _text(slots: _Slots) -> pa.Array:
+    """Text and bytes; nothing stands under a null."""
+    cells = slots.cells
+    offsets = _numbers(cells, 1, slots.rows + 1)
+    if slots.seen is not None and np.diff(offsets)[~slots.seen].any():
+        # With the same type, whose empty value has no bytes.
+        empty = pa.scalar(b"", pa.binary()).cast(cells.type)
+        cells = pc.if_else(pa.array(slots.seen), cells, empty)
+        offsets = _numbers(cells, 1, slots.rows + 1)
+    letters = cells.buffers()[2]
+    first = int(offsets[0])
+    last = int(offsets[-1])
+    content: Any = b""
+    if last > first:
+        content = np.frombuffer(letters, np.uint8, last - first, first).copy()
+    return slots.array([offsets - offsets[0], content])
+
+
+def _numbers(cells: pa.Array, buffer: int, rows: int) -> NDArray[Any]:
+    """Offsets or sizes of an array, for the slots of its slice."""
+    dtype = np.dtype(np.int64 if _is_any(cells.type, _LARGE) else np.int32)
+    source = cells.buffers()[buffer]
+    return np.frombuffer(source, dtype, rows, cells.offset * dtype.itemsize)
+
+
+def _lists(slots: _Slots, *, declared: bool) -> pa.Array:
+    """Lists, list views and maps: the values of each list follow those of the one before."""
+    cells = slots.cells
+    is_view = pa.types.is_list_view(cells.type) or pa.types.is_large_list_view(cells.type)
+    if is_view:
+        starts = _numbers(cells, 1, slots.rows).astype(np.int64)
+        sizes = _numbers(cells, 2, slots.rows).astype(np.int64)
+    else:
+        offsets = _numbers(cells, 1, slots.rows + 1).astype(np.int64)
+        starts = offsets[:-1]
+        sizes = np.diff(offsets)
+    if slots.seen is not None:
+        sizes = np.where(slots.seen, sizes, 0)
+    ends = np.cumsum(sizes)
+    total = int(sizes.sum())
+    shifts = (starts - (ends - sizes))[sizes > 0]
+    if not total:
+        values = cells.values.slice(0, 0)
+    elif (shifts == shifts[0]).all():
+        values = cells.values.slice(int(shifts[0]), total)
+    else:
+        # For each value its place in the source: the start of its list, and on from there.
+        places = np.repeat(shifts, sizes[sizes > 0]) + np.arange(total)
+        # Of views, Arrow takes no cells.
+        values = restored(compacted(cells.values).take(pa.array(places)), cells.values.type)
+    width = np.int64 if _is_any(cells.type, _LARGE) else np.int32
+    bounds = np.concatenate([[0], ends])
+    buffers = [bounds.astype(width)]
+    if is_view:
+        buffers = [bounds[:-1].astype(width), sizes.astype(width)]
+    return slots.array(buffers, [_cells(values, None, declared=declared)])
+
+
+def _dictionary(slots: _Slots, *, declared: bool) -> pa.Array:
+    """Cells of a dictionary, whole if it was declared; else with the words that cells show."""
+    cells = slots.cells
+    type = cells.type
+    seen = None if slots.seen is None else pa.array(slots.seen)
+    if not declared:
+        plain = cells.dictionary_decode()
+        if seen is not None:
+            plain = pc.if_else(seen, plain, pa.scalar(None, plain.type))
+        encoded = pc.dictionary_encode(plain)
+        if len(encoded.dictionary) - 1 > np.iinfo(type.index_type.to_pandas_dtype()).max:
+            raise ArgumentValueError(
+                f"a public column has the type {type} and several dictionaries, which together "
+                f"have more words than {type.index_type} can index; cast it to text first"
+            )
+        cells = encoded
+    codes = cells.indices.cast(type.index_type)
+    if seen is not None:
+        codes = pc.if_else(seen, codes, pa.scalar(None, codes.type))
+    return pa.DictionaryArray.from_arrays(
+        _cells(codes, None, declared=declared),
+        _cells(cells.dictionary, None, declared=declared),
+        ordered=type.ordered,
+        safe=False,  # places were checked when the source was made
+    )
+
+
+def _union(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
+    """Unions; slots that are not shown become the first type's."""
+    codes = cells.type.type_codes
+    buffers = cells.buffers()  # pyarrow's own views of them begin at the wrong slot of a slice
+    chosen = np.frombuffer(buffers[1], np.int8, len(cells), cells.offset)
+    if shown is not None:
+        chosen = np.where(shown, chosen, codes[0]).astype(np.int8)
+    is_dense = cells.type.mode == "dense"
+    if is_dense:
+        offsets = np.frombuffer(buffers[2], np.int32, len(cells), 4 * cells.offset)
+    places = np.zeros(len(cells), np.int32)
+    children = []
+    for place, code in enumerate(codes):
+        of_type = chosen == code
+        field = cells.field(place)
+        below = of_type if shown is None else of_type & shown
+        if is_dense:
+            hidden = None if shown is None else ~shown[of_type]
+            field = field.take(pa.array(offsets[of_type], mask=hidden))
+            places[of_type] = np.arange(len(field))
+            below = None if shown is None else shown[of_type]
+        children.append(_cells(field, below, declared=declared))
+    fields = list(islice(cells.type, cells.type.num_fields))
+    names = [field.name for field in fields]
+    types = pa.array(chosen)
+    if is_dense:
+        return pa.UnionArray.from_dense(types, pa.array(places), children, names, codes)
+    return pa.UnionArray.from_sparse(types, children, names, codes)
