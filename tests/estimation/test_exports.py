@@ -68,7 +68,10 @@ def test_every_table_says_where_what_it_had_is(name, answer):
     """The name of what was cut is answered with the way on; other names are not."""
     for kind, result in tables().items():
         for cut in name.split():
-            with pytest.raises(AttributeError, match=f"^{kind} has no {cut}; {answer.format(cut)}"):
+            with pytest.raises(
+                AttributeError,
+                match=f"^.{kind}. object has no attribute .{cut}.; {answer.format(cut)}",
+            ):
                 getattr(result, cut)
         assert not hasattr(result, "nothing")
         assert isinstance(result.to_frame(), pd.DataFrame)

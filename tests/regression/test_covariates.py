@@ -704,7 +704,7 @@ def test_what_a_fit_has_not_names_the_way():
     for name in ("compare", "marginal_effects", "posterior"):
         refused(AttributeError, f"ScoreResult has no {name}: .*'likelihood'", getattr, fit, name)
         assert not hasattr(fit, name)
-    with pytest.raises(AttributeError, match=r"has no colour$"):
+    with pytest.raises(AttributeError, match=r"no attribute .colour.$"):
         _ = fit.colour
     refused(ArgumentTypeError, r"true categories .* \['x'\]", fit.predict)
     told = fit.predict(pd.DataFrame({"x": ["a", "c"], "z": [0.0, 1.0]}, index=[7, 3]))

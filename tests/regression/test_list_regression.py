@@ -223,7 +223,8 @@ def test_fits_with_covariates_agree_with_r(case, survey):
     found = rr.list_regression(formula, survey(name), mechanism=LIST, group="treat", **options)
     assert coefficients == pytest.approx(found.params.tolist(), abs=tolerance)
     assert errors == pytest.approx(found.bse.tolist(), abs=2 * tolerance)
-    assert llf == pytest.approx(found.llf, abs=1e-6)
+    if llf is not None:
+        assert llf == pytest.approx(found.llf, abs=1e-6)
     if case == "constrained":
         mean = found.predict(average=True)
         assert 0.15532905137194025 == pytest.approx(mean["prevalence"][0], abs=1e-4)

@@ -768,7 +768,7 @@ def test_attributes_of_other_fits_are_answered():
     fit = small_fit()
     with pytest.raises(AttributeError, match=r"no marginal_effects: .* poststratify"):
         fit.marginal_effects()
-    with pytest.raises(AttributeError, match=r"has no nothing$"):
+    with pytest.raises(AttributeError, match=r"no attribute .nothing.$"):
         _ = fit.nothing
 
 
