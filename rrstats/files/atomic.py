@@ -10,10 +10,10 @@ to the target in one step.  If the block ends in any other way, it is removed.  
 target is complete or absent, and the staging directory remains, unlocked.  The next run takes it
 over if it gets the lock.  A second run to the same target at the same time fails at once.
 
-Sidecars of a new target appear before it, so that it is never seen without them.  For an
-overwritten target the old sidecars go first and the new ones appear last, so that it is never seen
-with those of another release.  An old directory is moved away for a moment: if a kill happens
-then, the next run puts it back.
+The sidecar, which records how the target was made, appears before it, so that the target is never
+seen without it.  An overwritten target whose sidecar changes is moved away first, so that it is
+never seen with that of another release; so is an old directory.  If a kill happens then, the next
+run to this target puts both back before anything else, by `repair`.
 
 Signals that Python handles wait in `uninterrupted` blocks: an interrupt between the entry in the
 ledger and the publication would leave one without the other.
@@ -47,6 +47,9 @@ BUFFER_BYTES = 1 << 20
 LEDGER = ".rrstats-ledger.json"
 """Ending of a ledger's name; a directory of data may contain a ledger."""
 
+SIDECAR = ".rrstats.json"
+"""Ending of the document beside a target whose format has no place for it."""
+
 DATA_SUFFIXES = frozenset(
     {".parquet", ".parq", ".pq", ".arrow", ".feather", ".ipc", ".csv", ".gz", ".json", ".crc"}
 )
@@ -78,10 +81,10 @@ class Publication:
         self.target = Path(target)
         self._overwrite = overwrite
         self._directory = directory
-        self._staging = self.target.parent / f".{self.target.name}.part"
+        self._staging = _staging_of(self.target)
         self._data = self._staging / DATA
         self._lock: int | None = None
-        self._beside: dict[Path, Path] = {}
+        self._sidecar: Path | None = None
         self._files = ExitStack()
         self._synced = False
         self._is_stuck = False
@@ -142,24 +145,24 @@ class Publication:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def beside(self, suffix: str, data: bytes) -> None:
-        """A small file ``TARGET + suffix`` that is published together with the target.
+    def beside(self, data: bytes) -> None:
+        """The target's sidecar, a small file that is published together with it.
 
         A sidecar without its target has no meaning, so an existing one is replaced.
         """
-        path = self.target.with_name(self.target.name + suffix)
+        path = _sidecar_of(self.target)
         check_overwrite(path, overwrite=True, directory=False)
         with _naming(path):
-            staged = self._data.with_name(DATA + suffix)
-            self._beside[path] = staged
-            with os.fdopen(make(staged), "wb") as file:
+            self._sidecar = _sidecar_of(self._data)
+            with os.fdopen(make(self._sidecar), "wb") as file:
                 file.write(data)
 
     def sync(self) -> None:
         """Close all files and write them to the disk; no file is written after that."""
         with _naming(self.target):
             self._files.close()
-            for path in (*_within(self._data), *self._beside.values()):
+            sidecars = () if self._sidecar is None else (self._sidecar,)
+            for path in (*_within(self._data), *sidecars):
                 _sync(path)
                 let_through()
         self._synced = True
@@ -187,9 +190,10 @@ class Publication:
     def _appear(self) -> None:
         """Rename all into place; if a step fails, the steps before it are undone.
 
-        Where undoing fails, it ends, so that no target is left without its sidecars.
+        Whenever there is a target, its own sidecar is beside it; `_put_back` relies on that.
         """
         target = self.target
+        sidecar = _sidecar_of(target)
         old = self._staging / REPLACED
         steps: list[tuple[Path, Path]] = []
 
@@ -200,22 +204,26 @@ class Publication:
         replaced = os.path.lexists(target)
         if replaced and not self._overwrite:
             raise FileError(f"another program made {target} in the meantime; nothing was published")
+        new_sidecar = self._sidecar
+        if new_sidecar is not None and _are_equal(new_sidecar, sidecar):
+            new_sidecar = None
         old.mkdir()
         try:
-            for path in self._beside:
-                if os.path.lexists(path):
-                    move(path, old / path.name)
-            if replaced:
+            if replaced and new_sidecar is None:
                 try:
                     os.link(target, old / target.name)
                     steps.append((target, old / target.name))
                 except OSError:  # a directory, or no hard links here
                     move(target, old / target.name)
-                move(self._data, target)
-            for path, staged in self._beside.items():
-                move(staged, path)
-            if not replaced:
-                move(self._data, target)
+            elif replaced:
+                move(target, old / target.name)
+            if new_sidecar is not None:
+                if os.path.lexists(sidecar):
+                    move(sidecar, old / sidecar.name)
+                else:
+                    (old / sidecar.name).touch()  # there was none, see `_put_back`
+                move(new_sidecar, sidecar)
+            move(self._data, target)
             _sync(target.parent.resolve())
         except BaseException as error:
             try:
@@ -231,11 +239,7 @@ class Publication:
         self.published = data_moved and not os.path.lexists(self._data)
         doing = f"the last steps of writing {self.target} failed ({type(error).__name__})"
         if self.published:
-            absent = [path.name for path, part in self._beside.items() if os.path.lexists(part)]
-            missing = (
-                f"; {', '.join(absent)} beside it is missing, so release again" if absent else ""
-            )
-            stuck = FileError(f"{doing}, and it could not be withdrawn{missing}")
+            stuck = FileError(f"{doing}, and it could not be withdrawn")
             stuck.add_note(f"{self.target} {PUBLISHED}")
             return stuck
         return FileError(
@@ -257,6 +261,30 @@ class Publication:
 
 
 # -- the staging directory -------------------------------------------------------------------
+
+
+def repair(target: Path) -> None:
+    """Put back what a killed run moved away; call it before anything may refuse a new run.
+
+    Raises FileError if another run is writing the target.
+    """
+    staging = _staging_of(target)
+    if os.path.lexists(staging):
+        with uninterrupted(), _naming(target):
+            _give_back(staging, _take(staging, target))
+
+
+def _staging_of(target: Path) -> Path:
+    return target.parent / f".{target.name}.part"
+
+
+def _sidecar_of(target: Path) -> Path:
+    return target.with_name(target.name + SIDECAR)
+
+
+def _are_equal(staged: Path, sidecar: Path) -> bool:
+    """True if a sidecar is there and has the contents of a staged one."""
+    return sidecar.is_file() and staged.read_bytes() == sidecar.read_bytes()
 
 
 def _take(staging: Path, target: Path) -> int:
@@ -286,19 +314,22 @@ def _take(staging: Path, target: Path) -> int:
 
 
 def _put_back(replaced: Path, target: Path) -> None:
-    """Put back what a run moved away, if it ended before it published the new target.
+    """Put back what a run moved away, if it ended before its new target was there.
 
-    Sidecars come back only to the target that they belong to.
+    A kill may end this, too: then the next run finds what is left to do.
     """
-    old = replaced / target.name
-    if old.exists() and not os.path.lexists(target):
-        old.rename(target)
-    if not target.exists() or (old.exists() and not old.samefile(target)):
+    if os.path.lexists(target):
         return
-    for sidecar in replaced.iterdir() if replaced.is_dir() else ():
-        place = target.with_name(sidecar.name)
-        if sidecar != old and not os.path.lexists(place):
-            sidecar.rename(place)
+    sidecar = _sidecar_of(target)
+    old_sidecar = replaced / sidecar.name
+    if old_sidecar.exists():
+        if old_sidecar.stat().st_size:
+            old_sidecar.replace(sidecar)
+        else:  # there was none
+            sidecar.unlink(missing_ok=True)
+    old = replaced / target.name
+    if old.exists():
+        old.rename(target)
 
 
 def _check_ours(staging: Path) -> None:

@@ -34,11 +34,11 @@ from rrstats.data.arrow import WORD_PLACES
 from rrstats.data.categories import is_unicode
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, FileError
+from rrstats.files.atomic import SIDECAR
 from rrstats.files.batches import EVEN_ROWS, reading
 from rrstats.files.data_file import Blocks, Piece, ReportSpace, Spaces
 from rrstats.files.file_metadata import Columns, Records, records_in
 
-SIDECAR = ".rrstats.json"
 BLOCK_BYTES = 4 << 20
 ZIPPED_BYTES = 1 << 20
 EXPANSION = 4

@@ -29,7 +29,7 @@ from rrstats.estimation.estimate import estimate
 from rrstats.estimation.groups import GroupEstimates
 from rrstats.estimation.tally import Tally, tally
 from rrstats.files import file_metadata
-from rrstats.files.csv import SIDECAR
+from rrstats.files.atomic import SIDECAR
 from rrstats.files.data_file import Piece, ReportSpace
 from rrstats.files.formats import FileSource, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document

@@ -35,7 +35,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.files import file_metadata
-from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make
+from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make, repair
 from rrstats.files.batches import (
     BatchRelease,
     ReleasedColumns,
@@ -45,7 +45,7 @@ from rrstats.files.batches import (
     grouped,
     reading,
 )
-from rrstats.files.csv import SIDECAR, Words
+from rrstats.files.csv import Words
 from rrstats.files.data_file import DataFile, ReportSpace
 from rrstats.files.formats import (
     ENDINGS,
@@ -252,6 +252,7 @@ def privatize_file(
     order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(source)
     place = check_target(origin, target)
+    repair(place)
     requests = wanted_columns(columns, unknown, missing)
     release = _prepare(origin, requests, order, again=again, rng=rng)
     work = _Files(origin, release, order, progress, rng)
@@ -320,6 +321,7 @@ def privatize_by_tasks(
     origin = open_source(Path(source).absolute())
     place = Path(target).absolute()
     check_target(replace(origin, is_directory=True), place)
+    repair(place)
     requests = wanted_columns(columns, unknown, missing)
     release = _prepare(origin, requests, order, again=again)
     is_single = len(origin.files) == 1
@@ -587,7 +589,7 @@ class _Files:
                     tell=tell,
                 )
             if file.document_is_beside:
-                publication.beside(SIDECAR, as_document(records))
+                publication.beside(as_document(records))
         check_kept(self.columns.orders)
         return rows
 
@@ -1045,7 +1047,7 @@ def _write_frame(
             table = _released_table(frame, records, index=index)
             pq.write_table(table, file, **options)
             return
-        publication.beside(SIDECAR, as_document(records))
+        publication.beside(as_document(records))
         defaults = {
             "sep": "\t" if ".tsv" in name else ",",
             "index": index,

@@ -1,7 +1,8 @@
-"""A release that is killed or interrupted at any call of the file system: whole or not at all.
+"""A release that dies or is interrupted at any operation of the file system: whole or not at all.
 
-A child of its own dies before or after call number 1, 2, 3 and so on of publishing a target
-and its entry in the ledger; then the folder is looked at, and the release is made once more.
+Deaths are those of `crashing`, before each operation of releases of files.  For interrupts a child
+gets Ctrl-C before or after call number 1, 2, 3 and so on of publishing a target and its entry in
+the ledger; then the folder is looked at, and the release is made once more.
 """
 
 import os
@@ -41,7 +42,7 @@ def release(text, again):
         else:
             publication.open().write(text)
         if kind == "sidecar":
-            publication.beside(".rrstats.json", text)
+            publication.beside(text)
         with ledger.entry(records, target=target, digest="sha256:1", rows=1, again=again):
             publication.publish()
 
@@ -67,14 +68,14 @@ def entries():
 os.fsync = lambda descriptor: None  # a kill of the process loses nothing that was written
 
 
-def dying(number, name_of_signal):
+def interrupted(number):
     calls = 0
 
     def hit():
         nonlocal calls
         calls += 1
         if calls == number:
-            os.kill(os.getpid(), name_of_signal)
+            os.kill(os.getpid(), signal.SIGINT)
 
     for name in (
         "link", "rename", "replace", "unlink", "fsync", "open", "close", "chmod", "fchmod",
@@ -89,14 +90,14 @@ def dying(number, name_of_signal):
         setattr(os, name, patched)
 
 
-def child(number, name_of_signal):
+def child(number):
     process = os.fork()
     if process:
         status = os.waitpid(process, 0)[1]
         return os.waitstatus_to_exitcode(status)
     code = 99
     try:
-        dying(number, name_of_signal)
+        interrupted(number)
         release(b"new", again=overwrite)
         code = 0
     except KeyboardInterrupt:
@@ -112,19 +113,14 @@ def check(number, code):
         print("call", number, code, *what, sorted(tree()))
 
     found, old = data(), b"old" if overwrite else None
-    moved = [name for name in tree() if name.startswith(".out.csv.part/replaced/out.csv/")]
     if found not in ({b"new"}, {old}):
-        if not (kind == "directory" and found == {None} and moved):
-            wrong("half a target", found)
+        wrong("half a target", found)
     new = found == {b"new"}
-    if new and not overwrite and kind == "sidecar" and contents("out.csv.rrstats.json") != b"new":
+    if new and kind == "sidecar" and contents("out.csv.rrstats.json") != b"new":
         wrong("no sidecar")
-    if new and entries() != 1 + overwrite:
-        wrong("no entry", entries())
-    if code == 130 and (entries() != new + overwrite or found == {None} and overwrite):
-        wrong("interrupted", entries(), found)
-    if code == 130:
-        only_what_belongs(number, code, new or overwrite, entries())
+    if entries() != new + overwrite:
+        wrong("entries", entries())
+    only_what_belongs(number, code, new or overwrite, entries())
 
 
 def only_what_belongs(number, code, there, entry):
@@ -138,42 +134,51 @@ def only_what_belongs(number, code, there, entry):
         print("call", number, code, "there is", names, "not", expected)
 
 
-for name_of_signal in (signal.SIGKILL, signal.SIGINT):
-    number = 0
-    while True:
-        number += 1
-        for path in folder.iterdir():
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-        source.write_text("smoker")
-        if overwrite:
-            release(b"old", again=True)
-        code = child(number, name_of_signal)
-        check(number, code)
-        if code == 0:
-            break
-        try:
-            release(b"new", again=True)
-        except Exception as error:
-            print("call", number, code, "next run", type(error).__name__, error)
-            continue
-        if data() != {b"new"}:
-            print("call", number, code, "next run", data())
-        only_what_belongs(number, "next run", True, True)
-        mode = stat.S_IMODE(target.stat().st_mode) | 0o111
-        if mode not in (0o755, 0o711):
-            print("call", number, code, "mode", oct(mode))
-    print("died", number - 1)
+number = 0
+while True:
+    number += 1
+    for path in folder.iterdir():
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    source.write_text("smoker")
+    if overwrite:
+        release(b"old", again=True)
+    code = child(number)
+    check(number, code)
+    if code == 0:
+        break
+    try:
+        release(b"new", again=True)
+    except Exception as error:
+        print("call", number, code, "next run", type(error).__name__, error)
+        continue
+    if data() != {b"new"}:
+        print("call", number, code, "next run", data())
+    only_what_belongs(number, "next run", True, True)
+    mode = stat.S_IMODE(target.stat().st_mode) | 0o111
+    if mode not in (0o755, 0o711):
+        print("call", number, code, "mode", oct(mode))
+print("interrupted", number - 1)
 """
 
 
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("kind", ["file", "sidecar", "directory"])
-def test_at_any_call_a_release_is_whole_or_not_there(tmp_path, kind, overwrite):
+def test_interrupted_at_any_call_a_release_is_whole_or_not_there(tmp_path, kind, overwrite):
     """Never half a target, never one without its entry; the next run works and tidies up."""
-    found = run("-W", "ignore", "-c", DRIVER, tmp_path, kind, overwrite)
-    assert "" == found.stderr
-    lines = found.stdout.splitlines()
-    died = [int(line.split()[1]) for line in lines if line.startswith("died")]
-    assert [] == [line for line in lines if not line.startswith("died")]
-    assert 2 == len(died)
-    assert 40 < min(died)
+    ended = run("-W", "ignore", "-c", DRIVER, tmp_path, kind, overwrite)
+    assert "" == ended.stderr
+    (line,) = ended.stdout.splitlines()
+    word, number = line.split()
+    assert "interrupted" == word
+    assert 40 < int(number)
+
+
+@pytest.mark.parametrize("kind", ["csv", "csv.gz", "parquet", "arrow", "folder"])
+def test_wherever_a_release_dies_nothing_is_lost(tmp_path, kind):
+    """The target is the old one or the new one with its record, or the next run puts it back."""
+    ended = run("-m", "tests.crashing", tmp_path, kind)
+    assert "" == ended.stderr
+    (line,) = ended.stdout.splitlines()
+    word, number = line.split()
+    assert "died" == word
+    assert 30 < int(number)
