@@ -22,7 +22,7 @@ from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns import ReportFrame
 from rrstats.regression.design_matrix import DesignMatrix, check_ordinary, covariates, from_r, sides
-from rrstats.regression.likelihood import ReportedOutcome, Terms
+from rrstats.regression.outcomes import ReportedOutcome, Terms
 from rrstats.regression.private_covariates import ModelRequest, ShareColumns
 from rrstats.regression.varying_columns import VaryingColumns
 

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.regression.likelihood import Fit, Likelihood, NormalOutcome
+from rrstats.regression.likelihood import Fit, Likelihood
+from rrstats.regression.outcomes import NormalOutcome
 from rrstats.regression.private_covariates import ModelData, ShareColumns
 from rrstats.regression.varying_columns import VaryingColumns
 
@@ -80,7 +81,7 @@ class FittedMeans:
         n_same = model.same.shape[1]
         n_columns = model.columns
         matrices = np.stack(self.data.matrices(frame))
-        scale = getattr(model.outcome, "scale", 1.0)
+        scale = model.outcome.scale if isinstance(model.outcome, NormalOutcome) else 1.0
         columns = matrices @ (self.fit.back[:n_columns, :n_columns] / scale)
         # Where no covariate is privatized, all classes have the same mean whatever their shares.
         shares = np.zeros((len(frame), model.shares.shape[1]))
@@ -177,7 +178,7 @@ class FittedMeans:
         ]
         value, error = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
         error[:, self.without_information(model)] = np.nan
-        family = getattr(model.outcome, "family", None)
+        family = model.outcome.family
         if family is None or len(value) > 2 or (classes is None and model.classes > 1):
             return value, error, *self.interval(value, error, quantile)
         eta_of_class = model.eta(self.fit.theta, slice(None))[0]

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 from rrstats.inference.optimize import Derivatives, Maximum, maximize
-from rrstats.regression.likelihood import ReportedOutcome, Terms
+from rrstats.regression.outcomes import ReportedOutcome, Terms
 
 _POSTERIOR_POINTS = 25
 """Nodes that say where an intercept may be, before evenly spaced ones are laid there."""

@@ -18,9 +18,8 @@ Sources: Magder and Hughes (1997); van den Hout and Kooiman (2006); Louis (1982)
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -28,10 +27,9 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_one_of, quote
-from rrstats._typing import Booleans, Floats
+from rrstats._checks import check_one_of
+from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns import ReportColumn
 from rrstats.estimation.sample_design import Replicates
 from rrstats.estimation.sampled_rows import UnitSums
 from rrstats.inference.contrasts import bias_reduced_sandwich, satterthwaite_df
@@ -43,7 +41,13 @@ from rrstats.inference.optimize import (
     split_information,
 )
 from rrstats.regression.design_matrix import orthonormal, principal_axes
-from rrstats.regression.links import Family
+from rrstats.regression.outcomes import (
+    MIN_LOG_DEVIATION,
+    NormalOutcome,
+    Outcome,
+    ReportedOutcome,
+    Terms,
+)
 from rrstats.regression.survey_people import (
     DESIGN_KINDS,
     DesignedPeople,
@@ -61,298 +65,10 @@ _BLOCK_SIZE = 1 << 13
 _MIN_BLOCK_ROWS = 64
 """Rows of a block at least, however many classes there are."""
 
-_MIN_LOG_DEVIATION = -12.0
-"""Logarithm of an error deviation, in its unit, below which an outcome has no error."""
-
 _ROUNDING = 1e-12
 """Errors below this part of the largest outcome are rounding."""
 
-_UNIFORM_WEIGHT = 0.02
-"""Weight of the uniform distribution in a start, so that no category starts at 0."""
-
-_START_STEPS = 30
-"""Steps of expectation-maximization to a start, which need not be exact."""
-
 _EXACT = "the outcome follows from its covariates without any error; leave out what determines it"
-
-# -- the outcome -------------------------------------------------------------------------------
-
-
-class Terms(NamedTuple):
-    """Log-density of the outcome by class; derivatives by predictors and own parameters.
-
-    log : (C, rows).  slopes : (d, C, rows) of the logarithm.  curves : (d, d, C, rows) second
-    derivatives of the density, over the density.
-    """
-
-    log: Floats
-    slopes: Floats
-    curves: Floats
-
-    def log_curves(self) -> Floats:
-        """(d, d, C, rows) second derivatives of the logarithm."""
-        return np.asarray(self.curves - self.slopes[:, None] * self.slopes)
-
-
-@dataclass(frozen=True, eq=False)
-class NormalOutcome:
-    """A number with normal errors; the own parameter is the logarithm of their deviation.
-
-    y : (rows,) numbers.  scale : the unit of the predictor and of the deviation.
-    """
-
-    y: Floats
-    scale: float = 1.0
-    predictors: int = 1
-    own: int = 1
-
-    def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
-        """Normal density; 0 below the least deviation."""
-        precision = np.exp(-2 * psi[0])
-        residual = self.y[rows] / self.scale - eta[0]
-        by_eta = residual * precision
-        square = residual * by_eta
-        log = -0.5 * square - psi[0] - 0.5 * np.log(2 * np.pi) - np.log(self.scale)
-        if psi[0] < _MIN_LOG_DEVIATION - 2:
-            log = np.full_like(log, -np.inf)
-        slopes = np.stack([by_eta, square - 1])
-        mixed = by_eta * (square - 3)
-        curves = np.array([[by_eta**2 - precision, mixed], [mixed, (square - 1) ** 2 - 2 * square]])
-        return Terms(log, slopes, curves)
-
-    def start(self, weights: Floats) -> tuple[Floats, Floats]:
-        """The numbers themselves, which are then projected on the columns."""
-        return self.y[None] / self.scale, np.zeros(1)
-
-    def natural(self, psi: Floats) -> tuple[Floats, Floats]:
-        """Standard deviation of the errors, and its derivative by psi."""
-        sigma = self.scale * np.exp(psi)
-        return sigma, np.diag(sigma)
-
-    def means(self, eta: Floats, psi: Floats) -> tuple[Floats, Floats, Floats]:
-        """(1, ...) the mean and its (1, 1, ...) slopes by eta; it does not depend on psi."""
-        by_psi = np.zeros((1, 1, *eta.shape[1:]))
-        return self.scale * eta, np.full((1, *eta.shape), self.scale), by_psi
-
-
-@dataclass(frozen=True, eq=False)
-class ReportedOutcome:
-    """Categories that were seen through a channel.
-
-    A channel that tells classes finer apart than it estimates (those with the attribute who say so
-    and those who lie) has A_j = sum over classes c of j of s_c P(report | c).  The shares s_c
-    within a category are own parameters, the same for all people, as softmax(psi).
-
-    categories : the baseline first; of two the event last.
-    table : (cells, classes) P(cell | class), where reports fall into one cell each; else
-        (rows, classes) the likelihood of each report by itself.
-    cells : (rows,) the cell of each report; None where each report is a row of ``table``.
-    class_of : (classes,) the category 0 .. k-1 of each class.
-    labels : (classes,) what the classes are called.
-    family : probabilities of the categories given linear predictors.
-    samples : how many there are; each has as many rows of the table, one sample after another.
-    """
-
-    categories: tuple[Hashable, ...]
-    table: Floats
-    cells: NDArray[np.intp] | None
-    class_of: NDArray[np.intp]
-    labels: tuple[Hashable, ...]
-    family: Family
-    samples: int = 1
-
-    @property
-    def k(self) -> int:
-        """Number of categories."""
-        return len(self.categories)
-
-    @property
-    def predictors(self) -> int:
-        """Those of the family."""
-        return self.family.predictors
-
-    @property
-    def own(self) -> int:
-        """One for each class but the last of its category."""
-        return len(self.free)
-
-    @cached_property
-    def shown(self) -> Floats:
-        """(k, classes) 1 where a class is of a category."""
-        return np.asarray(self.class_of == np.arange(self.k)[:, None], dtype=np.float64)
-
-    @cached_property
-    def last(self) -> NDArray[np.intp]:
-        """(k,) the last class of each category."""
-        return np.asarray(len(self.class_of) - 1 - np.argmax(self.shown[:, ::-1], axis=1))
-
-    @cached_property
-    def free(self) -> NDArray[np.intp]:
-        """Classes whose share within their category is a parameter."""
-        return np.setdiff1d(np.arange(len(self.class_of)), self.last)
-
-    def class_shares(self, psi: Floats) -> Floats:
-        """(classes,) the share of each class within its category."""
-        if not psi.size:
-            return np.ones(len(self.class_of))
-        logits = np.zeros(len(self.class_of))
-        logits[self.free] = psi
-        within = np.where(self.shown > 0, logits, -np.inf)
-        odds = np.exp(within - within.max(axis=1, keepdims=True))
-        return np.asarray(odds.sum(axis=0) / (self.shown.T @ odds.sum(axis=1)))
-
-    def natural(self, psi: Floats) -> tuple[Floats, Floats]:
-        """Shares of the free classes, and their derivatives by psi."""
-        shares = self.class_shares(psi)[self.free]
-        codes = self.class_of[self.free]
-        same_category = codes[:, None] == codes
-        return shares, np.diag(shares) - same_category * np.outer(shares, shares)
-
-    def evidence(self, rows: slice, psi: Floats) -> tuple[Floats, Floats]:
-        """(k, rows) A of some reports, and its (own, rows) derivatives by psi."""
-        shares = self.class_shares(psi)
-        free = self.free
-        table = self.table[rows] if self.cells is None else self.table
-        values = (self.shown * shares) @ table.T
-        by_psi = shares[free, None] * (table.T[free] - values[self.class_of[free]])
-        if self.cells is None:
-            return values, by_psi
-        cells = self.cells[rows]
-        return values[:, cells], by_psi[:, cells]
-
-    def _evidence_curves(self, psi: Floats, by_psi: Floats) -> Floats:
-        """(own, own, rows) second derivatives of A by psi, from the first."""
-        shares = self.class_shares(psi)[self.free][:, None, None]
-        codes = self.class_of[self.free]
-        curves = (np.eye(len(codes))[:, :, None] - shares) * by_psi
-        curves = curves - shares.swapaxes(0, 1) * by_psi[:, None]
-        same_category = codes == codes[:, None]
-        return np.asarray(curves * same_category[..., None])
-
-    def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
-        """Log sum_j A_j P(j | eta)."""
-        evidence, by_psi = self.evidence(rows, psi)
-        probabilities = self.family.shares(eta)
-        jacobian = self.family.slopes(eta, probabilities)
-        density = np.einsum("kn,kcn->cn", evidence, probabilities)
-        inverse = np.divide(1.0, density, out=np.zeros_like(density), where=density > 0)
-        codes = self.class_of[self.free]
-        by_eta = np.einsum("kn,kqcn->qcn", evidence, jacobian)
-        slopes = np.concatenate([by_eta, probabilities[codes] * by_psi[:, None]]) * inverse
-        q = self.predictors
-        curves = np.empty((len(slopes), len(slopes), *density.shape))
-        curves[:q, :q] = self.family.bends(eta, probabilities, evidence[:, None]) * inverse
-        if self.own:
-            cross = jacobian[codes] * inverse * by_psi[:, None, None]
-            curves[q:, :q] = cross
-            curves[:q, q:] = cross.swapaxes(0, 1)
-            evidence_curves = self._evidence_curves(psi, by_psi)[:, :, None]
-            curves[q:, q:] = (probabilities[codes] * inverse)[:, None] * evidence_curves
-        with np.errstate(divide="ignore"):
-            return Terms(np.log(density), slopes, curves)
-
-    def log_density(self, rows: slice, eta: Floats) -> Floats:
-        """(C, rows) the first of the terms alone, of an outcome without own parameters."""
-        evidence = self.evidence(rows, np.empty(0))[0]
-        with np.errstate(divide="ignore"):
-            log = np.log(np.einsum("kn,kcn->cn", evidence, self.family.shares(eta)))
-        return np.asarray(log)
-
-    def means(self, eta: Floats, psi: Floats) -> tuple[Floats, Floats, Floats]:
-        """(k, ...) probabilities of the categories and their slopes.
-
-        (k, predictors, ...) by eta, and (k, own, ...) by psi, on which they do not depend here.
-        """
-        probabilities = self.family.shares(eta)
-        by_psi = np.zeros((self.k, self.own, *eta.shape[1:]))
-        return probabilities, self.family.slopes(eta, probabilities), by_psi
-
-    def posterior(self, rows: slice, eta: Floats, psi: Floats) -> Floats:
-        """(rows, k) P(truth | report, covariates), of one class."""
-        joint = self.evidence(rows, psi)[0] * self.family.shares(eta[:, 0])
-        return np.asarray((joint / joint.sum(axis=0)).T)
-
-    @property
-    def width(self) -> int:
-        """The number of cells of a sample."""
-        return len(self.table) // self.samples
-
-    @cached_property
-    def first(self) -> NDArray[np.intp]:
-        """(rows,) the first cell of each report's sample; none where reports are of no cell."""
-        cells = np.empty(0, dtype=np.intp) if self.cells is None else self.cells
-        return np.asarray(cells // self.width * self.width)
-
-    def start(self, weights: Floats) -> tuple[Floats, Floats]:
-        """The same probability for everyone, moved away from 0 and 1."""
-        proportions, classes = self.start_proportions(weights)
-        psi = np.log(classes[self.free] / classes[self.last[self.class_of[self.free]]])
-        return self.family.eta(proportions[:, None]), np.asarray(psi, dtype=np.float64)
-
-    def start_proportions(self, weights: Floats) -> tuple[Floats, Floats]:
-        """(k,) proportions of categories and (classes,) of classes, near the likeliest."""
-        if self.cells is not None:
-            weights = np.bincount(self.cells, weights, len(self.table)).astype(np.float64)
-        classes = np.full(len(self.class_of), 1 / len(self.class_of))
-        for _ in range(_START_STEPS):  # expectation-maximization
-            rate = self.table @ classes
-            classes = classes * (self.table.T @ (weights / np.where(rate > 0, rate, 1.0)))
-            classes /= classes.sum()
-        classes = (1 - _UNIFORM_WEIGHT) * classes + _UNIFORM_WEIGHT / len(classes)
-        proportions = np.bincount(self.class_of, classes, minlength=self.k).astype(np.float64)
-        return proportions, classes
-
-    def take(self, rows: Booleans | NDArray[np.intp]) -> ReportedOutcome:
-        """The same of some rows, or of rows in another order."""
-        if self.cells is None:
-            return replace(self, table=self.table[rows])
-        return replace(self, cells=self.cells[rows])
-
-
-OutcomeModel = NormalOutcome | ReportedOutcome
-
-
-def outcome_of(
-    column: ReportColumn, family: Family, baseline: Hashable = None, event: Hashable = None
-) -> ReportedOutcome:
-    """Reports of a column as an outcome; missing ones have the cell m, or NaN.
-
-    baseline : the category that is to come first.  event : that which is to come last.
-    """
-    order = list(range(column.k))
-    if baseline is not None:
-        code = _code_of(column, "baseline", baseline)
-        order.remove(code)
-        order.insert(0, code)
-    if event is not None:
-        code = _code_of(column, "event", event)
-        order.remove(code)
-        order.append(code)
-    mechanism = column.mechanism
-    if column.rates is not None:
-        column.rates.check_informative(every=False)
-    return ReportedOutcome(
-        categories=tuple(column.categories[code] for code in order),
-        table=column.likelihood_table if column.has_cells else column.likelihood(),
-        cells=column.codes() if column.has_cells else None,
-        class_of=np.argmax(column.recode[order], axis=0),
-        labels=column.categories if mechanism is None else mechanism.domain.categories,
-        family=family,
-        samples=len(getattr(mechanism, "groups", None) or [None]),
-    )
-
-
-def _code_of(column: ReportColumn, argument: str, category: Hashable) -> int:
-    """The place of a category among those of a column; raises for others."""
-    categories = list(column.categories)
-    if category not in categories:
-        # Categories that no mechanism declares are cells.
-        listed = f" {categories}" if column.private else ""
-        raise ArgumentValueError(
-            f"{argument} must be one of the {column.k} categories{listed}, got {quote(category)}"
-        )
-    return categories.index(category)
-
 
 # -- the likelihood ----------------------------------------------------------------------------
 
@@ -387,7 +103,7 @@ class Likelihood:
     offset : (rows,) added to the predictors, or None.
     """
 
-    outcome: Any
+    outcome: Outcome
     given: Floats
     same: Floats
     varying: Floats
@@ -414,13 +130,13 @@ class Likelihood:
     @property
     def head(self) -> int:
         """Number of coefficients of all predictors."""
-        return int(self.outcome.predictors) * self.columns
+        return self.outcome.predictors * self.columns
 
     @property
     def size(self) -> int:
         """Number of parameters."""
         gamma = (self.classes - 1) * int(self.shares.shape[1])
-        return self.head + int(self.outcome.own) + gamma
+        return self.head + self.outcome.own + gamma
 
     def split(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
         """Beta (predictors, b), the outcome's own, gamma (C - 1, g)."""
@@ -429,10 +145,16 @@ class Likelihood:
         gamma = theta[cut:].reshape(self.classes - 1, self.shares.shape[1])
         return beta, theta[self.head : cut], gamma
 
+    @property
+    def reports(self) -> ReportedOutcome:
+        """The outcome, of models of reports."""
+        assert isinstance(self.outcome, ReportedOutcome)
+        return self.outcome
+
     def supposed(self, cell: int) -> Likelihood:
         """The same people, all with the report of one cell of their sample."""
-        cells = self.outcome.first + cell
-        return replace(self, outcome=replace(self.outcome, cells=cells))
+        cells = self.reports.first + cell
+        return replace(self, outcome=replace(self.reports, cells=cells))
 
     def blocks(self) -> Iterator[slice]:
         """Slices of the rows; an empty one where there are none."""
@@ -577,7 +299,7 @@ class Likelihood:
     def expected(self, theta: Floats, parts: Sequence[Any] = (slice(None),)) -> Floats:
         """(parts, size, size) expected information of parts of the rows, of one class."""
         totals = np.zeros((len(parts), self.size, self.size))
-        for cell in range(self.outcome.width):
+        for cell in range(self.reports.width):
             supposed = self.supposed(cell)
             scores = supposed.scores(theta)
             weighted = scores * (self.weights * np.exp(supposed.each(theta)))[:, None]
@@ -772,14 +494,13 @@ class Fit:
         """Raise for covariances that do not apply to these people."""
         check_one_of(kind, "vcov", KINDS)
         model = self.model
-        has_cells = len(getattr(model.outcome, "first", [])) > 0
         problem = ""
         if data.weighted and kind not in ("robust", *DESIGN_KINDS):
             problem = (
                 "takes weights for numbers of people; with probability weights use 'robust' or "
                 "'clustered', and give counts of equal rows as frequencies="
             )
-        elif kind == "expected" and (model.classes > 1 or not has_cells):
+        elif kind == "expected" and (model.classes > 1 or not model.outcome.has_cells):
             problem = "needs one cell a report; use 'observed'"
         if problem:
             raise ArgumentValueError(f"vcov {kind!r} {problem}")
@@ -819,7 +540,7 @@ class Fit:
     def _expected_of(self, clusters: list[NDArray[np.intp]]) -> Floats:
         """(G, size, size) expected information of clusters; with several classes the observed."""
         model = self.model
-        if model.classes == 1 and len(getattr(model.outcome, "first", [])):
+        if model.classes == 1 and model.outcome.has_cells:
             return model.expected(self.theta, clusters)
         informations = np.array([self._information(rows) for rows in clusters])
         if model.classes == 1:  # the deviation of normal errors tells nothing about their mean
@@ -933,7 +654,7 @@ def fitted(
         maximum, *lower = distinct(climbs, _SEARCH.equal_values_per_row * model.rows)
         others = tuple(other.value for other in lower)
     psi = standard.split(maximum.parameters)[1]
-    if isinstance(model.outcome, NormalOutcome) and psi[0] < _MIN_LOG_DEVIATION:
+    if isinstance(model.outcome, NormalOutcome) and psi[0] < MIN_LOG_DEVIATION:
         raise ArgumentValueError(_EXACT)
     least = _INFORMATION.singular * maximum.scale if maximum.endless is not None else 0.0
     bread, unknown = split_information(-maximum.hessian, least)
@@ -1022,10 +743,9 @@ def _best_of_one_class(search: Search) -> tuple[Maximum, float]:
 
 def _is_concave(model: Likelihood) -> bool:
     """The log-likelihood of one class is concave: errors are normal, or reports are true."""
-    outcome = model.outcome
-    if isinstance(outcome, NormalOutcome):
+    if isinstance(model.outcome, NormalOutcome):
         return True
-    return bool((np.count_nonzero(outcome.table, axis=1) <= 1).all())
+    return bool((np.count_nonzero(model.reports.table, axis=1) <= 1).all())
 
 
 def _is_interior(maximum: Maximum) -> bool:
@@ -1123,9 +843,6 @@ def _signs(search: Search, maximum: Maximum, back: Floats, unknown: Floats) -> F
 # -- nested models -------------------------------------------------------------------------------
 
 
-_OBSERVED = ("y", "categories", "table", "cells")
-"""Attributes of an outcome that hold what was observed."""
-
 _NESTED_TOLERANCE = 1e-6
 """Largest rest of a column of a nested model, in parts of its largest value."""
 
@@ -1151,21 +868,18 @@ def _have_same_reports(full: Likelihood, nested: Likelihood) -> bool:
     """Both models are of the same people, outcomes and reports."""
     if type(full.outcome) is not type(nested.outcome):
         return False
-    return (
-        _equal(full.given, nested.given)
-        and _equal(full.weights, nested.weights)
-        and all(
-            _equal(getattr(full.outcome, name, None), getattr(nested.outcome, name, None))
-            for name in _OBSERVED
-        )
-    )
+    pairs = [
+        (full.given, nested.given),
+        (full.weights, nested.weights),
+        *zip(full.outcome.observed, nested.outcome.observed, strict=True),
+    ]
+    return all(_equal(values, others) for values, others in pairs)
 
 
 def _have_same_link(full: Likelihood, nested: Likelihood) -> bool:
     """Both models have the same family and offset."""
-    family = getattr(full.outcome, "family", None)
-    other_family = getattr(nested.outcome, "family", None)
-    return bool(family == other_family) and _equal(full.offset, nested.offset)
+    same_family = full.outcome.family == nested.outcome.family
+    return same_family and _equal(full.offset, nested.offset)
 
 
 def _is_nested(full: Likelihood, nested: Likelihood) -> bool:

@@ -51,15 +51,12 @@ from rrstats.regression.corrected_scores import ScoreResult, score_fit
 from rrstats.regression.design_matrix import INTERCEPT
 from rrstats.regression.likelihood import (
     Likelihood,
-    NormalOutcome,
-    OutcomeModel,
-    ReportedOutcome,
     check_size,
     fitted,
-    outcome_of,
 )
 from rrstats.regression.links import LINKS, check_two, family_of
 from rrstats.regression.ordered import OrderedOutcome, ordered_outcome
+from rrstats.regression.outcomes import NormalOutcome, Outcome, ReportedOutcome, outcome_of
 from rrstats.regression.part_equations import part_fit, planned_outcome, with_plan
 from rrstats.regression.private_covariates import (
     ModelData,
@@ -608,7 +605,7 @@ def _warned(result: Fitted) -> Fitted:
 
 def _fit(
     title: str,
-    outcome: OutcomeModel,
+    outcome: Outcome,
     data: ModelData,
     request: ModelRequest,
     *,
@@ -647,7 +644,7 @@ def _fit(
     return _warned(result.with_vcov(vcov))
 
 
-def _likelihood(outcome: OutcomeModel, data: ModelData, shares: ShareColumns | None) -> Likelihood:
+def _likelihood(outcome: Outcome, data: ModelData, shares: ShareColumns | None) -> Likelihood:
     """The likelihood of an outcome; raises for reports that have probability 0 in each class.
 
     shares : columns of the model of the classes; None without privatized covariates.
@@ -656,7 +653,8 @@ def _likelihood(outcome: OutcomeModel, data: ModelData, shares: ShareColumns | N
     varying = data.varying.dense()
     columns = np.empty((rows, 0)) if shares is None else shares.of(data.same, data.varying)
     if not data.private.columns:
-        classes = 1 + len(getattr(outcome, "names", ()))
+        behaviours = outcome.names if isinstance(outcome, BehavedOutcome) else ()
+        classes = 1 + len(behaviours)
         likelihoods = np.broadcast_to(1.0, (rows, classes))
         varying = np.broadcast_to(varying, (classes, *varying.shape[1:]))
     else:
@@ -679,7 +677,7 @@ def _likelihood(outcome: OutcomeModel, data: ModelData, shares: ShareColumns | N
 
 
 def _parameter_names(
-    outcome: OutcomeModel, data: ModelData, share_names: tuple[str, ...]
+    outcome: Outcome, data: ModelData, share_names: tuple[str, ...]
 ) -> pd.Index[Any]:
     """Names of the parameters; with more than two categories pairs of category and covariate."""
     class_names: Sequence[Any] = data.private.class_names()[1:]

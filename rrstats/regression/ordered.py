@@ -20,7 +20,7 @@ import scipy
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.regression.likelihood import ReportedOutcome, Terms
+from rrstats.regression.outcomes import ReportedOutcome, Terms
 
 _LEAST_DISTANCE = 0.05
 """Distance of two thresholds at which a search starts at least."""

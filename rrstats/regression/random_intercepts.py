@@ -50,7 +50,8 @@ from rrstats.regression.design_matrix import (
 )
 from rrstats.regression.effects import logit_interval
 from rrstats.regression.grouped_likelihood import GroupedLikelihood, GroupPosterior, even_nodes
-from rrstats.regression.likelihood import Fit, ReportedOutcome, profile_end
+from rrstats.regression.likelihood import Fit, profile_end
+from rrstats.regression.outcomes import ReportedOutcome
 from rrstats.regression.private_covariates import ModelData, ModelRequest
 from rrstats.regression.results import (
     RegressionResult,
@@ -363,7 +364,7 @@ def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
             "classes within an answer apart; leave random_intercepts out"
         )
     grouped = GroupedLikelihood(
-        outcome=model.outcome.take(order),
+        outcome=model.reports.take(order),
         design=model.same[order],
         weights=model.weights[order],
         firsts=np.searchsorted(groups.codes[order], np.arange(len(groups.labels))),
@@ -371,7 +372,7 @@ def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
         points=groups.points,
     )
     ends = np.array([[1 - _NO_PROBABILITY, _NO_PROBABILITY]] * 2)
-    limit = float(np.abs(model.outcome.family.eta(ends)).max())
+    limit = float(np.abs(model.reports.family.eta(ends)).max())
     equal = np.append(plain.theta, 0.0)
     start = max(grouped.start_deviation(equal), _LEAST_START)
     starts = [start, _FURTHER_START] if grouped.rows <= _FEW_ROWS else [start]

@@ -42,7 +42,6 @@ from rrstats.regression.effects import FittedMeans, logit_interval
 from rrstats.regression.likelihood import (
     Fit,
     Likelihood,
-    NormalOutcome,
     check_nested,
     fitted,
     profile_intervals,
@@ -50,6 +49,7 @@ from rrstats.regression.likelihood import (
     uneven,
 )
 from rrstats.regression.ordered import OrderedOutcome
+from rrstats.regression.outcomes import NormalOutcome
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
 from rrstats.regression.survey_people import design_df
 
@@ -740,8 +740,8 @@ class LikelihoodResult(RegressionResult):
 
     @property
     def _is_logit(self) -> bool:
-        family = getattr(self.fit.model.outcome, "family", None)
-        return getattr(family, "name", None) == "logit"
+        family = self.fit.model.outcome.family
+        return family is not None and family.name == "logit"
 
     @property
     def _latent(self) -> bool:
@@ -756,7 +756,7 @@ class LikelihoodResult(RegressionResult):
     @property
     def event(self) -> Hashable:
         """The category whose probability is modelled; None if there are not two."""
-        categories: tuple[Hashable, ...] = getattr(self.fit.model.outcome, "categories", ())
+        categories = self.fit.model.outcome.categories
         return categories[1] if len(categories) == 2 else None
 
     @property
@@ -821,7 +821,7 @@ class LikelihoodResult(RegressionResult):
     @property
     def _shown(self) -> dict[int, Hashable]:
         """The categories in tables, by index; of two categories only the event."""
-        categories = dict(enumerate(getattr(self.fit.model.outcome, "categories", [None])))
+        categories = dict(enumerate(self.fit.model.outcome.categories or [None]))
         return categories if self.event is None else {1: categories[1]}
 
     def _framed(self, *values: Floats) -> pd.DataFrame:
@@ -934,7 +934,7 @@ class LikelihoodResult(RegressionResult):
         if not self._latent:
             every = slice(None)
             psi = model.split(theta)[1]
-            posterior = model.outcome.posterior(every, model.eta(theta, every), psi)
+            posterior = model.reports.posterior(every, model.eta(theta, every), psi)
             if self._behaviours:
                 classes = model.posterior(theta)
                 posterior = np.hstack([posterior * classes[:, :1], classes[:, 1:]])
@@ -1026,7 +1026,7 @@ class LikelihoodResult(RegressionResult):
             are below 5.
         """
         model = self.fit.model
-        if model.classes > 1 or self._number or model.outcome.cells is None:
+        if model.classes > 1 or not model.outcome.has_cells:
             raise ArgumentTypeError(
                 "goodness_of_fit is for ordinary covariates and reports with one cell, without "
                 "classes of people; use compare"
@@ -1256,7 +1256,8 @@ def _goodness(result: LikelihoodResult) -> GoodnessOfFit:
     """Observed and expected reports in groups of rows with equal predictors and sample."""
     model = result.fit.model
     theta = result.fit.theta
-    outcome = model.outcome
+    outcome = model.reports
+    assert outcome.cells is not None
     first = outcome.first
     cells = outcome.width
     offset = np.zeros(model.rows) if model.offset is None else model.offset

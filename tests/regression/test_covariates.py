@@ -23,8 +23,9 @@ from rrstats.estimation.report_columns import report_column
 from rrstats.mechanisms import surveys
 from rrstats.regression import likelihood
 from rrstats.regression.behaviours import BehavedOutcome
-from rrstats.regression.likelihood import Likelihood, NormalOutcome, ReportedOutcome
+from rrstats.regression.likelihood import Likelihood
 from rrstats.regression.links import family_of
+from rrstats.regression.outcomes import NormalOutcome, ReportedOutcome
 from rrstats.regression.varying_columns import VaryingColumns
 
 COIN = rr.KRR(["no", "yes"], 0.75)
