@@ -16,6 +16,7 @@ For files of any size: ``rr.files.privatize_file`` (needs pyarrow), or the comma
 from __future__ import annotations
 
 import importlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -84,12 +85,22 @@ def __getattr__(name: str) -> Any:
     """A public name, imported when it is first used; `rr.files` also needs pyarrow."""
     if name not in _PLACES:
         names = importlib.import_module("rrstats._names")
-        raise AttributeError(names.missing_attribute("rrstats", name, __all__))
+        raise AttributeError(names.missing_attribute("rrstats", name, __all__, _home(name)))
     module_name, _, inner_name = _PLACES[name].partition(":")
     module = importlib.import_module(module_name)
     public_object = getattr(module, inner_name) if inner_name else module
     globals()[name] = public_object  # the next access finds it without this function
     return public_object
+
+
+def _home(name: str) -> str | None:
+    """A name as it is written where one of the public modules has it, such as rr.surveys.warner."""
+    modules = [module for module, place in _PLACES.items() if ":" not in place]
+    for module in modules if name[0] != "_" else ():
+        with suppress(ImportError):  # of an optional package
+            if name in __getattr__(module).__all__:
+                return f"rr.{module}.{name}"
+    return None
 
 
 def __dir__() -> list[str]:

@@ -176,11 +176,6 @@ _OF_FRAME = "the frame has it, with all options of pandas: result.to_frame().{}(
 _OF_LINK = "give its name to logit: rr.logit(..., link='{}')"
 _BY_MATRIX = "the guide's page 'Designs by their matrix' makes it of rr.MatrixDesign"
 _SAMPLE_SIZE = "rr.planning.people is the sample size for a width, people_for_power for a power"
-_DESIGNS = (
-    *("cheater_detection", "crosswise", "crosswise_with_anchor", "extended_crosswise"),
-    *("forced_response", "kuk", "list_experiment", "mangat", "stochastic_lie_detector", "sum_of"),
-    *("triangular", "two_coin", "unrelated_question", "unrelated_question_two_samples", "warner"),
-)
 
 _ELSEWHERE = {
     **{name: _OF_TABLE.format(name) for name in ("correlation", "cramers_v", "odds_ratio", "phi")},
@@ -201,7 +196,6 @@ _ELSEWHERE = {
     "devore": "mangat has its matrix, and forced_response that forces only a yes its words",
     "disguised_response": "warner has its matrix, and kuk with one card its words",
     "soberanis_cruz": "unrelated_question has its matrix",
-    **{name: f"it is rr.surveys.{name}" for name in _DESIGNS},
     **dict.fromkeys(("sample_size", "samplesize", "required_n"), _SAMPLE_SIZE),
     **{name: _OF_FRAME.format(name) for name in ("to_csv", "to_excel", "to_markdown")},
     "opendp": "the page 'Coming from OpenDP' reads and writes its JSON in ten lines",
@@ -353,8 +347,8 @@ def checked_options(options: type) -> Callable[[Public], Public]:
     return decorate
 
 
-def missing_attribute(module: str, name: str, names: Iterable[str]) -> str:
-    """The message about an attribute that a module does not have.
+def missing_attribute(module: str, name: str, names: Iterable[str], home: str | None = None) -> str:
+    """The message about an attribute that a module does not have; home : where it is instead.
 
     Each public module ends with a `__getattr__` that raises it, hidden from type checkers, which
     would otherwise believe that every attribute exists.
@@ -367,6 +361,8 @@ def missing_attribute(module: str, name: str, names: Iterable[str]) -> str:
     hint = f"; did you mean {near}?" if near else ""
     if name in _ELSEWHERE:
         hint = f"; {_ELSEWHERE[name]}"
+    if home is not None:
+        hint = f"; it is {home}"
     return f"module {module!r} has no attribute {name!r}{hint}"
 
 
