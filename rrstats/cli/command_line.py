@@ -429,6 +429,10 @@ def _privatize(command: argparse.ArgumentParser) -> None:
 
     Each run draws fresh noise, so a second release of the same answers tells more:
     it is refused without --again. A private ledger beside IN records all releases.
+
+    OUT is written once. Daily files are released one by one:
+      rrstats privatize days/23.parquet out/23.parquet --plan plan.toml
+      rrstats estimate out
     """
     files = {"source IN": "the file with true answers", "target OUT": "the file to write"}
     _add(command, files, type=_path)
@@ -465,6 +469,7 @@ def _estimate(command: argparse.ArgumentParser) -> None:
     """Estimate the true proportions from randomized reports, with confidence
     intervals. A file written by rrstats privatize records how it was made (CSV in
     a .rrstats.json beside it): it needs no options, and refuses contradicting ones.
+    Several files, or a folder of them, count together if their records are equal.
 
     Examples:
       rrstats estimate out.parquet
@@ -478,7 +483,8 @@ def _estimate(command: argparse.ArgumentParser) -> None:
     from rrstats.estimation.arrays import GENERAL_METHODS  # slow to load, for this command alone
     from rrstats.inference import binomial
 
-    _add(command, {"file FILE": "a file of reports"}, type=_path)
+    files = "files of reports, or folders of them, with equal records"
+    _add(command, {"file FILE": files}, type=_path, nargs="+")
     _add_design(command)
     level = {"--level L": "level of the confidence intervals (default 0.95)"}
     _add(command, level, type=float, default=0.95)
@@ -522,7 +528,7 @@ def _describe(command: argparse.ArgumentParser) -> None:
       rrstats describe out.parquet --format json      this is also a plan
       rrstats describe out.parquet --statement out.html
     """
-    _add(command, {"file FILE": "a privatized file"}, type=_path)
+    _add(command, {"file FILE": "privatized files, or folders"}, type=_path, nargs="+")
     _add_format(command, "text", "json")
     _add(command, {"--statement PAGE": "also write the statement, .md or .html"}, type=_path)
     texts = {

@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -30,7 +29,7 @@ from rrstats.files.estimate_file import (
     silence,
     statement_of,
 )
-from rrstats.files.formats import open_source
+from rrstats.files.formats import Paths, open_released
 from rrstats.files.ledger import Ledger
 from rrstats.files.plan import cast_words, read_document, read_plan, whole_words
 from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
@@ -114,7 +113,7 @@ def _design(options: argparse.Namespace) -> list[ColumnRecord]:
     ]
 
 
-def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]:
+def _categories(options: argparse.Namespace, path: Paths) -> dict[str, list[Any]]:
     """The categories of each --column: the words cast to the column's type."""
     if not options.column or options.categories is None:
         raise ArgumentValueError(
@@ -123,7 +122,7 @@ def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]
             f"rrstats {options.command} --help"
         )
     words = [*options.categories, *([None] if options.with_missing else [])]
-    source = open_source(path)
+    source = open_released(path)
     file = source.files[0]
     categories = {}
     for name in map(source.check_column, options.column):
@@ -134,7 +133,7 @@ def _categories(options: argparse.Namespace, path: Path) -> dict[str, list[Any]]
     return categories
 
 
-def _mechanisms(options: argparse.Namespace, path: Path) -> dict[str, KRR]:
+def _mechanisms(options: argparse.Namespace, path: Paths) -> dict[str, KRR]:
     """The mechanism of each --column."""
     if options.prob is None and options.epsilon is None:
         raise ArgumentValueError(
@@ -441,15 +440,20 @@ def describe(options: argparse.Namespace) -> str:
     page = options.statement
     if page is not None:
         check_ending(page, "--statement", PAGES)
+        if len(options.file) > 1:
+            raise ArgumentValueError(
+                f"--statement is for one file or folder, found {len(options.file)}; write one for "
+                "each"
+            )
     elif options.title or options.overwrite or options.contact or options.question:
         raise ArgumentValueError(
             "--title, --contact, --question and --overwrite need --statement; give it too"
         )
     records = describe_file(options.file)
-    source = open_source(options.file)
+    source = open_released(options.file)
     if not records:
         raise FileError(
-            f"{options.file} does not say that any column was privatized{silence(source)}; if you "
+            f"{source.path} does not say that any column was privatized{silence(source)}; if you "
             "know that one was, give rrstats estimate its --categories and --prob"
         )
     if page is not None:
@@ -457,7 +461,7 @@ def describe(options: argparse.Namespace) -> str:
         if not all(questions.values()):
             raise ArgumentValueError(f"--question must be NAME=TEXT, got {options.question}")
         text = statement_of(
-            options.file,
+            options.file[0],
             title=options.title,
             questions=questions,
             contact=options.contact,
@@ -469,7 +473,8 @@ def describe(options: argparse.Namespace) -> str:
             publication.publish()
     if options.format == "json":
         return as_json(write(records))
-    shown = describe_records(records, beside=document_beside(source))
+    beside = document_beside(source) if len(source.files) == 1 else None
+    shown = describe_records(records, beside=beside)
     if page is None:
         return shown
     unnamed = "" if options.contact else "; it names no contact, which --contact adds"

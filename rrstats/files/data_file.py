@@ -60,13 +60,12 @@ class DataFile(Protocol):
     records: list[ColumnRecord]
     """Records of the reports in its columns, from the file or the document beside it."""
 
+    relative: str
+    """Its path below the source, for a directory of several files."""
+
     @property
     def path(self) -> Path:
         """Path of the file."""
-
-    @property
-    def relative(self) -> str:
-        """Its path below the source, for a directory of several files."""
 
     @property
     def names(self) -> list[str]:

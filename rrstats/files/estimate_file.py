@@ -31,7 +31,7 @@ from rrstats.estimation.tally import Tally, tally
 from rrstats.files import file_metadata
 from rrstats.files.atomic import SIDECAR
 from rrstats.files.data_file import Piece, ReportSpace
-from rrstats.files.formats import FileSource, open_source
+from rrstats.files.formats import FileSource, Paths, open_released, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.attrs import released_records
 from rrstats.mechanisms.base import Mechanism, is_mechanism
@@ -48,13 +48,14 @@ ROWS_COMPARED = 100_000
 
 
 @checked_keywords
-def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
+def tally_file(path: Paths, column: str, mechanism: Any = None) -> Tally:
     """Count the reports in a column of a file, in bounded memory.
 
     Parameters
     ----------
-    path : path
-        A file of reports, or a directory of Parquet files.
+    path : path or sequence of paths
+        A file of reports, a folder of files of one format, or several of these, with equal columns
+        and equal records.
     column : str
         The column's name.
     mechanism : Mechanism, ColumnRecord, dict or path, optional
@@ -76,12 +77,12 @@ def tally_file(path: Path | str, column: str, mechanism: Any = None) -> Tally:
     ArgumentValueError
         There are reports outside the categories.
     """
-    return _tallies(open_source(path), [column], _design(mechanism))[column]
+    return _tallies(open_released(path), [column], _design(mechanism))[column]
 
 
 @checked_keywords
 def estimate_file(
-    path: Path | str,
+    path: Paths,
     column: str | Iterable[str] | None = None,
     mechanism: Any = None,
     *,
@@ -92,8 +93,9 @@ def estimate_file(
 
     Parameters
     ----------
-    path : path
-        A file of reports, or a directory of Parquet files.
+    path : path or sequence of paths
+        A file of reports, a folder of files of one format, or several of these, with equal columns
+        and equal records.
     column : str or iterable of str, optional
         One name, several names, or None for all columns that the given document describes, or
         without a document all that the file describes.
@@ -119,7 +121,7 @@ def estimate_file(
     NotIdentifiableError
         As for `rrstats.estimate`.
     """
-    source = open_source(path)
+    source = open_released(path)
     design = _design(mechanism)
     if column is not None:
         names = [column] if isinstance(column, str) else list(column)
@@ -128,9 +130,9 @@ def estimate_file(
         names = [str(record.name) for record in records]
         if not names:
             raise ArgumentTypeError(
-                f"{path} does not say which columns hold reports{silence(source)}; name the column "
-                "and give its mechanism, or categories and prob; true answers must be privatized "
-                "first"
+                f"{source.path} does not say which columns hold reports{silence(source)}; name the "
+                "column and give its mechanism, or categories and prob; true answers must be "
+                "privatized first"
             )
     if is_mechanism(design) and len(names) != 1:
         raise ArgumentTypeError(
@@ -399,13 +401,13 @@ def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[An
 
 
 @checked_keywords
-def describe_file(path: Path | str) -> list[ColumnRecord]:
+def describe_file(path: Paths) -> list[ColumnRecord]:
     """Read the file's own record of how its columns were made.
 
     Parameters
     ----------
-    path : path
-        A file of reports, or a directory of Parquet files, which must agree.
+    path : path or sequence of paths
+        As for `tally_file`.
 
     Returns
     -------
@@ -419,7 +421,7 @@ def describe_file(path: Path | str) -> list[ColumnRecord]:
     MetadataError
         Its document cannot be read.
     """
-    source = open_source(path)
+    source = open_released(path)
     records: list[ColumnRecord] = []
     for file in source.files:
         records = file_metadata.merge(file.records, records)
@@ -498,15 +500,24 @@ def count_rows(source: FileSource) -> int:
 
 def document_beside(source: FileSource) -> str | None:
     """The name of the file beside the source that describes it; None if the source does."""
-    return f"{source.path.name}{SIDECAR}" if source.files[0].document_is_beside else None
+    document = _document_beside(source)
+    return None if document is None else document.name
+
+
+def _document_beside(source: FileSource) -> Path | None:
+    """The document beside a text file; of several files, of the first without a record."""
+    if not source.files[0].document_is_beside:
+        return None
+    file = next((file for file in source.files if not file.records), source.files[0])
+    return file.path.with_name(f"{file.path.name}{SIDECAR}")
 
 
 def silence(source: FileSource) -> str:
     """The reason why a text file has no record, and the next step; empty for other files."""
-    document = document_beside(source)
-    if document is None or source.path.with_name(document).exists():
+    document = _document_beside(source)
+    if document is None or document.exists():
         return ""
     return (
-        f", because {document} is not beside it; put it there, or give it (in a terminal: "
+        f", because {document.name} is not beside it; put it there, or give it (in a terminal: "
         "with --plan, in Python: as mechanism)"
     )

@@ -15,6 +15,7 @@ of the public columns.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,11 +27,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rrstats._checks import check_ending
+from rrstats._checks import check_ending, cut
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import batches, file_metadata
-from rrstats.files.atomic import is_ledger_file
+from rrstats.files.atomic import SIDECAR, is_ledger_file
 from rrstats.files.batches import ArrowPiece, grouped, reading, row_bytes
 from rrstats.files.csv import TextFile
 from rrstats.files.data_file import Blocks, DataFile, Piece, ReportSpace, Spaces
@@ -350,9 +351,13 @@ class FileSource:
         first = records[0]
         for file, record in zip(self.files, records, strict=True):
             if record != first:
+                first_name = self.files[0].relative
+                unequal = f"only {first_name if record is None else file.relative} has one"
+                if first is not None and record is not None:
+                    unequal = ", ".join(_unequal(first.to_dict(), record.to_dict(), ""))
                 raise MetadataError(
-                    f"the files {self.files[0].relative} and {file.relative} of {self.path} have "
-                    f"different records of column {name!r}; privatize them separately"
+                    f"the files {first_name} and {file.relative} of {self.path} have different "
+                    f"records of column {name!r} ({unequal}); privatize or estimate them separately"
                 )
         if first is not None:
             self._check_fits(name, first)
@@ -435,6 +440,58 @@ def open_source(path: Path | str) -> FileSource:
     return FileSource(path, endings, is_directory, files, stamp)
 
 
+Paths = Path | str | Sequence[Path | str]
+"""A file or a folder, or several of them."""
+
+
+def open_released(path: Paths) -> FileSource:
+    """Open released files as one: a file, a folder of files of one format, or several of these.
+
+    Raises the errors of `open_source`, and ArgumentValueError if a file is named twice.
+    """
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    sources = [open_source(file) for each in paths for file in _released_files(Path(each))]
+    if len(sources) == 1:
+        return sources[0]
+    files = [file for source in sources for file in source.files]
+    if not files:
+        raise ArgumentValueError("path must name at least one file, got none")
+    folder = Path(os.path.commonpath([file.path.absolute().parent for file in files]))
+    seen: set[Path] = set()
+    for file in files:
+        if file.path.resolve() in seen:
+            raise ArgumentValueError(
+                f"path must name each file once, and {file.path} is named twice: its rows would "
+                "count twice"
+            )
+        seen.add(file.path.resolve())
+        file.relative = file.path.absolute().relative_to(folder).as_posix()
+        if type(file) is not type(files[0]):
+            raise FileError(
+                f"the files of {folder} must have one format, and {file.relative} has another than "
+                f"{files[0].relative}; estimate them separately"
+            )
+        _check_alike(folder, files[0], file)
+    stamp = {path: state for source in sources for path, state in source.stamp.items()}
+    return FileSource(folder, sources[0].format, True, files, stamp)
+
+
+def _released_files(path: Path) -> list[Path]:
+    """The files of a folder of text or Arrow files; any other path itself."""
+    if not path.is_dir():
+        return [path]
+    with reading(path, "a directory"):
+        files = [
+            file
+            for file in files_in(path)
+            if not is_ledger_file(file.name) and not file.name.endswith(SIDECAR)
+        ]
+    others = [file for file in files if file.name.lower().endswith(ENDINGS)]
+    if all(file.name.lower().endswith(PARQUET) for file in others):
+        return [path]  # with the document of the folder, if it has one
+    return sorted(files, key=lambda file: file.relative_to(path).parts)
+
+
 def check_target(source: FileSource, target: Path | str) -> Path:
     """The path to write to; it must have the source's format and lie apart from the source."""
     path = Path(target)
@@ -472,6 +529,15 @@ def _tells(folder: str, name: str) -> bool:
     """True for a folder of a partition by the column, such as ``column=value``."""
     key, equals, _ = folder.partition("=")
     return bool(equals) and unquote(key).casefold() == name.casefold()
+
+
+def _unequal(left: object, right: object, name: str) -> Iterator[str]:
+    """The unequal values of two documents, by the names of their keys."""
+    if isinstance(left, Mapping) and isinstance(right, Mapping):
+        for key in {**left, **right}:
+            yield from _unequal(left.get(key), right.get(key), key)
+    elif left != right:
+        yield f"{name} {cut(left, 60)} and {cut(right, 60)}"
 
 
 def _check_alike(path: Path, first: DataFile, other: DataFile) -> None:

@@ -25,7 +25,7 @@ from rrstats.files.batches import reading
 from rrstats.files.csv import TextFile
 from rrstats.files.data_file import DataFile, ReportSpace
 from rrstats.files.estimate_file import describe_file, document_beside
-from rrstats.files.formats import open_source
+from rrstats.files.formats import Paths, open_released
 from rrstats.mechanisms.records import KEY, ColumnRecord, asked_labels, write
 from rrstats.mechanisms.serialization import parse_object
 
@@ -34,14 +34,14 @@ _NULLABLE = {pa.bool_(): pd.BooleanDtype(), pa.int64(): pd.Int64Dtype()}
 
 
 @checked_keywords
-def read(path: Path | str) -> pd.DataFrame:
+def read(path: Paths) -> pd.DataFrame:
     """Read a released file with its records, in one call.
 
     Parameters
     ----------
-    path : path
-        A file of reports, or a directory of Parquet files.  The ``.rrstats.json`` of a CSV file
-        must stand beside it.
+    path : path or sequence of paths
+        A file of reports, a folder of files of one format, or several of these, with equal columns
+        and equal records.  The ``.rrstats.json`` of a CSV file must stand beside it.
 
     Returns
     -------
@@ -74,15 +74,16 @@ def read(path: Path | str) -> pd.DataFrame:
     >>> frame.equals(released), list(frame.rr.estimate())
     (True, ['smoker'])
     """
-    source = open_source(path)
+    source = open_released(path)
     records = describe_file(path)
     if not records:
         document = document_beside(source)
         why = "" if document is None else f", because {document} is not beside it; put it there"
-        raise FileError(f"{path} does not say that any column was privatized{why}")
+        raise FileError(f"{source.path} does not say that any column was privatized{why}")
     first = source.files[0]
     if isinstance(first, TextFile):
-        frame = _text_frame(first, records)
+        frames = [_text_frame(file, records) for file in source.files if isinstance(file, TextFile)]
+        frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
     else:
         tables = [_table(file) for file in source.files]
         frame = pa.concat_tables(tables).unify_dictionaries().to_pandas()

@@ -220,7 +220,7 @@ def test_an_unknown_option_is_answered_by_its_command(folder, capsys):
         "rrstats estimate: unrecognized arguments: --colum=answer; see rrstats estimate --help\n"
         == line
     )
-    assert "unrecognized arguments: x;" in refused(capsys, "describe", "out.csv", "x")
+    assert "unrecognized arguments: x;" in refused(capsys, "check", "out.csv", "x")
 
 
 def test_a_column_in_which_no_answer_fits_is_said_to_the_curator(tmp_path, capsys):

@@ -172,3 +172,88 @@ def test_a_boolean_column_beside_a_column_of_0_and_1_prints_true():
     together = frame.rr.simulate(designs, seed=1).rr.estimate()
     assert ["False", "True", "0", "1"] == list(map(str, together.to_frame()["category"]))
     assert "smoker  True " in str(together)
+
+
+# -- several files -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def days(tmp_path, request):
+    """Two daily files that were released one by one, and the folder of their targets."""
+    ending = request.getfixturevalue("ending")
+    (tmp_path / "out").mkdir()
+    for day in ("monday", "tuesday"):
+        frame = answers()[["vote", "visits", "age", "town"]].assign(day=day)
+        source = tmp_path / f"{day}{ending}"
+        if ending == ".feather":
+            frame.to_feather(source)
+        elif ending == ".parquet":
+            frame.to_parquet(source)
+        else:
+            frame.to_csv(source, index=False)
+        release(source, tmp_path / "out" / f"{day}{ending}")
+    return tmp_path / "out"
+
+
+def release(source, target, vote=DESIGNS["vote"]):
+    files.privatize_file(source, target, {"vote": vote, "visits": DESIGNS["visits"]}, again=True)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv", ".csv.gz"])
+def test_files_that_were_released_one_by_one_are_read_as_one(days, ending):
+    """A folder of them, or their paths: the same frame, estimates and records."""
+    paths = [days / f"monday{ending}", days / f"tuesday{ending}"]
+    each = pd.concat(map(files.read, paths), ignore_index=True)
+    sums = {
+        name: sum(files.tally_file(path, name) for path in paths) for name in ("vote", "visits")
+    }
+    for path in (days, paths, map(str, paths)):
+        path = list(path) if isinstance(path, map) else path
+        frame = files.read(path)
+        pd.testing.assert_frame_equal(each, frame)
+        estimates = files.estimate_file(path)
+        for name, counted in sums.items():
+            expected = rr.estimate(counted).proportions
+            assert expected.tolist() == estimates[name].proportions.tolist()
+            assert expected.tolist() == frame.rr.estimate(name).proportions.tolist()
+            assert counted == files.tally_file(path, name)
+        assert files.describe_file(paths[0]) == files.describe_file(path)
+        groups = files.estimate_file(path, "vote", by="day")["vote"]
+        assert ["monday", "tuesday"] == list(groups)
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_files_with_unequal_records_are_named_with_what_differs(days, ending):
+    """The mechanism's prob, a record that one file lacks, other columns, another format."""
+    monday, tuesday = days / f"monday{ending}", days / f"tuesday{ending}"
+    tuesday.unlink()
+    release(days.with_name(tuesday.name), tuesday, rr.KRR(DESIGNS["vote"].categories, 0.8))
+    unequal = (
+        r"monday.* and tuesday.* of .* different records of column 'vote' \(prob 0.75 and 0.8\)"
+    )
+    for path in (days, [monday, tuesday]):
+        for call in (files.read, files.estimate_file, files.describe_file):
+            with pytest.raises(rr.errors.MetadataError, match=unequal):
+                call(path)
+        files.estimate_file(path, "visits")
+    public = days.with_name(monday.name)  # not privatized
+    with pytest.raises(rr.errors.MetadataError, match=rf"only out/monday\{ending} has one"):
+        files.read([monday, public])
+    other = days.with_name("other.csv")
+    answers()[["vote", "visits"]].to_csv(other)
+    if ending == ".csv":
+        with pytest.raises(rr.errors.FileError, match="do not have the same columns"):
+            files.read([monday, other])
+
+
+@pytest.mark.parametrize("ending", [".csv"])
+def test_a_file_that_is_named_twice_or_of_another_format_is_refused(days, ending):
+    """Its rows would count twice; files of two formats are estimated separately."""
+    monday = days / "monday.csv"
+    with pytest.raises(rr.errors.ArgumentValueError, match=r"monday\.csv is named twice"):
+        files.estimate_file([monday, days])
+    with pytest.raises(rr.errors.ArgumentValueError, match="at least one file"):
+        files.estimate_file([])
+    files.read(monday).rr.to_parquet(days / "wednesday.parquet")
+    with pytest.raises(rr.errors.FileError, match=r"wednesday\.parquet has another than"):
+        files.estimate_file(days)
