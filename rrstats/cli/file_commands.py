@@ -37,6 +37,7 @@ from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.records import ColumnRecord, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text
+from rrstats.privatization.frame import IN_ORDER
 from rrstats.statement import describe as describe_records
 
 PAGES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
@@ -402,6 +403,12 @@ def check(options: argparse.Namespace) -> str:
                     f"{label(name)}: column {label(value)} {status} it ({count:,} rows), so noise "
                     f"in {label(name)} alone cannot hide the answers; leave {label(value)} out, or "
                     "coarsen it."
+                )
+            elif status == IN_ORDER:
+                telling.append(
+                    f"{label(name)}: the categories are listed in the order of their frequency; a "
+                    "list taken from the data publishes this order, so list them as the "
+                    "questionnaire does."
                 )
             else:
                 shown = "" if status == "not listed" else label(value)

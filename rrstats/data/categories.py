@@ -22,7 +22,7 @@ import numbers
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice, pairwise
 from typing import Any, ClassVar, cast
 
@@ -40,6 +40,9 @@ _MAX_SHOWN_LETTERS = 1600
 
 MOST_CATEGORIES = 1 << 22
 """More are refused before they take memory."""
+
+_FEWEST_IN_ORDER = 4
+"""The fewest categories whose order is compared with that of the data: 1 in 24 by chance."""
 
 _KINDS = {"bool": bool, "int": int, "float": float, "str": str, "bytes": bytes}
 _KINDS |= {"date": datetime.date, "duration": datetime.timedelta}
@@ -117,25 +120,48 @@ def _collision_key(category: Hashable) -> Hashable:
     return cast(Hashable, _comparable(category))
 
 
+def _is_data(values: Any) -> bool:
+    """True for a column or an array that may hold answers in the order of the data.
+
+    Increasing numbers are declared, whatever holds them, and so are the labels of a dtype: an Index
+    without a name.  An Index with one is what `value_counts` and `groupby` return.
+    """
+    if isinstance(values, pd.Index):
+        return isinstance(values, pd.CategoricalIndex) or any(n is not None for n in values.names)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iufmM":
+        head = values[: MOST_CATEGORIES + 1]  # more are refused before they take memory
+        return values.ndim != 1 or not bool((head[1:] > head[:-1]).all())
+    is_extension = isinstance(values, pd.api.extensions.ExtensionArray)
+    has_cells = any(map(partial(hasattr, values), ("__array__", "__arrow_c_stream__")))
+    return is_extension or (has_cells and not isinstance(values, np.generic))
+
+
+def _increase(values: Sequence[Any]) -> bool:
+    """True where each value is above the one before."""
+    with contextlib.suppress(Exception):
+        return all(a < b for a, b in pairwise(values))
+    return False
+
+
 def _as_sequence(categories: object) -> list[Any]:
     """The declared categories as a list; raises for data, text and what has no order."""
     if isinstance(categories, pd.CategoricalDtype):
-        categories = categories.categories
-    are_data = isinstance(categories, pd.Categorical | pd.Series)
-    if (
-        are_data
-        or isinstance(categories, str | bytes)
-        or not isinstance(categories, Iterable)
-        or getattr(categories, "ndim", 1) != 1
-    ):
-        reason = "declared, not taken from data, " if are_data else ""
+        categories = list(categories.categories)
+    if _is_data(categories):
+        named = " with a name" if isinstance(categories, pd.Index) else ""
+        raise ArgumentTypeError(
+            "categories must be declared, not taken from data, whose order would be published and "
+            f"tells answers, found {type(categories).__name__}{named}; write the possible answers "
+            "as a list, as in the questionnaire, such as ['yes', 'no'], or give a range, a "
+            "CategoricalDtype or a mapping from code to label"
+        )
+    if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
         raise ArgumentTypeError(
             "categories must be a list of the possible answers, "
-            f"{reason}found {type(categories).__name__}; "
+            f"found {type(categories).__name__}; "
             "pass for example ['yes', 'no'], or the dtype of a Categorical"
         )
-    to_list = getattr(categories, "to_pylist", categories.__iter__)
-    listed = list(islice(to_list(), MOST_CATEGORIES + 1))
+    listed = list(islice(categories, MOST_CATEGORIES + 1))
     if len(listed) > MOST_CATEGORIES:
         raise ArgumentValueError(
             f"categories must be at most {MOST_CATEGORIES:,}, found more; merge answers"
@@ -144,9 +170,8 @@ def _as_sequence(categories: object) -> list[Any]:
         return listed
     with contextlib.suppress(Exception):
         listed = sorted(listed)
-        # NaN and nested sets sort without an error, but in no fixed order.
-        if all(a < b for a, b in pairwise(listed)):
-            return listed
+    if _increase(listed):  # NaN and nested sets sort without an error, but in no fixed order
+        return listed
     raise ArgumentTypeError(
         "categories given as a set must be sortable, because their order is part of the design; "
         "pass a list"
@@ -243,6 +268,16 @@ class Categories:
         if kinds == {"int", "float"}:
             return "float"
         return kinds.pop() if len(kinds) == 1 else "other"
+
+    @cached_property
+    def order_tells(self) -> bool:
+        """True where an order found in data is hardly chance: 4 categories, not in ascending order.
+
+        Any k categories are in a given order by chance in 1 of k! cases.
+        """
+        return self.k >= _FEWEST_IN_ORDER and not _increase(
+            [category for category in self.categories if category is not None]
+        )
 
     @cached_property
     def bool_codes(self) -> dict[bool | None, int]:

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from rrstats._checks import quote_list
 from rrstats._names import checked_keywords
@@ -38,7 +39,7 @@ from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.records import ColumnRecord, asked_labels
-from rrstats.privatization.frame import check_table, telling_columns
+from rrstats.privatization.frame import check_table, frequency_order, telling_columns
 from rrstats.statement import statement
 
 MOST_LISTED = 1000
@@ -339,9 +340,10 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     domain = categories.domain if is_mechanism(categories) else Categories(categories)
     unknown: Counter[Hashable] = Counter()
     missing = left_out = 0
+    counts = np.zeros(domain.k, dtype=np.int64)
     for file in source.files:
         for piece in file.pieces({name: domain}, only=True):
-            values, absent = _outside(piece, name, domain)
+            values, absent = _outside(piece, name, domain, counts)
             missing += absent
             for value, count in values:
                 if value in unknown or len(unknown) < MOST_LISTED:
@@ -354,6 +356,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     rows.sort(key=lambda row: -row[2])
     if left_out:
         rows.append((None, "not listed", left_out))
+    rows += frequency_order(counts, domain)
     others = _first_codes(source, domain)
     if name in others:
         rows += telling_columns(others, others.pop(name))
@@ -382,10 +385,16 @@ def _first_codes(source: FileSource, domain: Categories) -> pd.DataFrame:
     return pd.DataFrame(codes, columns=None if rows else names)
 
 
-def _outside(piece: Piece, name: str, domain: Categories) -> tuple[list[tuple[Any, int]], int]:
-    """The unknown values of a piece with their counts, and the number of missing ones."""
+def _outside(
+    piece: Piece, name: str, domain: Categories, counts: NDArray[np.int64]
+) -> tuple[list[tuple[Any, int]], int]:
+    """The unknown values of a piece with their counts, and the number of missing ones.
+
+    counts : (k,) of the answers, to which those of the piece are added.
+    """
     cells = piece.cells(name)
     codes = reader(domain, cells)(cells).codes
+    counts += np.bincount(codes, minlength=domain.k)[: domain.k]
     missing = int(np.count_nonzero(codes == domain.k + 1))
     picked = piece.shown(name).filter(pa.array(codes == domain.k))
     if not len(picked):

@@ -518,7 +518,7 @@ def least_epsilon(
     """
     fieldwork, rest = fieldwork_of(options, "level", 0.95)
     size = fieldwork.reports(check_people(n))
-    answers = tuple(numbered(categories))
+    answers = Categories(numbered(categories)).categories
     check_instance(design, "design", Callable, "made by design(answers, epsilon=...)")
 
     def planned(epsilon: float) -> _Width | _MeanWidth:

@@ -40,6 +40,9 @@ from rrstats.randomness.sources import (
     open_source,
 )
 
+_FIRST_ROWS = 64
+"""Rows that nearly always show the categories in another order than the declared one."""
+
 
 def randomize_block(
     mechanism: Mechanism,
@@ -167,6 +170,27 @@ class ColumnAnswers(Unpicklable):
         self._blocks = 0
         self._one_at_a_time = threading.Lock()
         self.rows = self.unknown = self.missing = self.outside = 0
+        # How many categories appeared so far, as long as they do so in their order.
+        self._appeared = 0 if mechanism.domain.order_tells else None
+
+    @property
+    def in_order(self) -> bool:
+        """True if the categories are listed as they first appear, so the list may be of data.
+
+        For the data curator only.
+        """
+        return self._appeared == self.mechanism.domain.k
+
+    def compare_order(self, codes: NDArray[Any]) -> None:
+        """Compare the order of the categories with that in which the next answers show them."""
+        if self._appeared is not None:
+            self._appeared = _appeared(codes, self._appeared, self.mechanism.domain.k)
+
+    def compare_rows(self, cells: Any, start: int = 0) -> None:
+        """Compare the order of further answers; nearly always the first ones have decided it."""
+        while self._appeared is not None and not self.in_order and start < len(cells):
+            self.compare_order(self.read(cells[start : start + BLOCK_ROWS])[0])
+            start += BLOCK_ROWS
 
     def look(self, values: Any) -> None:
         """Count the answers that the policies may refuse; draws nothing."""
@@ -233,6 +257,21 @@ class ColumnAnswers(Unpicklable):
             self.unknown += unknown
             self.missing += missing
             self.outside += unknown + (missing if self.facts["missing"] == "unknown" else 0)
+
+
+def _appeared(codes: NDArray[Any], before: int, k: int) -> int | None:
+    """The number of categories that appeared so far; None unless they do so in their order.
+
+    codes : of the next answers.  before : the number until then.
+    """
+    for code in codes[:_FIRST_ROWS].tolist():
+        if before < code < k:
+            return None
+        before += code == before < k
+    answers = codes[_FIRST_ROWS:]
+    answers = answers[answers < k].astype(np.int64)
+    highest = np.maximum.accumulate(np.concatenate([[before - 1], answers]))
+    return int(highest[-1]) + 1 if (np.diff(highest) <= 1).all() else None
 
 
 def _keyed_column(
@@ -344,6 +383,8 @@ class ColumnRelease(ColumnAnswers):
 
         def write_block(block: int, rows: slice) -> None:
             encoded = self.read(column.cells[rows])
+            if rows.start == 0:
+                self.compare_order(encoded.codes)
             samples = None if answers.samples is None else answers.samples[rows]
             probs = None if answers.probs is None else answers.probs[rows]
             source = self._words(encoded, answers.ids, rows, samples)
@@ -354,6 +395,7 @@ class ColumnRelease(ColumnAnswers):
             self.add(len(codes), encoded.unknown, len(encoded.absent))
 
         self.in_blocks(write_block, n, self._threads)
+        self.compare_rows(column.cells, BLOCK_ROWS)
         return column.wrap(builder.reports())
 
     def _words(

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_distinct,
@@ -46,6 +47,7 @@ from rrstats.data.rebuilt import rebuilt_column, rebuilt_index, rebuilt_polars, 
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
+    RRStatsWarning,
     SimulationWarning,
     UnknownAnswersWarning,
     warn,
@@ -81,6 +83,9 @@ _MAX_SPELLED = 1000
 _MAX_COMPARED = 100
 """The number of answers, the commonest first, for which it looks for a similar word."""
 
+
+IN_ORDER = "in order of frequency"
+"""The status of the row of `check` that is about the list of categories."""
 
 FRAME_CHECK = "df.rr.check({name}, {categories})"
 """The call that lists the answers of a frame of pandas that fit no category."""
@@ -124,6 +129,20 @@ def warn_of(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
         warn(text, UnknownAnswersWarning)
     if False in [release.secure for release in releases.values()]:
         warn(SIMULATED_TEXT, SimulationWarning)
+    warn_of_order(releases)
+
+
+def warn_of_order(releases: Mapping[Any, ColumnAnswers]) -> None:
+    """Warn the data curator of released categories in the order of the answers."""
+    names = [name for name, release in releases.items() if release.in_order and release.secure]
+    if names:
+        where = "" if names == [None] else f" of the columns {quote_list(names)}"
+        warn(
+            f"the categories{where} are listed in the order in which the answers first show them; "
+            "a list taken from the data publishes this order, and its first entry is the first "
+            "answer: publish these reports only if the list is that of the questionnaire",
+            RRStatsWarning,
+        )
 
 
 Drawn = tuple[Any, int | None, Any]
@@ -825,7 +844,9 @@ def check(values: Any, categories: MechanismLike) -> pd.DataFrame:
     DataFrame
         One row for each distinct answer that is missing or unknown, with the columns value, status
         ("missing" or "unknown"), count and did_you_mean, a category of similar spelling; the
-        largest count comes first.  Never release, log or share it: it shows true answers.
+        largest count comes first.  A last row with the status "in order of frequency" says that 4
+        or more categories are listed as in a table of frequencies, which a release would publish.
+        Never release, log or share the table: it shows true answers.
 
     Examples
     --------
@@ -845,7 +866,18 @@ def check(values: Any, categories: MechanismLike) -> pd.DataFrame:
     rows = list(tally.values())
     if len(encoded.absent):
         rows.append([None, "missing", len(encoded.absent)])
-    return check_table(sorted(rows, key=lambda row: -row[2]), domain)
+    rows.sort(key=lambda row: -row[2])
+    counts = np.bincount(encoded.codes, minlength=domain.k)[: domain.k]
+    return check_table([*rows, *frequency_order(counts, domain)], domain)
+
+
+def frequency_order(counts: NDArray[Any], domain: Categories) -> list[tuple[None, str, int]]:
+    """The row of `check` for categories whose list has the order of their frequencies, if it has.
+
+    counts : (k,) of the true answers.  People list categories so, too; hence no warning.
+    """
+    falls = counts[-1] > 0 and counts[0] > counts[-1] and bool((np.diff(counts) <= 0).all())
+    return [(None, IN_ORDER, int(counts.sum()))] if domain.order_tells and falls else []
 
 
 def check_table(rows: Sequence[Sequence[Any]], domain: Categories) -> pd.DataFrame:

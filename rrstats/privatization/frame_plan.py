@@ -622,6 +622,8 @@ class FrameRelease(Unpicklable):
         rows = opened[first].rows
         chosen = np.empty(rows, dtype=np.min_scalar_type(len(self.plan.parts)))
         builders = {name: column.builder(rows) for name, column in self.columns.items()}
+        for name, column in self.columns.items():
+            column.compare_rows(opened[name].cells)
 
         def write_block(block: int, part: slice) -> None:
             # The coin comes first: nothing of an answer, nor whether it is there, is known yet.
@@ -650,7 +652,7 @@ class FrameRelease(Unpicklable):
         # Row 0 holds codes of a part's first column, row 1 those of a pair's second one.
         codes = np.zeros((2, len(chosen)), dtype)
         asked_rows: dict[Any, _AskedRows] = {}
-        for name, column in opened.items():  # no answer to what was not asked is looked at
+        for name, column in opened.items():  # nothing drawn depends on what was not asked
             rows, positions = _asked_rows(name, self.plan.parts, part_rows)
             asked_rows[name] = _AskedRows(rows, positions)
             encoded = self.columns[name].read(column.take(start + rows))

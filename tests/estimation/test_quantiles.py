@@ -248,7 +248,7 @@ def test_direct_answers_give_ordinary_quantiles():
     """Without noise they are NumPy's; of just these rows nothing is uncertain."""
     rng, probs, labels = np.random.default_rng(1), (0.05, 0.1, 0.5, 0.7, 0.9), np.array(["a", "b"])
     y, codes = rng.normal(size=300).round(1), rng.integers(0, 2, 300)
-    found = rr.quantiles(y, labels[codes], surveys.direct(labels), q=probs, target="rows")
+    found = rr.quantiles(y, labels[codes], surveys.direct(["a", "b"]), q=probs, target="rows")
     for j in (0, 1):
         plain = np.quantile(y[codes == j], probs, method="inverted_cdf").tolist()
         for ours in (found.quantiles, found.naive, *found.interval()):

@@ -30,7 +30,8 @@ def _reports_of(mechanism, rows):
     group = None
     if mechanism.groups is not None:
         group = [mechanism.groups[row % len(mechanism.groups)] for row in range(rows)]
-    truths = [mechanism.domain.categories[row % mechanism.domain.k] for row in range(rows)]
+    # The last category comes first: a list in the order of the data warns.
+    truths = [mechanism.domain.categories[-1 - row % mechanism.domain.k] for row in range(rows)]
     return rr.privatize(truths, mechanism, group=group), group
 
 

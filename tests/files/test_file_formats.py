@@ -405,7 +405,8 @@ def test_quoted_answers_are_answers(tmp_path):
     source = tmp_path / "source.csv"
     source.write_bytes(b'answer,id\n"never",1\n"a ""b"", c",2\n"x\ny",3\n z,4\n')
     words = ["never", 'a "b", c', "x\ny", " z"]
-    target = privatize(source, {"answer": rr.KRR(words, 0.75)})
+    declared = words[::-1]  # not in the order of the data, which warns
+    target = privatize(source, {"answer": rr.KRR(declared, 0.75)})
     assert words == pd.read_csv(target)["answer"].tolist()
     assert target.read_bytes().startswith(b'answer,id\nnever,1\n"a ""b"", c",2\n')
     assert [1, 1, 1, 1] == files.tally_file(target, "answer").reported.tolist()

@@ -48,7 +48,7 @@ def test_equal_by_parameters():
     """Equal parameters give equal mechanisms and hashes; type, order and prob tell them apart."""
     m = rr.KRR(["a", "b"], 0.75)
     assert m == rr.KRR(("a", "b"), Fraction(3, 4))
-    assert m == rr.KRR(np.array(["a", "b"]), np.float32(0.75))
+    assert m == rr.KRR(["a", "b"], np.float32(0.75))
     assert m == rr.KRR({"b", "a"}, 0.75)
     assert hash(m) == hash(rr.KRR(pd.Index(["a", "b"]), 0.75))
     assert rr.KRR([1, 2], 0.75) == rr.KRR(np.array([1, 2], dtype=np.int8), 0.75)
