@@ -81,7 +81,7 @@ def rebuilt(column: pa.ChunkedArray, *, declared: bool | None = None) -> pa.Chun
     """
     if declared is None:
         declared = share_words(column.chunks)
-    if not len(column) and not _holds_words(column.type):
+    if not len(column) and not holds_words(column.type):
         return pa.chunked_array([], column.type)
     if _is_fixed(column.type):
         chunks = [_cells(_joined(column.chunks), None, declared=declared)]
@@ -111,17 +111,17 @@ def words_of(cells: pa.Array) -> list[pa.Array]:
     type = cells.type
     if pa.types.is_dictionary(type):
         return [cells.dictionary]
-    if not _holds_words(type):
+    if not holds_words(type):
         return []
     return [words for child in _children(cells) for words in words_of(child)]
 
 
-def _holds_words(type: pa.DataType) -> bool:
+def holds_words(type: pa.DataType) -> bool:
     """True if a type has a dictionary at any level."""
     if isinstance(type, pa.BaseExtensionType):
-        return _holds_words(type.storage_type)
+        return holds_words(type.storage_type)
     inside = [type.field(place).type for place in range(type.num_fields)]
-    return bool(pa.types.is_dictionary(type)) or any(map(_holds_words, inside))
+    return bool(pa.types.is_dictionary(type)) or any(map(holds_words, inside))
 
 
 def _children(cells: pa.Array) -> list[pa.Array]:
@@ -174,7 +174,7 @@ def _cells(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
     """
     type = cells.type
     types = pa.types
-    if not len(cells) and not _holds_words(type):
+    if not len(cells) and not holds_words(type):
         return pa.nulls(0, type)
     if isinstance(type, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(type, _cells(cells.storage, shown, declared=declared))

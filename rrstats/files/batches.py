@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from rrstats._checks import check_left_out, cut
 from rrstats._names import nearest
+from rrstats.data.arrow_rebuild import rebuilt_table
 from rrstats.data.categories import PublicCategories
 from rrstats.errors import (
     ArgumentTypeError,
@@ -107,10 +108,13 @@ class ArrowPiece:
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def grouped(blocks: Blocks, schema: pa.Schema, size: int) -> Iterator[pa.Table]:
+def grouped(
+    blocks: Blocks, schema: pa.Schema, size: int, *, loose: Iterable[str] = ()
+) -> Iterator[pa.Table]:
     """The rows in groups of constant size (the last may be shorter), whatever the blocks.
 
-    Each group is one contiguous table, so that it does not show where the blocks ended.
+    Each group is rebuilt from its cells, so that it does not show where the blocks ended, and holds
+    no byte that no cell shows.  loose : columns whose dictionaries were not declared.
     """
     waiting: list[pa.RecordBatch] = []
     rows = 0
@@ -119,11 +123,11 @@ def grouped(blocks: Blocks, schema: pa.Schema, size: int) -> Iterator[pa.Table]:
         rows += block.num_rows
         while rows >= size:
             table = pa.Table.from_batches(waiting, schema)
-            yield table.slice(0, size).combine_chunks()
+            yield rebuilt_table(table.slice(0, size), loose=loose)
             waiting = table.slice(size).to_batches()
             rows -= size
     if rows:
-        yield pa.Table.from_batches(waiting, schema).combine_chunks()
+        yield rebuilt_table(pa.Table.from_batches(waiting, schema), loose=loose)
 
 
 def row_bytes(schema: pa.Schema) -> int:

@@ -19,7 +19,7 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import unquote
 
 import numpy as np
@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rrstats._checks import check_ending, cut
+from rrstats.data.arrow_rebuild import holds_words, share_words
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import batches, file_metadata
@@ -99,6 +100,27 @@ class ArrowFile:
         declared_width = row_bytes(self.schema_of(changed)) + report_bytes
         public_width = self.public_width(list(changed))
         return int(self.rows * max(declared_width, public_width))
+
+    def loose_columns(self, changed: Columns) -> list[str]:
+        """Public columns whose dictionaries differ within the file, so that a writer made them."""
+        names = [
+            field.name
+            for field in self.schema
+            if holds_words(field.type) and field.name not in changed
+        ]
+        spaces: Any = dict.fromkeys(names)
+        first: dict[str, pa.Array] = {}
+        loose: dict[str, None] = {}
+        for piece in self.pieces(spaces, only=True) if names else ():
+            for name in names:
+                cells = piece.cells(name)
+                if not share_words([first.setdefault(name, cells), cells]):
+                    loose[name] = None
+        return list(loose)
+
+    def pieces(self, spaces: Spaces, *, lines: bool = False, only: bool = False) -> Iterator[Piece]:
+        """All rows in order; see `DataFile.pieces`."""
+        raise NotImplementedError
 
     def group_rows(self, changed: Columns, share: int = 1) -> int:
         """Rows of a group, from the declared types and the width of the public columns."""
@@ -223,6 +245,8 @@ class ParquetFile(ArrowFile):
         unchanged = {path for path in self._leaves if path not in changed}
         unchanged -= set(source_schema.names) - set(schema.names)  # flat columns, if any
         dictionaries = self._dictionaries | set(changed)
+        loose = self.loose_columns(changed)
+        size = self.group_rows(changed)
         codecs = {name: "none" if c == "uncompressed" else c for name, c in self._codecs.items()}
         with pq.ParquetWriter(
             sink,
@@ -235,7 +259,7 @@ class ParquetFile(ArrowFile):
             use_deprecated_int96_timestamps=bool(self._old_timestamps),
             use_compliant_nested_type=False,  # nested fields keep their names
         ) as writer:
-            for group in grouped(blocks, schema, self.group_rows(changed)):
+            for group in grouped(blocks, schema, size, loose=loose):
                 writer.write_table(group, row_group_size=len(group))
             if not self._stores_schema:
                 writer.add_key_value_metadata(metadata)
@@ -298,8 +322,9 @@ class FeatherFile(ArrowFile):
             schema = self.schema_of(changed)
         else:
             metadata = file_metadata.fitted(metadata, schema)
+        size = self.group_rows(changed, share=4)
         with pa.ipc.new_file(sink, schema.with_metadata(metadata), options=options) as writer:
-            for group in grouped(blocks, schema, self.group_rows(changed, share=4)):
+            for group in grouped(blocks, schema, size):
                 writer.write_table(group)
 
 
