@@ -98,7 +98,12 @@ def _rebuilt_objects(cells: NDArray[Any]) -> NDArray[Any]:
     return objects
 
 
-def rebuilt_polars(column: pl.Series) -> pl.Series:
+def rebuilt_polars(frame: pl.DataFrame) -> pl.DataFrame:
+    """A Polars frame with all columns in one chunk, rebuilt."""
+    return frame.with_columns(_rebuilt_polars_column(column) for column in frame.get_columns())
+
+
+def _rebuilt_polars_column(column: pl.Series) -> pl.Series:
     """A column of a Polars frame in one chunk, rebuilt."""
     import polars as pl
     import pyarrow as pa

@@ -36,6 +36,7 @@ import pandas as pd
 from rrstats._checks import needing
 from rrstats._names import checked_keywords, missing_attribute
 from rrstats._typing import ColumnName
+from rrstats.data.arrow_rebuild import rebuilt_table
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
@@ -424,9 +425,7 @@ class _PartitionTask:
                     for batch in shuffle.batches()
                 ]
                 release.note(shuffle.notes, shuffle.numbering, shuffle.orders)
-        # One contiguous table, so that it does not show where pieces of long answers ended.
-        table = pa.Table.from_batches(reports, schema).combine_chunks()
-        pq.write_table(table.unify_dictionaries(), sink)
+        pq.write_table(rebuilt_table(pa.Table.from_batches(reports, schema)), sink)
         return release.seen()
 
     def _release(self) -> BatchRelease:

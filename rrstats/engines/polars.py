@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rrstats._checks import check_ending, check_instance, needing
 from rrstats._names import checked_keywords, missing_attribute
+from rrstats.data.rebuilt import rebuilt_polars
 from rrstats.errors import FileError, RRStatsError
 from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
@@ -345,6 +346,10 @@ class LazyNamespace(_Counting):
         Limits of keyed reports: they hide values, but not whether or when one changed; epsilon
         counts for every distinct value of a person; rows of one person have dependent noise; the
         key reveals nearly every answer.
+
+        Polars reads a file in parts whose bytes include the answers, so parts tell their lengths.
+        Here all rows are put together and rebuilt, which needs memory for the columns in use.
+        `sink_privatized` with key and id streams instead.
         """
         check_lazy(key, id, "polars.sink_privatized(lf, path, ...)", column)
         plan = column_mechanisms(column, categories, prob, epsilon)
@@ -354,7 +359,8 @@ class LazyNamespace(_Counting):
         lazy: pl.LazyFrame = self._data.with_columns(
             _keyed(release, name, dtype) for name, dtype in report_types(release).items()
         )
-        return lazy
+        # Polars may push each of its steps across this one, which changes no cell and no row.
+        return lazy.map_batches(partial(careful, rebuilt_polars), streamable=False)
 
 
 def _keyed(release: BatchRelease, name: str, dtype: pl.DataType) -> pl.Expr:

@@ -688,9 +688,7 @@ def _claims_of(table: Any) -> dict[Any, Any]:
 def _fill_table(data: Any, drawn: Iterable[Drawn], facts: Mapping[Any, Any]) -> Any:
     """A Polars frame or Arrow table with reports; other metadata of an Arrow table are dropped."""
     if hasattr(data, "with_columns"):
-        released = {column.name: column for _, _, column in drawn}
-        others = [rebuilt_polars(data[name]) for name in data.columns if name not in released]
-        return data.with_columns([*others, *released.values()])
+        return rebuilt_polars(data.with_columns([reports for _, _, reports in drawn]))
     claims = _claims_of(data)
     public = set(range(data.num_columns))
     for label, place, reports in drawn:

@@ -2,6 +2,7 @@
 
 import datetime
 import importlib
+import pickle
 import sys
 
 import numpy as np
@@ -76,6 +77,30 @@ def test_no_byte_of_the_file_follows_from_where_pieces_of_the_source_end(tmp_pat
         assert [262_144, 37_856] == rows_of(out)
     assert pieces[0] != pieces[1]
     assert files[0] == files[1]
+
+
+def in_pieces(data, cut):
+    """A lazy frame in memory in two pieces, and text cut from the same bytes as the answers."""
+    pieces = pl.concat([data[:cut], data[cut:]], rechunk=False).lazy()
+    return pieces.with_columns(city=pl.col("raw").str.head(20)).drop("raw")
+
+
+def test_a_lazy_frame_does_not_show_the_pieces_of_its_source_and_hidden_bytes(tmp_path):
+    """Keyed reports have no file of their own; whoever collects or writes them sees rows alone."""
+    data = frame().with_columns(raw=pl.format("a city of so many letters {}: {}", "id", "answer"))
+    shown = set()
+    for place, cut in enumerate([10, 400]):
+        pieces = in_pieces(data, cut)
+        assert pieces.collect()["id"].n_chunks() > 1  # control
+        keyed = pieces.rr.privatize("answer", M, key=KEY, id="id", unknown="uniform")
+        path = tmp_path / f"{place}.parquet"
+        keyed.sink_parquet(path)
+        ipc = keyed.collect().write_ipc(None, compression="uncompressed").getvalue()
+        shown.add((pickle.dumps(keyed.collect()), path.read_bytes(), ipc))
+        assert not any(b": never" in content for content in [*shown][-1])
+        counted = keyed.filter(pl.col("id") < 7).select("city", pl.len()).collect()
+        assert counted["len"].to_list() == [7] * 7
+    assert len(shown) == 1
 
 
 def test_no_two_batches_share_noise(tmp_path):
