@@ -140,7 +140,9 @@ class Ledger:
         """The ledgers of the files of a folder that has no release of its own, or the own one."""
         inside = [other for other in self._others() if other.source not in self.source.parents]
         released = [other for other in inside if other.releases]
-        return [self] if self.releases or not released else released
+        if self.releases or not released:
+            return [self]
+        return sorted(released, key=lambda other: other.path)
 
     def epsilon(self, column: Hashable) -> float:
         """Total epsilon of all known releases of a column, rounded up; 0 without releases."""

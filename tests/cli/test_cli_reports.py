@@ -180,6 +180,22 @@ def test_describe_names_the_file_beside(folder, capsys):
     assert "belong together" not in done(capsys, "describe", "out.parquet")
 
 
+def test_several_files_count_together(tmp_path, capsys, monkeypatch):
+    """Daily files, by their paths or by their folder; the statement is written for each."""
+    monkeypatch.chdir(tmp_path)
+    Path("out").mkdir()
+    for day in ("1", "2"):
+        Path(f"{day}.csv").write_text("smoker\n" + "yes\nno\n" * 20)
+        design = ["--column", "smoker", "--categories", "yes,no", "--epsilon", "1", "--quiet"]
+        done(capsys, "privatize", f"{day}.csv", f"out/{day}.csv", *design)
+    page = done(capsys, "estimate", "out")
+    assert page.startswith("smoker: 80 reports")
+    assert page == done(capsys, "estimate", "out/1.csv", "out/2.csv")
+    assert done(capsys, "describe", "out").startswith("  column")
+    line = refused(capsys, "describe", "out/1.csv", "out/2.csv", "--statement", "page.md")
+    assert "--statement is for one file or folder, found 2; write one for each" in line
+
+
 # -- arguments -----------------------------------------------------------------------------
 
 
