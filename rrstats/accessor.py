@@ -10,7 +10,6 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import (
@@ -27,7 +26,7 @@ from typing import (
 
 import pandas as pd
 
-from rrstats._checks import check_distinct, quote
+from rrstats._checks import check_distinct
 from rrstats._display import label
 from rrstats._names import checked_keywords
 from rrstats._typing import ColumnLike, ColumnName, ColumnNames, GroupsLike, RateLike
@@ -46,7 +45,7 @@ from rrstats.mechanisms.attrs import Mechanisms, released_records
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import MechanismLike
-from rrstats.mechanisms.records import ColumnRecord, read
+from rrstats.mechanisms.records import read
 from rrstats.mechanisms.row_privacy import (
     RowEpsilon,
     coverage_note,
@@ -122,11 +121,12 @@ class FrameAccessor:
         df.rr.mechanisms, df.rr.epsilon                    # how the frame was privatized
 
     The promise: for every record, whatever the other records and columns, the privatized cell is
-    epsilon-LDP for replacing that record's value by any other declared category, missing, or
-    anything else.  It does not hide that the record exists, its other columns, its index,
-    its position, or the time the call took.  Epsilon adds up over privatized columns, over
-    waves, over the rows of one person, and over repeated releases of the same source:
-    running a privatizing cell again is a second release.  Entries that you added to
+    epsilon-LDP for replacing that record's value by any other declared category.  With
+    ``unknown="raise"``, the default, that a release exists says that all answers were declared;
+    ``unknown="uniform"`` keeps the proof for any input.  It does not hide that the record exists,
+    its other columns, its index, its position, or the time the call took.  Epsilon adds up over
+    privatized columns, over waves, over the rows of one person, and over repeated releases of the
+    same source: running a privatizing cell again is a second release.  Entries that you added to
     ``df.attrs`` stay in the released frame, like its other columns.
     """
 
@@ -140,7 +140,7 @@ class FrameAccessor:
         prob: RateLike | None = None,
         *,
         epsilon: RateLike | None = None,
-        unknown: str = "warn",
+        unknown: str = "raise",
         missing: str = "unknown",
         group: Hashable = None,
         again: bool = False,
@@ -164,12 +164,12 @@ class FrameAccessor:
             column.
         epsilon : float or hashable, optional
             The privacy loss of one report in nats, instead of ``prob``.
-        unknown : {"warn", "uniform", "raise"}
-            Treatment of answers that are no category: replaced by a uniformly random one, with or
-            without a warning, or refused before anything is drawn.
+        unknown : {"raise", "uniform"}
+            Treatment of answers that are no category: refused with an error that counts them, or
+            each replaced by a uniformly random category.
         missing : {"unknown", "uniform", "keep", "raise"}
-            Treatment of missing answers if None is not a category: like unknown ones, replaced
-            without a warning, left missing (which publishes who did not answer), or refused.
+            Treatment of missing answers if None is not a category: like unknown ones, replaced,
+            left missing (which publishes who did not answer), or refused.
         group : hashable, optional
             The column that holds each row's sample, for designs with several samples.
         again : bool, default False
@@ -225,7 +225,7 @@ class FrameAccessor:
         *,
         seed: int,
         epsilon: float | None = None,
-        unknown: str = "warn",
+        unknown: str = "raise",
         missing: str = "unknown",
         group: Hashable = None,
         again: bool = False,
@@ -246,7 +246,7 @@ class FrameAccessor:
             At least 0; it is not stored.
         epsilon : float, optional
             The privacy loss of one report in nats, instead of ``prob``.
-        unknown : {"warn", "uniform", "raise"}
+        unknown : {"raise", "uniform"}
             Treatment of answers that are no category, as in `privatize`.
         missing : {"unknown", "uniform", "keep", "raise"}
             Treatment of missing answers, as in `privatize`.
@@ -787,10 +787,7 @@ class FrameAccessor:
             "<randomized response on a DataFrame: privatize, estimate, crosstab, means, logit, "
             "linear, tally, check, simulate, to_csv, to_parquet, budget, mechanisms, epsilon>"
         )
-        notes = [_privacy_note(self._data)]
-        with suppress(RRStatsError):  # of attrs that cannot be read
-            notes.append(_replacement_note(read(self._data.attrs)))
-        return "\n".join([methods, *filter(None, notes)])
+        return "\n".join(filter(None, [methods, _privacy_note(self._data)]))
 
 
 _MOST_COLUMNS = 10
@@ -819,23 +816,6 @@ def _privacy_note(frame: pd.DataFrame) -> str:
     epsilon = round_up(row_epsilon(records))
     coverage = coverage_note(records, frame.columns)
     return "\n".join([*table, f"Epsilon of a row: {epsilon} ({coverage})"])
-
-
-def _replacement_note(records: Sequence[ColumnRecord]) -> str:
-    """A note that answers outside the categories were replaced by noise; "" if none could be.
-
-    It follows from the design alone: that there were some is not for the readers of the reports.
-    """
-    replaced = [each for each in records if each.unknown == "warn" and not each.is_shortened]
-    if not replaced:
-        return ""
-    name = quote(replaced[0].name)
-    categories = replaced[0].largest().domain.describe()
-    where = f"column {name}" if len(replaced) == 1 else f"{len(replaced)} columns"
-    return (
-        f"In {where} answers that were missing or no category, if any, were replaced by noise: "
-        f"df.rr.check({name}, {categories}) of the true answers shows them to the data curator."
-    )
 
 
 class _SeriesEstimate(Protocol):

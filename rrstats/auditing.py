@@ -146,8 +146,8 @@ def audit(
     trials: int = 100_000,
     calls: int | None = None,
     level: float = 0.99,
-    unknown: bool = True,
-    missing: bool = True,
+    unknown: bool = False,
+    missing: bool = False,
 ) -> AuditResult:
     """Compute a lower bound on the epsilon of a function that privatizes, from many runs.
 
@@ -163,7 +163,7 @@ def audit(
         The declared answers, or a mechanism, which also has the claimed epsilon.  A mechanism as
         ``fn`` needs none.
     epsilon : float, optional
-        The claimed epsilon in nats, for replacing one record's value by any other.
+        The claimed epsilon in nats, for replacing one record's value by any other declared answer.
     trials : int, default 100,000
         The number of records in long calls.  A fault of all reports that adds d to an epsilon near
         1 needs about 130 / d**2 of them for 2 categories, and more for more categories.
@@ -171,9 +171,10 @@ def audit(
         The number of short calls of three records; by default a 20th of trials, at most 5,000.
     level : float, default 0.99
         Confidence level of the bound, over all events together; use 1 - 1e-6 in a test suite.
-    unknown, missing : bool, default True
-        Whether records may also hold an unknown value and a missing value.  Give False for values
-        that the function, as documented, refuses or leaves in place.
+    unknown, missing : bool, default False
+        Whether the claim also holds for an unknown value and for a missing value, as with
+        ``unknown="uniform"`` of `rrstats.privatize`.  An error for one is then evidence.  By
+        default it is a note, and other releases of these values are not compared.
 
     Returns
     -------
@@ -221,6 +222,7 @@ def audit(
     if single is not None:
         bounds.append(single)
         blind_below = excess_seen(claimed, single.guesses, error)
+    notes += _left_out(fn, _Inputs.of(domain, unknown=not unknown, missing=not missing))
     best = max(bounds, key=lambda bound: bound.epsilon_low)
     return AuditResult(
         claimed,
@@ -231,6 +233,22 @@ def audit(
         blind_below,
         tuple(notes),
     )
+
+
+def _left_out(fn: Callable[[list[Any]], Any], inputs: _Inputs) -> list[str]:
+    """Notes on values that are no category and were not compared; fn may refuse them."""
+    refused: list[str] = []
+    accepted: list[str] = []
+    for value, name in list(zip(inputs.values, inputs.names, strict=True))[inputs.k :]:
+        run = _run(fn, [value for _ in range(_DESIGN.short_rows)])
+        (refused if run.reports is None else accepted).append(name)
+    notes = []
+    if refused:
+        names = " and for ".join(refused)
+        notes.append(f"fn raises for {names}; that a release exists says that there is none.")
+    if accepted:
+        notes.append(f"Not compared with the answers: {' and '.join(accepted)}.")
+    return notes
 
 
 def _claim(

@@ -24,7 +24,6 @@ __all__ = [  # ArgumentTypeError and ArgumentValueError are caught as TypeError 
     "RRStatsWarning",
     "SimulationWarning",
     "UnknownAnswersError",
-    "UnknownAnswersWarning",
 ]
 
 
@@ -60,7 +59,7 @@ class ArgumentTypeError(RRStatsError, TypeError):
 
 
 class UnknownAnswersError(ArgumentValueError):
-    """Reports are outside the declared ones, or answers are and the caller asked for an error."""
+    """Reports are outside the declared ones, or answers are, and ``unknown`` refuses these."""
 
 
 class NotIdentifiableError(ArgumentValueError):
@@ -89,10 +88,6 @@ class MissingPackageError(RRStatsError, ImportError):
 
 class RRStatsWarning(UserWarning):
     """The root of all warnings of rrstats."""
-
-
-class UnknownAnswersWarning(RRStatsWarning):
-    """Some answers were outside the categories and were replaced by uniformly random ones."""
 
 
 class ImplausibleReportsWarning(RRStatsWarning):

@@ -27,14 +27,17 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.plans import PlanParts, part_label
-from rrstats.mechanisms.records import ColumnRecord, write
+from rrstats.mechanisms.records import ColumnRecord, missing_policy, write
 from rrstats.mechanisms.row_privacy import row_epsilon, row_mechanisms
 from rrstats.randomness.sources import is_stretched
 
 PROMISE = (
     "For every record, whatever the other records and columns, the privatized cell is "
     "epsilon-locally differentially private for replacing that record's value by any other "
-    "declared category, by a missing value, or by anything else."
+    "declared category."
+)
+_STOPPED = (
+    "Where other answers would have stopped the release, that it exists says that there were none."
 )
 NOT_HIDDEN = (
     "It does not hide that the record exists, its other columns, its index, its position, or the "
@@ -178,6 +181,18 @@ class _Column:
     def shows_who_answered(self) -> bool:
         """True if missing answers stayed missing; never if missing is a category."""
         return self.record.missing == "keep" and None not in self.mechanism.domain.categories
+
+    @property
+    def replaced(self) -> str:
+        """The values that are no category for which the promise holds too; "" if none."""
+        record = self.record
+        values = []
+        policy = missing_policy(record.unknown, record.missing)
+        if policy not in ("raise", "keep") and None not in self.mechanism.domain.categories:
+            values.append("by a missing value")
+        if record.unknown != "raise":
+            values.append("by anything else")
+        return ", or ".join(values)
 
     @cached_property
     def alike(self) -> tuple[float, float] | None:
@@ -447,14 +462,14 @@ def _promised(columns: Sequence[_Column]) -> str:
     if not real:
         return parts[0]
     kept = [column.name for column in real if column.shows_who_answered]
-    others = [column.name for column in real if not column.shows_who_answered]
-    for_answers, _, for_others = PROMISE.partition(", by a missing value")
-    parts.append(f"{for_answers}. Whether a person answered is not protected." if kept else PROMISE)
-    if kept and others:
-        parts.append(
-            f"In {_listed(others)}, in which no answer stayed missing, the promise also covers "
-            f"replacing the value by a missing value{for_others}"
-        )
+    parts.append(PROMISE)
+    for values in dict.fromkeys(column.replaced for column in real if column.replaced):
+        names = [column.name for column in real if column.replaced == values]
+        parts.append(f"In {_listed(names)} it also holds for replacing the value {values}.")
+    if any("raise" in (column.record.unknown, column.record.missing) for column in real):
+        parts.append(_STOPPED)
+    if kept:
+        parts.append(f"In {_listed(kept)} whether a person answered is not protected.")
     parts += [NOT_HIDDEN, EXACT + (_STRETCHED if is_stretched() else _UNSTRETCHED)]
     keyed = [column.name for column in real if column.record.keyed]
     if keyed:

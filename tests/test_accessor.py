@@ -299,8 +299,9 @@ def test_help_teaches_and_holds_the_promise():
         "| ", ""
     )
     for part in (
-        "epsilon-LDP for replacing that record's value by any other declared category, missing, "
-        "or anything else",
+        "epsilon-LDP for replacing that record's value by any other declared category",
+        "that a release exists says that all answers were declared",
+        '``unknown="uniform"`` keeps the proof for any input',
         "does not hide that the record exists, its other columns, its index, its position, or "
         "the time the call took",
         "Epsilon adds up over privatized columns, over waves, over the rows of one person, and "

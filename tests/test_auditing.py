@@ -136,6 +136,7 @@ def missed(judging, rate, share, claimed, error):
     return float((chance_of * stats.binom.cdf(needed - 1, said, share)).sum())
 
 
+EVERY = {"unknown": True, "missing": True}
 PLAIN = {"unknown": False, "missing": False}
 P, Q = faulty.PROB, (1 - faulty.PROB) / 2
 WRONG = faulty.prob_of(1.0, 2)
@@ -165,7 +166,7 @@ FAULTS = {
 
 
 def audited(name, **options):
-    settings = {"epsilon": 1.0, "trials": FEW, "calls": CALLS, "level": SURE, **options}
+    settings = {"epsilon": 1.0, "trials": FEW, "calls": CALLS, "level": SURE, **EVERY, **options}
     return audit(getattr(faulty, name), CATEGORIES, **settings)
 
 
@@ -229,7 +230,7 @@ def test_a_wrong_formula_of_ten_categories_is_caught(monkeypatch):
 # -- right functions ----------------------------------------------------------------------------
 
 # Each audit of a right function refutes it wrongly at most once in 1e8.
-RARELY = {"level": 1 - 1e-8, "trials": 20_000, "calls": 100}
+RARELY = {"level": 1 - 1e-8, "trials": 20_000, "calls": 100, **EVERY}
 FORMS = {
     "list": list,
     "array": lambda answers: np.array(answers, dtype=object),
@@ -260,9 +261,41 @@ def test_frames_and_functions_that_warn_pass():
 
     def fn(answers):
         frame = pd.DataFrame({"answer": pd.Series(answers, dtype="string"), "row": 1})
-        return frame.rr.privatize("answer", m)
+        return frame.rr.privatize("answer", m, unknown="uniform")
 
     assert audit(fn, m, **RARELY).passed
+
+
+def test_an_error_is_a_note_unless_the_claim_covers_it():
+    """The default of `privatize` refuses an unknown answer: no evidence between declared ones."""
+    m = rr.KRR(CATEGORIES, epsilon=1.0)
+
+    def refusing(answers):
+        return rr.privatize(answers, m)
+
+    def half(answers):
+        return rr.privatize(answers, m, missing="keep")
+
+    plain = {**RARELY, **PLAIN}
+    found = audit(refusing, m, **plain)
+    assert found.passed
+    names = "an unknown value ('no category')", "a missing value"
+    text = "fn raises for {} and for {}; that a release exists says that there is none."
+    assert found.notes == (text.format(*names),)
+    assert text.format(*names) in repr(found)
+    assert not audit(refusing, m, **RARELY | {"calls": 1500}).passed
+    found = audit(half, m, **plain)
+    assert found.passed
+    assert found.notes == (
+        f"fn raises for {names[0]}; that a release exists says that there is none.",
+        f"Not compared with the answers: {names[1]}.",
+    )
+    assert not audit(half, m, **plain | {"calls": 1500, "missing": True}).passed
+    served = audit(silently(m), m, **plain)
+    assert served.notes == (f"Not compared with the answers: {names[0]} and {names[1]}.",)
+    with_missing = rr.KRR(["a", None], epsilon=1.0)
+    found = audit(silently(with_missing), with_missing, **plain)
+    assert found.notes == (f"Not compared with the answers: {names[0]}.",)
 
 
 @pytest.mark.parametrize(
@@ -289,7 +322,7 @@ def test_one_value_at_a_time_of_another_library_passes():
     dp = pytest.importorskip("opendp.prelude")
     dp.enable_features("contrib")
     measure = dp.m.make_randomized_response(categories=CATEGORIES, prob=0.5)
-    few = {"level": 1 - 1e-8, "trials": 1000, "calls": 100, "missing": False}
+    few = {"level": 1 - 1e-8, "trials": 1000, "calls": 100, "unknown": True}
 
     def fn(records):
         return [measure(record) for record in records]
@@ -324,7 +357,7 @@ def test_the_report_has_verdict_bound_and_three_bullets():
 
 def test_a_refuted_claim_is_told_in_words():
     """The text names the record, and what could not be tried in long calls."""
-    text = repr(audit(faulty.quoting_error, CATEGORIES, 1.0, trials=1000, calls=1500))
+    text = repr(audit(faulty.quoting_error, CATEGORIES, 1.0, trials=1000, calls=1500, **EVERY))
     assert text.startswith("Refuted: epsilon 1\n")
     assert "the record held" in text
     assert "Long calls omit an unknown value ('no category')" in text
@@ -356,7 +389,7 @@ def test_a_function_that_gives_nothing_for_some_inputs_is_refuted():
     def fn(answers):
         return None if None in answers else faulty.right(answers)
 
-    assert not audit(fn, CATEGORIES, 1.0, trials=1000, calls=600).passed
+    assert not audit(fn, CATEGORIES, 1.0, trials=1000, calls=600, **EVERY).passed
 
 
 def test_one_output_for_all_is_private_and_the_answers_are_not():

@@ -113,7 +113,10 @@ def either(call, *args, **options):
 
 
 def answers(mechanism, rows=12):
-    """Answers of all categories, and the sample of each where there are several."""
+    """Answers of all categories, and the sample of each where there are several.
+
+    Where the categories are not the answers, as in a list experiment, they are replaced.
+    """
     labels, groups = mechanism.categories, mechanism.groups
     group = {} if groups is None else {"group": [groups[i % len(groups)] for i in range(rows)]}
     return [labels[i * i % len(labels)] for i in range(rows)], group
@@ -122,13 +125,13 @@ def answers(mechanism, rows=12):
 def simulated(mechanism, rows=12):
     """Reports of a fixed seed, and the group of each."""
     values, group = answers(mechanism, rows)
-    return rr.simulate(values, mechanism, seed=rows, **group), group
+    return rr.simulate(values, mechanism, seed=rows, unknown="uniform", **group), group
 
 
 def keyed(mechanism):
     """Reports under a fixed key."""
     values, group = answers(mechanism)
-    options = {"key": rr.Key(bytes(range(32))), "id": list(range(12))}
+    options = {"key": rr.Key(bytes(range(32))), "id": list(range(12)), "unknown": "uniform"}
     return rr.privatize(values, mechanism, **options, question="answer", **group)
 
 
@@ -142,7 +145,7 @@ def attrs(mechanism):
     """What a Series says of the mechanism that made it."""
     values, group = answers(mechanism)
     given = pd.Series(np.fromiter(values, object, 12), dtype=object, name="answer")
-    return json.dumps(rr.simulate(given, mechanism, seed=1, **group).attrs)
+    return json.dumps(rr.simulate(given, mechanism, seed=1, unknown="uniform", **group).attrs)
 
 
 def both_targets(mechanism):

@@ -124,13 +124,31 @@ def test_epsilon_of_a_row_is_the_sum_rounded_up():
     assert "by a factor of at most 18: a true answer with probability 5% before has " in page
 
 
+HOLDS = "In \u201canswer\u201d it also holds for replacing the value"
+
+
 @pytest.mark.parametrize(
     ("mechanism", "facts", "said"),
     [
-        (KRR, {}, "Missing answers, and answers outside this list, were first replaced by one of"),
-        (KRR, {"unknown": "raise"}, "Missing answers, and answers outside this list, would have"),
+        (KRR, {}, "Missing answers, and answers outside this list, would have stopped the release"),
+        (KRR, {}, "Where other answers would have stopped the release, that it exists says that"),
+        (KRR, {"unknown": "uniform"}, "Missing answers, and answers outside this list, were first"),
+        (KRR, {"unknown": "warn"}, "Missing answers, and answers outside this list, were first"),
+        (KRR, {"missing": "uniform"}, "Missing answers were first replaced by one of"),
+        (KRR, {"missing": "uniform"}, f"{HOLDS} by a missing value. Where other answers"),
+        (KRR, {"unknown": "uniform"}, f"{HOLDS} by a missing value, or by anything else. It does"),
+        (KRR, {"unknown": "uniform", "missing": "keep"}, f"{HOLDS} by anything else. In"),
+        (
+            rr.KRR(["a", None], 0.75),
+            {"unknown": "uniform"},
+            f"declared category. {HOLDS} by anything",
+        ),
         (KRR, {"missing": "keep"}, "Missing answers were left as they were: the file shows who"),
-        (KRR, {"missing": "raise"}, "Missing answers would have stopped the release"),
+        (
+            KRR,
+            {"unknown": "uniform", "missing": "raise"},
+            "Missing answers would have stopped the release",
+        ),
         (rr.KRR(["a", None], 0.75), {}, "A missing answer is one of the possible answers and is"),
         (KRR, {"unknown": "raise", "missing": "keep"}, "Answers outside this list would have"),
         (KRR, {"unknown": "raise", "missing": "keep"}, "Missing answers were left as they were"),
@@ -144,17 +162,18 @@ def test_what_happened_to_other_answers(mechanism, facts, said):
     assert said in page
     kept = facts.get("missing") == "keep" and mechanism is KRR  # where it is no category
     assert kept == ("who did not answer, in" in page) == ("who answered" in page)
+    assert ("it also holds" in page) == bool({"uniform", "warn"} & {*facts.values()})
     assert facts.get("keyed", False) == ("secret key" in page)
 
 
-KEPT = "Whether a person answered is not protected."
+KEPT = "In \u201canswer\u201d whether a person answered is not protected."
 BY_MISSING = "by a missing value, or by anything else"
 
 
 def test_the_promise_ends_where_missing_answers_stay_missing():
     """A kept missing answer is told from any other, so nothing on the page says otherwise."""
-    page = paragraphs(record(missing="keep"))
-    assert f"replacing that record's value by any other declared category. {KEPT} It does" in page
+    page = paragraphs(record(unknown="raise", missing="keep"))
+    assert f"that there were none. {KEPT} It does" in page
     assert BY_MISSING not in page
     assert "anything else" not in page
     sentences = [
@@ -173,10 +192,11 @@ def test_the_promise_ends_where_missing_answers_stay_missing():
 
 def test_the_promise_is_told_for_each_column():
     """Where only one column keeps missing answers, the others keep their promise."""
-    page = paragraphs(record(missing="keep"), record(name="smoker"))
+    page = paragraphs(record(missing="keep"), record(name="smoker", unknown="uniform"))
     for said in (
         "where it stands (unless the rows were shuffled)",
-        f"declared category. {KEPT} In \u201csmoker\u201d, in which no answer stayed missing, the",
+        f"declared category. {HOLDS.replace('answer', 'smoker')} {BY_MISSING}. Where other answers "
+        f"would have stopped the release, that it exists says that there were none. {KEPT}",
         "of a row of a person who answered in \u201canswer\u201d can change the odds",
         "\u201csmoker\u201d: epsilon 1.792. A report can change the odds",
         "\u201canswer\u201d: epsilon 1.792. A report of a person who answered",

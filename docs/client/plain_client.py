@@ -233,11 +233,16 @@ def is_same(label, answer):
     return float(numbers[0]) == float(numbers[1]) and Fraction(numbers[0]) == Fraction(numbers[1])
 
 
-def report(design, fingerprint, answer, words, group=None):
-    """The report of an answer (tagged JSON; None if it matches no category), and its text."""
+def report(design, fingerprint, answer, words, group=None, *, unknown="raise"):
+    """The report of an answer (tagged JSON; None if it matches no category), and its text.
+
+    unknown : "raise" refuses an answer that matches no category, "uniform" replaces it.
+    """
     classes = classes_of(design)
-    replacement = below(words, REPLACEMENT_STREAM, len(classes))
     code = next((place for place, label in enumerate(classes) if is_same(label, answer)), None)
+    if code is None and unknown == "raise":
+        raise ValueError("the answer matches no category")
+    replacement = below(words, REPLACEMENT_STREAM, len(classes))
     code = replacement if code is None else code
     if design["type"] == "Samples":
         sample = design["groups"].index(group)

@@ -18,7 +18,7 @@ export type Label = (
   | { readonly tuple: readonly Label[] }
 ) & { readonly label?: string };
 
-/** A true answer: a category's label, or a plain value that equals one. What equals none is replaced. */
+/** A true answer: a category's label, or a plain value that equals one. What equals none is refused, or replaced. */
 export type Answer = Label | string | number | bigint | boolean | null | undefined;
 
 /** A source of words: uniform whole numbers below 2 ** bits, each at its address. */
@@ -77,10 +77,17 @@ export function cells(words: Words, stream: number, cuts: readonly Rational[]): 
 /** Read the JSON text of `mechanism`, `fingerprint` and, for survey designs, `drawn_as`; `group` names the sample. */
 export function readDesign(text: string, group?: Answer): Design;
 
+export interface Options {
+  /** An answer that is missing or no category throws a RangeError, or is replaced by a random category. */
+  readonly unknown?: "raise" | "uniform";
+  /** For test vectors. */
+  readonly words?: Words;
+}
+
 /** The report of one answer. Each call is a release: call it once for an answer. */
-export function privatize(answer: Answer, design: LabelDesign, words?: Words): number;
-export function privatize(answer: Answer, design: BitDesign, words?: Words): Uint8Array;
-export function privatize(answer: Answer, design: Design, words?: Words): number | Uint8Array;
+export function privatize(answer: Answer, design: LabelDesign, options?: Options): number;
+export function privatize(answer: Answer, design: BitDesign, options?: Options): Uint8Array;
+export function privatize(answer: Answer, design: Design, options?: Options): number | Uint8Array;
 
 /** The text of a report, the only thing to send. */
 export function encode(report: number | Uint8Array, design: Design): string;

@@ -377,13 +377,20 @@ export function readDesign(text, group) {
 
 /**
  * The report of one answer: the code of a report along `design.reports`, or, where a report has no label, k bits in
- * a Uint8Array. A missing or unknown answer is replaced by a uniform one, silently. Calling this again for the same
- * answer is a second release. `words` is for test vectors alone.
+ * a Uint8Array. An answer that is missing or no category is refused; with `unknown: "uniform"` it is replaced by a
+ * random category, silently. Calling this again for the same answer is a second release. `words` is for test vectors.
  */
-export function privatize(answer, design, words = freshWords) {
+export function privatize(answer, design, { unknown = "raise", words = freshWords } = {}) {
+  if (unknown !== "raise" && unknown !== "uniform") throw new TypeError('unknown must be "raise" or "uniform"');
+  const code = design.codes.get(answerKey(answer));
+  if (code === undefined && unknown === "raise") {
+    throw new RangeError(
+      `the answer is missing or not among the ${design.k} categories; check the form's choices when it is built, and ` +
+        'where nobody is at hand pass { unknown: "uniform" }: this error is one person\'s bit',
+    );
+  }
   const replacement = below(words, 65535, design.k);
-  const code = design.codes.get(answerKey(answer)) ?? replacement;
-  return design.draw(code, words);
+  return design.draw(code ?? replacement, words);
 }
 
 /** The text of a report; all texts of a design are equally long. */

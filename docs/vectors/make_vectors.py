@@ -183,7 +183,7 @@ def vector(mechanism, seed, answer, told=None, group=None, given=()):
     if given:
         (value,), answer = given, 0
     options = {} if group is None else {"group": group}
-    report = rr.client.report(mechanism, value, rng=source, **options)
+    report = rr.client.report(mechanism, value, unknown="uniform", rng=source, **options)
     made = {
         "answer": None if answer is None else categories_to_json([value])[0],
         "words": source.asked,
@@ -284,7 +284,7 @@ def keyed_vector(mechanism, answer, ids, group=None):
     words = column.words([identity([i]) for i in ids], slice(0, 1), np.array([number]))
     source = Logged(words)
     options = {} if group is None else {"group": group}
-    report = rr.client.report(mechanism, value, rng=source, **options)
+    report = rr.client.report(mechanism, value, unknown="uniform", rng=source, **options)
     made = {
         "id": categories_to_json(ids),
         "answer": None if answer is None else categories_to_json([value])[0],

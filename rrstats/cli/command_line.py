@@ -44,6 +44,7 @@ from rrstats.errors import (
     UnknownAnswersError,
 )
 from rrstats.mechanisms.channel import TARGETS
+from rrstats.mechanisms.records import POLICIES
 
 DONE = 0
 FAILED = 1
@@ -439,15 +440,16 @@ def _privatize(command: argparse.ArgumentParser) -> None:
     _add_design(command)
     _add(command, _LEDGER, type=_path)
     unknown = (
-        "answers that fit no category: raise (default) refuses the file before anything is "
-        "drawn, uniform replaces them by random categories, warn does so with a warning"
+        "answers that fit no category: raise (default) refuses the file, uniform replaces them "
+        "by random categories"
     )
-    _add(command, {"--unknown": unknown}, choices=("raise", "warn", "uniform"))
+    _add(command, {"--unknown": unknown}, choices=POLICIES["unknown"])
     missing = (
-        "missing answers: uniform (default) replaces them by random categories, keep leaves "
-        "them missing (which shows who did not answer), raise refuses the file"
+        "missing answers: unknown (default) treats them like those that fit no category, uniform "
+        "replaces them by random categories, keep leaves them missing (which shows who did not "
+        "answer), raise refuses the file"
     )
-    _add(command, {"--missing": missing}, choices=("uniform", "keep", "raise"))
+    _add(command, {"--missing": missing}, choices=POLICIES["missing"])
     keep = (
         "with --shuffle-rows, a public column of ordered categories whose words keep their order, "
         "which was declared; may be repeated"

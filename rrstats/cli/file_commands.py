@@ -35,7 +35,7 @@ from rrstats.files.plan import cast_words, read_document, read_plan, whole_words
 from rrstats.files.privatize_file import Progress, Receipt, preview_file, privatize_file
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.records import ColumnRecord, write
+from rrstats.mechanisms.records import POLICIES, ColumnRecord, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text
 from rrstats.privatization.frame import IN_ORDER
 from rrstats.statement import describe as describe_records
@@ -102,14 +102,12 @@ def _has_design(options: argparse.Namespace, *others: str) -> bool:
 
 def _design(options: argparse.Namespace) -> list[ColumnRecord]:
     """A record of each column to privatize: from the plan, or from the options."""
-    _has_design(options, "column", "unknown", "missing")
-    usual = {"unknown": "raise", "missing": "uniform"}
+    _has_design(options, "column", *POLICIES)
     if options.plan is not None:
-        return read_plan(options.plan, usual)
-    unknown = options.unknown or usual["unknown"]
-    missing = options.missing or usual["missing"]
+        return read_plan(options.plan)
+    policies = {name: getattr(options, name) for name in POLICIES if getattr(options, name)}
     return [
-        ColumnRecord.of(name, mechanism, unknown=unknown, missing=missing)
+        ColumnRecord.of(name, mechanism, **policies)
         for name, mechanism in _mechanisms(options, options.source).items()
     ]
 

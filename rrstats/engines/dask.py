@@ -42,7 +42,7 @@ from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
 from rrstats.files import file_metadata
-from rrstats.files.batches import BatchRelease, Seen, anew, check_lazy
+from rrstats.files.batches import BatchRelease, Seen, anew, check_lazy, check_told
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import (
     Call,
@@ -276,7 +276,7 @@ def privatize_parquet(
     plan: Any,
     *,
     client: Any = None,
-    unknown: str = "warn",
+    unknown: str = "raise",
     missing: str = "unknown",
     again: bool = False,
     overwrite: bool = False,
@@ -395,14 +395,8 @@ class _PartitionTask:
     part: int | None
     rows: int | None = None
 
-    def look(self, frame: pd.DataFrame) -> Seen:
-        release = self._release()
-        for batch in self._batches(frame):
-            release.look(batch)
-        return release.seen()
-
     def write(self, sink: IO[bytes], folder: Path, frame: pd.DataFrame) -> Seen:
-        release = self._release()
+        release = BatchRelease(self.schema, list(self.requests), again=self.again)
         reports = [release.reports(batch) for batch in self._batches(frame)]
         schema = release.schema
         if self.order.shuffled:
@@ -427,9 +421,6 @@ class _PartitionTask:
                 release.note(shuffle.notes, shuffle.numbering, shuffle.orders)
         pq.write_table(rebuilt_table(pa.Table.from_batches(reports, schema)), sink)
         return release.seen()
-
-    def _release(self) -> BatchRelease:
-        return BatchRelease(self.schema, list(self.requests), again=self.again)
 
     def _batches(self, frame: pd.DataFrame) -> Iterator[pa.RecordBatch]:
         """The partition as batches of the declared schema."""
@@ -500,6 +491,8 @@ class DaskAccessor:
         prob: float | None = None,
         *,
         epsilon: float | None = None,
+        unknown: str = "raise",
+        missing: str = "unknown",
         key: Any = None,
         id: Any = None,
         **options: Any,
@@ -509,6 +502,10 @@ class DaskAccessor:
         Parameters
         ----------
         column, categories, prob, epsilon, **options
+            As for ``df.rr.privatize`` of pandas.
+        unknown : {"uniform"}
+            Required: nothing can be refused when Dask computes.  The default "raise" is refused.
+        missing : {"unknown", "uniform", "keep"}
             As for ``df.rr.privatize`` of pandas.
         key : bytes
             A key of `rrstats.new_key`; it is sent to the workers with the tasks.
@@ -526,6 +523,8 @@ class DaskAccessor:
         ------
         ArgumentTypeError
             key or id is missing: a lazy frame that is computed again would be a second release.
+        ArgumentValueError
+            unknown is not "uniform", or missing is "raise".
 
         Notes
         -----
@@ -533,9 +532,12 @@ class DaskAccessor:
         counts for every distinct value of a person; rows with the same id and value have the same
         noise; the key reveals nearly every answer.  See `rrstats.new_key`.
         """
-        check_lazy(key, id, "dask.privatize_parquet(ddf, path, plan)", column)
+        sink = "dask.privatize_parquet(ddf, path, plan)"
+        check_lazy(key, id, sink, column)
+        check_told(unknown, missing, sink)
         mechanisms = column_mechanisms(column, categories, prob, epsilon)
-        keyed = _Keyed(mechanisms, {"key": key, "id": id, **options})
+        policies = {"unknown": unknown, "missing": missing}
+        keyed = _Keyed(mechanisms, {"key": key, "id": id, **policies, **options})
         meta = keyed(self._data._meta)
         lazy: dd.DataFrame = self._data.map_partitions(keyed, meta=meta)
         return lazy

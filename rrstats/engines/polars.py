@@ -32,7 +32,7 @@ from rrstats.estimation.crosstab import crosstab
 from rrstats.estimation.estimate import estimate
 from rrstats.estimation.tally import tally
 from rrstats.files.atomic import Publication
-from rrstats.files.batches import BatchRelease, careful, check_lazy
+from rrstats.files.batches import BatchRelease, careful, check_lazy, check_told
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, write
@@ -114,23 +114,6 @@ def as_series(name: str, reports: pa.Array, dtype: pl.DataType) -> pl.Series:
     return pl.Series(name, pl.from_arrow(reports)).cast(dtype)
 
 
-def look(frame: pl.LazyFrame, release: BatchRelease) -> None:
-    """Check all answers first, if the policies may refuse some; nothing is drawn."""
-    if not release.may_refuse:
-        return
-    names = [name for name, column in release.columns.items() if column.may_refuse]
-
-    def looked(batch: pl.DataFrame) -> pl.DataFrame:
-        for name in names:
-            careful(release.columns[name].look, batch[name].to_arrow())
-        return batch.clear()
-
-    answers = frame.select(cs.by_name(*names))
-    looking = stream(answers, looked, answers.collect_schema())
-    careful(partial(looking.collect, engine="streaming"))
-    release.refuse()
-
-
 # -- privatize ------------------------------------------------------------------------------
 
 
@@ -144,7 +127,7 @@ def sink_privatized(
     path: Path | str,
     plan: Any,
     *,
-    unknown: str = "warn",
+    unknown: str = "raise",
     missing: str = "unknown",
     overwrite: bool = False,
     key: Any = None,
@@ -155,7 +138,7 @@ def sink_privatized(
     Parameters
     ----------
     lazyframe : LazyFrame or DataFrame
-        It is computed once (twice if answers may be refused).
+        It is computed once.
     path : path
         The file to write.  It records how its columns were made, and appears when it is complete.
     plan : mapping
@@ -181,7 +164,7 @@ def sink_privatized(
     FileError
         The frame cannot be computed or written; nothing is published.
     UnknownAnswersError
-        ``unknown`` or ``missing`` refuses an answer; raised before anything is drawn.
+        ``unknown`` or ``missing`` refuses an answer; nothing is published.
     ArgumentValueError, ArgumentTypeError
         An argument is wrong.  No message quotes an answer.
 
@@ -200,7 +183,6 @@ def sink_privatized(
     schema = careful(frame.collect_schema)
     release = open_release(schema, requests, key=key, id=id)
     with Publication(place, overwrite=overwrite) as publication:
-        look(frame, release)
         rows = _write(frame, release, publication)
         release.confirm(rows)
         publication.sync()
@@ -316,7 +298,7 @@ class LazyNamespace(_Counting):
         prob: float | None = None,
         *,
         epsilon: float | None = None,
-        unknown: str = "warn",
+        unknown: str = "raise",
         missing: str = "unknown",
         key: Any = None,
         id: Any = None,
@@ -325,10 +307,12 @@ class LazyNamespace(_Counting):
 
         Parameters
         ----------
-        column, categories, prob, epsilon, missing
+        column, categories, prob, epsilon
             As for a DataFrame.
-        unknown : {"warn", "uniform", "raise"}
-            "warn" does not warn here, because nothing is known before Polars computes.
+        unknown : {"uniform"}
+            Required: nothing can be refused when Polars computes.  The default "raise" is refused.
+        missing : {"unknown", "uniform", "keep"}
+            As for a DataFrame.
         key, id
             Required.  An id belongs to one person, not to a household, see `sink_privatized`.
 
@@ -340,6 +324,8 @@ class LazyNamespace(_Counting):
         ------
         ArgumentTypeError
             key or id is missing; the message names the sink.
+        ArgumentValueError
+            unknown is not "uniform", or missing is "raise".
 
         Notes
         -----
@@ -351,7 +337,9 @@ class LazyNamespace(_Counting):
         Here all rows are put together and rebuilt, which needs memory for the columns in use.
         `sink_privatized` with key and id streams instead.
         """
-        check_lazy(key, id, "polars.sink_privatized(lf, path, ...)", column)
+        sink = "polars.sink_privatized(lf, path, ...)"
+        check_lazy(key, id, sink, column)
+        check_told(unknown, missing, sink)
         plan = column_mechanisms(column, categories, prob, epsilon)
         requests = wanted_columns(plan, unknown, missing)
         schema = careful(self._data.collect_schema)

@@ -45,7 +45,7 @@ from rrstats.errors import (
     RRStatsWarning,
 )
 from rrstats.files import file_metadata
-from rrstats.files.batches import BatchRelease, Seen, careful, check_lazy
+from rrstats.files.batches import BatchRelease, Seen, careful, check_lazy, check_told
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, ColumnRecord, read, write
@@ -337,12 +337,6 @@ class Task:
             ]
             yield pa.RecordBatch.from_arrays(arrays, names=reports.schema.names)
 
-    def look(self, batches: Batches) -> Batches:
-        """Count the answers; yields nothing."""
-        for release, batch in self._opened(batches):
-            careful(release.look, batch)
-        yield from ()
-
     def _opened(self, batches: Batches) -> Iterator[tuple[BatchRelease, pa.RecordBatch]]:
         """The task's release, opened at the first batch, with each batch; then adds its counts."""
         release = None
@@ -416,7 +410,7 @@ def privatize_parquet(
     plan: Any,
     *,
     spark: SparkSession | None = None,
-    unknown: str = "warn",
+    unknown: str = "raise",
     missing: str = "unknown",
     again: bool = False,
     overwrite: bool = False,
@@ -427,7 +421,7 @@ def privatize_parquet(
     ----------
     src : path, or Spark DataFrame
         A path that Spark reads as Parquet (text is a path of Spark, a `Path` is a local file), or a
-        DataFrame, which is computed once (twice if answers may be refused).
+        DataFrame, which is computed once.
     dst : path
         The directory; any Hadoop file system.  Each file of a path is one task and one part, in
         the order of their names and with its rows in their order (a file without rows has no
@@ -453,7 +447,7 @@ def privatize_parquet(
     FileError
         The job failed; nothing is published.
     UnknownAnswersError
-        ``unknown`` or ``missing`` refuses an answer; raised before anything is drawn.
+        ``unknown`` or ``missing`` refuses an answer; nothing is published.
     ArgumentValueError, ArgumentTypeError, MetadataError
         An argument is wrong.  No message quotes an answer.  Spark's own logs and pages may quote
         errors of the code behind ``src``; rrstats adds none.
@@ -485,13 +479,8 @@ def privatize_parquet(
     def work() -> Receipt:
         with Staging(session, place, overwrite=overwrite) as staging:
             _check_apart(files, source.path, staging.target)
-            if release.may_refuse:
-                # With collect, not count, so that tasks that ran again count once.
-                with _counted(session, release) as seen:
-                    mapped(frame, replace(task, seen=seen).look, "looked long").collect()
-                release.refuse()
             rows = _write(staging, frame, release, task=task, schema=schema, files=source.filled)
-            receipt = release_receipt(release, rows, shown, began)  # may warn, which may raise
+            receipt = release_receipt(release, rows, shown, began)  # may refuse, or warn
             staging.publish()
             return receipt
 
@@ -561,7 +550,7 @@ def privatize(
     *,
     key: Any = None,
     id: str | list[str] | None = None,
-    unknown: str = "warn",
+    unknown: str = "raise",
     missing: str = "unknown",
     again: bool = False,
 ) -> Any:
@@ -576,9 +565,13 @@ def privatize(
         32 secret bytes of ``rr.new_key()``; it is sent to the executors with each job.
     id : column name, or list of column names
         Identifies the respondent; missing ids are refused.
-    unknown, missing, again
-        As for `rr.privatize`, but unknown answers are not known before Spark computes: "warn" does
-        not warn here, and "raise" fails in the computation.
+    unknown : {"uniform"}
+        Required, here or in the plan: nothing can be refused when Spark computes.  The default
+        "raise" is refused.
+    missing : {"unknown", "uniform", "keep"}
+        As for `rr.privatize`.
+    again
+        As for `rr.privatize`.
 
     Returns
     -------
@@ -590,6 +583,8 @@ def privatize(
     ------
     ArgumentTypeError
         key or id is missing.
+    ArgumentValueError
+        unknown is not "uniform", or missing is "raise".
 
     Notes
     -----
@@ -603,8 +598,11 @@ def privatize(
     column are refused.
     """
     check_instance(df, "df", DataFrame, "a Spark DataFrame")
-    check_lazy(key, id, "spark.privatize_parquet(df, dst, ...)", columns)
+    sink = "spark.privatize_parquet(df, dst, ...)"
+    check_lazy(key, id, sink, columns)
     requests = wanted_columns(columns, unknown, missing)
+    for request in requests:
+        check_told(request.unknown, request.missing, sink)
     refuse_by(df, requests)
     _, task, schema = prepare(df, requests, {}, again=again, key=check_key(key), id=id)
     return mapped(df, task.reports, schema)

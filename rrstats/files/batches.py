@@ -3,7 +3,7 @@
 `ReleasedColumns` are the private columns of a release with their counts of answers.  Engines run a
 `BatchRelease` on each part of their data.  It is created where its batches are, so each task has
 its own keys, and keys and random words are never sent anywhere.  A task returns only a `Seen`, the
-counts of its answers; the caller adds them up to warn or to refuse.
+counts of its answers; the caller adds them up to refuse.
 Each column has the distribution of its `privatization.column.ColumnRelease`.
 
 The target shows where groups of rows end.  So the groups depend on the number of rows, the other
@@ -44,9 +44,9 @@ from rrstats.files.data_file import Blocks
 from rrstats.files.file_metadata import Columns, WrittenColumn
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.row_order import KeptOrder
-from rrstats.mechanisms.records import ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord, check_policies
 from rrstats.privatization.column import ColumnAnswers, ColumnRelease
-from rrstats.privatization.frame import unknown_text, warn_of
+from rrstats.privatization.frame import refuse, warn_of
 from rrstats.privatization.frame_plan import FramePlan, FrameRelease
 from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, Unpicklable
 
@@ -333,18 +333,12 @@ class ReleasedColumns:
         """The cells of a column, which were checked before."""
         return cells
 
-    @property
-    def may_refuse(self) -> bool:
-        """True if all answers must be checked before anything is drawn."""
-        return any(column.may_refuse for column in self.columns.values())
+    def refuse(self, check_call: str) -> None:
+        """Raise UnknownAnswersError if the policies refuse answers whose reports were drawn.
 
-    def refuse(self) -> None:
-        """Raise UnknownAnswersError if answers were found that the policies refuse.
-
-        Otherwise resets the counts, because these answers are still to be privatized.
+        check_call : see `privatization.frame.refuse`.
         """
-        for name, column in self.columns.items():
-            column.refuse(name if len(self.columns) > 1 else None)
+        refuse(self.columns, check_call)
 
     def seen(self) -> Seen:
         """Counts of the answers so far; private."""
@@ -365,7 +359,7 @@ class ReleasedColumns:
             )
 
     def add(self, seen: Seen) -> None:
-        """Add the counts of the same release from another place, to `refuse` or `warn` here."""
+        """Add the counts of the same release from another place, to `refuse` here."""
         for name, column in self.columns.items():
             column.add(seen.rows, seen.unknown[name], seen.missing[name])
         self.notes |= dict.fromkeys(seen.notes)
@@ -383,17 +377,12 @@ class ReleasedColumns:
             for name in numbering
         )
 
-    def unknown_text(self, check_call: str) -> str:
-        """The warning about answers that became noise, "" if there is none; see `unknown_text`."""
-        return unknown_text(self.columns, check_call)
-
-    def warn(self, records: Iterable[ColumnRecord], check_call: str) -> None:
+    def warn(self, records: Iterable[ColumnRecord]) -> None:
         """Issue the warnings of the release, after the results exist.
 
         records : of all columns of the target, also of those that the source recorded.
-        check_call : see `unknown_text`.
         """
-        warn_of(self.columns, check_call)
+        warn_of(self.columns)
         others = [record for record in records if record.name not in self.columns]
         is_secure = all(column.secure for column in self.columns.values())
         if is_secure and any(record.simulated for record in others):
@@ -431,7 +420,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         schema: pa.Schema,
         plan: Any,
         *,
-        unknown: str = "warn",
+        unknown: str = "raise",
         missing: str = "unknown",
         again: bool = False,
         key: Any = None,
@@ -444,7 +433,6 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         source_records = file_metadata.read_records(metadata)
         requests = wanted_columns(plan, unknown, missing)
         self.id = _id_columns(schema, key, id, [request.name for request in requests])
-        self._requests = {str(request.name): request for request in requests}
         likes = {}
         for request in requests:
             name = check_column(request.name, schema.names, self.declared, metadata)
@@ -471,33 +459,21 @@ class BatchRelease(ReleasedColumns, Unpicklable):
     def reports(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """The batch with reports instead of answers, and no reference to an answer.
 
-        Raises UnknownAnswersError if the policies refuse an answer, before the column is drawn, and
-        ArgumentTypeError if the batch does not have the declared schema.
+        Nothing is refused here: call `refuse` when all batches are drawn, before they are
+        published.  Raises ArgumentTypeError if the batch does not have the declared schema.
         """
         self._check(batch)
         return ArrowPiece(batch).replaced(self.draw(batch.column), self.schema)
 
     def _checked(self, name: str, cells: pa.Array) -> pa.Array:
-        """The cells, if they have the declared type and the policies refuse none of them."""
-        column = self.columns[name]
+        """The cells, if they have the declared type."""
         declared = self.declared(name)
         if cells.type != declared:
             raise ArgumentTypeError(
                 f"column {name!r} of a batch has the type {cells.type}, and the schema says "
                 f"{declared}; write the data with one schema"
             )
-        if column.may_refuse:  # answers that were not checked before; counted separately
-            looker = self._requests[name].open(pa.nulls(0, declared))
-            looker.look(cells)
-            looker.refuse()
         return cells
-
-    def look(self, batch: pa.RecordBatch) -> None:
-        """Count the answers that the policies may refuse; draws nothing."""
-        self._check(batch)
-        for name, column in self.columns.items():
-            if column.may_refuse:
-                column.look(batch.column(name))
 
     def _check(self, batch: pa.RecordBatch) -> None:
         if batch.schema.names != self._source.names:
@@ -543,12 +519,27 @@ def check_lazy(key: Any, id: Any, sink: str, columns: Any) -> None:
     """Raise ArgumentTypeError unless a lazy result is the same whenever it is computed."""
     is_plan = isinstance(columns, FramePlan)
     if is_plan or key is None or id is None:
-        hint = ", or give key= (rr.new_key()) and id= for keyed reports"
+        hint = ", or give key= (rr.new_key()), id= and unknown='uniform' for keyed reports"
         if is_plan:
             hint = "; the coin of a plan cannot be keyed"
         raise ArgumentTypeError(
             "a lazy frame is computed again each time it is used, and each time would be another "
             f"release of the same answers; write it once with rrstats.engines.{sink}{hint}"
+        )
+
+
+def check_told(unknown: str, missing: str, sink: str) -> None:
+    """Raise ArgumentValueError if a policy refuses answers of a lazy frame, drawn after the call.
+
+    sink : the function of rrstats.engines that refuses before it publishes.
+    """
+    check_policies(unknown, missing)
+    if "raise" in (unknown, missing):
+        raise ArgumentValueError(
+            "unknown='raise', the default, and missing='raise' are refused here: the reports are "
+            "drawn after this call, when it is too late to refuse an answer; give "
+            "unknown='uniform', which replaces each answer that is no category by a random one, "
+            f"or write with rrstats.engines.{sink}, which refuses before it publishes"
         )
 
 

@@ -2,14 +2,14 @@
 
 A plan is the document of `mechanisms.records`, as JSON or TOML, or that of a `FramePlan`.  A
 plan written by hand may hold plain category words and ``epsilon`` instead of ``prob``, and may omit
-the policies:
+the policies, which are then unknown = "raise" and missing = "unknown", the policy for unknown ones:
 
     v = 1
 
     [[columns]]
     name = "answer"
     mechanism = { type = "KRR", categories = ["never", "once", "often"], epsilon = 1.5 }
-    unknown = "raise"
+    unknown = "uniform"
 
 The same document records how reports were made, in a file beside them or on their statement; there
 it may also record that noise was simulated.
@@ -39,7 +39,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import as_mechanism
-from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read, write
+from rrstats.mechanisms.records import KEY, OLD_POLICY, POLICIES, ColumnRecord, read, write
 from rrstats.privatization.column import ColumnRelease
 from rrstats.privatization.frame_plan import FramePlan, frame_plan
 
@@ -119,7 +119,7 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
             "columns must be a mapping from column to mechanism, or a plan (a FramePlan, a path, a "
             f"document or records), found {type(columns).__name__}"
         )
-    elif (unknown, missing) != ("warn", "unknown"):
+    elif (unknown, missing) != ("raise", "unknown"):
         raise ArgumentTypeError(
             "unknown and missing must not be given with a plan, which sets them for each column"
         )
@@ -147,17 +147,17 @@ def is_document(candidate: object) -> bool:
     return isinstance(candidate, ColumnRecord | FramePlan | Mapping | str | os.PathLike)
 
 
-def read_plan(path: Path | str, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
+def read_plan(path: Path | str) -> list[ColumnRecord]:
     """The columns that a plan file describes, each with its complete mechanism.
 
-    path : a .json or .toml file.  policies : for columns without their own.
+    path : a .json or .toml file.
     Raises ArgumentValueError for another ending, FileError for a file that cannot be read, and
     MetadataError, which names file, column and key, for a plan that cannot be used.
     """
     with _reading(path):
         return [
             replace(_followed(record), mechanism=record.resolve().to_dict())
-            for record in _described(_parsed(Path(path)), policies)
+            for record in _described(_parsed(Path(path)))
         ]
 
 
@@ -202,14 +202,14 @@ def _parsed(path: Path) -> Any:
         raise MetadataError(f"it is not {path.suffix[1:].upper()}: {why}") from None
 
 
-def _described(document: Any, policies: Mapping[str, str] | None = None) -> list[ColumnRecord]:
-    """The columns of a document; raises if there is none, or for an unknown policy."""
+def _described(document: Any) -> list[ColumnRecord]:
+    """The columns of a document; raises if there is none."""
     if isinstance(document, Mapping) and _is_plan(document):
         own_policies = {key: document[key] for key in POLICIES if key in document}
         plan = FramePlan.from_dict(
             {key: value for key, value in document.items() if key not in own_policies}
         )
-        facts: dict[str, Any] = {**(policies or {}), **own_policies, "plan": plan.recorded}
+        facts: dict[str, Any] = {**own_policies, "plan": plan.recorded}
         document = write(
             [
                 ColumnRecord(name, mechanism.to_dict(), **facts)
@@ -218,22 +218,9 @@ def _described(document: Any, policies: Mapping[str, str] | None = None) -> list
         )
     if isinstance(document, Mapping) and "v" not in document:
         raise MetadataError('it has no version; add v = 1 at the beginning (in JSON "v": 1)')
-    if policies and isinstance(document, Mapping) and isinstance(document.get("columns"), list):
-        columns = [
-            {**policies, **column} if isinstance(column, Mapping) else column
-            for column in document["columns"]
-        ]
-        document = {**document, "columns": columns}
     records = read({KEY: document})
     if not records:
         raise MetadataError("it must describe at least one column")
-    for record in records:
-        for key, allowed in POLICIES.items():
-            if getattr(record, key) not in allowed:
-                raise MetadataError(
-                    f"{key!r} of column {record.name!r} must be one of {list(allowed)}, "
-                    f"found {getattr(record, key)!r}"
-                )
     return records
 
 
@@ -253,13 +240,16 @@ def _is_plan(document: Mapping[Any, Any]) -> bool:
 
 
 def _followed(record: ColumnRecord) -> ColumnRecord:
-    """The record; raises if it records how noise was drawn, which a plan cannot choose."""
+    """The record as a plan; raises if it records how noise was drawn, which a plan cannot choose.
+
+    Old plans may have unknown="warn", which replaces answers as "uniform" does.
+    """
     if record.simulated or record.keyed:
         raise MetadataError(
             f"{'simulated' if record.simulated else 'keyed'!r} of column {record.name!r} is true, "
             "which a plan cannot set, because it records how noise was drawn; leave it out"
         )
-    return record
+    return replace(record, unknown="uniform") if record.unknown == OLD_POLICY else record
 
 
 # -- words ---------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 Everything is checked first: columns, types, policies, the source's own records, and the earlier
 releases in the ledger.  Then pieces of the file are read, privatized and written beside the
-target.  The release is entered in the ledger, and then the target appears, complete.
+target, and removed if the policies refuse an answer.  The release is entered in the ledger, and
+then the target appears, complete.
 """
 
 from __future__ import annotations
@@ -95,9 +96,6 @@ class Receipt:
     private : dict
         For each column the numbers of unknown and missing answers, in a plan among the rows that
         were asked; for the data curator only.
-    warning : str
-        The warning about answers that became noise, which names their columns; "" if there is
-        none.  It is printed with the receipt, and is no part of `to_dict`.
     ledger : Path or None
         The ledger in which the release was entered; None if it was not entered.
     void : tuple of hashables
@@ -114,7 +112,6 @@ class Receipt:
     epsilon_per_row: float
     account: dict[str, tuple[int, float]]
     private: dict[str, dict[str, int]]
-    warning: str = ""
     ledger: Path | None = None
     void: tuple[Hashable, ...] = ()
     notes: tuple[str, ...] = ()
@@ -158,11 +155,10 @@ class Receipt:
             "entered in no ledger" if self.ledger is None else f"entered in {self.ledger.name}"
         )
         void = f", {VOID}" if self.void else ""
-        receipt = (
+        return (
             f"<Receipt: {self.rows:,} rows in {self.target}; {columns}{more}; a row spends epsilon "
             f"{round_up(self.epsilon_per_row)}{void}; {'; '.join([entered, *self.notes])}>"
         )
-        return f"{receipt}\nWarning: {self.warning}" if self.warning else receipt
 
 
 @checked_keywords
@@ -171,7 +167,7 @@ def privatize_file(
     target: Path | str,
     columns: Any,
     *,
-    unknown: str = "warn",
+    unknown: str = "raise",
     missing: str = "unknown",
     again: bool = False,
     overwrite: bool = False,
@@ -227,7 +223,7 @@ def privatize_file(
     SecondReleaseError
         A column was released before, or may have been under another name, and ``again`` is False.
     UnknownAnswersError
-        ``unknown`` or ``missing`` refuses an answer; raised before anything is drawn.
+        ``unknown`` or ``missing`` refuses an answer; nothing is published or entered.
     ArgumentValueError, ArgumentTypeError
         An argument is wrong.
 
@@ -270,17 +266,24 @@ def preview_file(
     keep_order: Sequence[str] = (),
     ledger: Path | None = None,
 ) -> dict[str, Any]:
-    """The summary of a release without making it; reads answers only to refuse them."""
+    """The summary of a release without making it.
+
+    Where a policy refuses answers, reports are drawn and dropped, so that it refuses here, too.
+    """
     order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(source)
     place = check_target(origin, target)
-    requests = wanted_columns(columns, "warn", "unknown")
+    requests = wanted_columns(columns, "raise", "unknown")
     release = _prepare(origin, requests, order, again=again)
     records = release.new_records
     source_ledger = Ledger.of(origin.path, ledger)
     check_overwrite(place, overwrite, origin.is_directory)
     source_ledger.refuse(records, again, present=origin.files[0].names)
-    _refuse(_Files(origin, release))
+    if any("raise" in (request.unknown, request.missing) for request in requests):
+        for file in origin.files:
+            for _ in _privatized(file, release, lines=order.shuffled):
+                pass
+        release.refuse(_check_call(origin.path))
     planned = LedgerEntry.of(records, target=place, digest="", rows=0)
     held = [file.records for file in origin.files]
     total = RowTotal.of(held, [*source_ledger.known, planned])
@@ -301,7 +304,7 @@ def privatize_by_tasks(
     columns: Any,
     run: Run,
     *,
-    unknown: str = "warn",
+    unknown: str = "raise",
     missing: str = "unknown",
     shuffle_rows: bool = False,
     keep_order: Sequence[str] = (),
@@ -359,7 +362,6 @@ def privatize_batches(
     check_directory(place)
     work = TaskOutputs(tasks, run, release.records, release, progress)
     with Publication(place, overwrite=overwrite, directory=True) as publication:
-        _refuse(work)
         rows = work.write(publication)
         publication.sync()
         receipt = release_receipt(release, rows, place, began)
@@ -368,9 +370,9 @@ def privatize_batches(
 
 
 def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: float) -> Receipt:
-    """The receipt of data that are not in files, after the warnings; it has no ledger.
+    """The receipt of data that are not in files, after the checks of the answers; no ledger.
 
-    Make it before publishing: a warning may be an error.
+    Make it before publishing: it refuses, and a warning may be an error.
     """
     total = RowTotal.of([release.records])
     account = {
@@ -415,13 +417,6 @@ def _prepare(
 # -- release -------------------------------------------------------------------------------
 
 
-def _refuse(work: _Files | TaskOutputs) -> None:
-    """Check all answers first, if the policies may refuse some; nothing is drawn."""
-    if work.columns.may_refuse:
-        work.look()
-        work.columns.refuse()
-
-
 def _receipt(
     columns: ReleasedColumns,
     documents: Iterable[Sequence[ColumnRecord]],
@@ -434,12 +429,13 @@ def _receipt(
     check_call: str,
     ledger: Path | None = None,
 ) -> Receipt:
-    """The receipt of a release, after its warnings.
+    """The receipt of a release, unless the policies refuse an answer; after the warnings.
 
-    documents : the records of each file of the target.  check_call : see `unknown_text`.
+    documents : the records of each file of the target.  check_call : see `ReleasedColumns.refuse`.
     It is made before the release is published: a warning may be an error, and then nothing is.
     """
-    columns.warn((record for document in documents for record in document), check_call)
+    columns.refuse(check_call)
+    columns.warn(record for document in documents for record in document)
     counts = {
         name: {"unknown": column.unknown, "missing": column.missing}
         for name, column in columns.columns.items()
@@ -452,7 +448,6 @@ def _receipt(
         epsilon_per_row=total.epsilon,
         account=account,
         private=counts,
-        warning=columns.unknown_text(check_call),
         ledger=ledger,
         void=total.void,
         notes=tuple(columns.notes),
@@ -460,7 +455,7 @@ def _receipt(
 
 
 def _check_call(path: Path) -> str:
-    """The call that lists the answers of a file that fit no category; see `unknown_text`."""
+    """The call that lists the answers of a file that fit no category; see `refuse`."""
     name = repr(str(path)).replace("{", "{{").replace("}", "}}")
     return f"rr.files.check_file({name}, {{name}}, {{categories}}) (rrstats check)"
 
@@ -481,8 +476,6 @@ def _release(
     source_ledger.refuse(work.columns.new_records, again, present=names)
     directory = not place.name.lower().endswith(ENDINGS)
     with Publication(place, overwrite=overwrite, directory=directory) as publication:
-        _refuse(work)
-        origin.check_unchanged()  # the answers that were checked are those that are privatized
         rows = work.write(publication)
         digest = digest_of(origin.path)
         origin.check_unchanged()
@@ -559,9 +552,6 @@ class _Files:
     progress: Progress | None = None
     rng: Any = None
 
-    def look(self) -> None:
-        look(self.origin.files, self.columns)
-
     def write(self, publication: Publication) -> int:
         """Write all files; return the number of rows."""
         origin = self.origin
@@ -597,16 +587,6 @@ class _Files:
 def as_document(records: Iterable[ColumnRecord]) -> bytes:
     """The text of a document in a separate file."""
     return json.dumps(write(records), indent=1).encode() + b"\n"
-
-
-def look(files: Iterable[DataFile], columns: ReleasedColumns) -> None:
-    """Count the answers that the policies may refuse; nothing is drawn."""
-    refusing = {name: column for name, column in columns.columns.items() if column.may_refuse}
-    domains = {name: column.mechanism.domain for name, column in refusing.items()}
-    for file in files:
-        for piece in file.pieces(domains, only=True):
-            for name, column in refusing.items():
-                column.look(piece.cells(name))
 
 
 def rewrite(
@@ -659,7 +639,11 @@ def rewrite(
 
 
 def _privatized(
-    file: DataFile, columns: ReleasedColumns, *, lines: bool, tell: Callable[[int], object]
+    file: DataFile,
+    columns: ReleasedColumns,
+    *,
+    lines: bool,
+    tell: Callable[[int], object] = lambda rows: None,
 ) -> Iterator[pa.RecordBatch]:
     """The rows of a file with reports; ``tell`` is called with the rows of each piece."""
     schema = file.schema_of(columns.written)
@@ -675,7 +659,7 @@ SUCCESS = "_SUCCESS"
 class OutputTask(Protocol):
     """One part to write; it can be pickled, and holds neither answers nor a key.
 
-    An engine may call both functions with the data of the part, if the task does not read them.
+    An engine may call `write` with the data of the part, if the task does not read them.
     """
 
     @property
@@ -685,10 +669,6 @@ class OutputTask(Protocol):
     @property
     def rows(self) -> int | None:
         """The number of rows that the part must have, if known."""
-
-    @property
-    def look(self) -> Callable[..., Seen]:
-        """Called with the data, if any: counts answers that may be refused; draws nothing."""
 
     @property
     def write(self) -> Callable[..., Seen]:
@@ -729,33 +709,22 @@ class FileTask:
     order: RowOrder = field(default_factory=RowOrder)
     part: int | None = None
 
-    def look(self) -> Seen:
-        """Count the answers that may be refused."""
-        file, columns = self._opened()
-        look([file], columns)
-        return columns.seen()
-
     def write(self, sink: IO[bytes], folder: Path) -> Seen:
         """Write the file with reports."""
-        file, columns = self._opened()
-        rewrite(file, sink, columns, self.records, folder=folder, order=self.order, part=self.part)
-        return columns.seen()
-
-    def _opened(self) -> tuple[ParquetFile, ReleasedColumns]:
         file = ParquetFile(self.path, self.relative)
         likes = {
             str(request.name): file.no_cells(request.name, request.mechanism.domain)
             for request in self.requests
         }
         # The engine assigns the cores.
-        return file, ReleasedColumns(self.requests, likes, file.names, threads=1)
+        columns = ReleasedColumns(self.requests, likes, file.names, threads=1)
+        rewrite(file, sink, columns, self.records, folder=folder, order=self.order, part=self.part)
+        return columns.seen()
 
 
-def attempt(task: OutputTask, folder: Path | None, *data: Any) -> TaskOutcome:
-    """Look (without a folder) or write; returns errors instead, so that no data leave in them."""
+def attempt(task: OutputTask, folder: Path, *data: Any) -> TaskOutcome:
+    """Let a task write its part; returns errors instead, so that no data leave in them."""
     try:
-        if folder is None:
-            return TaskOutcome(task.look(*data))
         path = folder / f"{secret_bytes(16).hex()}.parquet"
         with os.fdopen(make(path), "wb", buffering=1 << 20) as sink:
             seen = task.write(sink, folder, *data)
@@ -782,11 +751,6 @@ class TaskOutputs:
     records: Sequence[ColumnRecord]
     columns: ReleasedColumns
     progress: Progress | None = None
-
-    def look(self) -> None:
-        """Let every task count the answers that may be refused; nothing is drawn."""
-        for _ in self._outcomes(None):
-            pass
 
     def write(self, publication: Publication) -> int:
         """Let every task write its part; return the number of rows."""
@@ -815,7 +779,7 @@ class TaskOutputs:
         publication.open(SUCCESS).close()
         return rows
 
-    def _outcomes(self, folder: Path | None) -> Generator[tuple[OutputTask, TaskOutcome]]:
+    def _outcomes(self, folder: Path) -> Generator[tuple[OutputTask, TaskOutcome]]:
         """The first outcome of each task; raises if a task failed, or has no outcome."""
         waiting = dict(enumerate(self.tasks))
         failed = None

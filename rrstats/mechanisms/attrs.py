@@ -353,7 +353,7 @@ def _joined(first: ColumnRecord, second: ColumnRecord) -> ColumnRecord:
         )
     return replace(
         first,
-        unknown=first.unknown if first.unknown == second.unknown else "warn",
+        unknown=first.unknown if first.unknown == second.unknown else "uniform",
         simulated=first.simulated or second.simulated,
         keyed=first.keyed or second.keyed,
     )

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import cut
+from rrstats._checks import check_one_of, cut
 from rrstats._names import checked_keywords
 from rrstats.data.categories import MOST_CATEGORIES as MOST_DECLARED
 from rrstats.data.categories import (
@@ -58,10 +58,16 @@ VERSION = 2
 MOST_CATEGORIES = 100
 
 POLICIES = {
-    "unknown": ("warn", "uniform", "raise"),
+    "unknown": ("raise", "uniform"),
     "missing": ("unknown", "uniform", "keep", "raise"),
 }
-"""Missing answers: treated as unknown, replaced uniformly without a warning, kept, or refused."""
+"""Answers that are no category: refused, or replaced by a uniformly random one.
+
+Missing ones, unless missing is a category: treated like these, replaced, kept, or refused.
+"""
+
+OLD_POLICY = "warn"
+"""The policy of old records whose answers were replaced, as by "uniform", with a warning."""
 
 _FACTS: dict[str, tuple[Any, ...]] = {
     **POLICIES,
@@ -70,6 +76,22 @@ _FACTS: dict[str, tuple[Any, ...]] = {
 
 ROUNDED = 1e-12
 """The largest relative error of a probability that was written as text and read again."""
+
+
+def check_policies(unknown: object, missing: object = "unknown") -> None:
+    """Raise unless both are policies for answers that are no category."""
+    if isinstance(unknown, str) and unknown == OLD_POLICY:
+        raise ArgumentValueError(
+            "unknown='warn' is no longer taken: 'raise', the default, refuses answers that are no "
+            "category, and 'uniform' replaces each by a random category without a warning"
+        )
+    check_one_of(unknown, "unknown", POLICIES["unknown"])
+    check_one_of(missing, "missing", POLICIES["missing"])
+
+
+def missing_policy(unknown: str, missing: str) -> str:
+    """The policy for missing answers, which is that for unknown ones unless it is another."""
+    return unknown if missing == "unknown" else missing
 
 
 @checked_keywords
@@ -84,7 +106,8 @@ class ColumnRecord:
     mechanism : dict
         Its JSON description.
     unknown, missing : str
-        The policies for answers outside the categories.
+        The policies for answers outside the categories.  Old records may have unknown="warn",
+        which replaced answers as "uniform" does.
     simulated : bool
         True if the noise was not cryptographic.
     keyed : bool
@@ -100,7 +123,7 @@ class ColumnRecord:
 
     name: Hashable
     mechanism: dict[str, Any]
-    unknown: str = "warn"
+    unknown: str = "raise"
     missing: str = "unknown"
     simulated: bool = False
     keyed: bool = False
@@ -113,7 +136,7 @@ class ColumnRecord:
         name: Hashable,
         mechanism: Mechanism,
         *,
-        unknown: str = "warn",
+        unknown: str = "raise",
         missing: str = "unknown",
         simulated: bool = False,
         keyed: bool = False,
@@ -257,6 +280,8 @@ class ColumnRecord:
         plan = None if plan_document is None else PlanParts.from_record(plan_document, name)
         for key, value in facts.items():
             allowed = _FACTS.get(key, ())
+            if (key, value) == ("unknown", OLD_POLICY):
+                continue
             if not isinstance(value, str | bool) or value not in allowed:
                 rule = f"must be one of {list(allowed)}, found {cut(value)}"
                 raise MetadataError(

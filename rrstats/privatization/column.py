@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_left_out, check_one_of, check_rows, check_whole_number, quote
+from rrstats._checks import check_left_out, check_rows, check_whole_number, quote
 from rrstats._typing import Floats
 from rrstats.data.arrow import arrow_type
 from rrstats.data.categories import categories_to_json
@@ -24,10 +24,10 @@ from rrstats.data.codecs import codec_of
 from rrstats.data.columns import Column, open_column
 from rrstats.data.encoders import Encoded, kind_of_type, reader
 from rrstats.data.identifiers import identity
-from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, UnknownAnswersError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.krr import KRR
-from rrstats.mechanisms.records import POLICIES, ColumnRecord
+from rrstats.mechanisms.records import ColumnRecord, check_policies, missing_policy
 from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
 from rrstats.randomness.keyed import Identity, KeyedColumn
 from rrstats.randomness.samplers import below
@@ -126,7 +126,7 @@ class Answers(NamedTuple):
 
 
 class ColumnAnswers(Unpicklable):
-    """The answers of one column to privatize: how they are read, counted and refused.
+    """The answers of one column to privatize: how they are read and counted.
 
     opened : the column, or any cells of its type; only the type matters here.
     mechanism, unknown, missing : as for `ColumnRelease`.
@@ -134,9 +134,9 @@ class ColumnAnswers(Unpicklable):
     ``recorded`` is the mechanism to record; ``facts`` are the other facts of the record.
     ``rows`` counts the answers so far, ``unknown`` those outside the categories, and ``missing``
     the missing ones if missing is not a category; all three are for the data curator only.
-    ``outside`` counts the answers that the policies treat as unknown.  ``may_refuse`` is true if
-    answers must be inspected before anything is drawn.  ``secure`` is true if the noise is not
-    simulated, so that the reports may be released.
+    ``refused`` counts those that the policies refuse: reports of all are drawn, and must be dropped
+    if it counts any.  ``secure`` is true if the noise is not simulated, so that the reports may be
+    released.
     """
 
     def __init__(
@@ -148,9 +148,7 @@ class ColumnAnswers(Unpicklable):
         missing: str,
         leaves_missing: bool,
     ) -> None:
-        policies = {"unknown": unknown, "missing": missing}
-        for name, policy in policies.items():
-            check_one_of(policy, name, POLICIES[name])
+        check_policies(unknown, missing)
         if mechanism.domain.missing_code is not None and missing not in ("unknown", "uniform"):
             raise ArgumentValueError(
                 f"missing={missing!r} contradicts the categories, which have a missing value: "
@@ -163,13 +161,12 @@ class ColumnAnswers(Unpicklable):
         self.builder = layout.builder
         self.type = layout.type
         self._answer_type = opened.dtype
-        self.may_refuse = "raise" in (unknown, missing)
-        self.facts: dict[str, Any] = dict(policies)
+        self.facts: dict[str, Any] = {"unknown": unknown, "missing": missing}
         self.secure = True
         self._process: int | None = os.getpid()
         self._blocks = 0
         self._one_at_a_time = threading.Lock()
-        self.rows = self.unknown = self.missing = self.outside = 0
+        self.rows = self.unknown = self.missing = 0
         # How many categories appeared so far, as long as they do so in their order.
         self._appeared = 0 if mechanism.domain.order_tells else None
 
@@ -192,40 +189,30 @@ class ColumnAnswers(Unpicklable):
             self.compare_order(self.read(cells[start : start + BLOCK_ROWS])[0])
             start += BLOCK_ROWS
 
-    def look(self, values: Any) -> None:
-        """Count the answers that the policies may refuse; draws nothing."""
-        cells = open_column(values).cells
-        for start in range(0, len(cells), BLOCK_ROWS):
-            codes, outside, absent = self.read(cells[start : start + BLOCK_ROWS])
-            self.add(len(codes), len(outside) - len(absent), len(absent))
+    @property
+    def refused(self) -> tuple[int, int]:
+        """The numbers of unknown and of missing answers that the policies refuse."""
+        policy = self.facts["unknown"]
+        unknown = self.unknown if policy == "raise" else 0
+        refuses_missing = missing_policy(policy, self.facts["missing"]) == "raise"
+        return unknown, self.missing if refuses_missing else 0
 
-    def refuse(self, name: Hashable = None) -> None:
-        """Raise UnknownAnswersError if the policies refuse any answer seen so far.
+    def refusal(self, name: Hashable = None) -> str:
+        """The counts of the answers that the policies refuse, in words that quote none.
 
-        Resets the counts, because the same answers are still to be privatized.
-        name : the column's, for the error.
+        name : the column's.
         """
+        unknown, missing = self.refused
         of_column = "" if name is None else f" of column {quote(name)}"
-        unknown = self.unknown
-        missing = self.missing
-        outside = self.outside
-        rows = self.rows
-        domain = self.mechanism.domain
-        self.rows = self.unknown = self.missing = self.outside = 0
-        if self.facts["missing"] == "raise" and missing:
-            keep_hint = "" if self.leaves_missing else " or missing='keep'"  # a plan refuses that
-            raise UnknownAnswersError(
-                f"{missing} of {rows} answers{of_column} are missing; declare None among the "
-                f"categories (--with-missing), choose missing='uniform'{keep_hint}, or drop them "
-                "first"
-            )
-        if self.facts["unknown"] == "raise" and outside:
-            kind = kind_of_type(self._answer_type)
-            raise UnknownAnswersError(
-                f"{outside} of {rows} answers{of_column} are not among the {domain.k} categories "
-                f"{domain.describe()} ({outside - unknown} missing; answer type: {kind}); "
-                "rr.check (rrstats check) lists them for the data curator"
-            )
+        answers = f"{self.rows} answers{of_column}"
+        if "plan" in self.facts:
+            answers = f"the answers{of_column} that were asked for in {self.rows} rows"
+        if not unknown:
+            return f"{missing} of {answers} are missing"
+        kind = kind_of_type(self._answer_type)
+        categories = f"the {self.mechanism.domain.k} categories (answer type: {kind})"
+        absent = f", and {missing} more missing" if missing else ""
+        return f"{unknown} of {answers} are not among {categories}{absent}"
 
     def in_blocks(self, work: Callable[[int, slice], object], rows: int, threads: int) -> None:
         """Call ``work`` with the number and the rows of each block, in up to ``threads`` threads.
@@ -256,7 +243,6 @@ class ColumnAnswers(Unpicklable):
             self.rows += rows
             self.unknown += unknown
             self.missing += missing
-            self.outside += unknown + (missing if self.facts["missing"] == "unknown" else 0)
 
 
 def _appeared(codes: NDArray[Any], before: int, k: int) -> int | None:
@@ -322,7 +308,7 @@ class ColumnRelease(ColumnAnswers):
         like: Any,
         mechanism: Mechanism,
         *,
-        unknown: str = "warn",
+        unknown: str = "raise",
         missing: str = "unknown",
         rng: Any = None,
         column: int = 0,

@@ -1,8 +1,8 @@
 """Frames and columns: `privatize`, `simulate`, `instantaneous` (RAPPOR's second round), `check`.
 
 A frame is privatized column by column, each as a `column.ColumnRelease` with its own words.
-Only the reports depend on the answers, and the warning that some answers are outside the
-categories.  `check` shows true answers; it is for the data curator only.
+Only the reports depend on the answers, and the error that some answers are outside the categories.
+`check` shows true answers; it is for the data curator only.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from rrstats.errors import (
     ArgumentValueError,
     RRStatsWarning,
     SimulationWarning,
-    UnknownAnswersWarning,
+    UnknownAnswersError,
     warn,
 )
 from rrstats.mechanisms.attrs import record_columns
@@ -94,40 +94,49 @@ TABLE_CHECK = "rr.check(df[{name}], {categories})"
 """The same for tables of other libraries."""
 
 
-def unknown_text(releases: Mapping[Any, ColumnAnswers], check_call: str) -> str:
-    """The warning about answers that became noise; "" if there are none, or silence was asked for.
+_MAX_NAMED = 3
+"""The number of columns whose answers one error counts."""
 
-    It names columns and categories, which are declared, and tells nothing of the answers.
+_MAX_LETTERS = 120
+"""The longest list of categories in it: other parts of it must not be cut."""
+
+
+def refuse(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
+    """Raise UnknownAnswersError if the policies refuse answers whose reports were drawn.
+
+    The counts that drawing makes are enough, so no answer is looked at twice.  Call it before the
+    reports are returned, written or entered in a ledger.
     check_call : the call that lists them, with {name} and {categories} to be filled in.
     """
-    domains = {
-        name: release.mechanism.domain
-        for name, release in releases.items()
-        if release.outside and release.facts["unknown"] == "warn"
-    }
-    if not domains:
-        return ""
-    first = next(iter(domains))
-    categories = f"the categories {domains[first].describe()}"
-    if len(domains) > 1:
-        where = f"in the columns {quote_list(domains)} "
-        categories = "their categories"
-    else:
-        where = "" if first is None else f"in column {quote(first)} "
-    call = check_call.format(name=quote(first), categories=domains[first].describe())
-    return (
-        f"{where}some answers are missing or none of {categories}, and were replaced by noise. "
-        f"{call} shows them to the data curator; unknown='raise' "
-        "refuses them"
-    )
+    refused = {name: release for name, release in releases.items() if any(release.refused)}
+    if not refused:
+        return
+    unknown, missing = map(any, zip(*(each.refused for each in refused.values()), strict=True))
+    counts = [release.refusal(name) for name, release in refused.items()][:_MAX_NAMED]
+    if len(refused) > _MAX_NAMED:
+        counts.append(f"and so in {len(refused) - _MAX_NAMED} more columns")
+    hints = []
+    if unknown:
+        name = next(name for name, release in refused.items() if release.refused[0])
+        categories = refused[name].mechanism.domain.describe()
+        if len(categories) > _MAX_LETTERS:
+            categories = "categories"
+        call = check_call.format(name=quote(name), categories=categories)
+        hints.append(f"{call} lists them for the data curator")
+        hints.append("unknown='uniform' replaces each by a random category, as OpenDP does")
+    if missing:
+        is_plan = any("plan" in release.facts for release in refused.values())
+        keep = "" if is_plan else " or missing='keep' (which publishes who did not answer)"
+        hints.append(
+            f"for missing ones give missing='uniform'{keep}, or declare None among the "
+            "categories (--with-missing)"
+        )
+    raise UnknownAnswersError("; ".join([*counts, *hints]))
 
 
-def warn_of(releases: Mapping[Any, ColumnAnswers], check_call: str) -> None:
-    """Issue the warnings after the results exist: texts of declarations, not of the answers."""
-    text = unknown_text(releases, check_call)
-    if text:
-        warn(text, UnknownAnswersWarning)
-    if False in [release.secure for release in releases.values()]:
+def warn_of(releases: Mapping[Any, ColumnAnswers]) -> None:
+    """Warn of simulated noise, and of categories in the order of the answers."""
+    if not all(release.secure for release in releases.values()):
         warn(SIMULATED_TEXT, SimulationWarning)
     warn_of_order(releases)
 
@@ -180,14 +189,12 @@ def _prepare(
     column: int = 0,
     record: ColumnRecord | None = None,
     rates: RowRates | None = None,
-    named: Hashable = None,
 ) -> _Prepared:
     """Check one column and open it; nothing is drawn yet.
 
     column : its place among the columns of the release; ``record`` is that of earlier rounds,
         unless its attrs hold one.
     rates : the prob of each row, where it differs; the mechanism is then that of the largest.
-    named : the column's name for errors about its answers, where there are several columns.
     """
     name = getattr(values, "name", None)
     _check_index(values, name)
@@ -212,9 +219,6 @@ def _prepare(
     else:
         answers = release.open(values, group, ids, rates.probs)
         release.facts["by_row"] = dict(rates.columns)
-    if release.may_refuse:
-        release.look(values)
-        release.refuse(named)
     return _Prepared(release, answers)
 
 
@@ -289,7 +293,7 @@ def privatize(
     *,
     epsilon: RateLike | None = None,
     columns: ColumnNames | Mapping[Any, MechanismLike] | None = None,
-    unknown: str = "warn",
+    unknown: str = "raise",
     missing: str = "unknown",
     group: Any = None,
     again: bool = False,
@@ -321,15 +325,13 @@ def privatize(
         The privacy loss of one report in nats, instead of ``prob``.
     columns : hashable, list of hashables, or mapping, optional
         For a DataFrame: the columns to privatize with this one design, each with its own key.
-    unknown : {"warn", "uniform", "raise"}
-        Treatment of answers that are no category.  "warn" replaces each by a uniformly random
-        category and warns that there are some; "uniform" replaces them without a warning;
-        "raise" refuses them before anything is drawn.
+    unknown : {"raise", "uniform"}
+        Treatment of answers that are no category.  "raise" refuses them: the error counts them,
+        and nothing is returned.  "uniform" replaces each by a uniformly random category.
     missing : {"unknown", "uniform", "keep", "raise"}
         Treatment of missing answers if None is not a category.  "unknown" treats them like
-        unknown ones.  "uniform" replaces them without a warning.  "keep" leaves them missing,
-        which publishes who did not answer; the dtype can then always hold missing values.
-        "raise" refuses them.
+        unknown ones.  "uniform" replaces them.  "keep" leaves them missing, which publishes who
+        did not answer; the dtype can then always hold missing values.  "raise" refuses them.
     group : array-like or column name, optional
         The sample of each answer, for mechanisms with several samples (two-sample designs, or a
         mapping from group to mechanism); it is public.
@@ -367,7 +369,9 @@ def privatize(
 
     Notes
     -----
-    Each report is epsilon-LDP for its answer.  Every call is a new release, and epsilons add up.
+    Each report is epsilon-LDP for its answer, between declared categories.  With "raise", that a
+    release exists says that all answers were declared; ``unknown="uniform"`` keeps the proof for
+    any input.  Every call is a new release, and epsilons add up.
     Keyed reports hide a value, but not whether or when it changed.  Epsilon counts once for every
     distinct value of a person.  Rows with the same id and value have the same report, so an id must
     name one person in all releases under the key.  The key reveals nearly all true answers.
@@ -521,7 +525,6 @@ def _prepare_frame(
             column=number,
             record=find(claims, label) if claims else None,
             rates=rates,
-            named=label if len(mechanisms) > 1 else None,
         )._replace(place=place)
     unused = all(column.answers.samples is None for column in prepared.values())
     if samples is not None and unused:
@@ -547,11 +550,13 @@ def _draw_column(column: _Prepared) -> Any:
     """The reports of one column, which record how they were made if they are a Series."""
     release = column.release
     reports = release.draw(column.answers)
-    if isinstance(reports, pd.Series):
-        record_columns(reports.attrs, {reports.name: (release.recorded, release.facts)})
     is_series = isinstance(reports, pd.Series)
     check_call = "s.rr.check({categories})" if is_series else "rr.check(answers, {categories})"
-    warn_of({getattr(reports, "name", None): release}, check_call)
+    releases = {getattr(reports, "name", None): release}
+    refuse(releases, check_call)
+    if is_series:
+        record_columns(reports.attrs, {reports.name: (release.recorded, release.facts)})
+    warn_of(releases)
     return reports
 
 
@@ -621,10 +626,6 @@ def _draw_plan(
         threads=policies.threads,
         records=records,
     )
-    for name, answers in release.columns.items():
-        if answers.may_refuse:
-            answers.look(columns[name])
-            answers.refuse(name)
     drawn = [
         (name, places.get(name), reports) for name, reports in release.reports(columns).items()
     ]
@@ -632,14 +633,14 @@ def _draw_plan(
 
 
 def _fill(data: Any, drawn: Iterable[Drawn], releases: Mapping[Any, ColumnAnswers]) -> Any:
-    """The data with reports and their records; warns after the reports exist."""
+    """The data with reports and their records; refuses and warns after the reports exist."""
     facts = {name: (release.recorded, release.facts) for name, release in releases.items()}
     if isinstance(data, pd.DataFrame):
         released = _fill_frame(data, drawn, facts)
     else:
         released = _fill_table(data, drawn, facts)
-    is_pandas = isinstance(data, pd.DataFrame)
-    warn_of(releases, FRAME_CHECK if is_pandas else TABLE_CHECK)
+    refuse(releases, FRAME_CHECK if isinstance(data, pd.DataFrame) else TABLE_CHECK)
+    warn_of(releases)
     return released
 
 
@@ -713,7 +714,7 @@ def simulate(
     seed: int,
     epsilon: RateLike | None = None,
     columns: ColumnNames | Mapping[Any, MechanismLike] | None = None,
-    unknown: str = "warn",
+    unknown: str = "raise",
     missing: str = "unknown",
     group: Any = None,
     again: bool = False,

@@ -577,7 +577,7 @@ class FrameRelease(Unpicklable):
         plan: FramePlan,
         names: Iterable[Any],
         *,
-        unknown: str = "warn",
+        unknown: str = "raise",
         missing: str = "unknown",
         rng: Any = None,
         threads: int | None = None,

@@ -3,9 +3,10 @@
 It serves web forms, collectors and devices, where each answer is randomized as it comes.  A call
 does the same work for every answer: it looks the answer up by its hash, draws the same words, and
 draws a replacement whether or not it is needed.  A coin uses a word of 64 bits; it needs a second
-word only after a tie, which has probability 2**-64.  No message reveals that an answer was unknown.
-The distribution is that of the mechanism, drawn by the same code as a column; an answer that
-matches no category is first replaced by a uniformly random one.
+word only after a tie, which has probability 2**-64.
+The distribution is that of the mechanism, drawn by the same code as a column.  An answer that
+matches no category is refused.  The error is one person's bit, so check the form's choices when it
+is built; where nobody is at hand give ``unknown="uniform"``, which replaces such answers.
 For columns use `rrstats.privatize`, which is much faster.  For a client in another language see
 docs/client.md: it describes how words become reports, the text of a report, and test vectors.
 """
@@ -28,6 +29,7 @@ from rrstats.data.codecs import codec_of
 from rrstats.data.columns import open_column
 from rrstats.errors import ArgumentValueError, SimulationWarning, UnknownAnswersError, warn
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
+from rrstats.mechanisms.records import check_policies
 from rrstats.mechanisms.samples import Samples, sample_codes
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (
@@ -59,7 +61,7 @@ def report(
     answer: object,
     *,
     group: object = None,
-    unknown: str = "uniform",
+    unknown: str = "raise",
     rng: RandomSource | None = None,
 ) -> Any:
     """Randomize one answer; the call does the same work for every answer.
@@ -72,9 +74,9 @@ def report(
         Any object; a list or tuple also counts as one value here.
     group : hashable, optional
         The label of the answer's sample, for mechanisms with several; it is public.
-    unknown : {"uniform", "raise"}
-        "uniform" replaces a missing or unknown answer by a uniformly random category, without a
-        warning.  "raise" refuses it before anything is drawn; the error reveals that to its reader.
+    unknown : {"raise", "uniform"}
+        "raise" refuses a missing or unknown answer; the error reveals that to its reader.
+        "uniform" replaces it by a uniformly random category, and nothing reveals it.
     rng : numpy.random.Generator, optional
         As for `rrstats.privatize`; by default each word comes from the operating system.
 
@@ -102,11 +104,13 @@ def report(
         sample = sample_codes(design, None if group is None else [group], 1)
     code = _code(domain, answer)
     k = domain.k
-    # No warning: it would reveal that this answer is none of the categories.
-    if check_one_of(unknown, "unknown", ("uniform", "raise")) == "raise" and code >= k:
+    check_policies(unknown)
+    if unknown == "raise" and code >= k:
         raise UnknownAnswersError(
-            f"the answer is missing or not among the categories {domain.describe()} "
-            f"(answer type: {type(answer).__name__})"
+            f"the answer is missing or not among the {k} categories (answer type: "
+            f"{type(answer).__name__}); check the form's choices when it is built, and where "
+            "nobody is at hand give unknown='uniform', which replaces the answer by a random "
+            "category: this error is one person's bit"
         )
     source: Source = FreshWords(stretched=False) if rng is None else open_source(rng)
     # Drawn for every answer, and taken where it matches no category.

@@ -31,7 +31,7 @@ NEARLY_ALL_TRUTH = str(1 - 2**-45)
 """Of a few hundred reports one is a lie with a chance below 1e-11."""
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")
 ANSWER = ["--column", "answer", "--categories", "never,once,often", "--prob", "0.75"]
-FREE = [*ANSWER, "--unknown", "warn"]
+FREE = [*ANSWER, "--unknown", "uniform"]
 """The answers hold a word that is no category."""
 
 
@@ -153,9 +153,7 @@ def test_private_counts_go_to_stderr_and_nowhere_else(folder, capsys):
     assert 0 == code
     counts = "column answer: 25 unknown and 25 missing of 200"
     assert f"private, for the data curator only: {counts}" in err
-    assert 1 == err.count("warning: in column 'answer' some answers are missing or none of the")
-    assert "noise. rrstats check shows them to the data curator; --unknown raise refuses" in err
-    assert 2 == err.count("\n")
+    assert 1 == err.count("\n")
     clean = pd.DataFrame({"answer": WORDS * 20 + WORDS * 20 + WORDS * 26 + WORDS[:2]})
     clean.to_parquet("clean.parquet")
     code, other, err = call(capsys, "privatize", "clean.parquet", "c.parquet", *json_options)
@@ -169,21 +167,40 @@ def test_private_counts_go_to_stderr_and_nowhere_else(folder, capsys):
 def test_quiet_keeps_only_warnings(folder, capsys):
     """--quiet leaves out the private counts, not what may be wrong."""
     _, _, err = call(capsys, "privatize", "in.parquet", "out.parquet", *FREE, "--quiet")
-    assert err.startswith("rrstats: warning: in column 'answer' some answers")
+    assert err == ""
+    frame = pd.read_parquet("in.parquet").assign(vote=["yes", "no"] * 100)
+    simulated = frame.rr.simulate("vote", ["yes", "no"], 0.75, seed=1)
+    with pytest.warns(rr.errors.SimulationWarning):
+        simulated.rr.to_parquet("simulated.parquet")
+    _, _, err = call(capsys, "privatize", "simulated.parquet", "o.parquet", *FREE, "--quiet")
+    assert err.startswith("rrstats: warning: ")
     assert 1 == err.count("\n")
-    options = ["--unknown", "uniform", "--quiet", "--again", "--overwrite"]
-    assert "" == call(capsys, "privatize", "in.parquet", "out.parquet", *FREE, *options)[2]
 
 
 def test_refused_answers_are_code_4(folder, capsys):
-    """--unknown raise writes nothing and counts; it quotes no answer."""
-    for options in ([*ANSWER, "--unknown", "raise"], [*FREE, "--missing", "raise"]):
+    """The default writes nothing and counts, also for a dry run; it quotes no answer."""
+    before = sorted(folder.iterdir())
+    unknown = "25 of 200 answers of column 'answer' are not among the 3 categories"
+    ways = "rrstats check lists them for the data curator; --unknown uniform replaces each by a"
+    for options, text in (
+        (ANSWER, f"{unknown} (answer type: str), and 25 more missing; {ways}"),
+        ([*ANSWER, "--unknown", "raise"], "--missing uniform or --missing keep (which"),
+        ([*ANSWER, "--missing", "keep"], f"{unknown} (answer type: str); {ways}"),
+        ([*FREE, "--missing", "raise"], "25 of 200 answers of column 'answer' are missing; for"),
+        ([*ANSWER, "--dry-run"], unknown),
+    ):
         code, line = refused(capsys, "privatize", "in.parquet", "o.parquet", *options)
         assert 4 == code
-        assert "25 of 200 answers" in line
+        assert text in line
         assert "maybe" not in line
-    assert "are missing" in line
-    assert not Path("o.parquet").exists()
+    assert before == sorted(folder.iterdir())
+
+
+def test_the_old_policy_is_no_choice(folder, capsys):
+    """--unknown warn is refused with what there is."""
+    options = [*ANSWER, "--unknown", "warn"]
+    code, line = refused(capsys, "privatize", "in.parquet", "o.parquet", *options)
+    assert (2, True) == (code, "--unknown: invalid choice: 'warn' (choose from" in line)
 
 
 @pytest.mark.parametrize("ledger", ["in.parquet.rrstats-ledger.json", "elsewhere.json"])
@@ -282,7 +299,7 @@ def test_a_plan_in_the_place_of_columns(folder, capsys):
     found = released("out.parquet")
     assert rr.KRR([True, False], epsilon=1) == found["smoker"].resolve()
     assert ("raise", "raise") == (found["smoker"].unknown, found["visits"].unknown)
-    assert {"uniform"} == {record.missing for record in found.values()}
+    assert {"unknown"} == {record.missing for record in found.values()}
 
 
 def test_the_description_of_a_release_is_a_plan(folder, capsys):
@@ -780,10 +797,13 @@ def test_output_that_is_no_utf8_still_works(folder):
 @pytest.mark.slow
 def test_a_warning_as_an_error_does_not_show_source_lines(folder):
     """However Python's warnings are set, the curator reads one plain line, after the release."""
+    frame = pd.read_parquet("in.parquet").assign(vote=["yes", "no"] * 100)
+    with pytest.warns(rr.errors.SimulationWarning):
+        frame.rr.simulate("vote", ["yes", "no"], 0.75, seed=1).rr.to_parquet("in.parquet")
     for setting in ("error", "ignore", "always"):
         environment = {**os.environ, "PYTHONWARNINGS": setting}
         arguments = ["privatize", "in.parquet", "out.parquet", *FREE, "--again", "--overwrite"]
         found = run("-m", "rrstats", *arguments, env=environment)
         assert 0 == found.returncode
         assert 1 == found.stderr.count("rrstats: warning: ")
-        assert "UnknownAnswersWarning" not in found.stderr
+        assert "SimulationWarning" not in found.stderr

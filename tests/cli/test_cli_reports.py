@@ -246,7 +246,7 @@ def test_a_column_in_which_no_answer_fits_is_said_to_the_curator(tmp_path, capsy
     words = ["privatize", source, tmp_path / "out.csv", "--column", "smoker"]
     words += ["--categories", "oui,non", "--prob", "0.75"]
     code, line = cli_calls.refused(capsys, *words)
-    assert (4, True) == (code, "2 of 3 answers are not among the 2 categories" in line)
+    assert (4, True) == (code, "2 of 3 answers of column 'smoker' are not among the 2" in line)
     assert [source] == list(tmp_path.iterdir())
     code, out, err = call(capsys, *words, "--unknown", "uniform")
     assert (0, True, False) == (code, "no answer fits the categories" in err, "fits" in out)

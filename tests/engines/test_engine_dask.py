@@ -137,8 +137,9 @@ def test_a_worker_killed_while_it_writes_changes_nothing(tmp_path, client):
     workers = list(client.run(os.getpid).values())
     killer = Killer(tmp_path / ".out.part", workers)
     killer.start()
-    with pytest.warns(rr.errors.UnknownAnswersWarning):
-        receipt = rrd.privatize_parquet(source, tmp_path / "out", {"answer": COIN}, client=client)
+    receipt = rrd.privatize_parquet(
+        source, tmp_path / "out", {"answer": COIN}, client=client, unknown="uniform"
+    )
     killer.over.set()
     killer.join()
     assert killer.killed in workers
@@ -176,13 +177,13 @@ def test_a_task_that_fails_for_good_leaves_nothing(tmp_path, client, capfd):
 
 
 def test_refused_answers_are_counted_by_the_workers(tmp_path, client):
-    """`unknown="raise"` counts over all parts, of a path and of a frame, and quotes no answer."""
+    """The default counts over all parts, of a path and of a frame, and quotes no answer."""
     data = frame().replace({"answer": {"often": "PRIVATE"}})
     source = parts(tmp_path / "in", [pa.Table.from_pandas(data), pa.Table.from_pandas(frame())])
     both = dd.from_pandas(pd.concat([data, frame()]), npartitions=3, sort=False)
     for given in (source, both):
         with pytest.raises(UnknownAnswersError, match=r"^200 of 1200 answers") as caught:
-            rrd.privatize_parquet(given, tmp_path / "out", PLAN, client=client, unknown="raise")
+            rrd.privatize_parquet(given, tmp_path / "out", PLAN, client=client)
         assert "PRIVATE" not in str(caught.value)
     assert ["in"] == names(tmp_path)
 
@@ -565,7 +566,7 @@ def test_keyed_reports_survive_a_lost_worker(client):
     pids = client.run(os.getpid)
     os.kill(pids[sorted(holders)[0]], signal.SIGKILL)
     after = client.compute(lazy).result(timeout=60)
-    assert data.rr.privatize(PLAN, key=KEY, id="id").equals(before)
+    assert data.rr.privatize(PLAN, key=KEY, id="id", unknown="uniform").equals(before)
     assert before.equals(after)
 
 
@@ -582,19 +583,19 @@ def test_the_key_shows_nowhere(client, capfd):
     secret = rr.new_key()
     lazy = dd.from_pandas(frame(id=1.5), npartitions=2)
     good = dd.from_pandas(frame(), npartitions=2)
-    one = good.rr.privatize(PLAN, key=secret, id="id")
-    other = good.rr.privatize(PLAN, key=rr.new_key(), id="id")
-    twin = good.rr.privatize(PLAN, key=secret, id="id")
+    one = good.rr.privatize(PLAN, key=secret, id="id", unknown="uniform")
+    other = good.rr.privatize(PLAN, key=rr.new_key(), id="id", unknown="uniform")
+    twin = good.rr.privatize(PLAN, key=secret, id="id", unknown="uniform")
     assert 3 == len({one._name, other._name, twin._name})
     assert not one.compute(scheduler="synchronous").equals(other.compute(scheduler="synchronous"))
     graph = one.__dask_graph__()
     shown = [repr(one), str(one.expr), one.expr.tree_repr(), repr(list(graph)), repr(dict(graph))]
     missing = good.assign(id=good.id.astype("Int64").where(good.id != 13))
     with pytest.raises(RRStatsError) as caught:
-        client.compute(missing.rr.privatize(PLAN, key=secret, id="id")).result()
+        client.compute(missing.rr.privatize(PLAN, key=secret, id="id", unknown="uniform")).result()
     shown += [str(caught.value), repr(caught.value), capfd.readouterr().err]
     with pytest.raises(RRStatsError) as early:
-        lazy.rr.privatize(PLAN, key=secret, id="id")
+        lazy.rr.privatize(PLAN, key=secret, id="id", unknown="uniform")
     shown.append(str(early.value))
     raw = bytes(secret)
     for text in shown:
@@ -603,15 +604,24 @@ def test_the_key_shows_nowhere(client, capfd):
     assert raw in pickle.dumps(one)  # so the search would find it
 
 
-def test_errors_of_a_lazy_frame_quote_no_answer(client, capfd):
-    """Refused answers are counted where they are computed."""
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"unknown": "raise"}, {"missing": "keep"}, {"unknown": "uniform", "missing": "raise"}],
+)
+def test_a_lazy_frame_must_be_told_what_becomes_of_other_answers(options):
+    """Nothing can be refused when Dask computes; the sentence names the policy and the sink."""
+    lazy = dd.from_pandas(frame(), npartitions=2)
+    text = "give unknown='uniform'.* or write with rrstats.engines.dask.privatize_parquet"
+    with pytest.raises(ArgumentValueError, match=text):
+        lazy.rr.privatize(PLAN, key=KEY, id="id", **options)
+
+
+def test_a_lazy_frame_replaces_other_answers(client):
+    """They are randomized where they are computed, and nothing is said of them."""
     data = frame().replace({"answer": {"often": "PRIVATE"}})
-    lazy = dd.from_pandas(data, npartitions=2).rr.privatize(PLAN, key=KEY, id="id", unknown="raise")
-    with pytest.raises(UnknownAnswersError, match="100 of 300 answers") as caught:
-        client.compute(lazy).result()
-    assert "PRIVATE" not in str(caught.value)
-    assert caught.value.__context__ is None or "PRIVATE" not in str(caught.value.__context__)
-    assert "PRIVATE" not in capfd.readouterr().err
+    lazy = dd.from_pandas(data, npartitions=2)
+    lazy = lazy.rr.privatize(PLAN, key=KEY, id="id", unknown="uniform")
+    assert {*client.compute(lazy).result()["answer"]} <= {*WORDS}
 
 
 def test_errors_of_others_in_a_partition_are_told_without_their_text(monkeypatch):

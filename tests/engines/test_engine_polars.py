@@ -170,16 +170,16 @@ def test_a_frame_that_fails_leaves_nothing_and_quotes_no_cell(tmp_path):
 
 
 def test_answers_that_are_refused_are_counted_and_nothing_is_written(tmp_path):
-    """unknown="raise" tells how many of how many, and no cell; the default warns in the end."""
+    """The default tells how many of how many, and no cell."""
     out = tmp_path / "out.parquet"
     with pytest.raises(rr.errors.UnknownAnswersError, match="100 of 1000") as caught:
-        rrp.sink_privatized(frame().lazy(), out, {"answer": M}, unknown="raise")
+        rrp.sink_privatized(frame().lazy(), out, {"answer": M})
     assert "dunno" not in told(caught.value)
     assert [] == list(tmp_path.iterdir())
-    with pytest.warns(rr.errors.UnknownAnswersWarning):
-        rrp.sink_privatized(frame().lazy(), out, {"answer": M})
     lost = pl.LazyFrame({"answer": ["once", None] * 10})
-    rrp.sink_privatized(lost, out, {"answer": M}, missing="keep", overwrite=True)
+    match = "10 of 20 answers of column 'answer' are missing"
+    refused(rr.errors.UnknownAnswersError, match, rrp.sink_privatized, lost, out, {"answer": M})
+    rrp.sink_privatized(lost, out, {"answer": M}, missing="keep")
     assert [False, True] * 10 == pl.read_parquet(out)["answer"].is_null().to_list()
 
 
@@ -189,7 +189,7 @@ def test_what_is_there_is_not_overwritten_unless_asked(tmp_path):
     out.write_bytes(b"mine")
     refused(rr.errors.FileError, "overwrite=True", rrp.sink_privatized, frame(), out, {"answer": M})
     with pytest.raises(rr.errors.UnknownAnswersError):
-        rrp.sink_privatized(frame(), out, {"answer": M}, unknown="raise", overwrite=True)
+        rrp.sink_privatized(frame(), out, {"answer": M}, overwrite=True)
     assert b"mine" == out.read_bytes()
     rrp.sink_privatized(frame(), out, {"answer": M}, unknown="uniform", overwrite=True)
     assert 1000 == pq.read_metadata(out).num_rows
@@ -338,6 +338,20 @@ def test_nothing_lazy_without_a_key(tmp_path):
     refused(TypeError, "seed", frame().rr.privatize, "answer", M, seed=1)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"unknown": "raise"}, {"missing": "keep"}, {"unknown": "uniform", "missing": "raise"}],
+)
+def test_a_lazy_frame_must_be_told_what_becomes_of_other_answers(options):
+    """Nothing can be refused when Polars computes; the sentence names the policy and the sink."""
+    lazy = frame().lazy()
+    text = "give unknown='uniform'.* or write with rrstats.engines.polars.sink_privatized"
+    keyed = {"key": KEY, "id": "id", **options}
+    refused(rr.errors.ArgumentValueError, text, lazy.rr.privatize, "answer", M, **keyed)
+    keyed = {"key": KEY, "id": "id", "unknown": "warn"}
+    refused(rr.errors.ArgumentValueError, "no longer", lazy.rr.privatize, "answer", M, **keyed)
+
+
 def test_columns_that_cannot_be_are_refused_before_anything_runs(tmp_path):
     """A column that is not there, lists, another file name, and what is no frame."""
 
@@ -366,7 +380,7 @@ def test_names_that_polars_takes_for_patterns_are_names(tmp_path):
     made = pl.read_parquet(tmp_path / "out.parquet")
     assert ["once"] * 50 == made["again"].to_list()
     assert ["once"] * 50 != made["^a.*$"].to_list()  # equal with a chance of 0.4**50
-    keyed = lazy.rr.privatize("^a.*$", M, key=KEY, id="id").collect()
+    keyed = lazy.rr.privatize("^a.*$", M, key=KEY, id="id", unknown="uniform").collect()
     assert ["once"] * 50 == keyed["again"].to_list()
 
 

@@ -175,14 +175,18 @@ def test_empty_partitions_are_no_trouble(spark, rrs, tmp_path, parts):
 
 
 def test_answers_that_are_refused_are_counted_and_nothing_is_written(spark, rrs, tmp_path):
-    """unknown="raise" tells how many of how many, and no cell; the default warns in the end."""
+    """The default tells how many of how many, and no cell."""
     frame, out = answers(spark, 200), tmp_path / "out"
     with pytest.raises(rr.errors.UnknownAnswersError, match="20 of 200") as caught:
-        rrs.privatize_parquet(frame, out, {"answer": M}, unknown="raise")
+        rrs.privatize_parquet(frame, out, {"answer": M})
     assert "dunno" not in told(caught.value)
     assert [] == list(tmp_path.iterdir())
-    with pytest.warns(rr.errors.UnknownAnswersWarning):
-        rrs.privatize_parquet(frame, out, {"answer": M})
+    out.mkdir()
+    pq.write_table(pa.table({"mine": [1]}), out / "part-0.parquet")
+    with pytest.raises(rr.errors.UnknownAnswersError, match="20 of 200"):
+        rrs.privatize_parquet(frame, out, {"answer": M}, overwrite=True)
+    assert ["part-0.parquet"] == [path.name for path in out.iterdir()]
+    assert [out] == list(tmp_path.iterdir())
 
 
 def test_missing_answers_stay_missing_where_that_is_asked(spark, rrs, tmp_path):
@@ -293,7 +297,7 @@ def test_a_frame_from_folders_named_by_answers_is_refused(spark, rrs, tmp_path):
         with pytest.raises(rr.errors.ArgumentValueError, match="partitioned by column 'answer'"):
             rrs.privatize_parquet(frame, out, {"answer": M})
     with pytest.raises(rr.errors.ArgumentValueError, match="partitioned by column 'answer'"):
-        rrs.privatize(read, {"answer": M}, key=rr.new_key(), id="id")
+        rrs.privatize(read, {"answer": M}, key=rr.new_key(), id="id", unknown="uniform")
     cached.unpersist()
     other = {"id": rr.KRR([1, 2], 0.5)}
     assert 20 == rrs.privatize_parquet(read, out, other, unknown="uniform").rows
@@ -367,12 +371,12 @@ def test_columns_that_cannot_be_are_refused_before_anything_runs(spark, rrs, tmp
 def test_keyed_reports_are_the_same_however_they_are_computed(spark, rrs):
     """Three actions, a self-join, filters before and after, other partitions: all as in pandas."""
     frame, key = answers(spark, 300, 3), rr.new_key()
-    with pytest.warns(rr.errors.UnknownAnswersWarning):
-        pandas = rr.privatize(in_pandas(frame), {"answer": M}, key=key, id="id")
+    keyed_options = {"key": key, "id": "id", "unknown": "uniform"}
+    pandas = rr.privatize(in_pandas(frame), {"answer": M}, **keyed_options)
     expected = dict(zip(pandas["id"], pandas["answer"], strict=True))
 
     def keyed(given):
-        return rrs.privatize(given, {"answer": M}, key=key, id="id")
+        return rrs.privatize(given, {"answer": M}, **keyed_options)
 
     def found(given):
         return {row["id"]: row["answer"] for row in given.select("id", "answer").collect()}
@@ -400,9 +404,29 @@ def test_a_lazy_frame_without_a_key_is_refused_and_the_sink_is_named(spark, rrs)
         with pytest.raises(rr.errors.ArgumentTypeError, match="privatize_parquet"):
             rrs.privatize(frame, {"answer": M}, **given)
     with pytest.raises(rr.errors.ArgumentValueError, match="public column"):
-        rrs.privatize(frame, {"answer": M}, key=key, id="answer")
+        rrs.privatize(frame, {"answer": M}, key=key, id="answer", unknown="uniform")
     with pytest.raises(rr.errors.ArgumentTypeError, match="Spark DataFrame"):
         rrs.privatize(in_pandas(frame), {"answer": M}, key=key, id="id")
+
+
+def test_a_lazy_frame_must_be_told_what_becomes_of_other_answers(spark, rrs):
+    """Nothing can be refused when Spark computes; the call or the plan must say "uniform"."""
+    frame, key = answers(spark, 20, 2), rr.new_key()
+    given = {"key": key, "id": "id"}
+    told_plan = rr.metadata.write([ColumnRecord.of("answer", M, unknown="uniform")])
+    untold = rr.metadata.write([ColumnRecord.of("answer", M)])
+    wrong = rr.errors.ArgumentValueError
+    text = "give unknown='uniform'.* or write with rrstats.engines.spark.privatize_parquet"
+    for plan, options in (
+        ({"answer": M}, {}),
+        ({"answer": M}, {"missing": "keep"}),
+        ({"answer": M}, {"unknown": "uniform", "missing": "raise"}),
+        (untold, {}),
+    ):
+        with pytest.raises(wrong, match=text):
+            rrs.privatize(frame, plan, **given, **options)
+    expected = rrs.privatize(frame, {"answer": M}, **given, unknown="uniform").collect()
+    assert expected == rrs.privatize(frame, told_plan, **given).collect()
 
 
 def test_without_java_a_clear_error(rrs, tmp_path):

@@ -55,8 +55,8 @@ def test_other_columns_stay_and_the_schema_says_how_columns_were_made():
     assert ["answer", "yes"] == [record.name for record in release.records]
 
 
-def test_what_was_seen_adds_up_and_decides_on_the_warning():
-    """Counts of two releases add, and the one who asked warns for both."""
+def test_what_was_seen_adds_up_and_is_refused_at_the_end():
+    """Counts of two releases add; nothing raises while a task draws, and the one who asked does."""
     tasks = [BatchRelease(SCHEMA, {"answer": M, "yes": COIN}) for _ in range(2)]
     for start, task in enumerate(tasks):
         task.reports(batch(100, 100 * start))
@@ -68,19 +68,11 @@ def test_what_was_seen_adds_up_and_decides_on_the_warning():
     asked = BatchRelease(SCHEMA, {"answer": M, "yes": COIN})
     asked.add(pickle.loads(pickle.dumps(total)))
     assert total == asked.seen()
-    with pytest.warns(rr.errors.UnknownAnswersWarning, match="some answers .* noise. CALL shows"):
-        asked.warn([], "CALL")
-
-
-def test_answers_that_are_refused_are_refused_before_anything_is_drawn():
-    """Looking counts, refusing tells how many, and a batch that slipped through is refused."""
-    release = BatchRelease(SCHEMA, {"answer": M}, unknown="raise", rng=scripted.Scripted({}))
-    release.look(batch(100))
-    release.look(batch(100, 100))
-    refused(rr.errors.UnknownAnswersError, "30 of 200 answers", release.refuse)
-    refused(rr.errors.UnknownAnswersError, "15 of 100 answers", release.reports, batch(100))
-    with pytest.raises(rr.errors.UnknownAnswersError, match="15 of 100 answers"):
-        release.column_reports("answer", batch(100).column("answer"))
+    text = "^20 of 200 answers of column 'answer' are not .* and 10 more missing; CALL lists them"
+    refused(rr.errors.UnknownAnswersError, text, asked.refuse, "CALL")
+    served = BatchRelease(SCHEMA, {"answer": M, "yes": COIN}, unknown="uniform")
+    served.add(total)
+    served.refuse("CALL")
 
 
 def test_two_releases_never_share_noise():

@@ -14,6 +14,7 @@ import tracemalloc
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from cli_calls import run
@@ -26,7 +27,7 @@ import pyarrow.parquet as pq  # after importorskip
 from file_samples import names  # after importorskip
 
 from rrstats import cli, files
-from rrstats.errors import RRStatsWarning, UnknownAnswersWarning
+from rrstats.errors import RRStatsWarning, SimulationWarning
 from rrstats.files import formats
 from rrstats.files.atomic import Publication, is_published
 from rrstats.files.ledger import Ledger
@@ -95,7 +96,12 @@ class World:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RRStatsWarning)
             return privatize_file(
-                self.source, self.target, columns, again=again, overwrite=overwrite
+                self.source,
+                self.target,
+                columns,
+                unknown="uniform",
+                again=again,
+                overwrite=overwrite,
             )
 
     def contents(self):
@@ -217,8 +223,14 @@ def test_a_warning_that_is_an_error_publishes_nothing(source, kind):
     world = World(source, False)
     with warnings.catch_warnings():
         warnings.simplefilter("error", RRStatsWarning)
-        with pytest.raises(UnknownAnswersWarning):
-            privatize_file(source, world.target, {"answer": MECHANISM})
+        with pytest.raises(SimulationWarning):
+            privatize_file(
+                source,
+                world.target,
+                {"answer": MECHANISM},
+                unknown="uniform",
+                rng=np.random.default_rng(1),
+            )
     assert world.before == names(source.parent)
     assert [] == world.ledger.releases
 
@@ -258,7 +270,8 @@ class Output(io.StringIO):
         raise OSError(self.number, os.strerror(self.number))
 
 
-ARGUMENTS = ["--column", "answer", "--categories", "no,yes", "--prob", "0.75", "--unknown", "warn"]
+ARGUMENTS = ["--column", "answer", "--categories", "no,yes", "--prob", "0.75"]
+ARGUMENTS += ["--unknown", "uniform"]
 
 
 @pytest.mark.parametrize("kind", ["csv"])

@@ -91,7 +91,7 @@ def test_by_hand():
     text = """{"v": 1, "columns": [{"name": "smoker", "mechanism":
         {"type": "KRR", "categories": [true, false, null], "prob": 0.75}}]}"""
     (record,) = metadata.read({"rrstats": json.loads(text)})
-    assert (record.name, record.unknown, record.missing) == ("smoker", "warn", "unknown")
+    assert (record.name, record.unknown, record.missing) == ("smoker", "raise", "unknown")
     assert not record.simulated
     assert rr.KRR([True, False, None], 0.75) == record.resolve()
     assert rr.KRR([True, False, None], 0.75) == record.resolve(rr.KRR([True, False, None], 0.75))

@@ -55,7 +55,7 @@ def test_a_plan_written_by_hand_in_toml(tmp_path):
 
         [[columns]]
         name = "visits"
-        unknown = "raise"
+        unknown = "uniform"
 
         [columns.mechanism]
         type = "KRR"
@@ -70,9 +70,9 @@ def test_a_plan_written_by_hand_in_toml(tmp_path):
     )
     answer, visits, day = plans.read_plan(file)
     assert rr.KRR(["never", "once", "often"], epsilon=1.5) == answer.resolve()
-    assert ("warn", "unknown") == (answer.unknown, answer.missing)
+    assert ("raise", "unknown") == (answer.unknown, answer.missing)
     assert rr.KRR([0, 1, 2, None], 0.5) == visits.resolve()
-    assert "raise" == visits.unknown
+    assert "uniform" == visits.unknown
     dates = [datetime.date(2026, 1, 31), datetime.date(2026, 2, 1)]
     assert rr.KRR(dates, 0.9) == day.resolve()
 

@@ -41,7 +41,9 @@ def test_one_sampler(name):
             (expected,) = rr.privatize(
                 [answer], mechanism, unknown="uniform", rng=Counting(seed), **given
             )
-            found = rr.client.report(mechanism, answer, rng=Counting(seed), **options)
+            found = rr.client.report(
+                mechanism, answer, unknown="uniform", rng=Counting(seed), **options
+            )
             assert expected == found
             assert type(expected) is type(found)
 
@@ -76,7 +78,7 @@ def test_words_do_not_depend_on_the_answer(name):
         logs = []
         for answer in answers:
             source = Recorded(Counting(5))
-            rr.client.report(mechanism, answer, rng=source, **options)
+            rr.client.report(mechanism, answer, unknown="uniform", rng=source, **options)
             logs.append(source.log)
         assert len(logs[0]) >= 1
         assert all(log == logs[0] for log in logs)
@@ -115,7 +117,7 @@ def test_lines_do_not_depend_on_the_answer(categories):
     rr.client.report(mechanism, answers[0])  # prepares the client
 
     def ran(answer, words):
-        return lines_of(lambda: rr.client.report(mechanism, answer, rng=words))
+        return lines_of(lambda: rr.client.report(mechanism, answer, unknown="uniform", rng=words))
 
     for seed in range(3):
         paths = [ran(answer, Counting(seed)) for answer in answers]
@@ -148,7 +150,7 @@ def test_words_are_those_of_the_operating_system(monkeypatch):
     assert ["never", "once", "often"] == [rr.client.report(M, answer) for answer in M.categories]
     # A replacement below 3, a coin, a lie below 2: a byte, 8 bytes, a byte.
     assert 3 * [1, 8, 1] == asked
-    assert rr.client.report(M, "no category") == "never"
+    assert rr.client.report(M, "no category", unknown="uniform") == "never"
     assert 4 * [1, 8, 1] == asked
 
 
@@ -173,20 +175,31 @@ def test_a_used_mechanism_can_be_pickled():
 # -- arguments -------------------------------------------------------------------------------------
 
 
-def test_unknown_can_be_refused():
-    """unknown="raise" says that an answer is unknown, before a word is drawn; it quotes nothing."""
+def test_an_answer_that_is_no_category_is_refused():
+    """The default; the error quotes nothing, draws nothing, and says the two ways on."""
+    with pytest.raises(UnknownAnswersError, match="among the 2 categories"):
+        rr.client.report(rr.KRR(["a", "b"], 0.75), "A")
     for answer in ("maybe secret", None, float("nan")):
         source = Recorded(Counting(1))
         with pytest.raises(UnknownAnswersError, match="missing or not among") as caught:
-            rr.client.report(M, answer, unknown="raise", rng=source)
+            rr.client.report(M, answer, rng=source)
         assert "secret" not in str(caught.value)
+        assert "when it is built" in str(caught.value)
+        assert "unknown='uniform'" in str(caught.value)
         assert source.log == []
     assert rr.client.report(M, "once", unknown="raise") in M.categories
 
 
-@pytest.mark.parametrize("unknown", ["warn", "silent", 1, None])
+def test_the_old_policy_is_answered():
+    """It warned of unknown answers; the sentence says what there is."""
+    text = "unknown='warn' is no longer taken: 'raise', the default, .* 'uniform'"
+    refused(ArgumentValueError, text, rr.client.report, M, "once", unknown="warn")
+    refused(ArgumentValueError, text, rr.privatize, ["once"], M, unknown="warn")
+
+
+@pytest.mark.parametrize("unknown", ["silent", 1, None])
 def test_other_policies_are_refused(unknown):
-    """A warning for one answer would tell; the error lists what there is, for any answer."""
+    """The error lists what there is, for any answer."""
     for answer in ("once", "secret"):
         with pytest.raises((TypeError, ValueError), match="unknown must be one of") as caught:
             rr.client.report(M, answer, unknown=unknown)

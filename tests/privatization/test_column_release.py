@@ -40,14 +40,26 @@ def test_parts_of_whole_blocks_are_the_whole(parts):
     assert whole.tolist() == np.concatenate(made).tolist()
 
 
-def test_counts_add_up_and_say_what_the_policies_treat_as_unknown():
-    """Rows, unknown and missing answers are counted over all parts."""
-    for policy, outside in (("unknown", 4), ("keep", 2)):
-        release = ColumnRelease([], M, unknown="uniform", missing=policy)
+@pytest.mark.parametrize(
+    ("unknown", "missing", "refuses"),
+    [
+        ("raise", "unknown", (2, 2)),
+        ("raise", "keep", (2, 0)),
+        ("raise", "uniform", (2, 0)),
+        ("raise", "raise", (2, 2)),
+        ("uniform", "unknown", (0, 0)),
+        ("uniform", "keep", (0, 0)),
+        ("uniform", "raise", (0, 2)),
+    ],
+)
+def test_counts_add_up_and_say_what_the_policies_refuse(unknown, missing, refuses):
+    """Rows, unknown and missing answers are counted over all parts; nothing raises before."""
+    for threads in (1, 2):
+        release = ColumnRelease([], M, unknown=unknown, missing=missing, threads=threads)
         for part in (["never", "x", None], ["once"], [], [None, "y"]):
             release.reports(part)
         assert (6, 2, 2) == (release.rows, release.unknown, release.missing)
-        assert outside == release.outside
+        assert refuses == release.refused
 
 
 def test_a_release_is_a_first_round_unless_it_says_so():
@@ -68,17 +80,6 @@ def test_text_of_arrow_takes_up_to_four_threads(monkeypatch, cores, threads, pa)
     assert column_release.threads_for(text, None) == threads
     assert column_release.threads_for(text, 7) == 7
     assert column_release.threads_for(open_column(["never"]), None) == 1
-
-
-def test_looking_draws_nothing_and_refusing_starts_again():
-    """What is to be refused is seen before anything is drawn."""
-    release = ColumnRelease([], M, unknown="raise", rng=scripted.Scripted({}))
-    release.look(["never", "once"])
-    release.refuse()
-    assert release.rows == 0
-    release.look(["never"])
-    release.look(["x", None])
-    refused(rr.errors.UnknownAnswersError, "2 of 3 answers are not among the 3", release.refuse)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

@@ -418,7 +418,6 @@ REFUSED = {
     "keyed": ({"key": 1, "id": "age"}, "leave key and id out"),
     "prob": ({"prob": 0.75}, "leave prob out"),
     "keep": ({"missing": "keep"}, r"missing must be one of \['unknown', 'uniform', 'raise'\]"),
-    "raise": ({"missing": "raise"}, "20 of 60 answers of column .c. are missing"),
     "a policy": ({"unknown": "drop"}, "unknown must be one of"),
 }
 

@@ -678,6 +678,12 @@ def _logs(values, categories, prob, **options):
     return rr.privatize(values, categories, prob, **options)
 
 
+def _warns(values, categories, prob, **options):
+    if None in values:
+        warnings.warn("somebody did not answer", stacklevel=1)
+    return rr.privatize(values, categories, prob, **options)
+
+
 def _draws_for_the_unknown_only(values, categories, prob, **options):
     rr.privatize([v for v in values if v in categories], categories, prob, **options)
     return list(values)
@@ -690,7 +696,7 @@ FAULTS = {
     "dtype of the answers": lambda v, c, p, **o: pd.Series(
         rr.privatize(v, c, p, **o), dtype="category" if None in v else object
     ),
-    "warns": lambda v, c, p, **o: rr.privatize(v, c, p, **o | {"unknown": "warn"}),
+    "warns": _warns,
     "logs": _logs,
     "counts in attrs": _counts_in_attrs,
     "draws for the unknown only": _draws_for_the_unknown_only,

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from answers import QUIET, hostile, objects
+from answers import hostile, objects
 from refusals import refused
 from scripted import Counting, Recorded
 
@@ -26,61 +26,144 @@ def caught_by(function, *arguments, **options):
     return out, caught
 
 
-def test_unknown_answers_warn_once_with_a_text_of_the_declaration():
-    """The default says that there are some: no count, no value, the same text for any of them."""
-    texts = set()
-    for answers in (["zz"], ANSWERS, [None], ["zz"] * 100, objects(list(hostile().values()))):
-        out, caught = caught_by(rr.privatize, answers, ["a", "b"], 0.75)
-        assert [rr.errors.UnknownAnswersWarning] == [w.category for w in caught]
-        assert set(out) <= {"a", "b"}
-        assert caught[0].filename == __file__
-        texts.add(str(caught[0].message))
-    assert texts == {
-        "some answers are missing or none of the categories ['a', 'b'], and were replaced by "
-        "noise. rr.check(answers, ['a', 'b']) shows them to the data curator; unknown='raise' "
-        "refuses them"
-    }
+REFUSAL = (
+    "{} of {} answers{} are not among the 2 categories (answer type: {}), and {} more missing; {} "
+    "lists them for the data curator; unknown='uniform' replaces each by a random category, as "
+    "OpenDP does; for missing ones give missing='uniform' or missing='keep' (which publishes who "
+    "did not answer), or declare None among the categories (--with-missing)"
+)
 
 
-def test_the_warning_names_the_column_its_categories_and_the_call_that_shows_more():
-    """One misspelt answer and a whole misspelt column warn alike, in two sentences."""
+def test_the_refusal_counts_names_the_column_and_says_the_ways_on():
+    """The same sentence for any answers: counts and declarations, no value."""
+    for answers, unknown, missing in (
+        (ANSWERS, 1, 1),
+        (["zz"] * 99 + [None], 99, 1),
+        (objects([*hostile().values(), None]), len(hostile()), 1),
+    ):
+        text = refused(UnknownAnswersError, "answers", rr.privatize, answers, ["a", "b"], 0.75)
+        kind = text.split("answer type: ")[1].split(")")[0]
+        call = "rr.check(answers, ['a', 'b'])"
+        counts = (unknown, len(answers), "", kind, missing, call)
+        assert REFUSAL.format(*counts) == text
+
+
+def test_the_refusal_has_the_call_that_shows_more():
+    """Of a frame, a Series and a table; it runs as it is printed."""
     pytest.importorskip("pyarrow")
     import pyarrow as pa
 
-    text = "in column 'vote' some answers are missing or none of the categories {}, and were "
-    text += "replaced by noise. {} shows them to the data curator; unknown='raise' refuses them"
     declared = ["clinton", "dole"]
-    frame = pd.DataFrame({"vote": ["Clinton", "Dole"] * 9, "sure": ["no", "yes"] * 9})
+    answers = ["Clinton"] * 9 + ["Dole"] * 8 + [None]
+    frame = pd.DataFrame({"vote": answers, "sure": ["no", "yes"] * 9})
     plan = {"vote": rr.KRR(declared, 0.75), "sure": rr.KRR(["no", "yes"], 0.75)}
     for values, design, call in (
         (frame, plan, f"df.rr.check('vote', {declared})"),
-        (frame.assign(vote=["dole"] * 17 + [None]), plan, f"df.rr.check('vote', {declared})"),
         (frame["vote"], plan["vote"], f"s.rr.check({declared})"),
         (pa.Table.from_pandas(frame), plan, f"rr.check(df['vote'], {declared})"),
     ):
-        _, caught = caught_by(rr.privatize, values, design)
-        assert [text.format(declared, call)] == [str(w.message) for w in caught]
-    assert eval(f"frame.rr.check('vote', {declared})")["count"].tolist()[:2] == [9, 9]
-    _, caught = caught_by(rr.privatize, frame, dict.fromkeys(frame, plan["vote"]))
-    assert str(caught[0].message).startswith(
-        "in the columns ['vote', 'sure'] some answers are missing or none of their categories, and "
-    )
+        text = refused(UnknownAnswersError, "answers", rr.privatize, values, design)
+        assert REFUSAL.format(17, 18, " of column 'vote'", "str", 1, call) == text
+    assert eval(f"frame.rr.check('vote', {declared})")["count"].tolist() == [9, 8, 1]
+    wide = rr.KRR([f"a long name of category {i}" for i in range(12)], 0.75)
+    text = refused(UnknownAnswersError, "answers", frame.rr.privatize, "vote", wide)
+    assert "df.rr.check('vote', categories) lists" in text
+    assert len(text) < 600
 
 
-def test_the_accessor_says_what_became_of_other_answers_whether_or_not_there_were_any():
-    """The note of a released frame follows from the declaration; no answer changes it."""
-    notes = set()
-    for answer in ("clinton", "Clinton"):
-        frame = pd.DataFrame({"vote": [answer] * 9})
-        released, _ = caught_by(frame.rr.privatize, "vote", ["clinton", "dole"], 0.75)
-        notes.add(repr(released.rr))
-    (note,) = notes
-    assert "df.rr.check('vote', ['clinton', 'dole']) of the true answers shows" in note
-    refusing = frame.rr.simulate("vote", ["Clinton", "dole"], 0.75, seed=1, unknown="raise")
-    assert "replaced by noise" not in repr(refusing.rr)
-    assert "replaced by noise" not in repr(frame.rr)
-    released.attrs["rrstats"] = "damaged"
-    assert "replaced by noise" not in repr(released.rr)
+SERIES = pd.Series(["a", "b", "zz", "a"], name="x")
+RATES = [0.6, 0.75, 0.8, 0.9]
+KEYED = {"key": bytes(range(32)), "id": [1, 2, 3, 4]}
+DOORS = {
+    "list": lambda **o: rr.privatize(list(SERIES), ["a", "b"], 0.75, **o),
+    "tuple": lambda **o: rr.privatize(tuple(SERIES), ["a", "b"], epsilon=1, **o),
+    "one answer": lambda **o: rr.privatize("zz", ["a", "b"], 0.75, **o),
+    "array": lambda **o: rr.privatize(SERIES.to_numpy().reshape(2, 2), ["a", "b"], 0.75, **o),
+    "Series": lambda **o: SERIES.rr.privatize(["a", "b"], 0.75, **o),
+    "Index": lambda **o: rr.privatize(pd.Index(SERIES), ["a", "b"], 0.75, **o),
+    "Categorical": lambda **o: rr.privatize(SERIES.astype("category"), ["a", "b"], 0.75, **o),
+    "300 categories": lambda **o: rr.privatize([7, 300], range(300), 0.5, **o),
+    "70,000 categories": lambda **o: rr.privatize(np.array([-1, 2]), range(70_000), 0.5, **o),
+    "bits": lambda **o: rr.privatize(
+        SERIES, rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1), **o
+    ),
+    "samples": lambda **o: rr.privatize(
+        ["a", "zz"], {1: rr.KRR(["a", "b"], 0.6), 2: rr.KRR(["a", "b"], 0.7)}, group=[1, 2], **o
+    ),
+    "rates by row": lambda **o: rr.privatize(SERIES, ["a", "b"], RATES, **o),
+    "rates of a frame": lambda **o: (
+        SERIES.to_frame().assign(p=RATES).rr.privatize("x", ["a", "b"], "p", **o)
+    ),
+    "keyed": lambda **o: rr.privatize(SERIES, ["a", "b"], 0.75, **KEYED, **o),
+    "again": lambda **o: rr.privatize(list(SERIES), ["a", "b"], 0.75, again=True, **o),
+    "simulate": lambda **o: rr.simulate(SERIES, ["a", "b"], 0.75, seed=1, **o),
+    "frame, simulate": lambda **o: SERIES.to_frame().rr.simulate(
+        "x", ["a", "b"], 0.75, seed=1, **o
+    ),
+    "frame": lambda **o: SERIES.to_frame().rr.privatize("x", ["a", "b"], 0.75, **o),
+    "columns": lambda **o: rr.privatize(
+        pd.DataFrame({"x": SERIES, "y": SERIES}), ["a", "b"], 0.75, columns=["x", "y"], **o
+    ),
+    "plan": lambda **o: rr.privatize(
+        SERIES.to_frame(), rr.FramePlan({"x": ["a", "b"]}, 1, ["x"]), **o
+    ),
+    "Arrow": lambda **o: rr.privatize(_arrow(SERIES), ["a", "b"], 0.75, **o),
+    "Arrow table": lambda **o: rr.privatize(_table(SERIES), {"x": rr.KRR(["a", "b"], 0.75)}, **o),
+    "Polars": lambda **o: rr.privatize(_polars(SERIES), {"x": rr.KRR(["a", "b"], 0.75)}, **o),
+}
+
+
+def _arrow(series):
+    return pytest.importorskip("pyarrow").array(series)
+
+
+def _table(series):
+    return pytest.importorskip("pyarrow").table({"x": list(series)})
+
+
+def _polars(series):
+    return pytest.importorskip("polars").DataFrame({"x": list(series)})
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_refuses_answers_that_are_no_category(door):
+    """The default; unknown="uniform" replaces them without a word."""
+    if door == "keyed":
+        pytest.importorskip("cryptography")
+    text = refused(UnknownAnswersError, "answers", DOORS[door])
+    assert "zz" not in text
+    assert text == refused(UnknownAnswersError, "answers", DOORS[door], unknown="raise")
+    assert caught_by(DOORS[door], unknown="uniform")[1] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "refuses"),
+    [
+        ({}, (1, 2)),
+        ({"missing": "raise"}, (1, 2)),
+        ({"missing": "keep"}, (1, 0)),
+        ({"missing": "uniform"}, (1, 0)),
+        ({"unknown": "uniform", "missing": "raise"}, (0, 2)),
+        ({"unknown": "uniform"}, (0, 0)),
+        ({"unknown": "uniform", "missing": "keep"}, (0, 0)),
+    ],
+)
+def test_missing_answers_follow_the_policy_for_unknown_ones(options, refuses):
+    """Unless they have one of their own; each refused kind is counted, and has its ways on."""
+    for answers in (["a", "zz", None, None, "a"], pd.Series(["a", "zz", None, float("nan"), "a"])):
+        if refuses == (0, 0):
+            reports = rr.privatize(answers, ["a", "b"], 0.75, **options)
+            kept = [None, None] if "missing" in options else []
+            assert kept == [None for report in reports if pd.isna(report)]
+            continue
+        text = refused(
+            UnknownAnswersError, "answers", rr.privatize, answers, ["a", "b"], 0.75, **options
+        )
+        unknown, missing = refuses
+        assert bool(unknown) == text.startswith("1 of 5 answers are not among the 2 categories")
+        assert bool(unknown) == ("unknown='uniform'" in text)
+        counted = "2 more missing" if unknown else "2 of 5 answers are missing"
+        assert bool(missing) == (counted in text) == ("missing='uniform'" in text)
 
 
 def test_designs_without_information_warn_when_they_are_built():
@@ -92,15 +175,26 @@ def test_designs_without_information_warn_when_they_are_built():
     assert [] == caught_by(rr.KRR, ["a", "b"], 0.5001)[1]
 
 
-def test_the_warning_comes_after_the_result():
-    """Where warnings are errors, the words have been drawn as for any other data."""
+def test_the_refusal_comes_after_the_draw():
+    """The words have been drawn as for any other data; every answer is looked at once."""
     logs = []
     for answers in (ANSWERS, ["a"] * 5):
         source = Recorded(Counting(1))
-        with contextlib.suppress(rr.errors.UnknownAnswersWarning):
+        with contextlib.suppress(UnknownAnswersError):
             rr.privatize(answers, ["a", "b"], 0.75, rng=source)
         logs.append(source.log)
     assert logs[0] == logs[1] != []
+
+
+def test_a_refused_release_leaves_nothing():
+    """Neither the data nor their records change; the next call releases as if it were the first."""
+    frame = pd.DataFrame({"x": ["a"] * 5, "y": ANSWERS})
+    before = frame.copy(deep=True)
+    plan = {"x": rr.KRR(["a", "b"], 0.75), "y": rr.KRR(["a", "b"], 0.75)}
+    refused(UnknownAnswersError, "answers", frame.rr.privatize, plan)
+    assert frame.equals(before)
+    assert frame.attrs == before.attrs == {}
+    assert list(frame.rr.privatize(plan, unknown="uniform").rr.mechanisms) == ["x", "y"]
 
 
 def test_served_answers_are_silent():
@@ -110,43 +204,49 @@ def test_served_answers_are_silent():
         (["a", None], ["a", None], {}),
         (ANSWERS, ["a", "b"], {"unknown": "uniform"}),
         (["a", None], ["a", "b"], {"missing": "keep"}),
+        (["a", None], ["a", "b"], {"missing": "uniform"}),
     ):
         assert [] == caught_by(rr.privatize, answers, categories, 0.75, **options)[1]
 
 
-def test_unknown_raise_gives_the_count_before_anything_is_drawn():
-    """The error counts unknown and missing answers; no word has been asked for."""
-    source = Recorded(Counting(1))
-    with pytest.raises(UnknownAnswersError, match=r"^2 of 5 answers are not among.*\(1 missing"):
-        rr.privatize(ANSWERS, ["a", "b"], 0.75, unknown="raise", rng=source)
-    with pytest.raises(UnknownAnswersError, match=r"^1 of 5 answers are not among"):
-        rr.privatize(ANSWERS, ["a", "b"], 0.75, unknown="raise", missing="keep", rng=source)
-    with pytest.raises(UnknownAnswersError, match=r"^1 of 5 answers are missing"):
-        rr.privatize(ANSWERS, ["a", "b"], 0.75, missing="raise", rng=source)
-    frame = pd.DataFrame({"x": ["a"] * 5, "y": ANSWERS})
-    plan = {"x": rr.KRR(["a", "b"], 0.75), "y": rr.KRR(["a", "b"], 0.75)}
-    refused(UnknownAnswersError, "2 of 5", rr.privatize, frame, plan, unknown="raise", rng=source)
-    assert source.log == []
-    assert rr.privatize(["a", None], ["a", None], 0.75, unknown="raise", rng=QUIET) == ["a", None]
-
-
-def test_of_several_columns_the_refused_one_is_named(tmp_path):
-    """The error counts answers of the column that it names, in frames and in files."""
-    frame = pd.DataFrame({"x": ["a"] * 5, "y": ANSWERS})
-    plan = {"x": rr.KRR(["a", "b"], 0.75), "y": rr.KRR(["a", "b"], 0.75)}
-    text = "^2 of 5 answers of column 'y' are not among"
-    with pytest.raises(UnknownAnswersError, match=text):
-        rr.privatize(frame, plan, unknown="raise")
-    with pytest.raises(UnknownAnswersError, match=r"^1 of 5 answers of column 'y' are missing"):
-        rr.privatize(frame, plan, missing="raise")
-    with pytest.raises(UnknownAnswersError, match=text):
-        rr.privatize(
-            frame, rr.FramePlan({"x": ["a", "b"], "y": ["a", "b"]}, 1, ["x", "y"]), unknown="raise"
-        )
+def test_one_error_counts_the_answers_of_all_columns(tmp_path):
+    """In frames, plans and files; of many columns the first are counted."""
+    answers = ["b", None, "b", "b", "b"]
+    frame = pd.DataFrame({"x": ["a"] * 5, "y": ANSWERS, "z": answers})
+    plan = {name: rr.KRR(["a", "b"], 0.75) for name in frame}
+    text = (
+        "^1 of 5 answers of column 'y' are not among the 2 categories .answer type: .{3}., and 1 "
+        "more missing; 1 of 5 answers of column 'z' are missing; "
+    )
+    refused(UnknownAnswersError, text + r"df.rr.check\('y', ", frame.rr.privatize, plan)
+    refused(
+        UnknownAnswersError,
+        "^1 of 5 answers of column 'z' are missing; for missing ones",
+        frame[["x", "z"]].rr.privatize,
+        {name: plan[name] for name in "xz"},
+    )
+    many = pd.DataFrame({f"c{i}": ["?"] for i in range(9)})
+    found = refused(UnknownAnswersError, "answers", many.rr.privatize, list(many), ["a", "b"], 0.75)
+    assert found.count("1 of 1 answers of column") == 3
+    assert "; and so in 6 more columns; df.rr.check('c0', ['a', 'b']) lists" in found
+    assert len(found) < 600
+    together = rr.FramePlan({"y": ["a", "b"], "z": ["a", "b"]}, 1, [("y", "z")])
+    of_plan = text.replace("5 answers of column 'y'", "the answers of column 'y' that were asked "
+        "for in 5 rows").replace("5 answers of column 'z'", "the answers of column 'z' that were "
+        "asked for in 5 rows")  # fmt: skip
+    found = refused(UnknownAnswersError, of_plan, frame.rr.privatize, together)
+    assert "'keep'" not in found
     pytest.importorskip("pyarrow")
     frame.to_csv(tmp_path / "in.csv", index=False)
-    with pytest.raises(UnknownAnswersError, match=text):
-        rr.files.privatize_file(tmp_path / "in.csv", tmp_path / "out.csv", plan, unknown="raise")
+    refused(
+        UnknownAnswersError,
+        text + r"rr.files.check_file\('.*in.csv', 'y', \['a', 'b'\]\) \(rrstats check\) lists",
+        rr.files.privatize_file,
+        tmp_path / "in.csv",
+        tmp_path / "out.csv",
+        plan,
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["in.csv"]
 
 
 def test_missing_as_a_category_is_an_answer_like_any_other():

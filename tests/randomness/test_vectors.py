@@ -62,7 +62,7 @@ def check_shipped(design, *vectors):
         if "group" in vector:
             options["group"] = categories_from_json([vector["group"]])[0]
         source = told(vector)
-        report = rr.client.report(mechanism, value, rng=source, **options)
+        report = rr.client.report(mechanism, value, unknown="uniform", rng=source, **options)
         assert categories_from_json([vector["report"]]) == [report]
         assert vector["words"] == source.asked, "other words are asked for, or in another order"
         assert vector["text"] == rr.client.encode_report(mechanism, report)
@@ -77,7 +77,12 @@ def check_plain(design, *vectors):
     for vector in vectors:
         words = plain_client.Words(vector["words"])
         found = plain_client.report(
-            described, design["fingerprint"], vector["answer"], words, vector.get("group")
+            described,
+            design["fingerprint"],
+            vector["answer"],
+            words,
+            vector.get("group"),
+            unknown="uniform",
         )
         assert (vector["report"], vector["text"]) == found
         assert set(vector["words"]) == words.used
@@ -172,7 +177,7 @@ def check_module(design, *vectors):
     ]
     reports = in_node(
         "((d) => ((report) => [d.reports ? report : [...report], rr.encode(report, d)])"
-        "(rr.privatize(rr.parseExactly(one.answer), d, words)))"
+        "(rr.privatize(rr.parseExactly(one.answer), d, { words, unknown: 'uniform' })))"
         "(rr.readDesign(one.design, one.group ? rr.parseExactly(one.group) : undefined))",
         asked,
     )
@@ -258,9 +263,42 @@ def test_module_tells_answers_apart():
     """Numbers are equal by value, types of JavaScript are types of labels, all else is unknown."""
     words = {"65535/0": "e0", "0/0": "0" * 16, "1/0": "00"}  # the truth; the replacement is 8
     answers = ", ".join(answer for answer, _ in SAME)
-    code = f"rr.privatize([{answers}][i], rr.readDesign(one.text), words)"
+    given = f"[{answers}][i], rr.readDesign(one.text)"
+    code = f"rr.privatize({given}, {{ words, unknown: 'uniform' }})"
     expected = [[8 if code is None else code, list(words)] for _, code in SAME]
     assert expected == in_node(code, [{"text": MIXED, "words": words}] * len(SAME))
+
+
+@needs_node
+def test_module_refuses_what_is_no_category():
+    """The default; the error quotes nothing, and no word is drawn.  Other policies are refused."""
+    words = {"65535/0": "e0", "0/0": "0" * 16, "1/0": "00"}
+    answers = ", ".join(answer for answer, _ in SAME)
+    given = f"[{answers}][i], rr.readDesign(one.text)"
+    code = (
+        f"(() => {{ try {{ return rr.privatize({given}, {{ words, ...one.options }}); }}"
+        "catch (error) { return [error.name, error.message]; } })()"
+    )
+    asked = [{"text": MIXED, "words": words, "options": {}} for _ in SAME]
+    for (_, expected), (found, used) in zip(SAME, in_node(code, asked), strict=True):
+        if expected is not None:
+            assert (expected, list(words)) == (found, used)
+            continue
+        name, text = found
+        assert (name, used) == ("RangeError", [])
+        assert text.startswith("the answer is missing or not among the 9 categories; check the")
+        assert 'pass { unknown: "uniform" }' in text
+    (((name, text), used),) = in_node(code, [{**asked[0], "options": {"unknown": "warn"}}])
+    assert ("TypeError", 'unknown must be "raise" or "uniform"', []) == (name, text, used)
+
+
+def test_the_plain_client_refuses_what_is_no_category():
+    """Its default, too."""
+    design = DESIGNS["krr: a coin"]
+    (vector, *_) = [one for one in design["vectors"] if one["answer"] is None]
+    words = plain_client.Words(vector["words"])
+    with pytest.raises(ValueError, match="matches no category"):
+        plain_client.report(design["mechanism"], design["fingerprint"], None, words)
 
 
 THIRD = Fraction(1, 3)
@@ -319,7 +357,7 @@ def test_module_draws_as_the_shipped_code(name):
             source = Told(f"{name}, {turn}, {answer}, {sample}")
             options = {} if sample is None else {"group": sample}
             value = object() if answer is None else answer
-            report = rr.client.report(mechanism, value, rng=source, **options)
+            report = rr.client.report(mechanism, value, unknown="uniform", rng=source, **options)
             vector = {
                 "answer": None if answer is None else categories_to_json([answer])[0],
                 "words": source.asked,
@@ -447,6 +485,7 @@ def test_plain_keyed_reports(name):
             vector["answer"],
             words,
             vector.get("group"),
+            unknown="uniform",
         )
         assert (vector["report"], vector["text"]) == found
         assert set(vector["words"]) == words.used
