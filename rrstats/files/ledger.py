@@ -548,18 +548,18 @@ class RowTotal:
 
     @classmethod
     def of(
-        cls, held: Sequence[Sequence[ColumnRecord]], releases: Iterable[LedgerEntry] = ()
+        cls, source_records: Sequence[Sequence[ColumnRecord]], releases: Iterable[LedgerEntry] = ()
     ) -> RowTotal:
         """The total over all known releases of a source, and over what their targets took along.
 
-        held : the records of the reports that each file of the source holds.  A target has those
-        of the columns that its own release did not make, whatever other releases made.
+        source_records : for each file of the source, the records of the reports that it holds.  A
+        target has those of the columns that its own release did not make, whatever others made.
         """
         entries = list(releases)
         taken_along = [
-            [record for record in document if record.name not in made]
+            [record for record in records if record.name not in made]
             for made in [entry.epsilon for entry in entries] or [{}]
-            for document in held
+            for records in source_records
         ]
         largest = max(map(row_epsilon, taken_along), default=0.0)
         total = total_epsilon([*(entry.row_epsilon for entry in entries), largest])

@@ -285,8 +285,8 @@ def preview_file(
                 pass
         release.refuse(_check_call(origin.path))
     planned = LedgerEntry.of(records, target=place, digest="", rows=0)
-    held = [file.records for file in origin.files]
-    total = RowTotal.of(held, [*source_ledger.known, planned])
+    source_records = [file.records for file in origin.files]
+    total = RowTotal.of(source_records, [*source_ledger.known, planned])
     return {
         "dry_run": True,
         "target": str(place),
@@ -480,8 +480,9 @@ def _release(
         digest = digest_of(origin.path)
         origin.check_unchanged()
         publication.sync()
-        held = [file.records for file in origin.files]
-        documents = [file_metadata.merge(records, work.columns.new_records) for records in held]
+        source_records = [file.records for file in origin.files]
+        new_records = work.columns.new_records
+        documents = [file_metadata.merge(records, new_records) for records in source_records]
         draft = _receipt(
             work.columns,
             documents,
@@ -497,7 +498,7 @@ def _release(
             publication,
             source_ledger,
             draft,
-            held,
+            source_records,
             digest=digest,
             again=again,
             present=names,
@@ -508,7 +509,7 @@ def _published(
     publication: Publication,
     source_ledger: Ledger,
     draft: Receipt,
-    held: Sequence[Sequence[ColumnRecord]],
+    source_records: Sequence[Sequence[ColumnRecord]],
     *,
     digest: str,
     again: bool,
@@ -517,7 +518,7 @@ def _published(
 ) -> Receipt:
     """Publish and enter in a ledger; return the receipt with the totals of the ledger.
 
-    held : the records that each file of the source has, beyond those of the draft.
+    source_records : the records that each file of the source has, beyond those of the draft.
     The others are for `Ledger.entry`.
     Publishing comes last: what may fail is done before, so that an error means that nothing was
     published.
@@ -536,7 +537,7 @@ def _published(
         for record in records:
             epsilons = spent(entries, record.name)
             account[str(record.name)] = (len(epsilons), total_epsilon(epsilons))
-        total = RowTotal.of(held, entries)
+        total = RowTotal.of(source_records, entries)
         receipt = replace(draft, account=account, epsilon_per_row=total.epsilon, void=total.void)
         publication.publish()
         return receipt

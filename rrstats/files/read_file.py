@@ -83,7 +83,8 @@ def read(path: Paths) -> pd.DataFrame:
     first = source.files[0]
     if isinstance(first, TextFile):
         frames = [_text_frame(file, records) for file in source.files if isinstance(file, TextFile)]
-        frame = frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+        filled = [each for each in frames if len(each)] or frames[:1]  # no row tells no type
+        frame = filled[0] if len(filled) == 1 else pd.concat(filled, ignore_index=True)
     else:
         tables = [_table(file) for file in source.files]
         frame = pa.concat_tables(tables).unify_dictionaries().to_pandas()

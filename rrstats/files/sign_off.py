@@ -111,31 +111,31 @@ def sign_off(
 
 
 @dataclass(frozen=True)
-class _Source:
+class _ReleasedSource:
     """A released file or folder, with its ledger and the records of reports that it holds.
 
-    held : for each file, or None if the source cannot be read here.
+    source_records : for each file, or None if the source cannot be read here.
     """
 
     ledger: Ledger
     releases: list[LedgerEntry]
-    held: list[list[ColumnRecord]] | None
+    source_records: list[list[ColumnRecord]] | None
 
     @classmethod
-    def of(cls, ledger: Ledger) -> _Source:
+    def of(cls, ledger: Ledger) -> _ReleasedSource:
         """The source of a ledger."""
-        held = None
+        source_records = None
         with suppress(FileError, ArgumentValueError):  # such as survey.sav, or a file that is gone
-            held = [file.records for file in open_source(ledger.source).files]
-        return cls(ledger, ledger.known, held)
+            source_records = [file.records for file in open_source(ledger.source).files]
+        return cls(ledger, ledger.known, source_records)
 
     @property
     def total(self) -> float:
         """The epsilon of a row over all its releases."""
-        return RowTotal.of(self.held or [], self.releases).epsilon
+        return RowTotal.of(self.source_records or [], self.releases).epsilon
 
 
-def _sources(path: Any, ledger: Path | str | None) -> list[_Source]:
+def _sources(path: Any, ledger: Path | str | None) -> list[_ReleasedSource]:
     """The sources that were released by themselves; raises FileError where there is none."""
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
@@ -144,7 +144,7 @@ def _sources(path: Any, ledger: Path | str | None) -> list[_Source]:
         raise ArgumentTypeError(
             f"ledger is for one source, found {len(paths)}; leave it out, or write a page for each"
         )
-    sources: dict[Path, _Source] = {}
+    sources: dict[Path, _ReleasedSource] = {}
     for each in paths:
         own = Ledger.of(Path(each), None if ledger is None else Path(ledger))
         if not own.known:
@@ -152,11 +152,11 @@ def _sources(path: Any, ledger: Path | str | None) -> list[_Source]:
                 f"the ledger {own.path} records no release of {each}; privatize it with rrstats "
                 "first, or give the ledger's place with ledger="
             )
-        sources |= {part.path: _Source.of(part) for part in own.parts}
+        sources |= {part.path: _ReleasedSource.of(part) for part in own.parts}
     return list(sources.values())
 
 
-def _page(sources: list[_Source], facts: str, one_file_per_person: bool) -> list[Block]:
+def _page(sources: list[_ReleasedSource], facts: str, one_file_per_person: bool) -> list[Block]:
     """The page of the releases of some sources; facts : its date, its program and the contact."""
     books = {path: book for source in sources for path, book in source.ledger.books.items()}
     entries = (release for book in books.values() for release in book)
@@ -199,7 +199,7 @@ def _page(sources: list[_Source], facts: str, one_file_per_person: bool) -> list
             ("text", f"Epsilon of a person, over all files and releases: {_text(total)}."),
             ("text", _OF_A_PERSON_IN_ONE if one_file_per_person else _OF_A_PERSON_IN_FILES),
         ]
-    if any(source.held is None for source in sources):
+    if any(source.source_records is None for source in sources):
         blocks.append(("text", _UNREADABLE))
     return [
         *blocks,

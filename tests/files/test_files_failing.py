@@ -214,6 +214,24 @@ def test_any_operation_of_any_release_may_fail(source, kind, overwrite, error, f
     assert 40 < sweep(World(source, overwrite), ERRORS[error], forever=forever)
 
 
+@pytest.mark.parametrize("kind", ["csv", "folder"])
+@pytest.mark.parametrize("wrong", [{}, {"unknown": "none of them"}])
+def test_a_run_that_is_refused_puts_back_what_a_killed_one_moved(source, kind, wrong):
+    """The ledger or an argument refuses it, and the old target is there with its record."""
+    world = World(source, overwrite=True)
+    replaced = world.target.with_name(f".{world.target.name}.part") / "replaced"
+    replaced.mkdir(parents=True)
+    replaced.parent.chmod(0o700)
+    world.target.rename(replaced / world.target.name)
+    if world.sidecar.exists():
+        world.sidecar.rename(replaced / world.sidecar.name)
+        world.sidecar.write_bytes(b"of another release")
+    with pytest.raises(rr.errors.RRStatsError):
+        privatize_file(source, world.target, {"answer": MECHANISM}, **wrong)
+    assert world.old == world.contents()
+    assert not replaced.parent.exists()
+
+
 # -- warnings, outputs and memory --------------------------------------------------------------
 
 

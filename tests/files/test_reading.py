@@ -257,3 +257,20 @@ def test_a_file_that_is_named_twice_or_of_another_format_is_refused(days, ending
     files.read(monday).rr.to_parquet(days / "wednesday.parquet")
     with pytest.raises(rr.errors.FileError, match=r"wednesday\.parquet has another than"):
         files.estimate_file(days)
+
+
+def test_a_day_without_people_changes_no_type(tmp_path):
+    """A CSV file without rows has no types, whichever file comes first."""
+    (tmp_path / "out").mkdir()
+    for day, rows in (("1", 0), ("2", 20), ("3", 0), ("4", 20)):
+        source = tmp_path / f"{day}.csv"
+        answers().head(rows)[["vote", "visits", "age", "town"]].to_csv(source, index=False)
+        release(source, tmp_path / "out" / source.name)
+    some = [tmp_path / "out" / f"{day}.csv" for day in "124"]
+    expected = files.read(some[1])
+    frame = files.read(tmp_path / "out")
+    assert 40 == len(frame)
+    assert expected.dtypes.tolist() == frame.dtypes.tolist()
+    pd.testing.assert_frame_equal(expected, files.read(some[:2]))
+    assert 40 == files.estimate_file(some)["vote"].n
+    assert [0, 2] == [len(files.read(some[0])), len(files.estimate_file(some))]
