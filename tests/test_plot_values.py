@@ -532,7 +532,7 @@ def some_regression(kind):
         return rr.logit(
             frame["drink"], x, mechanism=DRINK, intercept=True, random_intercepts=groups
         )
-    if kind == "list":
+    if kind.startswith("list"):
         counts = np.repeat([0, 1, 2, 3, 0, 1, 2, 3, 4], [8, 132, 222, 227, 19, 123, 229, 219, 34])
         treated = np.repeat([0, 1], [589, 624])
         others = pd.DataFrame({"even": np.arange(1213) % 2, "third": np.arange(1213) % 3})
@@ -541,7 +541,7 @@ def some_regression(kind):
             others,
             mechanism=rr.surveys.list_experiment(3, groups=(0, 1)),
             group=treated,
-            method="linear",
+            method="linear" if kind == "list" else "likelihood",
             intercept=True,
         )
     if kind == "scores":
@@ -586,13 +586,14 @@ CHECKS = {
     "DesignTable": (check_design_table, ["plain"]),
     "Recommendation": (check_recommendation, ["proportions", "mean", "distribution"]),
     "ListResult": (check_regression, ["list"]),
+    "ListLikelihoodResult": (check_regression, ["list by likelihood"]),
     "LikelihoodResult": (check_regression, ["binary", "multinomial", "intercepts"]),
     "RandomInterceptsResult": (check_regression, ["groups"]),
     "ScoreResult": (check_regression, ["scores"]),
 }
 """For each public class that draws: the function that compares, and its cases."""
 
-BASES = {"RegressionResult"}
+BASES = {"MaximumResult", "RegressionResult"}
 """Classes whose subclasses draw."""
 
 

@@ -7,5 +7,6 @@ goes from predictors to probabilities; `likelihood` (of `outcomes`) and `correct
 and `survey_people` has covariances by strata, clusters and replicate weights; `effects` has the
 means under a fit and the marginal effects, and `results` the coefficients, tests and tables.
 Further models: `ordered` categories, `behaviours` of people who do not follow, `random_intercepts`
-(with `grouped_likelihood`), columns of a plan (`part_equations`), and `list_experiment`.
+(with `grouped_likelihood`), columns of a plan (`part_equations`), and `list_experiment` (with
+`item_counts`).
 """

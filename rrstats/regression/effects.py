@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.regression.likelihood import Fit, Likelihood
-from rrstats.regression.outcomes import NormalOutcome
+from rrstats.regression.outcomes import NormalOutcome, ReportedOutcome
 from rrstats.regression.private_covariates import ModelData, ShareColumns
 from rrstats.regression.varying_columns import VaryingColumns
 
@@ -110,7 +110,9 @@ class FittedMeans:
         recode : (C,) for each class, the class whose outcome it gets.
         """
         theta = self.fit.theta
-        q = model.outcome.predictors
+        outcome = model.outcome
+        assert isinstance(outcome, NormalOutcome | ReportedOutcome)
+        q = outcome.predictors
         b = model.columns
         for rows in model.blocks():
             eta = model.eta(theta, rows)
@@ -118,7 +120,7 @@ class FittedMeans:
             if recode is not None:
                 eta = eta[:, recode]
                 design = design[recode]
-            each, slopes, by_psi = model.outcome.means(eta, model.split(theta)[1])
+            each, slopes, by_psi = outcome.means(eta, model.split(theta)[1])
             if classes is None:
                 shares = np.exp(model.log_shares(theta, rows))
             else:

@@ -445,12 +445,21 @@ class Fit:
     @property
     def estimates(self) -> Floats:
         """(size,) parameters of the user, infinite or NaN where they have no maximum."""
-        estimates = self.back @ self.theta
+        estimates = self.reached
         estimates[self.own] = self.model.outcome.natural(self.theta[self.own])[0]
         has_no_maximum = self.signs != 0
         has_no_maximum[self.own] = False
         with np.errstate(invalid="ignore"):
             return np.where(has_no_maximum, self.signs * np.inf, estimates)
+
+    @property
+    def reached(self) -> Floats:
+        """(size,) coefficients where the search ended: finite, also on the way to infinity."""
+        return self.back @ self.theta
+
+    def reordered(self, order: NDArray[np.intp]) -> Fit:
+        """The same fit with the user's parameters in another order, of an outcome without own."""
+        return replace(self, back=self.back[order], signs=self.signs[order])
 
     @property
     def _slopes(self) -> Floats:
@@ -633,12 +642,18 @@ class Search:
 
 
 def fitted(
-    model: Likelihood, names: Sequence[str], order: Sequence[int], share_names: Sequence[str] = ()
+    model: Likelihood,
+    names: Sequence[str],
+    order: Sequence[int],
+    share_names: Sequence[str] = (),
+    *,
+    starts: Callable[[Likelihood], list[Floats]] | None = None,
 ) -> Fit:
     """Maximize a likelihood.
 
     names : of the design's columns, as the model has them.  order : their places for the user.
     share_names : of the columns of the model of the class.
+    starts : points from which several classes are searched, given the model in its inner columns.
     Raises ArgumentValueError for collinear columns and an outcome that has no error.
     """
     if model.classes > 1 or isinstance(model.outcome, NormalOutcome):
@@ -650,7 +665,7 @@ def fitted(
     if model.classes == 1:
         maximum, edge = _best_of_one_class(search)
     else:
-        climbs = search.climbs(_starts(standard))
+        climbs = search.climbs((starts or _starts)(standard))
         maximum, *lower = distinct(climbs, _SEARCH.equal_values_per_row * model.rows)
         others = tuple(other.value for other in lower)
     psi = standard.split(maximum.parameters)[1]
@@ -883,7 +898,9 @@ def _have_same_link(full: Likelihood, nested: Likelihood) -> bool:
 
 
 def _is_nested(full: Likelihood, nested: Likelihood) -> bool:
-    """Columns of the nested model are combinations of those of the full one."""
+    """Predictors and columns of the nested model are combinations of those of the full one."""
+    if nested.outcome.predictors > full.outcome.predictors:
+        return False
     wide = np.concatenate(list(full.design(slice(None))))
     narrow = np.concatenate(list(nested.design(slice(None))))
     return _is_within(wide, narrow) and _is_within(full.shares, nested.shares)
@@ -937,14 +954,16 @@ class _ProfileConstants:
 _PROFILE = _ProfileConstants()
 
 
-def uneven(fit: Fit) -> list[int]:
+def uneven(fit: Fit, among: Iterable[int]) -> list[int]:
     """Coefficients whose Wald interval is not to be trusted, as near a prevalence of 0 or 1.
 
+    among : their places.
     At one of its ends, the others moving along as they are correlated, twice the log-likelihood has
     fallen by less than 2 or by more than 8 instead of 3.84.
     """
     places = []
-    for place, row in enumerate(fit.back[: fit.model.head]):
+    for place in among:
+        row = fit.back[place]
         variance = float(row @ fit.bread @ row)
         if fit.signs[place] == 0 and variance > 0:
             step = 1.96 * fit.bread @ row / np.sqrt(variance)

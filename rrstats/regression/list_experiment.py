@@ -15,11 +15,11 @@ Sources: Imai (2011); Blair and Imai (2012); Aronow, Coppock, Crawford and Green
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import sqrt
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -42,16 +42,21 @@ from rrstats.errors import (
 )
 from rrstats.estimation.report_columns import report_column
 from rrstats.estimation.result import Result
-from rrstats.estimation.sample_design import Replicates, SampleDesign
-from rrstats.estimation.sampled_rows import UnitSums
+from rrstats.estimation.sample_design import SampleDesign
 from rrstats.inference.contrasts import Interval, normal_quantile, student_quantile
-from rrstats.inference.optimize import Derivatives, Maximum, maximize, split_information
 from rrstats.mechanisms.survey_design import list_samples
 from rrstats.regression.design_matrix import orthonormal, table_of
 from rrstats.regression.effects import logit_interval
-from rrstats.regression.likelihood import clustered_covariance
+from rrstats.regression.item_counts import CountOutcome, count_starts
+from rrstats.regression.likelihood import Likelihood, clustered_covariance, fitted
 from rrstats.regression.private_covariates import ModelData, ModelRequest, open_model
-from rrstats.regression.results import RegressionResult, confidence
+from rrstats.regression.results import (
+    MaximumResult,
+    RegressionResult,
+    confidence,
+    refuse_attribute,
+    uneven_notes,
+)
 from rrstats.regression.survey_people import (
     DESIGN_KINDS,
     check_design_kind,
@@ -60,36 +65,16 @@ from rrstats.regression.survey_people import (
     replicate_covariance,
 )
 
-_KINDS = {
-    "linear": ("hc3", "robust", *DESIGN_KINDS),
-    "likelihood": ("observed", "robust", *DESIGN_KINDS),
-}
-"""Covariances of each method, the default first."""
+_LINEAR_KINDS = ("hc3", "robust", *DESIGN_KINDS)
+"""Covariances of least squares, the default first."""
 
-_TITLES = {
-    "linear": "Linear regression",
-    "likelihood": "Logistic regression",
-}
-
-_START_LOGITS = (-2.0, 0.0, 2.0)
-"""Logits of the sensitive item from which a search starts, besides the difference in means."""
-
-_SHIFTS = (-1.0, 1.0)
-"""Differences of the logits of control items between no and yes, from which a search starts."""
-
-_LEAST_INFORMATION = 1e-10
-"""Information, relative to that at the start, below which a parameter has no finite maximum."""
-
-_MOST_LEVERAGE = 1 - 1e-9
+_MAX_LEVERAGE = 1 - 1e-9
 """Part of the own fit from which on a residual is only rounding."""
-
-_INVOLVED = 1e-6
-"""Part of a coefficient in such a direction from which on it has no standard error."""
 
 SENSITIVE = "sensitive"
 """The name of the sensitive item among the parameters."""
 
-_LEAST_DENYING = 2
+_MIN_DENYING = 2
 """People of a sample that a variance needs."""
 
 _ALPHA = 0.05
@@ -137,14 +122,14 @@ def list_regression(
         (likelihood only) fits coefficients for each of its categories.
     intercept, weights, frequencies, design, missing
         As for `rrstats.logit`.
-    vcov : {"hc3", "robust", "observed", "clustered", "linearized", "replicates"}, optional
+    vcov : {"hc3", "robust", "observed", "opg", "clustered", "linearized", "replicates"}, optional
         By default "hc3" (MacKinnon and White 1985) for "linear", as in R's list, "observed" for
         "likelihood", but "robust" with weights; with clusters, strata or replicate weights as for
-        `rrstats.logit`.
+        `rrstats.logit`.  "hc3" is for "linear", "observed" and "opg" for "likelihood".
 
     Returns
     -------
-    ListResult
+    ListResult or ListLikelihoodResult
         Coefficients of the sensitive item, then those of the control items, as pairs of item and
         covariate.
 
@@ -186,10 +171,10 @@ def list_regression(
 
     The difference in means of 0.31 has an error of 0.10, the estimate by likelihood one of 0.08.
     """
-    check_one_of(method, "method", tuple(_KINDS))
+    check_one_of(method, "method", ("linear", "likelihood"))
     if not check_bool(constrained, "constrained") and method != "likelihood":
         raise ArgumentValueError(
-            f"constrained=False is for method 'likelihood', found {method!r}, which assumes no "
+            f"constrained=False is for method 'likelihood', found {method!r}: it assumes no "
             "distribution of the control items"
         )
     request = ModelRequest(
@@ -204,42 +189,20 @@ def list_regression(
         missing=missing,
         vcov=vcov,
     )
-    result = _regress(request, method, constrained)
+    people = _open(request)
+    _check_columns(people)
+    if method == "linear":
+        result = _linear(people, request.vcov)
+    else:
+        result = _likely(people, request.vcov, constrained)
     for text, category in result.warnings:
         warn(text, category)
     return result
 
 
-def _regress(request: ModelRequest, method: str, constrained: bool) -> ListResult:
-    """Open the counts and fit them by a method."""
-    people = _open(request)
-    _check_columns(people)
-    kind = _kind(method, request.vcov, people.data)
-    fit = _METHODS[method](people, kind, constrained)
-    if kind == "replicates":
-        covariance = replicate_covariance(
-            cast(Replicates, people.data.replicates),
-            fit.estimates,
-            partial(_estimates_by, people, method, constrained),
-        )
-        fit = fit._replace(covariance=covariance)
-    index = _parameter_names(people, constrained)
-    return ListResult(
-        title=f"{_TITLES[method]} of the sensitive item of a list with {people.items} others",
-        index=index,
-        estimates=fit.estimates,
-        covariance=fit.covariance,
-        vcov=kind,
-        nobs=people.data.people,
-        data=people.data,
-        llf=fit.llf,
-        converged=fit.converged,
-        iterations=fit.iterations,
-        df=design_df(kind, people.data, len(index)),
-        method=method,
-        people=people,
-        unknown=tuple(index[fit.unknown]),
-    )
+def _title(regression: str, people: ListCounts) -> str:
+    """What a result is called."""
+    return f"{regression} of the sensitive item of a list with {people.items} others"
 
 
 def _parameter_names(people: ListCounts, constrained: bool) -> pd.MultiIndex:
@@ -271,16 +234,6 @@ class ListCounts:
     def matrix(self) -> Floats:
         """(n, p) the covariates."""
         return self.data.same
-
-    @property
-    def difference(self) -> float:
-        """The difference in means."""
-        weights = self.data.weights
-        means = [
-            np.average(self.counts[rows], weights=weights[rows])
-            for rows in (self.treated, ~self.treated)
-        ]
-        return float(means[0] - means[1])
 
 
 def _open(request: ModelRequest, absent: dict[str, Booleans] | None = None) -> ListCounts:
@@ -328,62 +281,6 @@ def _open(request: ModelRequest, absent: dict[str, Booleans] | None = None) -> L
     return ListCounts(samples.items, samples.categories, counts.astype(np.float64), treated, data)
 
 
-def _kind(method: str, vcov: str | None, data: ModelData) -> str:
-    """The checked kind of covariance."""
-    kinds = _KINDS[method]
-    if vcov is None:
-        kind = default_kind(data, kinds[0])
-        return kinds[0] if kind == "robust" and method == "linear" else kind
-    check_one_of(vcov, "vcov", kinds)
-    check_design_kind(vcov, data)
-    if vcov == "observed" and data.weighted:
-        raise ArgumentValueError(
-            "vcov='observed' takes weights for numbers of people; with probability weights use "
-            "'robust' or 'clustered'"
-        )
-    return vcov
-
-
-def _estimates_by(
-    people: ListCounts, method: str, constrained: bool, weights: Floats
-) -> Floats | None:
-    """The coefficients by other weights; None where they have no finite maximum."""
-    data = replace(people.data, weights=weights)
-    fit = _METHODS[method](replace(people, data=data), "robust", constrained)
-    return fit.estimates if fit.converged and not fit.unknown.any() else None
-
-
-class _Fitted(NamedTuple):
-    """Coefficients with their covariance; unknown : (p,) those without a finite maximum."""
-
-    estimates: Floats
-    covariance: Floats
-    unknown: Booleans
-    llf: float = np.nan
-    converged: bool = True
-    iterations: int = 1
-
-
-def _sandwich(
-    scores: Floats,
-    bread: Floats,
-    data: ModelData,
-    kind: str,
-    *,
-    information: Callable[[NDArray[np.intp]], Floats],
-) -> Floats:
-    """Covariance from the scores of people: robust, of clusters, or of these within strata.
-
-    information : of the rows at some places, for CR2.
-    """
-    if kind not in ("clustered", "linearized"):
-        return np.asarray(bread @ ((scores.T * data.squares) @ scores) @ bread.T)
-    weighted = scores * data.weights[:, None]
-    if kind == "linearized":
-        return np.asarray(bread @ cast(UnitSums, data.units).products(weighted) @ bread.T)
-    return clustered_covariance(weighted, data, bread, information)
-
-
 def _check_columns(people: ListCounts) -> None:
     """Raise for covariates that are collinear in one of the samples."""
     for name, rows in (("control", ~people.treated), ("treatment", people.treated)):
@@ -397,197 +294,107 @@ def _check_columns(people: ListCounts) -> None:
             )
 
 
-# -- least squares -------------------------------------------------------------------------------
+# -- fits ----------------------------------------------------------------------------------------
 
 
-def _linear(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
+def _linear(people: ListCounts, vcov: str | None) -> ListResult:
     """Least squares, with the covariates of the sensitive item where it was on the list."""
     data = people.data
+    kind = vcov or default_kind(data, _LINEAR_KINDS[0])
+    if vcov is None and kind == "robust":
+        kind = _LINEAR_KINDS[0]
+    check_one_of(kind, "vcov", _LINEAR_KINDS)
+    check_design_kind(kind, data)
     matrix = np.hstack([people.matrix * people.treated[:, None], people.matrix])
+    estimates, bread = _least_squares(matrix, people.counts, data.weights)
+    index = _parameter_names(people, constrained=True)
+    return ListResult(
+        title=_title("Linear regression", people),
+        index=index,
+        estimates=estimates,
+        covariance=_linear_covariance(people, matrix, estimates, bread, kind=kind),
+        vcov=kind,
+        nobs=data.people,
+        data=data,
+        df=design_df(kind, data, len(index)),
+        people=people,
+    )
 
-    def information(rows: Any) -> Floats:
+
+def _least_squares(matrix: Floats, values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """(p,) coefficients and the (p, p) inverse of the sums of products."""
+    bread = np.asarray(np.linalg.inv((matrix.T * weights) @ matrix), dtype=np.float64)
+    return bread @ (matrix.T @ (weights * values)), bread
+
+
+def _linear_covariance(
+    people: ListCounts, matrix: Floats, estimates: Floats, bread: Floats, *, kind: str
+) -> Floats:
+    """(p, p) covariance of least squares by name."""
+    data = people.data
+
+    def again(weights: Floats) -> Floats:
+        return _least_squares(matrix, people.counts, weights)[0]
+
+    def information(rows: NDArray[np.intp]) -> Floats:
         part = matrix[rows]
         return np.asarray((part.T * data.weights[rows]) @ part)
 
-    bread = np.asarray(np.linalg.inv(information(slice(None))))
-    estimates = bread @ (matrix.T @ (data.weights * people.counts))
+    if data.replicates is not None and kind == "replicates":
+        return replicate_covariance(data.replicates, estimates, again)
     residuals = people.counts - matrix @ estimates
     if kind == "hc3":
         person_weights = data.squares / data.weights
         leverage = np.einsum("rp,pq,rq->r", matrix, bread, matrix) * person_weights
         # The residual of a person who alone decides a coefficient is rounding: no error is known.
-        remaining = np.where(leverage < _MOST_LEVERAGE, 1 - leverage, np.nan)
+        remaining = np.where(leverage < _MAX_LEVERAGE, 1 - leverage, np.nan)
         residuals = residuals / remaining
-    covariance = _sandwich(matrix * residuals[:, None], bread, data, kind, information=information)
-    return _Fitted(estimates, covariance, np.zeros(len(estimates), dtype=np.bool_))
+    scores = matrix * residuals[:, None]
+    weighted = scores * data.weights[:, None]
+    if data.units is not None and kind == "linearized":
+        return np.asarray(bread @ data.units.products(weighted) @ bread)
+    if kind == "clustered":
+        return clustered_covariance(weighted, data, bread, information)
+    return np.asarray(bread @ ((scores.T * data.squares) @ scores) @ bread)
 
 
-# -- likelihood ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False)
-class _Mixture:
-    """Log-likelihood of the counts, summed over the two answers to the sensitive item.
-
-    columns : (n, p) covariates.  controls : 1, or 2 if control items depend on the answer.
-    """
-
-    columns: Floats
-    people: ListCounts
-    controls: int
-
-    def terms(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """Log-probabilities of count and answer, with derivatives by the linear predictors.
-
-        Returns (2, n) terms for no and yes; (2, 1 + controls, n) slopes and curvatures, of which
-        no two predictors share one.
-        """
-        people = self.people
-        eta = self.columns @ theta.reshape(1 + self.controls, -1).T
-        items = people.items
-        terms = np.empty((2, len(eta)))
-        slopes = np.zeros((2, 1 + self.controls, len(eta)))
-        curvatures = np.zeros_like(slopes)
-        sensitive = eta[:, 0]
-        proportion = scipy.special.expit(sensitive)
-        for answer in (0, 1):
-            place = 1 + answer * (self.controls - 1)
-            control = eta[:, place]
-            count = people.counts - people.treated * answer
-            is_possible = (count >= 0) & (count <= items)
-            ways = np.where(is_possible, scipy.special.binom(items, count), 0.0)
-            mean = items * scipy.special.expit(control)
-            with np.errstate(divide="ignore"):
-                log_ways = np.log(ways)
-            log_count = log_ways + count * control + items * scipy.special.log_expit(-control)
-            sign = 1 if answer else -1
-            terms[answer] = log_count + scipy.special.log_expit(sign * sensitive)
-            slopes[answer, 0] = answer - proportion
-            curvatures[answer, 0] = -proportion * (1 - proportion)
-            slopes[answer, place] = count - mean
-            curvatures[answer, place] = -mean * (1 - mean / items)
-        return terms, slopes, curvatures
-
-    def posterior(self, theta: Floats) -> Floats:
-        """(2, n) P(answer | count, covariates)."""
-        return np.asarray(scipy.special.softmax(self.terms(theta)[0], axis=0))
-
-    def scores(self, theta: Floats) -> Floats:
-        """(n, size) gradients of the people."""
-        mean, _ = _moments(*self.terms(theta))
-        return np.hstack([self.columns * size[:, None] for size in mean])
-
-    def __call__(self, theta: Floats) -> Derivatives:
-        """Value, gradient and Hessian (Louis 1982)."""
-        weights = self.people.data.weights
-        terms = self.terms(theta)
-        mean, bends = _moments(*terms)
-        value = float(weights @ scipy.special.logsumexp(terms[0], axis=0))
-        gradient = (mean * weights) @ self.columns
-        return value, gradient.ravel(), self._gram(bends, slice(None))
-
-    def information(self, theta: Floats, rows: Any = slice(None)) -> Floats:
-        """Minus the Hessian, of the rows at some places."""
-        _, bends = _moments(*(part[..., rows] for part in self.terms(theta)))
-        return -self._gram(bends, rows)
-
-    def _gram(self, bends: Floats, rows: Any) -> Floats:
-        """(size, size) sums of products of columns, from (predictors, predictors, rows)."""
-        columns = self.columns[rows]
-        weighted = bends * self.people.data.weights[rows]
-        return np.block([[(columns.T * bend) @ columns for bend in line] for line in weighted])
-
-    def highest(self) -> Maximum:
-        """The highest maximum from some starts."""
-        people = self.people
-        difference = min(max(people.difference, 0.02), 0.98)
-        mean = float(np.average(people.counts, weights=people.data.weights)) - difference
-        share = min(max(mean / people.items, 0.02), 0.98)
-        control = _constant(self.columns, float(scipy.special.logit(share)))
-        shifts = (0.0,) if self.controls == 1 else (0.0, *_SHIFTS)
-        ends = []
-        for logit in (float(scipy.special.logit(difference)), *_START_LOGITS):
-            sensitive = _constant(self.columns, logit)
-            for shift in shifts:
-                moved = control + _constant(self.columns, shift)
-                start = np.concatenate([sensitive, control, moved][: 1 + self.controls])
-                ends.append(maximize(self, start))
-        return max(ends, key=lambda end: (round(end.value, 6), end.converged))
-
-
-def _moments(terms: Floats, slopes: Floats, curvatures: Floats) -> tuple[Floats, Floats]:
-    """(predictors, n) slopes of the log-likelihood, (predictors, predictors, n) curvatures."""
-    posterior = scipy.special.softmax(terms, axis=0)
-    mean = np.einsum("an,abn->bn", posterior, slopes)
-    bends = np.einsum("an,abn,acn->bcn", posterior, slopes, slopes) - mean[:, None] * mean
-    diagonal = np.arange(len(mean))
-    bends[diagonal, diagonal] += np.einsum("an,abn->bn", posterior, curvatures)
-    return mean, bends
-
-
-def _constant(columns: Floats, value: float) -> Floats:
-    """Coefficients that give everybody a linear predictor near a value."""
-    return np.asarray(columns.sum(axis=0) * value / len(columns))
-
-
-def _likelihood(people: ListCounts, kind: str, constrained: bool) -> _Fitted:
-    """Maximum likelihood."""
+def _likely(people: ListCounts, vcov: str | None, constrained: bool) -> ListLikelihoodResult:
+    """Maximum likelihood, whose latent classes are people without and with the sensitive item."""
     data = people.data
-    columns, back = orthonormal(people.matrix, data.names)
-    model = _Mixture(columns, people, 1 if constrained else 2)
-    end = model.highest()
-    theta = end.parameters
-    bread, _ = split_information(-end.hessian, _LEAST_INFORMATION * end.scale)
-    covariance = bread
-    if kind != "observed":
-        information = partial(model.information, theta)
-        covariance = _sandwich(model.scores(theta), bread, data, kind, information=information)
-    return _natural(
-        theta,
-        covariance,
-        back,
-        _flat(back, end),
-        llf=end.value,
-        converged=end.converged,
-        iterations=end.iterations,
+    outcome = CountOutcome(
+        people.items, people.counts, people.treated, predictors=1 if constrained else 2
     )
-
-
-# -- coefficients of the user --------------------------------------------------------------------
-
-
-def _flat(back: Floats, end: Maximum) -> Booleans:
-    """(size,) coefficients that change along directions in which the likelihood is flat."""
-    _, flat = split_information(-end.hessian, _LEAST_INFORMATION * end.scale)
-    if end.endless is not None:
-        flat = np.column_stack([flat, end.endless / np.linalg.norm(end.endless)])
-    blocks = len(end.hessian) // len(back)
-    moves = np.kron(np.eye(blocks), back) @ flat
-    return np.asarray(np.abs(moves).max(axis=1, initial=0.0) > _INVOLVED * np.abs(back).max())
-
-
-def _natural(
-    theta: Floats,
-    covariance: Floats,
-    back: Floats,
-    unknown: Booleans,
-    *,
-    llf: float = np.nan,
-    converged: bool,
-    iterations: int,
-) -> _Fitted:
-    """Coefficients of the covariates from those of orthonormal columns."""
-    slopes = np.kron(np.eye(len(theta) // len(back)), back)
-    natural = slopes @ covariance @ slopes.T
-    natural[unknown] = np.nan
-    natural[:, unknown] = np.nan
-    return _Fitted(slopes @ theta, natural, unknown, llf, converged, iterations)
-
-
-_METHODS: dict[str, Callable[[ListCounts, str, bool], _Fitted]] = {
-    "linear": _linear,
-    "likelihood": _likelihood,
-}
+    rows, p = people.matrix.shape
+    model = Likelihood(
+        outcome=outcome,
+        given=np.ones((rows, 2)),
+        same=people.matrix,
+        varying=np.empty((2, rows, 0)),
+        shares=people.matrix,
+        weights=data.weights,
+        squares=data.squares,
+    )
+    fit = fitted(model, data.names, range(p), data.names, starts=partial(count_starts, outcome))
+    # The likelihood has the coefficients of the classes last, a result those of the sensitive item
+    # first.
+    fit = fit.reordered(np.roll(np.arange(model.size), p))
+    kind = vcov or default_kind(data, "observed")
+    result = ListLikelihoodResult(
+        title=_title("Logistic regression", people),
+        index=_parameter_names(people, constrained),
+        estimates=fit.estimates,
+        covariance=fit.bread,
+        inner=fit.bread,
+        vcov=kind,
+        nobs=data.people,
+        llf=fit.maximum.value,
+        converged=fit.maximum.converged,
+        iterations=fit.maximum.iterations,
+        fit=fit,
+        data=data,
+        people=people,
+    )
+    return result.with_vcov(kind)
 
 
 # -- results -------------------------------------------------------------------------------------
@@ -604,32 +411,33 @@ class ListResult(RegressionResult):
         The method.
     people : ListCounts
         The counts and samples.
-    unknown : tuple
-        The coefficients without a finite maximum.
     """
 
-    method: str
-    people: ListCounts
-    unknown: tuple[Hashable, ...] = ()
+    method: ClassVar[str] = "linear"
 
-    @property
-    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
-        """Texts and classes of the warnings of this fit."""
-        texts = []
-        if self.unknown:
-            texts.append(
-                f"{len(self.unknown)} of {self.df_model} coefficients have no finite maximum "
-                "(proportions of 0 or 1 fit best) and no standard error; leave covariates out, or "
-                "use method='linear'"
+    people: ListCounts
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise with the alternative for attributes that only other fits have."""
+            refuse_attribute(
+                self,
+                name,
+                "a list experiment has predict, and with method='likelihood' posterior, compare, "
+                "with_vcov and profile intervals",
             )
-        if not self.converged:
-            texts.append("no maximum was found; leave covariates out, or use method='linear'")
-        return (*((text, ConvergenceWarning) for text in texts), *super().warnings)
+            return super().__getattr__(name)
 
     @property
     def _sensitive(self) -> slice:
         """The places of the coefficients of the sensitive item."""
         return slice(len(self.data.names))
+
+    @property
+    def _coefficients(self) -> Floats:
+        """Finite coefficients of the sensitive item."""
+        return self.estimates[self._sensitive]
 
     def predict(
         self, data: Any = None, *, average: bool = False, level: float = 0.95
@@ -655,7 +463,7 @@ class ListResult(RegressionResult):
         quantile = student_quantile(confidence(level), self.df)
         frame = None if data is None else self.data.design.framed(data)
         matrix = self.people.matrix if frame is None else self.data.design.again(frame)
-        predictor = matrix @ self.estimates[self._sensitive]
+        predictor = matrix @ self._coefficients
         slopes = matrix
         if self.method != "linear":
             predictor = scipy.special.expit(predictor)
@@ -677,6 +485,56 @@ class ListResult(RegressionResult):
         return table if frame is None or average else self.data.beside(frame, table)
 
     def posterior(self) -> pd.DataFrame:
+        """P(sensitive item | count, sample, covariates), which least squares do not have.
+
+        Returns
+        -------
+        DataFrame
+            See `ListLikelihoodResult.posterior`.
+
+        Raises
+        ------
+        ArgumentTypeError
+            The method is "linear".
+        """
+        raise ArgumentTypeError(
+            f"posterior is for method 'likelihood', found {self.method!r}: least squares have "
+            "no distribution of the counts"
+        )
+
+
+@checked_keywords
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class ListLikelihoodResult(ListResult, MaximumResult):
+    """A regression of the sensitive item of a list experiment by likelihood."""
+
+    method: ClassVar[str] = "likelihood"
+
+    @property
+    def _coefficients(self) -> Floats:
+        """Coefficients of the sensitive item where the search ended."""
+        return self.fit.reached[self._sensitive]
+
+    @property
+    def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
+        """Texts and classes of the warnings of this fit."""
+        texts = []
+        if unknown := int((self.fit.signs != 0).sum()):
+            texts.append(
+                f"{unknown} of {self.df_model} coefficients have no finite maximum "
+                "(proportions of 0 or 1 fit best) and no standard error; leave covariates out, or "
+                "use method='linear'"
+            )
+        if not self.converged:
+            texts.append("no maximum was found; leave covariates out, or use method='linear'")
+        return (*((text, ConvergenceWarning) for text in texts), *super().warnings)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences below the table."""
+        return (*super().notes, *uneven_notes(self, range(self.df_model)))
+
+    def posterior(self) -> pd.DataFrame:
         """P(sensitive item | count, sample, covariates) for each row of the fit; sums to 1.
 
         This is what an observer infers about a person from the model; it is not an answer.
@@ -686,15 +544,9 @@ class ListResult(RegressionResult):
         DataFrame
             One column for each category.
         """
-        if self.method != "likelihood":
-            raise ArgumentTypeError(
-                f"posterior is for method 'likelihood', found {self.method!r}: least squares have "
-                "no distribution of the counts"
-            )
-        controls = self.df_model // len(self.data.names) - 1
-        posterior = _Mixture(self.people.matrix, self.people, controls).posterior(self.estimates)
         names = pd.Index(self.people.categories, dtype=object)
-        return pd.DataFrame(posterior.T, index=self.data.design.frame.index, columns=names)
+        posterior = self.fit.model.posterior(self.fit.theta)
+        return pd.DataFrame(posterior, index=self.data.design.frame.index, columns=names)
 
 
 # -- a direct question beside the list -----------------------------------------------------------
@@ -955,9 +807,9 @@ def _admits(answers: NDArray[Any], categories: tuple[Hashable, Hashable]) -> Boo
 def _check_denying(people: ListCounts, admits: Booleans) -> None:
     """Raise if too few people of a sample deny the direct question."""
     for name, sample in (("control", ~people.treated), ("treatment", people.treated)):
-        if (size := int((sample & ~admits).sum())) < _LEAST_DENYING:
+        if (size := int((sample & ~admits).sum())) < _MIN_DENYING:
             raise NotIdentifiableError(
-                f"the {name} sample must have at least {_LEAST_DENYING} people who deny the "
+                f"the {name} sample must have at least {_MIN_DENYING} people who deny the "
                 f"direct question, found {size}; use list_regression with method='linear'"
             )
 
@@ -1006,7 +858,7 @@ def _difference(
     for sign, sample in ((1, people.treated), (-1, ~people.treated)):
         rows = sample & selected
         size = int(rows.sum())
-        if size < _LEAST_DENYING:
+        if size < _MIN_DENYING:
             return np.nan, np.full(len(values), np.nan)
         weight = weights[rows]
         mean = float(np.average(values[rows], weights=weight))

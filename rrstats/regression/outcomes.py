@@ -83,9 +83,6 @@ class Outcome(Protocol):
     def natural(self, psi: Floats) -> tuple[Floats, Floats]:
         """Own parameters as users read them, and their derivatives by psi."""
 
-    def means(self, eta: Floats, psi: Floats) -> tuple[Floats, Floats, Floats]:
-        """(k, ...) means or probabilities, their slopes by eta and by psi."""
-
 
 @dataclass(frozen=True, eq=False)
 class NormalOutcome:

@@ -11,10 +11,10 @@ are computed on a scale where they are nearly normal and transformed back, so th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack, cast
 
 import numpy as np
 import pandas as pd
@@ -532,26 +532,11 @@ class GoodnessOfFit:
 
 @checked_keywords
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class LikelihoodResult(RegressionResult):
-    """A regression by likelihood, with a privatized outcome, privatized covariates, or both.
-
-    Coefficients of the outcome come first; then, for a linear regression, ``sigma`` (the standard
-    deviation of the errors), or proportions of latent classes within a category; then the logits of
-    each true category of the covariates against the first, with names like ``smoker=yes: age``.
-
-    Attributes
-    ----------
-    private : PrivateCovariates
-        The privatized covariates.
-    covariate_model : {"logistic", "constant"} or None
-        The model of their proportions.
-    """
+class MaximumResult(RegressionResult):
+    """A regression whose coefficients are the maximum of a likelihood."""
 
     fit: Fit
-    share_columns: ShareColumns | None
-    covariate_model: str | None
     inner: Floats
-    skew_note: str | None = None
 
     # -- parameters and their covariance ------------------------------------------------------
 
@@ -570,7 +555,7 @@ class LikelihoodResult(RegressionResult):
         """
         return super().cov_params() if kind is None else self.with_vcov(kind).cov_params()
 
-    def with_vcov(self, kind: str) -> LikelihoodResult:
+    def with_vcov(self, kind: str) -> Self:
         """The same fit with another covariance.
 
         Parameters
@@ -580,7 +565,7 @@ class LikelihoodResult(RegressionResult):
 
         Returns
         -------
-        LikelihoodResult
+        MaximumResult
             A new result.
         """
         df = design_df(kind, self.data, self.df_model)
@@ -679,17 +664,7 @@ class LikelihoodResult(RegressionResult):
 
     # -- likelihood ---------------------------------------------------------------------------
 
-    @cached_property
-    def llnull(self) -> float:
-        """The maximum log-likelihood of a model with one prevalence for everyone."""
-        if self.fit.model.classes > 1:
-            raise ArgumentTypeError(
-                "llnull is for fits on ordinary covariates, without classes of people"
-            )
-        ones = np.ones((self.fit.model.rows, 1))
-        return fitted(replace(self.fit.model, same=ones), ["Intercept"], [0]).maximum.value
-
-    def compare(self, other: LikelihoodResult) -> TestResult:
+    def compare(self, other: MaximumResult) -> TestResult:
         """Compare two nested fits by a likelihood-ratio test, in either order.
 
         Both must have the same privatized covariates, because their reports are part of the
@@ -698,7 +673,7 @@ class LikelihoodResult(RegressionResult):
 
         Parameters
         ----------
-        other : LikelihoodResult
+        other : MaximumResult
             The larger or the smaller fit.
 
         Returns
@@ -712,7 +687,7 @@ class LikelihoodResult(RegressionResult):
             The data differ, neither fit is a special case of the other, or there is no likelihood,
             because of weights or clusters.
         """
-        check_instance(other, "other", LikelihoodResult, "another fit by likelihood")
+        check_instance(other, "other", MaximumResult, "another fit by likelihood")
         large, small = sorted((self, other), key=lambda fit: -fit.df_model)
         for fit in (large, small):
             fit._check_likelihood("a likelihood-ratio test")
@@ -732,6 +707,42 @@ class LikelihoodResult(RegressionResult):
             why = "there is none with probability weights"
         if why:
             raise ArgumentValueError(f"{what} needs a likelihood, but {why}; use wald_test")
+
+    @property
+    def _number(self) -> bool:
+        return isinstance(self.fit.model.outcome, NormalOutcome)
+
+
+@checked_keywords
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LikelihoodResult(MaximumResult):
+    """A regression by likelihood, with a privatized outcome, privatized covariates, or both.
+
+    Coefficients of the outcome come first; then, for a linear regression, ``sigma`` (the standard
+    deviation of the errors), or proportions of latent classes within a category; then the logits of
+    each true category of the covariates against the first, with names like ``smoker=yes: age``.
+
+    Attributes
+    ----------
+    private : PrivateCovariates
+        The privatized covariates.
+    covariate_model : {"logistic", "constant"} or None
+        The model of their proportions.
+    """
+
+    share_columns: ShareColumns | None
+    covariate_model: str | None
+    skew_note: str | None = None
+
+    @cached_property
+    def llnull(self) -> float:
+        """The maximum log-likelihood of a model with one prevalence for everyone."""
+        if self.fit.model.classes > 1:
+            raise ArgumentTypeError(
+                "llnull is for fits on ordinary covariates, without classes of people"
+            )
+        ones = np.ones((self.fit.model.rows, 1))
+        return fitted(replace(self.fit.model, same=ones), ["Intercept"], [0]).maximum.value
 
     @property
     def _of_outcome(self) -> Booleans:
@@ -758,10 +769,6 @@ class LikelihoodResult(RegressionResult):
         """The category whose probability is modelled; None if there are not two."""
         categories = self.fit.model.outcome.categories
         return categories[1] if len(categories) == 2 else None
-
-    @property
-    def _number(self) -> bool:
-        return isinstance(self.fit.model.outcome, NormalOutcome)
 
     # -- means and probabilities of people ----------------------------------------------------
 
@@ -1110,7 +1117,7 @@ class LikelihoodResult(RegressionResult):
             *_model_notes(self),
             *_maximum_notes(self),
             *_class_notes(self),
-            *_uneven_notes(self),
+            *uneven_notes(self, range(self.fit.model.head)),
         )
 
 
@@ -1175,14 +1182,17 @@ def _class_notes(result: LikelihoodResult) -> Iterator[str]:
         )
 
 
-def _uneven_notes(result: LikelihoodResult) -> Iterator[str]:
-    """Profile intervals and likelihood-ratio tests where Wald's are inaccurate."""
+def uneven_notes(result: MaximumResult, among: Iterable[int]) -> Iterator[str]:
+    """Profile intervals and likelihood-ratio tests where Wald's are inaccurate.
+
+    among : the places of the coefficients that are tried.
+    """
     fit = result.fit
     data = result.data
     plain = result.converged and not data.weighted and data.clusters is None
     if not plain or result._number or fit.model.rows * fit.model.classes > _MAX_PROFILED_ROWS:
         return
-    places = uneven(fit)[:_MAX_PROFILES]
+    places = uneven(fit, among)[:_MAX_PROFILES]
     if places:
         yield (
             "Wald intervals and tests are inaccurate near a prevalence of 0 or 1, or with few "

@@ -392,6 +392,63 @@ def test_the_order_of_samples_and_categories_does_not_matter():
     assert np.allclose(found.posterior().sum(axis=1), 1)
 
 
+def test_a_profile_interval_ends_where_the_enumerated_likelihood_has_fallen():
+    """With the slope at an end, the others at their best: twice the loss is chi-squared's 3.84."""
+    frame = expected_people([-0.8, 0.5], [[0.2, -0.3], [0.9, 0.2]], size=600)
+    found = fit(frame, constrained=False)
+    place = list(found.index).index(("sensitive", "x"))
+    ends = found.conf_int(method="profile-likelihood").to_numpy()[place]
+    assert ends[0] < found.estimates[place] < ends[1]
+    wald = found.conf_int().to_numpy()[place]
+    assert not np.allclose(ends, wald, rtol=0.02)  # here Wald's interval is another one
+    rest = np.delete(found.estimates, place)
+    for end in ends:
+        best = scipy.optimize.minimize(
+            lambda others, end=end: -enumerated(np.insert(others, place, end), frame, 2), rest
+        )
+        loss = 2 * (enumerated(found.estimates, frame, 2) + best.fun)
+        assert scipy.stats.chi2.isf(0.05, 1) == pytest.approx(loss, abs=1e-4)
+
+
+def test_nested_fits_are_compared_by_their_likelihoods():
+    """Whether control items depend on the sensitive one: twice the gain, 1 parameter a column."""
+    frame = expected_people([-0.8, 0.5], [[0.2, -0.3], [0.9, 0.2]], size=2000)
+    small, large = fit(frame), fit(frame, constrained=False)
+    test = large.compare(small)
+    assert (test.df, test.statistic) == (2, pytest.approx(2 * (large.llf - small.llf)))
+    assert small.compare(large).p_value == test.p_value
+    constant = fit(frame.drop(columns="x"))
+    assert small.compare(constant).df == 2
+    with pytest.raises(ArgumentValueError, match="must be of the same reports"):
+        small.compare(fit(expected_people([-0.8, 0.5], [[0.2, -0.3]], size=2000)))
+
+
+def test_a_constrained_fit_with_more_columns_is_not_nested():
+    """It has more parameters than an unconstrained one, of which it still is no general case."""
+    frame = sample()
+    powers = pd.DataFrame({f"x{power}": frame["x"] ** power for power in (1, 2, 3)})
+    options = {"intercept": True, "mechanism": LIST, "group": frame["treat"]}
+    wide = rr.list_regression(frame["y"], powers, **options)
+    narrow = rr.list_regression(frame["y"], powers[["x1"]], constrained=False, **options)
+    assert wide.df_model > narrow.df_model
+    with pytest.raises(ArgumentValueError, match="must be nested"):
+        wide.compare(narrow)
+
+
+def test_another_covariance_is_that_of_a_fit_with_it():
+    """with_vcov of a fit, without climbing again; least squares name the way to it."""
+    frame = sample()
+    design = rr.SampleDesign(clusters=frame["cluster"])
+    found = fit_of(frame, "likelihood", design=design)
+    for kind in ("observed", "robust", "opg"):
+        other = found.with_vcov(kind)
+        assert (kind, found.llf) == (other.vcov, other.llf)
+        again = fit_of(frame, "likelihood", design=design, vcov=kind)
+        assert np.allclose(again.covariance, other.covariance, rtol=1e-9)
+    with pytest.raises(AttributeError, match=r"ListResult has no compare: .*'likelihood'"):
+        fit_of(frame, "linear").compare(found)
+
+
 # -- weights, clusters, predictions --------------------------------------------------------------
 
 
@@ -605,7 +662,8 @@ def test_bad_input_is_refused():
     raises(ArgumentTypeError, "group= must give the sample", group=None)
     raises(ArgumentValueError, "must be a list experiment", mechanism=rr.KRR(range(5), 0.5))
     raises(ArgumentValueError, r"one of \['linear', 'likelihood'\], got 'nls'", method="nls")
-    raises(ArgumentValueError, "vcov must be one of", vcov="opg")
+    raises(ArgumentValueError, "vcov must be one of", vcov="hc3")
+    raises(ArgumentValueError, "vcov must be one of", vcov="opg", method="linear")
     raises(ArgumentValueError, "needs a design with clusters", vcov="clustered")
     weights = frame["weight"]
     raises(ArgumentValueError, "takes weights for numbers", vcov="observed", weights=weights)
