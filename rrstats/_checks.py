@@ -168,6 +168,11 @@ def check_level(value: object) -> float:
     return check_probability(value, "level", "()")
 
 
+def check_alpha(value: object) -> float:
+    """A level of significance in (0, 1)."""
+    return check_probability(value, "alpha", "()")
+
+
 def check_one_of(value: object, name: str, options: Iterable[str]) -> Any:
     """One of the options that an argument takes."""
     listed = list(options)

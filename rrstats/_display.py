@@ -69,23 +69,23 @@ def chance(prob: float) -> str:
 def percent(proportion: float) -> str:
     """A proportion in percent as tables show it: powers of ten from 1e6% on, a dash for NaN.
 
-    >>> percent(0.1234), percent(-0.5), percent(float("nan"))
-    ('12.34%', '-50.00%', '-')
+    >>> percent(0.1234), percent(-0.5), percent(-1e-9), percent(float("nan"))
+    ('12.34%', '-50.00%', '0.00%', '-')
     """
     if math.isnan(proportion):
         return "-"
-    return f"{proportion:.2%}" if abs(proportion) < 1e4 else f"{proportion * 100:.1e}%"
+    return f"{proportion:z.2%}" if abs(proportion) < 1e4 else f"{proportion * 100:.1e}%"
 
 
 def percent_range(low: float, high: float) -> str:
-    """Both ends in percent, rounded outward to two digits of their distance."""
+    """Both ends in percent, rounded to two digits of their distance, as tables round them.
+
+    >>> percent_range(0.3937, 0.4793), percent_range(-0.0001, 0.2)
+    ('39.4% to 47.9%', '0.0% to 20.0%')
+    """
     width = (high - low) * 100
     decimals = 1 if width <= 0 else int(np.clip(1 - np.floor(np.log10(width)), 1, 9))
-    unit = 10.0**-decimals
-    # 1e-9 of a unit is rounding error: an end on the grid stays there.
-    down = np.floor(low * 100 / unit + 1e-9) * unit
-    up = np.ceil(high * 100 / unit - 1e-9) * unit
-    return f"{down:.{decimals}f}% to {up:.{decimals}f}%"
+    return f"{low:z.{decimals}%} to {high:z.{decimals}%}"
 
 
 # -- Markdown ------------------------------------------------------------------------------

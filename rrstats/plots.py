@@ -374,7 +374,7 @@ def _write_cell(
     """The proportion of a cell; below it the interval, as text and as a bar from 0 to ``span``."""
     x, y = at
     style: dict[str, Any] = {"color": ink, "ha": "center", "va": "center"}
-    text = f"{proportion:.1%}" if np.isfinite(proportion) else "unknown"
+    text = f"{proportion:z.1%}" if np.isfinite(proportion) else "unknown"
     ax.text(x, y if interval is None else y - 0.2, text, size=10, **style)
     if interval is not None and np.isfinite(interval).all():
         ax.text(x, y + 0.08, percent_range(*interval), size=7, **style)

@@ -96,7 +96,7 @@ CLAIMS = {
         assert widths.loc[30].round(2).tolist() == [0.32, 0.26, 0.17]
     """,
     "07_did_they_follow": """
-        assert round(dice.tipping_point("yes", 0.0312).proportion, 2) == 0.25
+        assert round(dice.tipping_point("yes", 0.0312).not_following, 2) == 0.25
         assert round(dice.noncompliance(0.2976).proportions[1], 3) == 0
         disagree = [p < 0.05 for *_, p, _, _ in rows]
         assert disagree == [True] * 4 + [False]

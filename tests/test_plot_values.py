@@ -453,7 +453,7 @@ def compare_cells(ax, expected):
     assert len(expected) == len(both) == len(read_cells(ax))
     values = both["proportion"]
     known = np.isfinite(values)
-    assert [f"{x:.1%}" if fine else "unknown" for x, fine in zip(values, known, strict=True)] == (
+    assert [f"{x:z.1%}" if fine else "unknown" for x, fine in zip(values, known, strict=True)] == (
         both["text"].tolist()
     )
     shades = (values.fillna(0) / np.clip(values.max(), 0.05, 1)).clip(lower=0)

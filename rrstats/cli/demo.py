@@ -106,7 +106,7 @@ def share_table(
     method: str | None = None,
     truth: Iterable[float] | None = None,
 ) -> str:
-    """The table of an estimate; intervals are rounded outward, as in the sentence."""
+    """The table of an estimate; intervals are rounded as in the sentence."""
     frame = estimate.to_frame(level, method=method)
     ends = zip(frame["low"], frame["high"], strict=True)
     cells: dict[str, Iterable[str]] = {"category": map(label, estimate.categories)}

@@ -194,7 +194,7 @@ class KnownPrevalence(Control):
         """A proportion below 0, or above 1, by more than chance."""
         distance = max(-self.proportion, self.proportion - 1)
         if distance > normal_quantile(1 - 2 * _CONTRADICTION) * self.std_error:
-            return f"the reports imply that {self.proportion:.1%} answered at random"
+            return f"the reports imply that {self.proportion:z.1%} answered at random"
         return None
 
 
@@ -335,10 +335,10 @@ class Corrected(Result):
         place = place_or_last(category, self.categories, "this result")
         low, high = self.interval(level)
         return (
-            f"about {self.proportions[place]:.1%} {label(self.categories[place])}, "
+            f"about {self.proportions[place]:z.1%} {label(self.categories[place])}, "
             f"{level * 100:.10g}% interval {percent_range(low[place], high[place])}, among people "
-            f"who do not answer at random; {self.noncompliance:.1%} do, and without the correction "
-            f"it is {self.moments.proportions[place]:.1%}"
+            f"who do not answer at random; {self.noncompliance:z.1%} do, and without the "
+            f"correction it is {self.moments.proportions[place]:z.1%}"
         )
 
     @checked_options(PlotOptions)
@@ -430,7 +430,7 @@ def corrected(estimate: Reported, control: Any, prevalence: Any, paired: Any) ->
         )
     if not opened.proportion < 1:
         raise NotIdentifiableError(
-            f"control says that {opened.proportion:.1%} answer at random, so nobody is left "
+            f"control says that {opened.proportion:z.1%} answer at random, so nobody is left "
             "whose answers could be estimated"
         )
     correlation: Floats | None = None

@@ -149,7 +149,7 @@ class CellProportions(Result):
         if not np.isfinite(self.proportions[place]):
             return f"{cell_text}: cannot be estimated, there are too few reports"
         ends = f"{level * 100:.10g}% interval {percent_range(low, high)}"
-        return f"{cell_text}: about {self.proportions[place]:.1%}, {ends}"
+        return f"{cell_text}: about {self.proportions[place]:z.1%}, {ends}"
 
 
 @checked_keywords

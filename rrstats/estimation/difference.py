@@ -342,7 +342,7 @@ class Difference(Result):
         >>> a = rr.estimate(rr.Tally.from_counts([640, 360], m))
         >>> b = rr.estimate(rr.Tally.from_counts([580, 420], m))
         >>> difference(b, a).interpret("yes")
-        'yes: 12.0 points more than in the second, 95% interval 3.2 to 20.8 points'
+        'yes: 12.0 points more than in the second, 95% interval 3.3 to 20.7 points'
         """
         place = self.first.code_of(category)
         low, high = (float(end[place]) for end in self.interval(level))

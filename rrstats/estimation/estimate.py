@@ -560,7 +560,7 @@ class Estimate(Result):
         if reason or binomial_counts is None:
             raise ArgumentValueError(f"anytime=True is not possible here: {reason}; leave it out")
         _ = self.proportions  # may raise NotIdentifiableError
-        low, high = binomial.anytime_interval(*binomial_counts, level=level)
+        low, high = binomial.anytime_interval(*binomial_counts, level=check_level(level))
         return LabelledInterval(low, high, self.categories)
 
     @cached_property
@@ -749,17 +749,19 @@ class Estimate(Result):
         Returns
         -------
         TippingPoint
-            The proportion, NaN where no proportion below 1 explains the claim, with an interval.
+            The proportion who did not follow, with an interval; NaN where none below 1 explains the
+            claim.  Printed, it says so in a sentence.
 
         Examples
         --------
         >>> import rrstats as rr
         >>> m = rr.surveys.unrelated_question(["no", "yes"], 2/3, 1/2, yes="yes")
         >>> est = rr.estimate(rr.Tally.from_counts({"no": 652, "yes": 550}, m))
-        >>> round(est.tipping_point("yes", 0.212, behaviour="yes").proportion, 3)
-        0.216
+        >>> est.tipping_point("yes", 0.212, behaviour="yes").interpret()
+        '21.6% of respondents who always report yes would explain 21.2% yes among the others, 95% \
+interval 17.5% to 25.8%'
 
-        21.6% who always say yes explain 21.2% instead of 43.6%.
+        Without them the estimate is 43.6%.
         """
         return reported_of(self).tipping_point(self.code_of(category), value, behaviour, level)
 
@@ -1025,7 +1027,7 @@ class Estimate(Result):
         >>> import rrstats as rr
         >>> est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR(["no", "yes"], 0.75)))
         >>> est.interpret("yes").partition(", of ")[0]
-        'about 22.0% yes, 95% interval 16.0% to 28.2%'
+        'about 22.0% yes, 95% interval 16.0% to 28.1%'
         """
         code = self.code_of(category)
         level = check_level(level)
@@ -1045,8 +1047,8 @@ class Estimate(Result):
             interval_text += ", too wide to be useful"
         interval_text += f", of {self._whom(code)}"
         clipped = float(np.clip(proportion, 0, 1))
-        clipped_text = f"{clipped:.1%}"
-        unbiased_text = f"{proportion:.1%}"
+        clipped_text = f"{clipped:z.1%}"
+        unbiased_text = f"{proportion:z.1%}"
         # A proportion that prints as 0 or 1 needs no remark.
         if abs(proportion - clipped) < 1e-12 or unbiased_text.lstrip("-") == clipped_text:
             return f"about {clipped_text} {category_text}, {interval_text}"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_TIPPING = ("proportion", "low", "high")
+_TIPPING = ("not_following", "low", "high")
 """Columns of a table of tipping points."""
 
 _SMALL_GROUP = 5
@@ -512,7 +512,8 @@ class GroupEstimates(_Several[Part]):
         Returns
         -------
         DataFrame
-            The columns of the groups, then proportion, low and high.
+            The columns of the groups, then not_following, low and high; NaN in groups where no
+            proportion below 1 explains the claim.
         """
         estimates: list[Any] = list(self.values())
         points = [each.tipping_point(category, value, behaviour, level) for each in estimates]

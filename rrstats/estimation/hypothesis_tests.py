@@ -42,11 +42,11 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import (
+    check_alpha,
     check_instance,
     check_left_out,
     check_numbers,
     check_one_of,
-    check_probability,
 )
 from rrstats._display import label, wrap
 from rrstats._names import checked_keywords, missing_attribute
@@ -217,7 +217,7 @@ class TestResult(Result):
         if np.isnan(self.p_value):
             return f"there is no p-value for {self.null}"
         p = "p < 0.0001" if self.p_value < 1e-4 else f"p = {self.p_value:.4f}"
-        rejected = self.p_value <= check_probability(alpha, "alpha")
+        rejected = self.p_value <= check_alpha(alpha)
         return (
             f"{self.null[0].upper()}{self.null[1:]} is {'' if rejected else 'not '}rejected ({p})"
         )
@@ -795,7 +795,7 @@ def goodness_of_fit(
     null = "agreement with the given proportions"
     if len(pi) <= _MOST_IN_WORDS:
         pairs = zip(pi, estimate.categories, strict=True)
-        null += f" ({', '.join(f'{value:.1%} {label(category)}' for value, category in pairs)})"
+        null += f" ({', '.join(f'{value:z.1%} {label(category)}' for value, category in pairs)})"
     counting.check(is_square(estimate))
     if not estimate.n:
         return result_of(null, 0, untested(estimate.k - 1))

@@ -314,7 +314,7 @@ class Means(GroupResult):
     """
 
     _formats = formats_of("{:.4g}", "mean", "naive", "low", "high", "std_error")
-    _formats |= {"proportion": "{:.1%}".format}
+    _formats |= {"proportion": "{:z.1%}".format}
     _shown = ("mean", "low", "high", "std_error", "naive", "proportion", "effective_n")
 
     _what = "means"
@@ -558,7 +558,7 @@ class Means(GroupResult):
         if not np.isfinite(high - low):
             return (
                 f"the mean of {group} cannot be estimated: the size of the group, estimated as "
-                f"{self.proportions[place]:.1%} of {self.n:,} rows, may be 0 ({size})"
+                f"{self.proportions[place]:z.1%} of {self.n:,} rows, may be 0 ({size})"
             )
         return (
             f"about {self.means[place]:.4g} among {group}, {level * 100:.10g}% interval {low:.4g} "

@@ -16,6 +16,7 @@ for their intervals.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -429,10 +430,10 @@ class NoncomplianceBounds(Result):
         low_bounds, high_bounds = (bound[:, place] for bound in self._bounds)
         lines = []
         for row, (fewest, most) in enumerate(self.assumed.tolist()):
-            share = f"{fewest:.1%}" if fewest == most else f"{fewest:.1%} to {most:.1%}"
-            about = f"{low_bounds[row]:.1%}"
+            share = f"{fewest:z.1%}" if fewest == most else f"{fewest:z.1%} to {most:z.1%}"
+            about = f"{low_bounds[row]:z.1%}"
             if low_bounds[row] != high_bounds[row]:
-                about = f"{about} to {high_bounds[row]:.1%}"
+                about = f"{about} to {high_bounds[row]:z.1%}"
             lines.append(
                 f"if {share} {behaviour_text(self.behaviour)}, {about} "
                 f"{label(self.categories[place])} among the others, {level * 100:.10g}% interval "
@@ -567,16 +568,40 @@ class TippingPoint(Rounded):
     value : float
         The claimed proportion of the category among the people who followed.
     behaviour : object
-    proportion, low, high : float
-        With an interval from that of the estimate; NaN where none below 1 explains it.
+    not_following, low, high : float
+        The proportion of respondents who did not follow, with an interval from that of the
+        estimate; NaN where none below 1 explains the claim.
+    level : float
+        The level of the interval.
     """
 
     category: Hashable
     value: float
     behaviour: Any
-    proportion: float
+    not_following: float
     low: float
     high: float
+    level: float
+
+    def interpret(self) -> str:
+        """The tipping point in a sentence.
+
+        Returns
+        -------
+        str
+            The proportion with its interval, or that none explains the claim.
+        """
+        behaved = behaviour_text(self.behaviour)
+        claim = f"{self.value:.1%} {label(self.category)} among the others"
+        if math.isnan(self.not_following):
+            return f"no proportion of respondents who {behaved} explains {claim}"
+        return (
+            f"{self.not_following:z.1%} of respondents who {behaved} would explain {claim}, "
+            f"{self.level * 100:.10g}% interval {percent_range(self.low, self.high)}"
+        )
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}\n{self.interpret()}"
 
 
 # -- from an estimate ------------------------------------------------------------------------------
@@ -635,6 +660,7 @@ class Reported:
             proportion if is_possible else np.nan,
             low if is_possible else np.nan,
             high if is_possible else np.nan,
+            level,
         )
 
 

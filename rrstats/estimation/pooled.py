@@ -336,7 +336,7 @@ class PooledGroups(Result):
         for row, group in enumerate(self.groups):
             name = ", ".join(map(label, group)) if len(self.names) > 1 else label(group)
             lines.append(
-                f"{name}: about {self.proportions[row, place]:.1%} "
+                f"{name}: about {self.proportions[row, place]:z.1%} "
                 f"{label(self.categories[place])}, {level * 100:.10g}% interval "
                 f"{percent_range(low[row], high[row])}, {self.shrinkage[row]:.0%} from all groups"
             )

@@ -439,7 +439,7 @@ class ConstrainedProportions(Result):
         largest = [label(labels[code]) for labels, code in zip(categories, place, strict=True)]
         return (
             f"the largest of {self.proportions.size} proportions by {self.method} is "
-            f"{self.proportions[place]:.1%} {', '.join(largest)}; it has no interval"
+            f"{self.proportions[place]:z.1%} {', '.join(largest)}; it has no interval"
         )
 
     if not TYPE_CHECKING:

@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
-from itertools import product
+from itertools import chain, product
 from math import comb
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -91,6 +91,9 @@ __all__ = [
 _HALF = Fraction(1, 2)
 _MOST_ITEMS = 60
 """The largest number of items in `sum_of`; the exact probabilities stay short."""
+
+_SAME_ENTRY = Fraction(1, 10**12)
+"""Probabilities this close are the same: documents may hold them as doubles."""
 
 _MOST_DRAWS = 100
 """The largest number of cards in `kuk`; the exact probabilities stay short."""
@@ -1214,16 +1217,45 @@ def sum_of(design: Mechanism, items: int) -> MatrixDesign:
     yes = getattr(design, "yes", None)
     code = design.domain.code(yes) if yes is not None else 1
     row = cast(MultinomialChannel, channel).entries[code]
+    counts = range(items + 1)
+    return MatrixDesign(counts, _sums(row[code], row[1 - code], items), reports=counts)
+
+
+def _sums(if_yes: Fraction, if_no: Fraction, items: int) -> list[tuple[Fraction, ...]]:
+    """P(r yes reports | s attributes) from P(yes | yes) and P(yes | no)."""
     columns = []
     for traits in range(items + 1):
         sums = [Fraction(1)]
-        for prob_yes in [row[code]] * traits + [row[1 - code]] * (items - traits):
+        for prob_yes in [if_yes] * traits + [if_no] * (items - traits):
             more = [Fraction(0), *(prob_yes * mass for mass in sums)]
             fewer = [*((1 - prob_yes) * mass for mass in sums), Fraction(0)]
             sums = [a + b for a, b in zip(more, fewer, strict=True)]
         columns.append(sums)
-    counts = range(items + 1)
-    return MatrixDesign(counts, list(zip(*columns, strict=True)), reports=counts)
+    return list(zip(*columns, strict=True))
+
+
+def is_sum(mechanism: Mechanism) -> bool:
+    """True for the matrix of `sum_of`, also of one that comes from a document."""
+    items = mechanism.k - 1
+    counts = tuple(range(items + 1))
+    labels = (mechanism.domain.categories, getattr(mechanism.report_space, "categories", ()))
+    is_score = type(mechanism) is MatrixDesign and 2 <= items <= _MOST_ITEMS
+    if not is_score or labels != (counts, counts):
+        return False
+    rows = cast(MultinomialChannel, mechanism.channel).entries
+    # Of n attributes the others are reported by Bin(n, p): P(n - 1) / P(n) = n (1 - p) / p.
+    if_no = _rate(rows[0][0], rows[1][0], items)
+    if_yes = 1 - _rate(rows[items][items], rows[items - 1][items], items)
+    expected = _sums(if_yes, if_no, items)
+    pairs = zip(chain(*rows), chain(*expected), strict=True)
+    return all(abs(entry - sums) < _SAME_ENTRY for entry, sums in pairs)
+
+
+def _rate(never: Fraction, once: Fraction, times: int) -> Fraction:
+    """The rate of an event from the probabilities that it happens never, or once."""
+    if not never:
+        return Fraction(1)
+    return Fraction(once) / (Fraction(once) + times * Fraction(never))
 
 
 _GLMMRR_DESIGNS = ("DQ", "Warner", "Crosswise", "Triangular", "UQM", "Kuk", "Forced")

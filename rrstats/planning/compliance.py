@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from rrstats._checks import check_number, check_probability, quote
+from rrstats._checks import check_alpha, check_number, quote
 from rrstats._names import checked_keywords
 from rrstats._typing import NumbersByCategory
 from rrstats.data.categories import Categories
@@ -141,7 +141,7 @@ def design_fit_power(
     Random answers move both samples alike, and the test does not see them.
     """
     noncentrality, df = _noncentrality(proportions, mechanism, noncompliance, behaviour)
-    return _power(check_people(n) * noncentrality, df, check_probability(alpha, "alpha", "()"))
+    return _power(check_people(n) * noncentrality, df, check_alpha(alpha))
 
 
 @checked_keywords
@@ -183,7 +183,7 @@ def people_for_design_fit(
     701
     """
     power = check_number(power, "power", 0, 1, ends="()")
-    alpha = check_probability(alpha, "alpha", "()")
+    alpha = check_alpha(alpha)
     noncentrality, df = _noncentrality(proportions, mechanism, noncompliance, behaviour)
     limit = scipy.special.chdtri(df, alpha)
     needed = float(scipy.special.chndtrinc(limit, df, 1 - power)) if power > alpha else 0.0

@@ -25,7 +25,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_exactly_one, check_number, check_one_of, check_probability
+from rrstats._checks import (
+    check_alpha,
+    check_exactly_one,
+    check_number,
+    check_one_of,
+    check_probability,
+)
 from rrstats._names import checked_options
 from rrstats._typing import Booleans, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
@@ -311,7 +317,7 @@ def _fit_power(
 ) -> float:
     """Power of the test of goodness of fit."""
     distance, df = fit_distance(n, mechanism, proportions, against)
-    limit = scipy.special.chdtri(df, check_probability(alpha, "alpha", "()"))
+    limit = scipy.special.chdtri(df, check_alpha(alpha))
     if distance == math.inf:
         return 1.0
     return 1 - float(scipy.special.chndtr(limit, df, distance))
@@ -364,7 +370,7 @@ class _Test:
         check_probability(self.proportion, "proportion")
         check_probability(self.compared, argument)
         check_probability(self.null or 0.0, "null")
-        check_probability(self.alpha, "alpha", "()")
+        check_alpha(self.alpha)
         check_number(self.ratio, "ratio", 0, math.inf, ends="()")
         if self.null is not None and (self.other is None or self.exact):
             raise ArgumentTypeError(

@@ -14,7 +14,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from rrstats._checks import check_level, check_number, check_probability, check_whole_number
+from rrstats._checks import (
+    check_alpha,
+    check_level,
+    check_number,
+    check_whole_number,
+)
 from rrstats.errors import ArgumentValueError
 
 _MAX_ITEMS = 1_000_000
@@ -77,6 +82,6 @@ def fieldwork_of(
         if confidence == "level":
             rest["level"] = 1 - (1 - check_level(rest.get("level", default))) / items
         else:
-            alpha = check_probability(rest.get("alpha", default), "alpha", "()")
+            alpha = check_alpha(rest.get("alpha", default))
             rest["alpha"] = alpha / items
     return fieldwork, rest

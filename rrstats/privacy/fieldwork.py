@@ -23,11 +23,13 @@ from rrstats._checks import check_ending, check_instance
 from rrstats._display import Block, as_fragment, as_html, as_text, chance, label
 from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories
+from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
 from rrstats.mechanisms.matrix_design import from_json
 from rrstats.mechanisms.samples import sample_codes
+from rrstats.mechanisms.surveys import is_sum
 from rrstats.privacy.assurance import assurance
 from rrstats.privacy.explanation import explain
 
@@ -39,6 +41,13 @@ _MAX_TABLE_CELLS = 48
 """Cells of a table of numbers: more do not fit on one page that people read."""
 _NEARBY = Fraction(1, 2**50)
 """Largest distance at which a double stands for a small fraction: 0.7 for 7 of 10 cards."""
+
+_QUESTIONS = {
+    "unrelated": "second question",
+    "anchor": "anchor question",
+    "unrelated_anchor": "anchor question",
+}
+"""What the argument of a wording is for."""
 
 _MAX_LISTED = 12
 """Reports that the page lists."""
@@ -131,7 +140,13 @@ class Instructions:
 
 @checked_keywords
 def instructions(
-    mechanism: Mechanism, question: str, *, group: Hashable = None, unrelated: str | None = None
+    mechanism: Mechanism,
+    question: str,
+    *,
+    group: Hashable = None,
+    unrelated: str | None = None,
+    anchor: str | None = None,
+    unrelated_anchor: str | None = None,
 ) -> Instructions:
     """Write the interviewer's and the respondent's instructions for a design.
 
@@ -147,6 +162,10 @@ def instructions(
     unrelated : str, optional
         The wording of the second question, in designs that have one.  By default a draw answers
         it, with exactly the design's probability; a birthday has only nearly that probability.
+    anchor : str, optional
+        The wording of the anchor question, to which nobody's true answer is yes.
+    unrelated_anchor : str, optional
+        The wording of the question that is compared with the anchor question; by default a draw.
 
     Returns
     -------
@@ -157,8 +176,17 @@ def instructions(
     -----
     Coins, dice and at most 100 cards have exactly the probabilities of the design.  A double
     counts as the simple fraction next to it: 0.7 is 7 of 10 cards.
+    A list experiment's sensitive question stands on the treatment sample's list alone, and nobody
+    reads it aloud.  `rrstats.surveys.sum_of` has no page: each of its items has one of its own.
     Crosswise designs say "same" and "different" on the page, the triangular one "triangle" and
     "circle", whether or not ``reports=`` names them; the office's part says what to enter.
+
+    Raises
+    ------
+    ArgumentValueError
+        The design is the sum of several items.
+    ArgumentTypeError
+        A wording is given that the design has no place for.
 
     Examples
     --------
@@ -175,10 +203,24 @@ def instructions(
     sample = sample_codes(mechanism, None if group is None else [group], 1)
     if sample is not None:
         mechanism = cast(Any, mechanism).parts[sample[0]]
-    procedure = _by_hand(mechanism, unrelated) or _by_numbers(mechanism) or _by_device()
+    if is_sum(mechanism):
+        raise ArgumentValueError(
+            f"mechanism must be answered as a whole, found the sum of {mechanism.k - 1} items; "
+            "write a page of the design of one item for each of their questions"
+        )
+    wordings = {
+        "question": question,
+        "unrelated": unrelated,
+        "anchor": anchor,
+        "unrelated_anchor": unrelated_anchor,
+    }
+    procedure = _by_hand(mechanism, wordings) or _by_numbers(mechanism) or _by_device()
     steps = "".join(procedure.all_steps)
-    kind = str if unrelated is not None and unrelated in steps else type(None)
-    check_instance(unrelated, "unrelated", kind, "left out, as this design has no second question")
+    for name in ("unrelated", "anchor", "unrelated_anchor"):
+        wording = wordings[name]
+        kind = str if wording is not None and wording in steps else type(None)
+        rule = f"left out, as this design has no {_QUESTIONS[name]}"
+        check_instance(wording, name, kind, rule)
     blocks = _page_blocks(mechanism, question, procedure)
     return Instructions(question, tuple(procedure.draws), procedure.rule, tuple(blocks))
 
@@ -193,18 +235,18 @@ def _page_blocks(mechanism: Mechanism, question: str, procedure: Procedure) -> l
     spoken = procedure.said
     if spoken is None:
         spoken = {report: f'"{label(report)}"' for report in _reports(mechanism)}
-    protection = assurance(mechanism, page["spoken"], spoken)
+    protection = procedure.protection or assurance(mechanism, page["spoken"], spoken)
     aloud = [*(page["spoken"][topic] for topic in procedure.topics), protection]
     recorded = [page["record"]["said"].format(reports=_listed(mechanism, procedure))]
     recorded += [page["record"][topic] for topic in procedure.topics]
-    blocks: list[Block] = [("title", question)]
+    blocks: list[Block] = [("title", procedure.title or question)]
     if prepare:
         blocks += [("heading", headings["prepare"]), ("list", prepare)]
     return [
         *blocks,
         ("heading", headings["aloud"]),
         ("text", " ".join(aloud)),
-        ("text", page["question"].format(question=question)),
+        *([] if procedure.title else [("text", page["question"].format(question=question))]),
         ("heading", headings["secret"]),
         ("steps", procedure.all_steps),
         *(("table", table) for table in procedure.tables),
@@ -228,8 +270,12 @@ def _is_python(text: str) -> bool:
 
 
 def _reports(mechanism: Mechanism) -> tuple[Hashable, ...]:
-    """The reports, if each is one label."""
-    return getattr(mechanism.report_space, "categories", ())
+    """The reports that are possible, if each is one label."""
+    reports = getattr(mechanism.report_space, "categories", ())
+    if not mechanism.channel.is_multinomial:
+        return reports
+    rows = cast(MultinomialChannel, mechanism.channel).entries
+    return tuple(report for report, row in zip(reports, rows, strict=True) if any(row))
 
 
 def _listed(mechanism: Mechanism, procedure: Procedure) -> str:
@@ -257,6 +303,8 @@ class Procedure(NamedTuple):
         What is said for a report, in quotes; None for the labels of the reports.
     labels : tuple
         All that may be said; empty for the reports.
+    title, protection : str
+        Of a list, whose question nobody hears; empty for the question and what its answer shows.
     """
 
     draws: list[Draw]
@@ -268,6 +316,8 @@ class Procedure(NamedTuple):
     office: Sequence[str] = ()
     said: dict[Any, str] | None = None
     labels: tuple[Hashable, ...] = ()
+    title: str = ""
+    protection: str = ""
 
     @property
     def all_steps(self) -> list[str]:
@@ -308,10 +358,10 @@ def _small_fraction(number: float | Fraction, largest: int) -> Fraction:
     return Fraction(1, largest + 1)
 
 
-def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
+def _by_hand(mechanism: Any, wordings: Mapping[str, str | None]) -> Procedure | None:
     """The procedure of a survey design with coins, dice, cards or questions.
 
-    None for other mechanisms, and if no deck has its chances.
+    None for other mechanisms, and if no deck has its chances.  wordings : by argument.
     """
     name = getattr(mechanism, "design", "")
     name = _words().get(name, {}).get("same", name)
@@ -324,12 +374,12 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
     dictated = [marks["dictated"].format(answer=label(answer)) for answer in answers]
     draws = []
     for draw_words, chances in _chances(mechanism.parameters, field, dictated, sensitive):
-        second = unrelated if draw_words.get("question") else None
+        second = wordings.get(draw_words.get("question", ""))
         draw = _draw(draw_words, chances, second, mechanism.parameters)
         if draw is None:
             return None
         draws.append(draw)
-    steps = _steps(mechanism, name, field, answers, sensitive=sensitive, unrelated=unrelated)
+    steps = _steps(mechanism, field, answers, sensitive=sensitive, wordings=wordings)
     if name in _RULES:
         first_mark = next((m for d in field["draws"] for m in d.get("marks", ())), marks["truth"])
         report = _place_rule(partial(_RULES[name], first_mark), mechanism, dictated)
@@ -339,7 +389,23 @@ def _by_hand(mechanism: Any, unrelated: str | None) -> Procedure | None:
     if field.get("trait") or any(draw.is_question for draw in draws):
         topics.append("question")
     procedure = Procedure(draws, steps, [], report, topics)
+    if "list" in field:
+        return _with_list(procedure, mechanism, field["list"], wordings["question"])
     return _with_words_said(procedure, mechanism, answers, sensitive)
+
+
+def _with_list(
+    procedure: Procedure, mechanism: Any, material: str, question: str | None
+) -> Procedure:
+    """The procedure with its list of statements, whose sensitive question nobody reads aloud."""
+    page = _words()["page"]
+    statements = len(_reports(mechanism)) - 1
+    items = mechanism.parameters["items"]
+    return procedure._replace(
+        prepare=[material.format(statements=statements, items=items, question=question)],
+        title=page["list"].format(statements=statements),
+        protection=page["spoken"]["list"].format(statements=statements),
+    )
 
 
 def _recorded(mechanism: Any) -> tuple[Hashable, ...]:
@@ -440,12 +506,11 @@ def _chances(
 
 def _steps(
     mechanism: Any,
-    name: str,
     field: Mapping[str, Any],
     answers: tuple[Hashable, ...],
     *,
     sensitive: int,
-    unrelated: str | None,
+    wordings: Mapping[str, str | None],
 ) -> list[str]:
     """The respondent's steps after the draws, in words."""
     page = _words()["page"]["steps"]
@@ -459,7 +524,8 @@ def _steps(
     texts = {key: f'"{label(word)}"' for key, word in words.items()}
     texts["truth"] = page["truth"]
     texts["as"] = ""
-    texts["items"] = str(mechanism.parameters.get("items"))
+    texts["statements"] = str(len(_reports(mechanism)) - 1)
+    texts["anchor"] = wordings["anchor"] or _words()["page"]["anchor"]
     if mechanism.answers is not None:
         renamed = [
             page["pair"].format(said=f'"{label(answer)}"', meant=f'"{label(true)}"')
@@ -473,7 +539,7 @@ def _steps(
         texts["as"] = page["as"].format(pairs=", ".join(counts))
     steps = [step.format(**texts) for step in field["steps"]]
     if field.get("trait"):
-        steps.insert(0, page["second"].format(question=unrelated or page["trait"]))
+        steps.insert(0, page["unrelated"].format(question=wordings["unrelated"] or page["trait"]))
     return steps
 
 
@@ -489,8 +555,9 @@ def _draw(
     outcomes = [(mark, Fraction(prob)) for mark, prob in chances.items() if prob]
     if second is not None:
         first_chance = next(iter(chances.values()))
-        assumed = page["office"]["second"].format(chance=chance(float(first_chance)))
-        return Draw(tuple(outcomes), 1, assumed, words["second"].format(question=second), True)
+        assumed = page["office"][draw["question"]].format(chance=chance(float(first_chance)))
+        step = words[draw["question"]].format(question=second)
+        return Draw(tuple(outcomes), 1, assumed, step, True)
     outcomes = [(mark, _small_fraction(prob, _MAX_CARDS)) for mark, prob in outcomes]
     size = lcm(*(prob.denominator for _, prob in outcomes))
     if size > _MAX_CARDS or sum(prob for _, prob in outcomes) != 1:

@@ -22,6 +22,7 @@ from rrstats._version import __version__
 from rrstats.errors import NotIdentifiableError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import MultinomialChannel
+from rrstats.mechanisms.surveys import is_sum
 from rrstats.privacy.explanation import explain
 
 _SOFTWARE = "rrstats"
@@ -120,6 +121,8 @@ def _data() -> dict[str, Any]:
 def _design(mechanism: Mechanism) -> Mapping[str, Any]:
     """The words of a design, by its name in documents."""
     designs = _data()["designs"]
+    if is_sum(mechanism):
+        return cast("Mapping[str, Any]", designs["sum_of"])
     document = mechanism.to_dict()
     return cast(
         "Mapping[str, Any]",
@@ -132,6 +135,7 @@ def _procedure(mechanism: Any) -> str:
     texts = {name: _number(name, value) for name, value in mechanism.parameters.items()}
     categories = getattr(mechanism, "asked", mechanism.domain).categories
     texts["k"] = f"{len(categories):,}"
+    texts["items"] = texts.get("items", f"{len(categories) - 1}")
     texts["categories"] = ", ".join(map(_quoted, categories))
     sentence: str = _design(mechanism)["procedure"]
     return sentence.format(**texts)

@@ -27,7 +27,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_bool, check_level, check_one_of, quote_list
-from rrstats._display import label
+from rrstats._display import label, percent_range
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of
@@ -657,8 +657,8 @@ class DirectListEstimate(Result):
         """
         low, high = self.interval(level)
         return (
-            f"about {self.proportion:.1%} {label(self.category)} by both questions, "
-            f"{level * 100:.10g}% interval {low:.1%} to {high:.1%}"
+            f"about {self.proportion:z.1%} {label(self.category)} by both questions, "
+            f"{level * 100:.10g}% interval {percent_range(low, high)}"
         )
 
 

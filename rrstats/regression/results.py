@@ -302,7 +302,8 @@ class RegressionResult(FrameTable):
         SummaryTable
             Text in a terminal, HTML in a notebook; ``as_latex()`` and ``to_frame()``.
         """
-        low, high = (f"{0.5 + sign * level / 2:.4g}" for sign in (-1, 1))
+        checked = check_level(level)
+        low, high = (f"{0.5 + sign * checked / 2:.4g}" for sign in (-1, 1))
         z = "z" if np.isinf(self.df) else "t"
         formats = dict.fromkeys(("coef", "std_error", "low", "high"), _written)
         return SummaryTable(

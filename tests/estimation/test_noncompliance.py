@@ -54,12 +54,13 @@ def test_wada_2011_under_one_behaviour(share, behaviour, expected):
 def test_the_share_that_explains_a_claim():
     """21.6% who always say yes explain 21.2%; 25.1% at random explain 3.12% for 14.88%."""
     tip = wada().tipping_point("yes", 0.212, "yes")
-    assert tip.proportion == pytest.approx(0.216, abs=5e-4)
-    assert tip.low < tip.proportion < tip.high
+    assert tip.not_following == pytest.approx(0.216, abs=5e-4)
+    assert tip.low < tip.not_following < tip.high
+    assert "21.6% of respondents who always report yes would explain 21.2% yes" in repr(tip)
     # Dice cheating: the crosswise model found 14.88%, the direct question 3.12%.
     same = round(1e8 * (0.1488 * 0.2 + 0.8512 * 0.8))
     tip = crosswise(10**8 - same, same).tipping_point("yes", 0.0312)
-    assert tip.proportion == pytest.approx(0.2508, abs=1e-4)
+    assert tip.not_following == pytest.approx(0.2508, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_weights_and_groups():
     tips = groups.tipping_point("yes", 0.3, "yes")
     assert tips.g.tolist() == ["a", "b"]
     own = groups["b"].tipping_point("yes", 0.3, "yes")
-    assert tips.proportion.iloc[1] == pytest.approx(own.proportion)
+    assert tips.not_following.iloc[1] == pytest.approx(own.not_following)
     assert "assumed to answer both" in repr(corrected)
     with pytest.raises(
         ArgumentValueError, match="control must be for each group, found none for 1"
@@ -496,11 +497,12 @@ def test_bad_input(call, error, message):
 def test_a_claim_that_nothing_explains():
     """A tipping point that does not exist is NaN, and the estimate itself needs nobody."""
     tip = wada().tipping_point("yes", 0.9)
-    assert np.isnan(tip.proportion)
+    assert np.isnan(tip.not_following)
+    assert "no proportion of respondents who answer at random explains 90.0% yes" in repr(tip)
     share = wada()["yes"].proportion
-    assert wada().tipping_point("yes", share).proportion == 0
-    assert wada().tipping_point("yes", 0.3, "any").proportion == pytest.approx(
-        wada().tipping_point("yes", 0.3, "yes").proportion
+    assert wada().tipping_point("yes", share).not_following == 0
+    assert wada().tipping_point("yes", 0.3, "any").not_following == pytest.approx(
+        wada().tipping_point("yes", 0.3, "yes").not_following
     )
 
 

@@ -10,12 +10,14 @@ from itertools import chain, product
 from math import prod
 from pathlib import Path
 
+import numpy as np
 import pytest
 from catalogue import NUMBERS
 
 import rrstats as rr
 from rrstats import surveys
 from rrstats._display import as_markdown
+from rrstats.mechanisms.serialization import from_dict
 from rrstats.privacy import fieldwork, instructions
 from rrstats.privacy.fieldwork import examples
 
@@ -117,7 +119,8 @@ def test_the_words_say_the_chances_of_the_draws(name, group):
         for mark, run in re.findall(r'"([^"]*)" for (.*?)(?= and "|\.$)', draw.step):
             assert Fraction(run.count(",") + 1, size) == dict(draw.outcomes)[mark]
     text = str(page)
-    assert QUESTION in text
+    of_control = getattr(part(name, group), "design", "") == "list_experiment_control"
+    assert (QUESTION in " ".join(text.split())) != of_control
     assert "{" not in text.partition("The design is this line")[0]
     office = " ".join(text.partition("Cut here.")[2].split())
     assert rr.explain(part(name, group)) in office
@@ -312,10 +315,12 @@ def test_who_draws_nothing_hears_nothing_about_it():
         (rr.UnaryEncoding.symmetric(["a", "b"], 0.9), "they will often be right"),
         (
             surveys.list_experiment(3).parts[1],
-            'If you say "0", people can know that your true answer is "no". If you say "4", people '
-            'can know that your true answer is "yes". Otherwise nobody can be sure.',
+            'If you say "0" or "4", people can know which statements are true for you.',
         ),
-        (surveys.list_experiment(3).parts[0], "shows nothing about your true answer"),
+        (
+            surveys.list_experiment(3).parts[0],
+            'If you say "0" or "3", people can know which statements are true for you.',
+        ),
     ],
 )
 def test_what_is_said_on_protection_is_true(design, said):
@@ -363,6 +368,76 @@ def test_all_words_of_a_page_are_in_the_toml(monkeypatch):
         assert not set(re.findall(r"[A-Za-z]+", door)) - own, name
 
 
+@pytest.mark.parametrize(("name", "group"), PAGES)
+def test_a_page_offers_what_its_sample_may_report(name, group):
+    """The reports to write down are those that the sample's matrix makes possible, and all of them.
+
+    A design that is said in words of the page, and a pair of reports, are checked by the office's
+    sentence and the rule.
+    """
+    mechanism = part(name, group)
+    page = instructions(DESIGNS[name], QUESTION, group=group)
+    offered = re.search(r"respondent says \((.*?)\)\.", at_the_door(page))[1].split(", ")
+    matrix = zip(mechanism.report_space.categories, mechanism.channel.entries, strict=True)
+    possible = [str(report) for report, row in matrix if any(row)]
+    office = " ".join(str(page).partition("Cut here.")[2].split())
+    for answer, said in re.findall(r'"(\w+)" for "(\w+)"', office):
+        offered = [answer if text == said else text for text in offered]
+    if isinstance(mechanism.report_space.categories[0], tuple):
+        assert {str((a, b)) for a in offered for b in offered} == set(possible)
+    else:
+        assert offered == possible
+
+
+@pytest.mark.parametrize("items", [1, 3, 20])
+def test_the_statements_of_a_list_are_as_many_as_its_counts(items):
+    """Each sheet has one statement less than numbers to say; nobody reads the question aloud."""
+    m = surveys.list_experiment(items)
+    for group, statements in (("control", items), ("treatment", items + 1)):
+        page = instructions(m, QUESTION, group=group)
+        door = at_the_door(page)
+        assert set(re.findall(r"(\d+) statements", door)) == {str(statements)}
+        assert f'"0" or "{statements}"' in door
+        material, _, spoken = door.partition("Read aloud")
+        assert (QUESTION in material) == (group == "treatment")
+        assert QUESTION not in spoken
+        assert "true answer" not in door
+
+
+@pytest.mark.parametrize("name", ["crosswise", "direct", "kuk, one card"])
+def test_a_sum_has_no_page(name):
+    """The items of a sum are answered one by one; its matrix is no procedure, also read back."""
+    for items in (2, 7):
+        total = surveys.sum_of(DESIGNS[name], items)
+        for mechanism in (total, from_dict(total.to_dict())):
+            with pytest.raises(rr.errors.ArgumentValueError, match="design of one item"):
+                instructions(mechanism, QUESTION)
+            text = rr.privacy.methods(mechanism).text
+            assert f"Each of {items} questions was answered" in text
+            assert "Warner" not in text
+    assert instructions(rr.MatrixDesign([0, 1, 2], THIRDS, reports=[0, 1, 2]), QUESTION).rule
+
+
+THIRDS = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]
+
+
+def test_the_anchor_has_a_question_of_its_own():
+    """The anchor question and the one compared with it are arguments; others have no such place."""
+    pair = DESIGNS["crosswise_with_anchor"]
+    moon = instructions(pair, QUESTION)
+    assert "Were you born on the Moon?" in at_the_door(moon)
+    prize = "Have you won the Nobel prize?"
+    page = instructions(pair, QUESTION, anchor=prize, unrelated_anchor="Was she born in May?")
+    door = at_the_door(page)
+    assert f'think of this question: "{prize}"' in door
+    assert 'a third question, and tell it to nobody: "Was she born in May?"' in door
+    assert "Moon" not in door
+    assert [draw.is_question for draw in page.draws] == [False, True]
+    for name in ("anchor", "unrelated_anchor"):
+        with pytest.raises(rr.errors.ArgumentTypeError, match=f"{name} must be left out"):
+            instructions(DESIGNS["crosswise"], QUESTION, **{name: prize})
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium to print")
 @pytest.mark.parametrize("name", ["crosswise_with_anchor", "KRR of six"])
@@ -380,7 +455,10 @@ def test_a_page_prints_on_a_sheet_for_the_field_and_one_for_the_office(name, tmp
 def test_a_design_printed_in_short_is_not_called_python():
     """A large matrix is printed as its size, which nobody can paste; the page says what to keep."""
     crosswise = rr.surveys.crosswise(["no", "yes"], 0.2, yes="yes")
-    scores = str(rr.privacy.instructions(rr.surveys.sum_of(crosswise, 3), "How many?"))
+    matrix = str(rr.privacy.instructions(rr.KRR(range(8), 0.5).then(rr.KRR(range(8), 0.5)), "?"))
+    assert "line of Python" in matrix
+    large = rr.MatrixDesign(range(20), (0.5 * np.eye(20) + 0.025).tolist(), reports=range(20))
+    scores = str(rr.privacy.instructions(large, "How many?"))
     assert "line of Python" not in scores
     assert "JSON of its to_dict()" in scores
     assert "line of Python" in str(rr.privacy.instructions(crosswise, "Have you ever?"))
