@@ -1,10 +1,13 @@
 """Records in the attrs of pandas: written when a frame is privatized, carried to later frames.
 
 pandas loses attrs when a frame is merged with a plain one, joined to frames with other attrs, or
-built anew from columns; it leaves them unchanged when a column is renamed or dropped.  `carry`
-copies the records of earlier data to later data.  It refuses sources that contradict each other;
-a source that has a column of the same name without a record is such a contradiction, because its
-rows are not reports.  It also refuses a recorded column that may have been renamed, because
+built anew from columns; it leaves them unchanged when a column is renamed or dropped.  It copies
+them deeply whenever a column is selected, so the document is `serialization.frozen`, of which a
+copy is the document itself.
+
+`carry` copies the records of earlier data to later data.  It refuses sources that contradict each
+other; a source that has a column of the same name without a record is such a contradiction, because
+its rows are not reports.  It also refuses a recorded column that may have been renamed, because
 leaving it out would understate epsilon.
 """
 
@@ -214,7 +217,7 @@ def carry(
     frame: Any = pd.DataFrame(target) if target.ndim == 1 else target
     records = _carried(frame, sources, dict(names or {}), dropped)
     carried = target.copy(deep=False)
-    carried.attrs = {**target.attrs, KEY: write(records)}
+    carried.attrs[KEY] = write(records)
     return carried
 
 

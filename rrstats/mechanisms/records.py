@@ -12,7 +12,6 @@ plan of a frame and probabilities by row, and is written only where a column has
 from __future__ import annotations
 
 import contextlib
-import copy
 import json
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
@@ -47,6 +46,7 @@ from rrstats.mechanisms.serialization import (
     check_depth,
     describe_difference,
     from_dict,
+    frozen,
     parse_object,
     walk,
 )
@@ -154,8 +154,9 @@ class ColumnRecord:
             if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
                 del part["categories"]
                 part |= {"k": len(listed), "categories_digest": categories_digest(listed)}
-        record = cls(name, described, unknown, missing, simulated, keyed, plan, by_row)
-        check_depth(write([record]))
+        mechanism_document = frozen(described)
+        record = cls(name, mechanism_document, unknown, missing, simulated, keyed, plan, by_row)
+        check_depth({"columns": [record.to_dict()]})
         return record
 
     def resolve(self, given: Mechanism | None = None) -> Mechanism:
@@ -224,7 +225,7 @@ class ColumnRecord:
 
         Its probabilities and its epsilon are those of the column's mechanism.
         """
-        described = copy.deepcopy(self.mechanism)
+        described = json.loads(json.dumps(self.mechanism))  # a copy that can be changed
         for part in walk(described):
             if part.pop("categories_digest", None) is not None:
                 k = part.pop("k", None)
@@ -253,7 +254,6 @@ class ColumnRecord:
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON."""
         document = vars(self) | {"name": categories_to_json([self.name])[0]}
-        document["mechanism"] = copy.deepcopy(self.mechanism)
         if self.plan is not None:
             document["plan"] = self.plan.in_record()
         if self.by_row is not None:
@@ -288,7 +288,7 @@ class ColumnRecord:
                     f"{cut(key)} of column {cut(name)} "
                     + (rule if allowed else f"is unknown; known are {', '.join(_FACTS)}")
                 )
-        return cls(name, copy.deepcopy(mechanism), plan=plan, by_row=by_row, **facts)
+        return cls(name, frozen(mechanism), plan=plan, by_row=by_row, **facts)
 
 
 def _read_by_row(document: Any) -> dict[str, Any] | None:
@@ -392,16 +392,18 @@ def write(records: Iterable[ColumnRecord]) -> dict[str, Any]:
     Returns
     -------
     dict
+        It cannot be changed, at any depth, so that copies of attrs share it.
     """
     columns = [record.to_dict() for record in records]
     plans: list[Any] = []
-    for column in columns:  # one object for all columns of a plan: pandas copies attrs very often
+    for column in columns:  # one object for all columns of a plan
         if "plan" in column:
             if column["plan"] not in plans:
-                plans.append(column["plan"])
+                plans.append(frozen(column["plan"]))
             column["plan"] = plans[plans.index(column["plan"])]
     needs_version_2 = any("plan" in column or "by_row" in column for column in columns)
-    return {"v": 2 if needs_version_2 else 1, "columns": columns}
+    document: dict[str, Any] = frozen({"v": 2 if needs_version_2 else 1, "columns": columns})
+    return document
 
 
 def check_asked_column(record: ColumnRecord, names: Collection[Hashable]) -> None:

@@ -11,7 +11,7 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from rrstats._checks import check_instance, cut, type_name
 from rrstats.data.categories import (
@@ -188,3 +188,71 @@ def parse_object(metadata: Mapping[bytes, bytes], key: bytes) -> dict[str, Any]:
     except RecursionError:  # it may hold the document
         raise MetadataError(f"{key.decode()} is nested too deeply") from None
     return parsed if isinstance(parsed, dict) else {}
+
+
+# -- documents that cannot be changed ------------------------------------------------------------
+
+_CHANGES = (
+    *("__setitem__", "__delitem__", "__ior__", "__iadd__", "__imul__", "append", "clear", "extend"),
+    *("insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update"),
+)
+"""Methods of dictionaries and lists that change them."""
+
+
+def _refuse(*_args: Any, **_keywords: Any) -> NoReturn:
+    raise ArgumentTypeError(
+        "the record of a release cannot be changed, because copies of the data share it; "
+        "rr.metadata.carry renames its columns, and df.attrs.pop('rrstats') removes it"
+    )
+
+
+class FrozenDict(dict[str, Any]):
+    """A dictionary that cannot be changed."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, memo: Any) -> FrozenDict:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return dict, (), None, None, iter(self.items())
+
+
+class FrozenList(list[Any]):
+    """A list that cannot be changed."""
+
+    __slots__ = ()
+
+    def __deepcopy__(self, memo: Any) -> FrozenList:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return list, (), None, iter(self)
+
+
+for _kind in (FrozenDict, FrozenList):
+    for _name in _CHANGES:
+        if hasattr(_kind, _name):
+            setattr(_kind, _name, _refuse)
+
+
+def frozen(document: Any) -> Any:
+    """The document with dictionaries and lists that cannot be changed, at every depth.
+
+    pandas copies attrs deeply whenever a column is selected; a copy of a frozen document is the
+    document itself.  It equals the plain one, prints like it, and is pickled as it.
+    """
+    return _frozen(document, {})
+
+
+def _frozen(document: Any, known: dict[int, Any]) -> Any:
+    """A part of a document; known : its parts by identity, because hostile ones repeat."""
+    if not isinstance(document, dict | list) or isinstance(document, FrozenDict | FrozenList):
+        return document
+    if id(document) not in known:
+        if isinstance(document, dict):
+            part: Any = FrozenDict({key: _frozen(each, known) for key, each in document.items()})
+        else:
+            part = FrozenList([_frozen(each, known) for each in document])
+        known[id(document)] = part
+    return known[id(document)]

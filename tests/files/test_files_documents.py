@@ -156,7 +156,7 @@ def test_fingerprints_fit(tmp_path, place):
     m = rr.KRR([*WORDS, *map(str, range(100))], 0.75)
     newer = {"v": 1, "columns": [{"name": "grade", "mechanism": {"type": "Newer"}}]}
     said = write([ColumnRecord.of("answer", m)])
-    said["columns"] += newer["columns"]
+    said = {**said, "columns": [*said["columns"], *newer["columns"]]}
     path = place(tmp_path / "reports", said)
     assert [record.name for record in files.describe_file(path)] == ["answer", "grade"]
     assert files.tally_file(path, "answer", m).n == N

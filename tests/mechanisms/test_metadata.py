@@ -1,8 +1,11 @@
 """What data say of themselves: one JSON document, a default and never evidence."""
 
+import copy
 import dataclasses
 import json
 import math
+import operator
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -291,17 +294,60 @@ def test_again():
         first.rr.privatize(["no", "yes"], 0.9, again=True)
 
 
-def test_documents_share_nothing(frame):
-    """Changing one frame's document changes no other frame, record or mechanism."""
-    other = frame.copy()
-    other.attrs["rrstats"]["columns"][0]["mechanism"]["prob"] = 0.9
-    assert frame.rr.mechanisms["answer"].prob == 0.75
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: document.update(v=2),
+        lambda document: document.pop("columns"),
+        lambda document: document["columns"].append({}),
+        lambda document: document["columns"].sort(),
+        lambda document: operator.setitem(document["columns"], 0, {}),
+        lambda document: operator.delitem(document["columns"][0], "name"),
+        lambda document: operator.ior(document["columns"][0], {"keyed": True}),
+        lambda document: document["columns"][0]["mechanism"].setdefault("prob", 0.9),
+        lambda document: document["columns"][0]["mechanism"].__setitem__("prob", 0.9),
+        lambda document: document["columns"][0]["mechanism"]["categories"].clear(),
+        lambda document: document["columns"][0]["mechanism"]["categories"].reverse(),
+    ],
+)
+def test_documents_cannot_be_changed(frame, change):
+    """Copies of a frame share its document, which refuses changes at every depth."""
+    text = json.dumps(frame.attrs["rrstats"])
+    assert frame["answer"].attrs["rrstats"] is frame.attrs["rrstats"]
+    assert frame.copy().attrs["rrstats"] is frame.attrs["rrstats"]
+    with pytest.raises(ArgumentTypeError, match=r"cannot be changed.*df.attrs.pop\('rrstats'\)"):
+        change(frame.attrs["rrstats"])
+    assert text == json.dumps(frame.attrs["rrstats"])
+
+
+def test_documents_look_and_pickle_as_plain_ones(frame):
+    """They equal and print like plain dictionaries, and leave the session as such."""
+    document = frame.attrs["rrstats"]
+    plain = json.loads(json.dumps(document))
+    assert plain == document
+    assert document == plain
+    assert repr(plain) == repr(document)
+    for copied in (pickle.loads(pickle.dumps(document)), copy.copy(document)):
+        assert type(copied) is dict
+    back = pickle.loads(pickle.dumps(frame)).attrs["rrstats"]
+    assert plain == back
+    assert {dict, list} == {type(back), type(back["columns"]), type(back["columns"][0])}
+    both = pd.concat([frame, frame])
+    assert document == both.attrs["rrstats"]
+
+
+def test_documents_share_nothing_with_mechanisms(frame):
+    """What a mechanism writes may be changed; a record and the mechanism stay."""
     (record, _) = metadata.read(frame.attrs)
-    record.to_dict()["mechanism"]["prob"] = 0.9
+    described = YES_NO.to_dict()
+    described["prob"] = 0.9
     assert record.resolve() == YES_NO
-    record.mechanism["prob"] = 0.9
-    assert frame.rr.mechanisms["answer"].prob == 0.75
     assert YES_NO.to_dict()["prob"] == 0.75
+    document = json.loads(json.dumps(frame.attrs["rrstats"]))
+    frame.attrs["rrstats"] = document
+    (record, _) = metadata.read(frame.attrs)
+    document["columns"][0]["mechanism"]["prob"] = 0.9
+    assert record.resolve() == YES_NO
 
 
 def test_one_fingerprint_holds_nothing_up():

@@ -318,8 +318,9 @@ def test_carrying_changes_nothing_else():
     before = frame.copy()
     carried = carry(lost, frame)
     carried["answer"] = "x"
-    carried.attrs["rrstats"]["columns"].clear()
-    assert lost.attrs == {"source": {"wave": 3}} == {"source": carried.attrs["source"]}
+    carried.attrs["source"]["wave"] = 4
+    del carried.attrs["rrstats"]
+    assert lost.attrs == {"source": {"wave": 3}}
     assert before.attrs == frame.attrs
     pd.testing.assert_frame_equal(silent(before), silent(lost))
 
