@@ -798,8 +798,9 @@ def test_output_that_is_no_utf8_still_works(folder):
 def test_a_warning_as_an_error_does_not_show_source_lines(folder):
     """However Python's warnings are set, the curator reads one plain line, after the release."""
     frame = pd.read_parquet("in.parquet").assign(vote=["yes", "no"] * 100)
+    simulated = frame.rr.simulate("vote", ["yes", "no"], 0.75, seed=1)
     with pytest.warns(rr.errors.SimulationWarning):
-        frame.rr.simulate("vote", ["yes", "no"], 0.75, seed=1).rr.to_parquet("in.parquet")
+        simulated.rr.to_parquet("in.parquet", overwrite=True)
     for setting in ("error", "ignore", "always"):
         environment = {**os.environ, "PYTHONWARNINGS": setting}
         arguments = ["privatize", "in.parquet", "out.parquet", *FREE, "--again", "--overwrite"]
