@@ -33,14 +33,13 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation import arrays
 from rrstats.estimation.crosstab import Crosstab
 from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.hypothesis_tests import (
-    TestResult,
+from rrstats.estimation.hypothesis_tests.change import paired_covariance, wald_of_pairs
+from rrstats.estimation.hypothesis_tests.homogeneity import (
     check_comparable,
     covariance_df,
     homogeneity,
-    paired_covariance,
-    wald_of_pairs,
 )
+from rrstats.estimation.hypothesis_tests.test_result import TestResult
 from rrstats.estimation.result import (
     IMPLAUSIBLE,
     LabelledInterval,

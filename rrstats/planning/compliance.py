@@ -19,7 +19,7 @@ from rrstats._names import checked_keywords
 from rrstats._typing import NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.hypothesis_tests import distance_to_design, free_cells
+from rrstats.estimation.hypothesis_tests.design_fit import distance_to_design, free_cells
 from rrstats.estimation.moments import ChannelMoments
 from rrstats.estimation.noncompliance import ANY, behaviour_scores, rates_of
 from rrstats.estimation.posterior import proportions_of

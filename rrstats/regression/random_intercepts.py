@@ -38,7 +38,7 @@ from rrstats.errors import (
     RRStatsWarning,
     warn,
 )
-from rrstats.estimation.hypothesis_tests import TestResult
+from rrstats.estimation.hypothesis_tests.test_result import TestResult
 from rrstats.estimation.report_columns import blocks
 from rrstats.inference.contrasts import student_quantile
 from rrstats.inference.optimize import Maximum, split_information

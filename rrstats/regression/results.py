@@ -32,7 +32,8 @@ from rrstats.errors import (
     LowPrecisionWarning,
     RRStatsWarning,
 )
-from rrstats.estimation.hypothesis_tests import TestResult, few_expected
+from rrstats.estimation.hypothesis_tests.counted_reports import few_expected
+from rrstats.estimation.hypothesis_tests.test_result import TestResult
 from rrstats.inference.contrasts import student_quantile
 from rrstats.inference.multinomial import chi_squared_test, distance
 from rrstats.plots import PlotOptions, plot_intervals

@@ -5,7 +5,7 @@ import pytest
 
 import rrstats as rr
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.hypothesis_tests import _JointTypes
+from rrstats.estimation.hypothesis_tests.list_design import _JointTypes
 
 # Counts of 0 to 4 items: data sets race and affirm of R's list 9.2.6, and made-up ones.
 RACE = [8, 132, 222, 227, 0], [19, 123, 229, 219, 34]

@@ -1,0 +1,291 @@
+"""Reports under a null hypothesis: counts by cell, fitted proportions, effective sample sizes.
+
+Tests compare reports with their probabilities under the null hypothesis, so that noise changes the
+power and not the level.  Sources: Pearson (1900); Cochran (1954) for the counts that chi-squared
+needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats._checks import (
+    check_left_out,
+    check_one_of,
+)
+from rrstats._typing import Floats
+from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
+from rrstats.estimation import arrays
+from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.hypothesis_tests.test_result import Outcome
+from rrstats.estimation.tally import Tally, tally
+from rrstats.inference.contrasts import (
+    project_to_simplex,
+    raise_covariance,
+    with_known_sum,
+)
+from rrstats.inference.multinomial import (
+    chi_squared_test,
+    distance,
+    exact_p_value,
+    fit_rates,
+    score_statistic,
+    start_inside,
+)
+from rrstats.mechanisms.channel import (
+    expected_rates,
+    has_latent_classes,
+    transition_matrix,
+)
+from rrstats.mechanisms.krr import MechanismLike
+
+PLAIN = (
+    "statistic='likelihood-ratio' and exact need as many report cells as categories, one sample "
+    "without a design, and target 'population'; leave them out"
+)
+
+
+STATISTICS = {"pearson": "Pearson's", "likelihood-ratio": "likelihood ratio"}
+
+
+@dataclass(frozen=True)
+class _ExpectedCounts:
+    """Cochran (1954): no expected count below 1, and at most a fifth of them below 5."""
+
+    min_expected: float = 1
+    expected: float = 5
+    max_proportion: float = 0.2
+
+
+_CHI_SQUARED = _ExpectedCounts()
+
+
+RANK_TOLERANCE = 1e-10
+"""Relative tolerance of the rank of a covariance."""
+
+_ZERO_RATE = 1e-9
+"""A fitted probability of reports that is not larger is 0 up to the tolerance of the fit."""
+
+
+Sample = tuple[Floats, Floats, Floats]
+"""Transition matrix, counts and sizes of the samples of the report cells of an estimate."""
+
+
+@dataclass(frozen=True)
+class Counting:
+    """The statistic of counts of reports, and how its p-value is computed."""
+
+    statistic: str
+    exact: bool = False
+    p_value: float | None = None  # where it is computed without the statistic
+
+    def __post_init__(self) -> None:
+        check_one_of(self.statistic, "statistic", STATISTICS)
+
+    def check(self, has_counts: bool) -> None:
+        """Raise for options that need counts of reports with simple distributions."""
+        if not has_counts and (self.exact or self.statistic != "pearson"):
+            raise ArgumentValueError(PLAIN)
+
+    def test(
+        self,
+        method: str,
+        value: float,
+        df: int,
+        expected: Floats,
+        *,
+        remedy: str = "merge categories",
+    ) -> Outcome:
+        """The outcome by chi-squared or by enumerated counts."""
+        value, p_value = chi_squared_test(value, df)
+        if self.exact:
+            n = expected.sum()
+            p_value = exact_p_value(expected / n, round(n), value, self.statistic)
+            return f"{method}, exact", value, df, p_value, ()
+        if self.p_value is not None and df > 0:
+            return f"{method}, exact p-value", value, df, self.p_value, ()
+        notes = few_expected(expected, remedy)
+        if df < 1:
+            notes += ("all reports are the same, so there is nothing to test",)
+        return method, value, df, p_value, notes
+
+    def test_table(self, name: str, table: NDArray[Any]) -> Outcome:
+        """The outcome of the ordinary test of a table of counts."""
+        observed = table[table.any(axis=1)][:, table.any(axis=0)].astype(np.float64)
+        rows = observed.sum(axis=1)
+        columns = observed.sum(axis=0)
+        expected = np.outer(rows, columns).ravel() / observed.sum()
+        method, value, df, p_value, notes = self.test(
+            f"{STATISTICS[self.statistic]} test of {name}",
+            float(distance(observed.ravel(), expected, self.statistic)),
+            (len(rows) - 1) * (len(columns) - 1),
+            expected,
+        )
+        dropped = sum(table.shape) - sum(observed.shape)
+        if dropped:
+            notes = (f"{dropped} categories that nobody reported are left out", *notes)
+        return method, value, df, p_value, notes
+
+    def test_rates(
+        self,
+        method: str,
+        samples: list[Sample],
+        rates: list[Floats],
+        slopes: Floats,
+        *,
+        remedy: str = "merge categories",
+    ) -> Outcome:
+        """The outcome for reports and their probabilities under the null hypothesis.
+
+        slopes : (cells, p) derivatives of the rates by fitted parameters.
+        """
+        value = 0.0
+        df = -slopes.shape[1]
+        for sample, sample_rates in zip(samples, rates, strict=True):
+            sample_value, sample_df = self._distance_to(sample, sample_rates)
+            value += sample_value
+            df += sample_df
+        # A rate that was fitted as 0 takes away a cell and a parameter.
+        all_rates = np.concatenate(rates)
+        slopes_at_zero = slopes[all_rates <= _ZERO_RATE]
+        if slopes_at_zero.size:
+            df += int(np.linalg.matrix_rank(slopes_at_zero))
+        sizes = np.concatenate([sizes for *_, sizes in samples])
+        return self.test(method, value, df, sizes * all_rates, remedy=remedy)
+
+    def _distance_to(self, sample: Sample, rates: Floats) -> tuple[float, int]:
+        """The statistic of one sample at some probabilities of reports, and its df."""
+        matrix, counts, sizes = sample
+        value, df = score_statistic(matrix, counts, rates, sizes)
+        if self.statistic == "pearson":
+            return value, df
+        value = float(distance(counts, sizes * rates, self.statistic))
+        cells, k = matrix.shape
+        if cells != k:
+            best = fit_proportions([sample], np.full(k, 1 / k))
+            value -= float(distance(counts, sizes * (matrix @ best), self.statistic))
+        return value, df
+
+
+def fit_proportions(samples: list[Sample], start: Floats) -> Floats:
+    """(k,) the maximum likelihood proportions of all reports; may lie outside [0, 1]."""
+    matrix, counts, sizes = (np.concatenate(part) for part in zip(*samples, strict=True))
+    slopes = matrix[:, :-1] - matrix[:, -1:]
+    last = matrix[:, -1]
+    others = fit_rates(
+        lambda x: (slopes @ x + last, slopes), counts, sizes, start_inside(matrix, start)[:-1]
+    )
+    return np.append(others, 1 - others.sum())
+
+
+def as_estimate(
+    reports: Any,
+    *,
+    mechanism: MechanismLike | None = None,
+    prob: float | None = None,
+    epsilon: float | None = None,
+    group: Any = None,
+) -> Estimate:
+    """An estimate, from an estimate, a Tally, or reports and their mechanism."""
+    if isinstance(reports, Tally | Estimate):
+        check_left_out(
+            "a tally or an estimate holds its mechanism",
+            mechanism=mechanism,
+            prob=prob,
+            epsilon=epsilon,
+            group=group,
+        )
+    else:
+        reports = tally(reports, mechanism, prob, epsilon=epsilon, group=group)
+    return Estimate(reports) if isinstance(reports, Tally) else reports
+
+
+def has_cells(estimate: Estimate) -> bool:
+    """True where the distribution of counts depends only on the categories' proportions."""
+    channel = estimate.channel
+    simple = not estimate.designed and estimate.target == "population"
+    return simple and channel.is_multinomial and not has_latent_classes(channel)
+
+
+def is_square(estimate: Estimate) -> bool:
+    """True for `has_cells` in one sample with as many report cells as categories."""
+    samples = estimate.channel.samples
+    return has_cells(estimate) and not samples.any() and len(samples) == estimate.k
+
+
+def cells_of(estimate: Estimate) -> Sample:
+    """The report cells of an estimate."""
+    channel = estimate.channel
+    arrays.check_possible(channel, estimate.reported)
+    counts = estimate.reported.astype(np.float64)
+    return transition_matrix(channel), counts, arrays.sample_sizes(channel, counts, estimate.n)
+
+
+def null_covariance(estimate: Estimate, proportions: Floats) -> Floats:
+    """The covariance of an estimate under the null, where it is known, or else the estimated one.
+
+    With weights or a design, no contrast gets a smaller variance than strata and weights alone
+    give, because a smaller one is mostly chance.
+    """
+    channel = estimate.channel
+    if not estimate.designed and not has_latent_classes(channel) and not channel.samples.any():
+        return np.asarray(channel.covariance(proportions, estimate.target) / estimate.n)
+    if estimate.designed and channel.is_multinomial:
+        return raise_covariance(estimate.covariance, estimate.moments.least_covariance)
+    return estimate.covariance
+
+
+def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
+    """A note, also issued as a warning, where expected counts are too small for chi-squared."""
+    cells = np.asarray(expected)[np.asarray(expected) > 0]
+    limits = _CHI_SQUARED
+    small = int((cells < limits.expected).sum())
+    is_small = small > limits.max_proportion * cells.size
+    if not cells.size or (cells.min() >= limits.min_expected and not is_small):
+        return ()
+    text = (
+        f"{small} of {cells.size} expected counts of reports are below {limits.expected}, "
+        f"the smallest is {cells.min():.2g}: the chi-squared p-value may be inaccurate; {remedy}"
+    )
+    warn(text, LowPrecisionWarning)
+    return (text,)
+
+
+def information(estimate: Estimate, proportions: Floats) -> Floats | None:
+    """(k, k) the Fisher information of one report: a quadratic form for shifts that sum to 0.
+
+    proportions : inside the simplex.  None with a design, latent classes or target "rows".
+    """
+    channel = estimate.channel
+    if estimate.designed or estimate.target != "population" or has_latent_classes(channel):
+        return None
+    if not estimate.n or not np.isfinite(proportions).all():
+        return None
+    if channel.is_multinomial:
+        rates = expected_rates(channel, proportions)
+        sizes = arrays.sample_sizes(channel, estimate.reported, estimate.n)
+        possible = rates > 0
+        matrix = transition_matrix(channel)[possible]
+        return np.asarray((matrix.T * (sizes[possible] / estimate.n / rates[possible])) @ matrix)
+    _, covariance = with_known_sum(proportions, channel.covariance(proportions, "population"))
+    # The added constant makes the matrix invertible and does not matter for shifts that sum to 0.
+    return np.asarray(np.linalg.inv(covariance + np.trace(covariance) / channel.k**2))
+
+
+def effective_n(estimate: Estimate, proportions: Floats) -> float:
+    """Effective sample size of one sample, averaged over all shifts of proportions; or NaN.
+
+    A random shift with the covariance of one direct answer has information k - 1 on average in one
+    direct answer; the effective sample size is its information in all reports divided by k - 1.
+    """
+    pi = project_to_simplex(proportions)
+    fisher = information(estimate, pi)
+    positive = int((pi > 0).sum())
+    if fisher is None or positive < 2:  # one direct answer may disprove a proportion of 0
+        return float("nan")
+    covariance = np.diag(pi) - np.outer(pi, pi)
+    return float(estimate.n * np.sum(fisher * covariance) / (positive - 1))

@@ -1,0 +1,138 @@
+"""Test of given proportions (Gaboardi and Rogers 2018, LocalGenRRGOF)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rrstats._display import label
+from rrstats._names import checked_keywords
+from rrstats._typing import ColumnLike, Floats, NumbersByCategory
+from rrstats.data.categories import Categories
+from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.hypothesis_tests.counted_reports import (
+    Counting,
+    as_estimate,
+    cells_of,
+    effective_n,
+    few_expected,
+    has_cells,
+    is_square,
+    null_covariance,
+)
+from rrstats.estimation.hypothesis_tests.test_result import (
+    MOST_IN_WORDS,
+    Notes,
+    Outcome,
+    TestResult,
+    by_wald,
+    result_of,
+    untested,
+)
+from rrstats.estimation.posterior import proportions_of
+from rrstats.mechanisms.channel import (
+    expected_rates,
+)
+from rrstats.mechanisms.krr import MechanismLike
+
+
+@checked_keywords
+def goodness_of_fit(
+    reports: Any,
+    proportions: NumbersByCategory,
+    mechanism: MechanismLike | None = None,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    group: ColumnLike | None = None,
+    statistic: str = "pearson",
+    exact: bool = False,
+) -> TestResult:
+    """Test that the true proportions equal given proportions.
+
+    Parameters
+    ----------
+    reports : array-like, Tally or Estimate
+        Reports, with their design in ``mechanism`` (or categories with ``prob`` or ``epsilon``) and
+        ``group``; or a Tally or an Estimate of them.
+    proportions : sequence of k floats, or mapping
+        Proportions that sum to 1, in the order of the categories or by category.
+    mechanism, prob, epsilon, group : optional
+        As for `rrstats.estimate`.
+    statistic : {"pearson", "likelihood-ratio"}
+        The second needs a design with as many report cells as categories.
+    exact : bool
+        Compute the p-value from all possible counts; for few reports and few report cells.
+
+    Returns
+    -------
+    TestResult
+        It has k - 1 degrees of freedom.  For an Estimate with target "rows" the null hypothesis is
+        about these rows, and only the noise is random.  With weights, strata or clusters it is
+        Wald's test with the sample's covariance and an F distribution.
+
+    Warns
+    -----
+    LowPrecisionWarning
+        Expected counts are too small for chi-squared.
+
+    Notes
+    -----
+    T = sum (H - n r)^2 / (n r) with r the probabilities of the reports at these proportions; for
+    k-RR it is GenRR of Gaboardi and Rogers (2018).  For a design with more report cells than
+    categories it is the score test: the part of T that proportions can explain.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> counts = rr.Tally.from_counts([260, 270, 250, 220], rr.KRR(list("abcd"), epsilon=1))
+    >>> found = goodness_of_fit(counts, [0.4, 0.3, 0.2, 0.1])
+    >>> round(found.statistic, 4), found.df, round(found.p_value, 4), round(found.effective_n)
+    (6.3317, 3, 0.0965, 82)
+
+    These proportions are not rejected, but the effective sample size of the 1,000 reports is 82.
+    """
+    counting = Counting(statistic, exact)
+    estimate = as_estimate(reports, mechanism=mechanism, prob=prob, epsilon=epsilon, group=group)
+    pi = proportions_of(proportions, Categories(estimate.categories), "proportions")
+    null = "agreement with the given proportions"
+    if len(pi) <= MOST_IN_WORDS:
+        pairs = zip(pi, estimate.categories, strict=True)
+        null += f" ({', '.join(f'{value:z.1%} {label(category)}' for value, category in pairs)})"
+    counting.check(is_square(estimate))
+    if not estimate.n:
+        return result_of(null, 0, untested(estimate.k - 1))
+    outcome = _fit(estimate, pi, counting) if has_cells(estimate) else _wald_fit(estimate, pi)
+    return result_of(null, estimate.n, outcome, effective_n(estimate, pi))
+
+
+def _fit(estimate: Estimate, pi: Floats, counting: Counting) -> Outcome:
+    """The test of counts: by enumeration or chi-squared."""
+    rates = expected_rates(estimate.channel, pi)
+    method = "Pearson's test of the reports"
+    remedy = "merge categories, or use exact=True where all counts can be listed"
+    if not is_square(estimate):
+        method = "score test of the reports"
+        remedy = "merge categories"
+    elif counting.statistic != "pearson":
+        method = "likelihood ratio of reports"
+    return counting.test_rates(
+        method,
+        [cells_of(estimate)],
+        [rates],
+        np.empty((len(rates), 0)),
+        remedy=remedy,
+    )
+
+
+def _wald_fit(estimate: Estimate, pi: Floats) -> Outcome:
+    """Wald's test of unbiased proportions, with the covariance under the null where known."""
+    channel = estimate.channel
+    notes = Notes()
+    if not estimate.designed and not channel.is_multinomial:
+        rates = expected_rates(channel, pi)
+        notes = few_expected(estimate.n * np.minimum(rates, 1 - rates), "merge categories")
+    shift = estimate.proportions - pi
+    covariance = null_covariance(estimate, pi)
+    return by_wald("Wald test of the proportions", shift, covariance, estimate.df, notes=notes)
