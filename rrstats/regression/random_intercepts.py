@@ -17,9 +17,9 @@ Park, Gelman and Bafumi (2004), poststratification.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -396,12 +396,11 @@ def _equal_intercepts(plain: Fit, maximum: Maximum) -> Maximum:
     size = len(plain.theta) + 1
     hessian = np.zeros((size, size))
     hessian[:-1, :-1] = plain.maximum.hessian
-    return Maximum(
+    return replace(
+        plain.maximum,
         parameters=np.append(plain.theta, 0.0),
-        value=plain.maximum.value,
         gradient=np.append(plain.maximum.gradient, 0.0),
         hessian=hessian,
-        converged=plain.maximum.converged,
         iterations=maximum.iterations,
         endless=None,
         scale=maximum.scale,
@@ -412,31 +411,33 @@ def _mirrored(maximum: Maximum) -> Maximum:
     """The same maximum with the sign of the intercepts reversed."""
     signs = np.ones(len(maximum.parameters))
     signs[-1] = -1.0
-    return Maximum(
+    return replace(
+        maximum,
         parameters=signs * maximum.parameters,
-        value=maximum.value,
         gradient=signs * maximum.gradient,
         hessian=maximum.hessian * np.outer(signs, signs),
-        converged=maximum.converged,
-        iterations=maximum.iterations,
-        endless=maximum.endless,
-        scale=maximum.scale,
     )
 
 
 # -- the result ----------------------------------------------------------------------------------
 
 
-def _quantiles(
-    parts: Sequence[tuple[Floats, Floats, Floats]], level: float
-) -> tuple[Floats, Floats]:
-    """(n,) ends of intervals of mixtures of normal distributions.
+class _Mixture(NamedTuple):
+    """Normal distributions on a scale without ends, by node of the intercepts.
 
-    parts : of each mixture (n, nodes) means and weights, and (n,) standard deviations.
+    means, weights : (n, nodes).  errors : (n,) standard deviations.
     """
+
+    means: Floats
+    weights: Floats
+    errors: Floats
+
+
+def _quantiles(mixtures: Sequence[_Mixture], level: float) -> tuple[Floats, Floats]:
+    """(n,) ends of intervals of the mixtures together."""
     points = []
     masses = []
-    for means, weights, errors in parts:
+    for means, weights, errors in mixtures:
         spread = means[:, :, None] + errors[:, None, None] * _NOISE_PLACES
         points.append(spread.reshape(len(means), -1))
         masses.append((weights[:, :, None] * _NOISE_WEIGHTS).reshape(len(means), -1))
@@ -460,10 +461,6 @@ class _Setting(NamedTuple):
     weight: float
     groups: GroupPosterior
 
-    def spread(self, slopes: Floats, variances: Floats, difference: Floats) -> Floats:
-        """The part of the mean squared error: of coefficients, intercepts, and the mean."""
-        return self.weight * (self.delta(slopes) + variances + difference**2)
-
     def delta(self, slopes: Floats) -> Floats:
         """(...,) variances by the parameters, from (..., p + 1) slopes."""
         return np.asarray(np.einsum("...p,pq,...q->...", slopes, self.covariance, slopes))
@@ -478,6 +475,47 @@ class _Setting(NamedTuple):
         return np.asarray(slopes)
 
 
+class _Prediction(NamedTuple):
+    """Means that are predicted by one setting.
+
+    means, variances : (n,), given the parameters.  slopes : (n, p + 1) of the means by these.
+    mixture : the distribution on the scale of the link.
+    """
+
+    means: Floats
+    variances: Floats
+    slopes: Floats
+    mixture: _Mixture
+
+
+class _Average(NamedTuple):
+    """Means by the estimates, and their errors on average over the deviations.
+
+    means, errors : (n,).  mixtures : by deviation.
+    """
+
+    means: Floats
+    errors: Floats
+    mixtures: list[_Mixture]
+
+
+def _average(
+    settings: Sequence[_Setting], predicted: Callable[[_Setting], _Prediction]
+) -> _Average:
+    """Predictions by all settings, of which the first are the estimates.
+
+    A mean squared error has parts of the parameters, of the intercepts, and of the mean itself.
+    """
+    predictions = [predicted(setting) for setting in settings]
+    means = predictions[0].means
+    squares = np.zeros(len(means))
+    for setting, prediction in zip(settings, predictions, strict=True):
+        error = setting.delta(prediction.slopes) + prediction.variances
+        squares += setting.weight * (error + (prediction.means - means) ** 2)
+    mixtures = [prediction.mixture for prediction in predictions[1:]]
+    return _Average(means, np.sqrt(squares), mixtures)
+
+
 class _Cells(NamedTuple):
     """Profiles of people, each of a group.
 
@@ -490,6 +528,18 @@ class _Cells(NamedTuple):
     offset: Floats
     codes: NDArray[np.intp]
     reports: Floats
+
+
+def _predicted_intercepts(setting: _Setting) -> _Prediction:
+    """The intercepts of the groups with reports."""
+    sd = setting.parameters[-1]
+    values = sd * setting.groups.values[:-1]
+    weights = setting.groups.weights[:-1]
+    means = (weights * values).sum(axis=1)
+    variances = (weights * (values - means[:, None]) ** 2).sum(axis=1)
+    slopes = setting.mean_slopes()[:-1]
+    mixture = _Mixture(values, setting.weight * weights, np.sqrt(setting.delta(slopes)))
+    return _Prediction(means, variances, slopes, mixture)
 
 
 @checked_keywords
@@ -758,24 +808,12 @@ class RandomInterceptsResult(RegressionResult):
             includes the errors of the parameters), low and high.
         """
         level = confidence(level)
-        intercepts = np.zeros(len(self.groups))
-        squares = np.zeros(len(self.groups))
-        parts = []
-        for place, setting in enumerate(self._settings):
-            sd = setting.parameters[-1]
-            values, weights, _ = (each[:-1] for each in setting.groups)
-            means = sd * (weights * values).sum(axis=1)
-            if place == 0:
-                intercepts = means
-            slopes = setting.mean_slopes()[:-1]
-            variances = (weights * (sd * values - means[:, None]) ** 2).sum(axis=1)
-            squares += setting.spread(slopes, variances, means - intercepts)
-            parts.append((sd * values, setting.weight * weights, np.sqrt(setting.delta(slopes))))
-        low, high = _quantiles(parts[1:], level)
+        average = _average(self._settings, _predicted_intercepts)
+        low, high = _quantiles(average.mixtures, level)
         columns = {
             "people": self._sizes.astype(np.int64),
-            "intercept": intercepts,
-            "std_error": np.sqrt(squares),
+            "intercept": average.means,
+            "std_error": average.errors,
             "low": low,
             "high": high,
         }
@@ -809,26 +847,18 @@ class RandomInterceptsResult(RegressionResult):
         level = confidence(level)
         frame, labels, cells = self._cells(data, groups, offset)
         means = np.zeros(len(cells.codes))
-        squares = np.zeros(len(means))
+        errors = np.zeros(len(means))
         ends = np.zeros((2, len(means)))
         for rows in blocks(len(means), _CELLS):
-            parts = []
-            for place, setting in enumerate(self._settings):
-                values, weights, slopes = self._expected(setting, cells, rows)
-                mean = (weights * values).sum(axis=1)
-                if place == 0:
-                    means[rows] = mean
-                variances = np.zeros(len(mean))
-                if labels is not None:
-                    variances = (weights * (values - mean[:, None]) ** 2).sum(axis=1)
-                    parts.append(self._predictors(setting, cells, rows, weights))
-                squares[rows] += setting.spread(slopes, variances, mean - means[rows])
+            predicted = partial(
+                self._predicted_cells, cells=cells, rows=rows, in_groups=labels is not None
+            )
+            means[rows], errors[rows], mixtures = _average(self._settings, predicted)
             if labels is not None:
-                ends[:, rows] = _quantiles(parts[1:], level)
+                ends[:, rows] = _quantiles(mixtures, level)
         family = self.fit.model.outcome.family
         low, high = (family.shares(end[None])[1] for end in ends)
         means[cells.codes < 0] = np.nan
-        errors = np.sqrt(squares)
         if labels is None:
             low, high = logit_interval(means, student_quantile(level, np.inf) * errors)
         table = _prevalences(means, errors, low, high)
@@ -894,8 +924,7 @@ class RandomInterceptsResult(RegressionResult):
                 f"by must have areas with people, found {int((totals == 0).sum())} whose counts "
                 "are all 0; leave these cells out"
             )
-        shares = people / totals[areas]
-        table = self._area_means(cells, labels, areas, shares, level=level)
+        table = self._area_means(cells, labels, areas, people / totals[areas], level=level)
         unknown = np.bincount(areas, people * (cells.reports == 0)) / totals
         table.insert(0, "without_reports", unknown)
         table.insert(0, "people", totals)
@@ -908,11 +937,11 @@ class RandomInterceptsResult(RegressionResult):
         cells: _Cells,
         labels: pd.Series[Any],
         areas: NDArray[np.intp],
-        shares: Floats,
+        proportions: Floats,
         *,
         level: float,
     ) -> pd.DataFrame:
-        """Means of cells with these shares of their area, with errors and intervals.
+        """Means of cells with these proportions of their area, with errors and intervals.
 
         Intervals are on the logit scale: of an area of one group quantiles, of others normal.
         """
@@ -925,34 +954,32 @@ class RandomInterceptsResult(RegressionResult):
         pair = pair.ravel()
         of_area = pairs[:, 0]
         single = np.bincount(of_area)[of_area] == 1
-        means = np.zeros(count)
-        squares = np.zeros(count)
-        quantile_parts = []
-        for place, setting in enumerate(self._settings):
+
+        def predicted(setting: _Setting) -> _Prediction:
             sums = np.zeros((len(pairs), setting.groups.values.shape[1]))
             slopes = np.zeros((count, self.fit.model.columns + 1))
             for rows in blocks(len(areas), _CELLS):
                 values, _, by_cell = self._expected(setting, cells, rows)
-                np.add.at(sums, pair[rows], shares[rows, None] * values)
-                np.add.at(slopes, areas[rows], shares[rows, None] * by_cell)
+                np.add.at(sums, pair[rows], proportions[rows, None] * values)
+                np.add.at(slopes, areas[rows], proportions[rows, None] * by_cell)
             weights = np.empty_like(sums)
             weights[pair] = setting.groups.weights[cells.codes]
             parts = (weights * sums).sum(axis=1)
             variances = (weights * (sums - parts[:, None]) ** 2).sum(axis=1)
-            mean = np.bincount(of_area, parts, count)
-            if place == 0:
-                means = mean.astype(np.float64)
-            variance = np.bincount(of_area, variances, count).astype(np.float64)
-            squares += setting.spread(slopes, variance, mean - means)
-            error = np.sqrt(setting.delta(slopes)) / (mean * (1 - mean))
-            logits = scipy.special.logit(sums[single])
-            quantile_parts.append(
-                (logits, setting.weight * weights[single], error[of_area[single]])
+            means = np.bincount(of_area, parts, count).astype(np.float64)
+            errors = np.sqrt(setting.delta(slopes)) / (means * (1 - means))
+            mixture = _Mixture(
+                scipy.special.logit(sums[single]),
+                setting.weight * weights[single],
+                errors[of_area[single]],
             )
-        errors = np.sqrt(squares)
+            variances = np.bincount(of_area, variances, count).astype(np.float64)
+            return _Prediction(means, variances, slopes, mixture)
+
+        means, errors, mixtures = _average(self._settings, predicted)
         low, high = logit_interval(means, student_quantile(level, np.inf) * errors)
         if single.any():
-            ends = _quantiles(quantile_parts[1:], level)
+            ends = _quantiles(mixtures, level)
             low[of_area[single]], high[of_area[single]] = scipy.special.expit(ends)
         return _prevalences(means, errors, low, high)
 
@@ -1008,18 +1035,28 @@ class RandomInterceptsResult(RegressionResult):
         values = column_or_values(groups, table, len(frame), "groups")
         return pd.Series(np.asarray(values, dtype=object), frame.index, dtype=object)
 
-    def _predictors(
-        self, setting: _Setting, cells: _Cells, rows: slice, weights: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """Predictors of cells by node, their weights, and their errors by the coefficients."""
+    def _predicted_cells(
+        self, setting: _Setting, *, cells: _Cells, rows: slice, in_groups: bool
+    ) -> _Prediction:
+        """Prevalences of some cells; the mixture is of their predictors.
+
+        in_groups : cells are each of a group; else the mean is over groups, without their variance.
+        """
+        values, weights, slopes = self._expected(setting, cells, rows)
+        means = (weights * values).sum(axis=1)
+        variances = np.zeros(len(means))
+        if in_groups:
+            variances = (weights * (values - means[:, None]) ** 2).sum(axis=1)
         theta = setting.parameters
         codes = cells.codes[rows]
         design = cells.design[rows]
         fixed = design @ theta[:-1] + cells.offset[rows]
         eta = fixed[:, None] + theta[-1] * setting.groups.values[codes]
-        slopes = setting.mean_slopes()[codes]
-        slopes[:, :-1] += design
-        return eta, setting.weight * weights, np.sqrt(setting.delta(slopes))
+        by_predictor = setting.mean_slopes()[codes]
+        by_predictor[:, :-1] += design
+        errors = np.sqrt(setting.delta(by_predictor))
+        mixture = _Mixture(eta, setting.weight * weights, errors)
+        return _Prediction(means, variances, slopes, mixture)
 
     def _expected(
         self, setting: _Setting, cells: _Cells, rows: slice
