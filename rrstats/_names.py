@@ -193,6 +193,7 @@ _ELSEWHERE = {
         ),
         _BY_MATRIX,
     ),
+    "satterthwaite": "fit.df has these degrees of freedom, which intervals and p-values use",
     "devore": "mangat has its matrix, and forced_response that forces only a yes its words",
     "disguised_response": "warner has its matrix, and kuk with one card its words",
     "soberanis_cruz": "unrelated_question has its matrix",

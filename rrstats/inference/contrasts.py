@@ -267,48 +267,6 @@ def project_to_simplex(proportions: NDArray[Any]) -> Floats:
     return np.asarray(np.maximum(proportions - shift, 0.0))
 
 
-def bias_reduced_sandwich(sums: Floats, informations: Floats, bread: Floats) -> Floats:
-    """(b, b) covariance of estimates from few clusters, CR2: unbiased where the model holds.
-
-    sums : (G, b) scores of the clusters.  informations : (G, b, b) their parts of the information,
-    of whose sum ``bread`` is the inverse.  The residuals of a cluster are shrunk by its part of
-    the fit; its scores are raised by (I - information bread)^(-1/2).  Where one cluster decides a
-    coefficient, it carries no information on its error.
-    """
-    root, _, raising = _raising(informations, bread)
-    errors = (raising @ (sums @ root)[:, :, None])[:, :, 0] @ root.T
-    return np.asarray(errors.T @ errors)
-
-
-def satterthwaite_df(contrasts: Floats, informations: Floats, bread: Floats) -> Floats:
-    """(j,) degrees of freedom of the CR2 variances of (j, b) contrasts (Bell and McCaffrey 2002).
-
-    A variance is the sum over clusters of q_g^2, linear in the scores; where the model holds, the
-    covariance of the q_g is a matrix P, and (trace P)^2 / (sum of P_gh^2) are the degrees of
-    freedom of the chi-squared distribution with the same mean and variance.
-    """
-    root, leverages, raising = _raising(informations, bread)
-    each = []
-    for contrast in contrasts:
-        weights = raising @ (root.T @ contrast)  # (G, b), for scores of information I
-        moved = (leverages @ weights[:, :, None])[:, :, 0]
-        p = np.diag((weights * moved).sum(axis=1)) - moved @ moved.T
-        with np.errstate(invalid="ignore", divide="ignore"):
-            each.append(np.trace(p) ** 2 / (p**2).sum())
-    return np.array(each)
-
-
-def _raising(informations: Floats, bread: Floats) -> tuple[Floats, Floats, Floats]:
-    """A root of the bread; (G, b, b) the clusters' information by it, and the factors of CR2."""
-    values, vectors = np.linalg.eigh(bread)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    parts = root.T @ informations @ root
-    leverages, axes = np.linalg.eigh(parts)
-    remaining = 1 - leverages
-    raised = np.where(remaining > _NO_VARIANCE, np.maximum(remaining, _NO_VARIANCE) ** -0.5, 0.0)
-    return root, parts, (axes * raised[:, None]) @ axes.swapaxes(1, 2)
-
-
 # -- empirical likelihood ----------------------------------------------------------------------
 
 

@@ -34,14 +34,15 @@ from rrstats.errors import (
 )
 from rrstats.estimation.report_columns import blocks
 from rrstats.estimation.sample_design import Replicates
-from rrstats.estimation.sampled_rows import UnitSums
-from rrstats.inference.contrasts import student_quantile
+from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.regression.design_matrix import BLOCK, table_of
-from rrstats.regression.likelihood import check_columns, clustered_covariance
+from rrstats.regression.likelihood import check_columns
 from rrstats.regression.private_covariates import ModelData
 from rrstats.regression.results import RegressionResult, confidence, refuse_attribute
 from rrstats.regression.survey_people import (
+    Reference,
     check_design_kind,
+    clustered_covariance,
     default_kind,
     design_df,
     replicate_covariance,
@@ -146,8 +147,8 @@ class ScoreResult(RegressionResult):
                 f"{list(self.private.names)}, which are not known for the people of the fit"
             )
         frame = table_of(data)
-        quantile = student_quantile(confidence(level), self.df)
         matrix = self.data.design.again(self.private.answered(frame))
+        quantile = self.reference.quantile(confidence(level), matrix)
         prediction = matrix @ self.estimates
         variance = np.einsum("rp,pq,rq->r", matrix, self.covariance, matrix)
         error = np.sqrt(np.maximum(variance, 0))
@@ -183,39 +184,47 @@ def score_fit(y: Floats, data: ModelData, title: str, vcov: str | None = None) -
     bread = np.asarray(np.linalg.inv(information), np.float64)
     beta = bread @ people.products()
     sums = people.equations(beta, keep=vcov in ("clustered", "linearized"))
-    covariance = _covariance(vcov, people, sums, beta, bread=bread)
+    covariance, sandwich = _covariance(vcov, people, sums, beta, bread=bread)
     effective_n = _effective_n(n, sums, bread, np.diag(covariance))
     place = np.argsort(data.order)
     varying_names = pd.Index(data.ordered[s:], dtype=object)
-    scale = 1 / sizes[place]
+    slopes = np.diag(1 / sizes)[place]
     return ScoreResult(
         title=title,
         index=pd.Index(list(data.names), dtype=object),
-        estimates=beta[place] * scale,
-        covariance=covariance[np.ix_(place, place)] * np.outer(scale, scale),
+        estimates=slopes @ beta,
+        covariance=slopes @ covariance @ slopes.T,
         vcov=vcov,
         nobs=n,
         sigma2=sums.residual / (n - len(beta)),
         effective_n=pd.Series(effective_n[s:], varying_names, name="effective_n"),
         signal=pd.Series(people.signal(bread), varying_names, name="signal"),
         data=data,
-        df=design_df(vcov, data, len(beta)),
+        reference=Reference(design_df(vcov, data, len(beta)), sandwich, slopes),
     )
 
 
 def _covariance(
     vcov: str, people: ScoredRows, sums: _Sums, beta: Floats, *, bread: Floats
-) -> Floats:
-    """(b, b) the covariance of a kind; bread : (b, b) the inverse of the information."""
+) -> tuple[Floats, ClusterSandwich | None]:
+    """(b, b) the covariance of a kind, and the sandwich of few clusters that it is of.
+
+    bread : (b, b) the inverse of the information.
+    """
     data = people.data
-    if vcov == "clustered":
-        return clustered_covariance(sums.rows, data, bread, people.information)
-    if vcov == "linearized":
-        return np.asarray(bread @ cast(UnitSums, data.units).products(sums.rows) @ bread)
     if vcov == "replicates":
-        return replicate_covariance(cast(Replicates, data.replicates), beta, people.again)
-    n = len(people.y)
-    return np.asarray(n / (n - len(beta)) * bread @ sums.squares @ bread)
+        return replicate_covariance(cast(Replicates, data.replicates), beta, people.again), None
+    if vcov == "robust":
+        n = len(people.y)
+        return np.asarray(n / (n - len(beta)) * bread @ sums.squares @ bread), None
+    return clustered_covariance(
+        vcov,
+        sums.rows,
+        data,
+        bread,
+        people.information,
+        modelled=not data.private.columns,
+    )
 
 
 def _effective_n(n: int, sums: _Sums, bread: Floats, variance: Floats) -> Floats:

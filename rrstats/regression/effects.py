@@ -21,6 +21,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.regression.likelihood import Fit, Likelihood
 from rrstats.regression.outcomes import NormalOutcome, ReportedOutcome
 from rrstats.regression.private_covariates import ModelData, ShareColumns
+from rrstats.regression.survey_people import Reference
 from rrstats.regression.varying_columns import VaryingColumns
 
 _UNKNOWN_MEAN = 1e-8
@@ -48,13 +49,14 @@ class Change(NamedTuple):
     """The average effect of one change of a covariate.
 
     change : "slope", or both values in words.
-    effect, std_error : (k,) for each category of the outcome, or for a number.
+    effect, std_error, df : (k,) for each category of the outcome, or for a number.
     """
 
     covariate: str
     change: str
     effect: Floats
     std_error: Floats
+    df: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +64,14 @@ class FittedMeans:
     """Means of the outcome at the parameters of a fit.
 
     inner : (size, size) covariance of the parameters of ``fit.model``.
+    reference : of these parameters.
     """
 
     fit: Fit
     data: ModelData
     share_columns: ShareColumns | None
     inner: Floats
+    reference: Reference
 
     @property
     def weights(self) -> Floats:
@@ -169,16 +173,14 @@ class FittedMeans:
         return np.asarray(np.sqrt(moved) > _UNKNOWN_PREDICTOR * size)
 
     def predictions(
-        self, model: Likelihood, quantile: float, classes: NDArray[np.intp] | None = None
+        self, model: Likelihood, level: float, classes: NDArray[np.intp] | None = None
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """(k, rows) expected outcomes, standard errors, and both ends of intervals.
-
-        quantile : of the normal or Student's t, for the level of the intervals.
-        """
+        """(k, rows) expected outcomes, standard errors, and both ends of intervals."""
         each = [
-            (value, self.standard_errors(by)) for _, value, by in self.of_people(model, classes)
+            (value, self.standard_errors(slopes), self.quantile(level, slopes))
+            for _, value, slopes in self.of_people(model, classes)
         ]
-        value, error = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
+        value, error, quantile = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
         error[:, self.without_information(model)] = np.nan
         family = model.outcome.family
         if family is None or len(value) > 2 or (classes is None and model.classes > 1):
@@ -187,10 +189,14 @@ class FittedMeans:
         eta = eta_of_class[0 if classes is None else classes, np.arange(model.rows)][None]
         with np.errstate(divide="ignore", invalid="ignore"):
             half = error[1] / family.slopes(eta, family.shares(eta))[1, 0]
-        half = quantile * half
+        half = quantile[1] * half
         return value, error, family.shares(eta - half), family.shares(eta + half)
 
-    def interval(self, value: Floats, error: Floats, quantile: float) -> tuple[Floats, Floats]:
+    def quantile(self, level: float, slopes: Floats) -> Floats:
+        """(...) quantiles of the normal or Student's t for means with (..., size) slopes."""
+        return self.reference.quantile(level, slopes)
+
+    def interval(self, value: Floats, error: Floats, quantile: Floats) -> tuple[Floats, Floats]:
         """Intervals of numbers, or of probabilities on the logit scale."""
         half = quantile * error
         if isinstance(self.fit.model.outcome, NormalOutcome):
@@ -216,8 +222,10 @@ class FittedMeans:
             for label, mean in zip(labels[1:], means[1:], strict=True):
                 changes.append((str(name), f"{labels[0]} to {label}", means[0], mean))
         for name, change, before, after in changes:
-            error = self.standard_errors(after.slopes - before.slopes)
-            yield Change(name, change, after.value - before.value, error)
+            slopes = after.slopes - before.slopes
+            error = self.standard_errors(slopes)
+            df = self.reference.df(slopes)
+            yield Change(name, change, after.value - before.value, error, df)
 
     def _changes(self, name: str) -> Iterator[tuple[str, Mean, Mean]]:
         """Changes of an ordinary covariate in words, and the means before and after.
@@ -256,8 +264,8 @@ class FittedMeans:
         for level, mean in zip(levels[1:], others, strict=True):
             yield f"{levels[0]} to {level}", first, mean
 
-    def class_proportion(self, selected: Booleans) -> tuple[float, float]:
-        """The mean of P(selected classes | z), and its standard error for a sample of people."""
+    def class_proportion(self, selected: Booleans) -> tuple[float, float, float]:
+        """The mean of P(selected classes | z), its standard error for a sample, and its df."""
         model = self.fit.model
         theta = self.fit.theta
         shares = np.exp(model.log_shares(theta, slice(None)))
@@ -269,7 +277,8 @@ class FittedMeans:
         gradient[model.head + model.outcome.own :] = ((gains * weights) @ model.shares).ravel()
         sampling = float((weights**2) @ (each - value) ** 2)
         variance = float(gradient @ self.inner @ gradient)
-        return value, float(np.sqrt(max(variance, 0.0) + sampling))
+        df = float(self.reference.df(gradient[None]).item())
+        return value, float(np.sqrt(max(variance, 0.0) + sampling)), df
 
 
 def _steps(values: Floats) -> tuple[Floats, Floats]:

@@ -20,10 +20,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
@@ -31,8 +30,6 @@ from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.sample_design import Replicates
-from rrstats.estimation.sampled_rows import UnitSums
-from rrstats.inference.contrasts import bias_reduced_sandwich, satterthwaite_df
 from rrstats.inference.optimize import (
     Derivatives,
     Maximum,
@@ -40,6 +37,7 @@ from rrstats.inference.optimize import (
     maximize,
     split_information,
 )
+from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.regression.design_matrix import orthonormal, principal_axes
 from rrstats.regression.outcomes import (
     MIN_LOG_DEVIATION,
@@ -52,12 +50,12 @@ from rrstats.regression.survey_people import (
     DESIGN_KINDS,
     DesignedPeople,
     check_design_kind,
+    few_clusters,
+    many_clusters,
     replicate_covariance,
+    sandwich_of_few,
 )
 from rrstats.regression.varying_columns import VaryingColumns
-
-_MAX_CR2_CLUSTERS = 100
-"""Up to so many clusters the covariance is CR2."""
 
 _BLOCK_SIZE = 1 << 13
 """Rows times classes that are worked on at once, which stay in cache."""
@@ -462,7 +460,7 @@ class Fit:
         return replace(self, back=self.back[order], signs=self.signs[order])
 
     @property
-    def _slopes(self) -> Floats:
+    def slopes(self) -> Floats:
         """(size, size) slopes of the user's parameters in theta."""
         slopes = self.back.copy()
         slopes[self.own, self.own] = self.model.outcome.natural(self.theta[self.own])[1]
@@ -470,16 +468,61 @@ class Fit:
 
     def natural(self, inner: Floats) -> Floats:
         """Covariance of the user's parameters from that of theta; NaN if without a maximum."""
-        slopes = self._slopes
+        slopes = self.slopes
         covariance = slopes @ inner @ slopes.T
         has_no_maximum = self.signs != 0
         covariance[has_no_maximum] = np.nan
         covariance[:, has_no_maximum] = np.nan
         return np.asarray(covariance)
 
-    def covariance(self, kind: str, data: PeopleData) -> Floats:
-        """(size, size) covariance of theta by name; raises for kinds that do not apply."""
+    def covariance(self, kind: str, data: DesignedPeople) -> tuple[Floats, ClusterSandwich | None]:
+        """(size, size) covariance of theta by name; raises for kinds that do not apply.
+
+        Second, the sandwich of few clusters that it is of.
+        """
         self._check_kind(kind, data)
+        if kind in ("clustered", "linearized"):
+            return self._design_covariance(kind, data)
+        return self._covariance(kind, data), None
+
+    def _design_covariance(
+        self, kind: str, data: DesignedPeople
+    ) -> tuple[Floats, ClusterSandwich | None]:
+        """The covariance of people in clusters or strata.
+
+        CR2 has the expected information of the clusters, the working model; linearized ones the
+        observed one, as their bread.
+        """
+        scores = self.model.scores(self.theta) * self.model.weights[:, None]
+        clusters = few_clusters(kind, data)
+        if clusters is None:
+            return many_clusters(kind, scores, data, self.bread), None
+        informations = self._informations(clusters, expected=kind == "clustered")
+        bread = self.bread
+        if kind == "clustered":
+            least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
+            bread = split_information(informations.sum(axis=0), least)[0]
+        sandwich = sandwich_of_few(
+            kind, clusters, scores, data, bread=bread, informations=informations
+        )
+        return sandwich.covariance, sandwich
+
+    def _informations(self, clusters: list[NDArray[np.intp]], *, expected: bool) -> Floats:
+        """(G, size, size) information of clusters; with several classes always the observed."""
+        model = self.model
+        if expected and model.classes == 1 and model.outcome.has_cells:
+            return model.expected(self.theta, clusters)
+        blocks = [np.array_split(rows, len(rows) // _BLOCK_SIZE + 1) for rows in clusters]
+        informations = np.array([-model.derivatives(self.theta, each)[2] for each in blocks])
+        if isinstance(model.outcome, NormalOutcome) and model.classes == 1:
+            # the deviation of normal errors tells nothing about their mean
+            is_own = np.zeros(model.size, dtype=np.bool_)
+            is_own[self.own] = True
+            informations[:, is_own[:, None] != is_own] = 0.0
+        return informations
+
+    def _covariance(self, kind: str, data: DesignedPeople) -> Floats:
+        """The covariance of a kind without clusters."""
         if kind == "observed":
             return self.bread
         model = self.model
@@ -489,17 +532,11 @@ class Fit:
         if kind == "replicates":
             return replicate_covariance(cast(Replicates, data.replicates), self.theta, self._again)
         scores = model.scores(self.theta)
-        if kind == "linearized":
-            weighted = scores * model.weights[:, None]
-            return self.bread @ cast(UnitSums, data.units).products(weighted) @ self.bread
-        if kind == "clustered":
-            weighted = scores * model.weights[:, None]
-            return clustered_covariance(weighted, data, self.bread, self._information)
         if kind == "robust":
             return self.bread @ ((scores.T * model.squares) @ scores) @ self.bread
         return split_information((scores.T * model.weights) @ scores, least)[0]
 
-    def _check_kind(self, kind: str, data: PeopleData) -> None:
+    def _check_kind(self, kind: str, data: DesignedPeople) -> None:
         """Raise for covariances that do not apply to these people."""
         check_one_of(kind, "vcov", KINDS)
         model = self.model
@@ -521,77 +558,6 @@ class Fit:
         maximum = model.maximize(self.theta, None, _SEARCH.climb_steps)
         is_finite = maximum.converged and maximum.endless is None
         return maximum.parameters if is_finite else None
-
-    def satterthwaite(self, clusters: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """(size,) standard errors of the user's parameters by CR2, and degrees of freedom.
-
-        The working model is that of the fit: clusters have their expected information.
-        """
-        count = int(clusters.max()) + 1
-        if count > _MAX_CR2_CLUSTERS:
-            raise ArgumentValueError(
-                f"clusters must be at most {_MAX_CR2_CLUSTERS} for Satterthwaite's degrees of "
-                f"freedom, which are those of CR2, found {count:,}; conf_int() is accurate then"
-            )
-        informations = self._expected_of(
-            [np.flatnonzero(clusters == each) for each in range(count)]
-        )
-        least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
-        bread = split_information(informations.sum(axis=0), least)[0]
-        scores = self.model.scores(self.theta) * self.model.weights[:, None]
-        sums = np.zeros((count, scores.shape[1]))
-        np.add.at(sums, clusters, scores)
-        inner = bias_reduced_sandwich(sums, informations, bread)
-        df = satterthwaite_df(self._slopes, informations, bread)
-        variances = np.diagonal(self.natural(inner))
-        return np.sqrt(np.maximum(variances, 0.0)), np.where(np.isnan(variances), np.nan, df)
-
-    def _expected_of(self, clusters: list[NDArray[np.intp]]) -> Floats:
-        """(G, size, size) expected information of clusters; with several classes the observed."""
-        model = self.model
-        if model.classes == 1 and model.outcome.has_cells:
-            return model.expected(self.theta, clusters)
-        informations = np.array([self._information(rows) for rows in clusters])
-        if model.classes == 1:  # the deviation of normal errors tells nothing about their mean
-            between = np.zeros(model.size, dtype=np.bool_)
-            between[self.own] = True
-            informations[:, between[:, None] != between] = 0.0
-        return informations
-
-    def _information(self, rows: NDArray[np.intp]) -> Floats:
-        """(size, size) observed information of the rows at some places."""
-        blocks = np.array_split(rows, len(rows) // _BLOCK_SIZE + 1)
-        return -self.model.derivatives(self.theta, blocks)[2]
-
-
-class PeopleData(DesignedPeople, Protocol):
-    """People of a regression, as covariances need them."""
-
-    @property
-    def people(self) -> int:
-        """Number of people for whom the rows stand."""
-
-
-def clustered_covariance(
-    scores: Floats,
-    data: PeopleData,
-    bread: Floats,
-    information: Callable[[NDArray[np.intp]], Floats],
-) -> Floats:
-    """Covariance of estimates from people in clusters: CR2, of many clusters CR1.
-
-    scores : (rows, b), weighted.  information : of the rows at some places, for CR2; in
-    simulations with 8 clusters CR1 covered 89% where CR2 covered 93%, with 20 the two are alike.
-    """
-    grouped = pd.DataFrame(scores).groupby(data.clusters)
-    sums = grouped.sum().to_numpy()
-    if len(sums) <= _MAX_CR2_CLUSTERS:
-        parts = [information(np.asarray(rows)) for rows in grouped.indices.values()]
-        return bias_reduced_sandwich(sums, np.array(parts), bread)
-    errors = sums @ bread
-    df = max(data.people - scores.shape[1], 1)
-    factor = len(sums) / (len(sums) - 1) * (data.people - 1) / df
-    return np.asarray(factor * errors.T @ errors)
 
 
 def check_columns(

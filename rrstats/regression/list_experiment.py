@@ -43,12 +43,13 @@ from rrstats.errors import (
 from rrstats.estimation.report_columns import report_column
 from rrstats.estimation.result import Result
 from rrstats.estimation.sample_design import SampleDesign
-from rrstats.inference.contrasts import Interval, normal_quantile, student_quantile
+from rrstats.inference.contrasts import Interval, normal_quantile
+from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.mechanisms.survey_design import list_samples
 from rrstats.regression.design_matrix import orthonormal, table_of
 from rrstats.regression.effects import logit_interval
 from rrstats.regression.item_counts import CountOutcome, count_starts
-from rrstats.regression.likelihood import Likelihood, clustered_covariance, fitted
+from rrstats.regression.likelihood import Likelihood, fitted
 from rrstats.regression.private_covariates import ModelData, ModelRequest, open_model
 from rrstats.regression.results import (
     MaximumResult,
@@ -59,7 +60,9 @@ from rrstats.regression.results import (
 )
 from rrstats.regression.survey_people import (
     DESIGN_KINDS,
+    Reference,
     check_design_kind,
+    clustered_covariance,
     default_kind,
     design_df,
     replicate_covariance,
@@ -308,15 +311,16 @@ def _linear(people: ListCounts, vcov: str | None) -> ListResult:
     matrix = np.hstack([people.matrix * people.treated[:, None], people.matrix])
     estimates, bread = _least_squares(matrix, people.counts, data.weights)
     index = _parameter_names(people, constrained=True)
+    covariance, sandwich = _linear_covariance(people, matrix, estimates, bread, kind=kind)
     return ListResult(
         title=_title("Linear regression", people),
         index=index,
         estimates=estimates,
-        covariance=_linear_covariance(people, matrix, estimates, bread, kind=kind),
+        covariance=covariance,
         vcov=kind,
         nobs=data.people,
         data=data,
-        df=design_df(kind, data, len(index)),
+        reference=Reference(design_df(kind, data, len(index)), sandwich),
         people=people,
     )
 
@@ -329,8 +333,8 @@ def _least_squares(matrix: Floats, values: Floats, weights: Floats) -> tuple[Flo
 
 def _linear_covariance(
     people: ListCounts, matrix: Floats, estimates: Floats, bread: Floats, *, kind: str
-) -> Floats:
-    """(p, p) covariance of least squares by name."""
+) -> tuple[Floats, ClusterSandwich | None]:
+    """(p, p) covariance of least squares by name, and its sandwich of few clusters."""
     data = people.data
 
     def again(weights: Floats) -> Floats:
@@ -341,7 +345,7 @@ def _linear_covariance(
         return np.asarray((part.T * data.weights[rows]) @ part)
 
     if data.replicates is not None and kind == "replicates":
-        return replicate_covariance(data.replicates, estimates, again)
+        return replicate_covariance(data.replicates, estimates, again), None
     residuals = people.counts - matrix @ estimates
     if kind == "hc3":
         person_weights = data.squares / data.weights
@@ -350,12 +354,10 @@ def _linear_covariance(
         remaining = np.where(leverage < _MAX_LEVERAGE, 1 - leverage, np.nan)
         residuals = residuals / remaining
     scores = matrix * residuals[:, None]
-    weighted = scores * data.weights[:, None]
-    if data.units is not None and kind == "linearized":
-        return np.asarray(bread @ data.units.products(weighted) @ bread)
-    if kind == "clustered":
-        return clustered_covariance(weighted, data, bread, information)
-    return np.asarray(bread @ ((scores.T * data.squares) @ scores) @ bread)
+    if kind in ("clustered", "linearized"):
+        weighted = scores * data.weights[:, None]
+        return clustered_covariance(kind, weighted, data, bread, information)
+    return np.asarray(bread @ ((scores.T * data.squares) @ scores) @ bread), None
 
 
 def _likely(people: ListCounts, vcov: str | None, constrained: bool) -> ListLikelihoodResult:
@@ -460,7 +462,7 @@ class ListResult(RegressionResult):
             of method "linear" are symmetric and may leave [0, 1]; others are computed on the logit
             scale.
         """
-        quantile = student_quantile(confidence(level), self.df)
+        level = confidence(level)
         frame = None if data is None else self.data.design.framed(data)
         matrix = self.people.matrix if frame is None else self.data.design.again(frame)
         predictor = matrix @ self._coefficients
@@ -474,6 +476,9 @@ class ListResult(RegressionResult):
             predictor = np.average(predictor, weights=weights, keepdims=True)
             slopes = np.average(slopes, axis=0, weights=weights, keepdims=True)
             index = pd.RangeIndex(1)
+        contrasts = np.zeros((len(slopes), self.df_model))
+        contrasts[:, self._sensitive] = slopes
+        quantile = self.reference.quantile(level, contrasts)
         covariance = self.covariance[self._sensitive, self._sensitive]
         half = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", slopes, covariance, slopes), 0))
         if self.method == "linear":

@@ -157,9 +157,9 @@ def logit(
         Whether rows with missing values raise an error or are dropped.
     vcov : {"observed", "expected", "opg", "robust", "clustered", "linearized", "replicates"}
         Inverse Hessian (the default), inverse mean Hessian, inverse products of gradients, sandwich
-        (HC0), sandwich of clusters: CR2 (Bell and McCaffrey 2002) for up to 100 clusters, for
-        more CR1, times G/(G-1) (n-1)/(n-p); of clusters within strata, as R's `svyglm`; or the
-        spread of fits by replicate weights.
+        (HC0), sandwich of clusters: CR2 (Bell and McCaffrey 2002) with Satterthwaite's degrees of
+        freedom for up to 100 clusters, for more CR1, times G/(G-1) (n-1)/(n-p); of clusters within
+        strata, as R's `svyglm`; or the spread of fits by replicate weights.
     covariates : mapping from column to mechanism, optional
         Mechanisms of privatized columns of ``data``; not needed if the frame has a record of them.
     covariate_model : {"logistic", "constant"}

@@ -37,9 +37,9 @@ from rrstats.estimation.second_moments import ColumnGroup, PartScores, SecondMom
 from rrstats.mechanisms.records import KEY, write
 from rrstats.regression.corrected_scores import ScoreResult
 from rrstats.regression.design_matrix import by_source, table_of
-from rrstats.regression.likelihood import check_columns, clustered_covariance
+from rrstats.regression.likelihood import check_columns
 from rrstats.regression.private_covariates import ModelData, ModelRequest, open_model
-from rrstats.regression.survey_people import design_df
+from rrstats.regression.survey_people import Reference, clustered_covariance, design_df
 
 _ROUNDING = 1e-10
 """Eigenvalue of correlations up to which it is 0 but for rounding."""
@@ -165,18 +165,22 @@ def moment_fit(outcome: PartOutcome, data: ModelData, title: str) -> ScoreResult
     scores = equations.influence(np.append(-beta, 1.0))[:, :-1]
     n = len(data.same)
     b = len(beta)
+    sandwich = None
     if data.clusters is None:
         covariance = n / (n - b) * bread @ scores.T @ scores @ bread
     else:
-        covariance = clustered_covariance(scores, data, bread, equations.information)
+        covariance, sandwich = clustered_covariance(
+            "clustered", scores, data, bread, equations.information, modelled=False
+        )
     sigma2 = float(moments[-1, -1] - beta @ moments[:-1, -1]) * n / (n - b)
     place = np.argsort(data.order)
     names = pd.Index(data.ordered[s:], dtype=object)
+    slopes = np.eye(b)[place]
     return ScoreResult(
         title=title,
         index=pd.Index(list(data.names), dtype=object),
         estimates=beta[place],
-        covariance=covariance[np.ix_(place, place)],
+        covariance=slopes @ covariance @ slopes.T,
         vcov="robust" if data.clusters is None else "clustered",
         nobs=data.people,
         sigma2=sigma2,
@@ -184,7 +188,7 @@ def moment_fit(outcome: PartOutcome, data: ModelData, title: str) -> ScoreResult
         signal=pd.Series(_signal(equations, bread), names, name="signal", dtype=np.float64),
         data=data,
         repair=repair,
-        df=design_df("clustered", data, b),
+        reference=Reference(design_df("clustered", data, b), sandwich, slopes),
     )
 
 

@@ -52,7 +52,7 @@ from rrstats.regression.likelihood import (
 from rrstats.regression.ordered import OrderedOutcome
 from rrstats.regression.outcomes import NormalOutcome
 from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
-from rrstats.regression.survey_people import design_df
+from rrstats.regression.survey_people import NORMAL, Reference, design_df
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,9 +83,8 @@ class RegressionResult(FrameTable):
         Log-likelihood at the maximum.
     converged, iterations : bool, int
         Convergence and number of iterations; scores are solved in one step.
-    df : float
-        Degrees of freedom of Student's t: clusters minus parameters, with strata or replicates as
-        in `svyglm` of R's survey package; infinite without clusters.
+    reference : Reference
+        The normal distribution or Student's t with the degrees of freedom of a statistic.
     """
 
     title: str
@@ -98,19 +97,47 @@ class RegressionResult(FrameTable):
     llf: float = np.nan
     converged: bool = True
     iterations: int = 1
-    df: float = np.inf
+    reference: Reference = NORMAL
+
+    @cached_property
+    def df(self) -> pd.Series[float]:
+        """Degrees of freedom of Student's t of each coefficient; infinite for the normal.
+
+        With up to 100 clusters, also within strata, Satterthwaite's (Bell and McCaffrey 2002);
+        they are few where few clusters decide a coefficient.  With more clusters their number
+        minus that of parameters; with strata and replicates as in `svyglm` of R's survey package.
+        """
+        df = self.reference.df(np.eye(self.df_model))
+        return pd.Series(df, index=self.index, name="df")
+
+    @property
+    def _is_normal(self) -> bool:
+        """Statistics are compared with the normal distribution."""
+        return self.reference.sandwich is None and np.isinf(self.reference.design_df)
 
     @property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
         """Texts and classes of the warnings of this fit."""
-        if self.df >= _FEW_DF:
+        if self._is_normal:
             return ()
         units = "replicates that differ" if self.vcov == "replicates" else "clusters"
-        text = (
-            f"there are few {units}, only {self.df:.0f} more than parameters: intervals by "
-            f"Student's t are somewhat too short; use more {units} or fewer covariates"
-        )
-        return ((text, LowPrecisionWarning),)
+        is_reduced = self.vcov == "clustered" and self.reference.sandwich is not None
+        text = ""
+        if is_reduced and self.df.min() < _LEAST_DF:
+            fewest = float(self.df.min())
+            count = int((self.df < _LEAST_DF).sum())
+            text = (
+                f"few clusters decide {count} of {self.df_model} coefficients, with as little as "
+                f"{fewest:.2g} degrees of freedom: their intervals are wide, and p-values not "
+                "reliable; use more clusters, or leave covariates out that few of them have"
+            )
+        elif not is_reduced and self.reference.design_df < _FEW_DF:
+            more = self.reference.design_df
+            text = (
+                f"there are few {units}, only {more:.0f} more than parameters: intervals by "
+                f"Student's t are somewhat too short; use more {units} or fewer covariates"
+            )
+        return ((text, LowPrecisionWarning),) if text else ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -211,8 +238,9 @@ class RegressionResult(FrameTable):
         Returns
         -------
         TestResult
-            By chi-squared; with clusters by F with clusters minus parameters degrees of freedom,
-            whose false-positive rate is still too high with few clusters.
+            By chi-squared; with clusters by F, of up to 100 clusters with the degrees of freedom of
+            Pustejovsky and Tipton (2018).  There is no p-value where clusters are too few for so
+            many coefficients at once.
         """
         contrasts = self._contrasts(terms)
         value = contrasts @ self.estimates
@@ -225,9 +253,10 @@ class RegressionResult(FrameTable):
             )
         statistic, p = chi_squared_test(float(value @ np.linalg.solve(covariance, value)), rank)
         method = "Wald test"
-        if np.isfinite(self.df):
-            method += f", F with {rank} and {self.df:.0f} degrees of freedom"
-            p = scipy.special.fdtrc(rank, self.df, statistic / rank)
+        if not self._is_normal:
+            df, scale = self.reference.joint_df(contrasts)
+            method += f", F with {rank} and {df:.3g} degrees of freedom"
+            p = scipy.special.fdtrc(rank, df, scale * statistic / rank) if df > 0 else np.nan
         null = "a coefficient of 0" if rank == 1 else f"equality of {rank} coefficients with 0"
         if (contrasts != 0).sum(axis=1).max() > 1:
             null = "the given linear hypothesis"
@@ -288,7 +317,10 @@ class RegressionResult(FrameTable):
 
     @property
     def _errors(self) -> str:
-        return self.vcov if np.isinf(self.df) else f"{self.vcov}, t with {self.df:.0f} df"
+        if self._is_normal:
+            return self.vcov
+        ends = dict.fromkeys(f"{df:.3g}" for df in (self.df.min(), self.df.max()))
+        return f"{self.vcov}, t with {' to '.join(ends)} df"
 
     def summary(self, level: float = 0.95) -> SummaryTable:
         """The fit as a table: the model, its coefficients and notes.
@@ -305,7 +337,7 @@ class RegressionResult(FrameTable):
         """
         checked = check_level(level)
         low, high = (f"{0.5 + sign * checked / 2:.4g}" for sign in (-1, 1))
-        z = "z" if np.isinf(self.df) else "t"
+        z = "z" if self._is_normal else "t"
         formats = dict.fromkeys(("coef", "std_error", "low", "high"), _written)
         return SummaryTable(
             self.title,
@@ -471,8 +503,11 @@ _COARSER = (
 
 
 _FEW_DF = 15
-"""Fewer degrees of freedom cause a warning: with 8 clusters, 93% of the intervals of slopes by
-Student's t covered the slope, and 83% to 88% of those by the normal distribution."""
+"""Fewer degrees of freedom of linearized covariances and replicates cause a warning: with 12
+clusters in 3 strata 90% of the 95% intervals of a slope covered it."""
+
+_LEAST_DF = 4.0
+"""Fewer of Satterthwaite's degrees of freedom cause a warning (Tipton 2015)."""
 
 _FEW_PEOPLE = 5.0
 """A class with a smaller estimated number of people causes a warning."""
@@ -570,10 +605,11 @@ class MaximumResult(RegressionResult):
         MaximumResult
             A new result.
         """
-        df = design_df(kind, self.data, self.df_model)
-        inner = self.fit.covariance(kind, self.data)
+        inner, sandwich = self.fit.covariance(kind, self.data)
         covariance = self.fit.natural(inner)
-        return replace(self, inner=inner, covariance=covariance, vcov=kind, df=df)
+        df = design_df(kind, self.data, self.df_model)
+        reference = Reference(df, sandwich, self.fit.slopes)
+        return replace(self, inner=inner, covariance=covariance, vcov=kind, reference=reference)
 
     def conf_int(self, level: float = 0.95, method: str = "wald") -> pd.DataFrame:
         """Intervals of the coefficients.
@@ -598,71 +634,6 @@ class MaximumResult(RegressionResult):
         self._check_likelihood("a profile likelihood interval")
         ends = profile_intervals(self.fit, confidence(level))
         return pd.DataFrame({"low": ends[:, 0], "high": ends[:, 1]}, index=self.index)
-
-    def satterthwaite(self, level: float = 0.95) -> pd.DataFrame:
-        """Intervals and tests by Satterthwaite's degrees of freedom, for few or uneven clusters.
-
-        Each coefficient has degrees of freedom of its own, fewer where few clusters decide it.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level of the intervals.
-
-        Returns
-        -------
-        DataFrame
-            Columns coef, std_error, df, low, high and p_value, by coefficient.  The standard errors
-            are CR2 with the expected information; those of the fit use the observed one.
-
-        Raises
-        ------
-        ArgumentValueError
-            There are no clusters, more than 100, or probability weights, for which the fit has no
-            working model.
-
-        Notes
-        -----
-        Bell and McCaffrey (2002), for linear regression as `coef_test` in R's clubSandwich.  For
-        others it takes the square roots on another scale, and differs in the third digit.
-
-        Examples
-        --------
-        >>> import numpy as np, pandas as pd, rrstats as rr
-        >>> village = np.repeat(np.arange(30), 10)
-        >>> answer = np.random.default_rng(1).choice(["no", "yes"], 300)
-        >>> rows = pd.DataFrame({"answer": answer, "school": village < 3})
-        >>> design = rr.SampleDesign(clusters=village)
-        >>> m = rr.KRR(["no", "yes"], 0.9)
-        >>> fit = rr.logit("answer ~ school", rows, mechanism=m, design=design)
-        >>> fit.satterthwaite()["df"].round(1).tolist()
-        [26.0, 2.5]
-
-        The coefficient of the school rests on three villages: 2.5 degrees of freedom, not 28.
-        """
-        clusters = self.data.clusters
-        if clusters is None:
-            raise ArgumentValueError(
-                "satterthwaite needs clusters, found none; give a design with clusters"
-            )
-        if self.data.weighted:
-            raise ArgumentValueError(
-                "satterthwaite needs a fit without probability weights, for which there is no "
-                "working model; use conf_int()"
-            )
-        error, df = self.fit.satterthwaite(clusters)
-        quantile = student_quantile(confidence(level), df)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            p_value = 2 * scipy.special.stdtr(df, -np.abs(self.estimates / error))
-        columns = {
-            "coef": self.estimates,
-            "std_error": error,
-            "df": df,
-            "low": self.estimates - quantile * error,
-            "high": self.estimates + quantile * error,
-            "p_value": p_value,
-        }
-        return pd.DataFrame(columns, index=self.index)
 
     # -- likelihood ---------------------------------------------------------------------------
 
@@ -776,7 +747,8 @@ class LikelihoodResult(MaximumResult):
 
     @cached_property
     def _fitted_means(self) -> FittedMeans:
-        return FittedMeans(self.fit, self.data, self.share_columns, self.inner)
+        reference = replace(self.reference, slopes=None)
+        return FittedMeans(self.fit, self.data, self.share_columns, self.inner, reference)
 
     def predict(
         self,
@@ -809,7 +781,7 @@ class LikelihoodResult(MaximumResult):
             privatized covariates), std_error, low, high.  Intervals are computed on the scale of
             the link or the logit, with the covariates fixed.  Missing values give NaN.
         """
-        quantile = student_quantile(confidence(level), self.df)
+        level = confidence(level)
         frame, model, classes = self._profiles(data, offset)
         means = self._fitted_means
         if average:
@@ -818,8 +790,9 @@ class LikelihoodResult(MaximumResult):
             error = means.standard_errors(mean.slopes)
             if means.without_information(model).any():
                 error = np.full_like(error, np.nan)
+            quantile = means.quantile(level, mean.slopes)
             return self._framed(mean.value, error, *means.interval(mean.value, error, quantile))
-        table = self._framed(*means.predictions(model, quantile, classes))
+        table = self._framed(*means.predictions(model, level, classes))
         index = self.data.design.frame.index if frame is None else frame.index
         places = np.arange(len(index)).repeat(len(self._shown))
         table.index = index if len(self._shown) == 1 else index[places]
@@ -911,17 +884,19 @@ class LikelihoodResult(MaximumResult):
                 category,
                 change.effect[place],
                 change.std_error[place],
+                change.df[place],
             )
             for change in self._fitted_means.marginal_effects()
             for place, category in self._shown.items()
         ]
-        heads = ["covariate", "change", "category", "effect", "std_error"]
+        heads = ["covariate", "change", "category", "effect", "std_error", "df"]
         table = pd.DataFrame(rows, columns=heads)
+        df = table.pop("df")
         if self.fit.unknown.size and not self._latent:
             table["std_error"] = np.nan
-        half = student_quantile(confidence(level), self.df) * table["std_error"]
+        half = student_quantile(confidence(level), df) * table["std_error"]
         table["z"] = table["effect"] / table["std_error"]
-        table["p"] = 2 * scipy.special.stdtr(self.df, -table["z"].astype(np.float64).abs())
+        table["p"] = 2 * scipy.special.stdtr(df, -table["z"].astype(np.float64).abs())
         table["low"] = table["effect"] - half
         table["high"] = table["effect"] + half
         return table if len(self._shown) > 1 else table.drop(columns="category")
@@ -1001,7 +976,7 @@ class LikelihoodResult(MaximumResult):
             Columns covariate, category, proportion, std_error, low, high; of behaviours without
             the first.
         """
-        quantile = student_quantile(confidence(level), self.df)
+        level = confidence(level)
         classes = [
             (column.name, category, self.private.shown[:, place] == code)
             for place, column in enumerate(self.private.columns)
@@ -1011,8 +986,8 @@ class LikelihoodResult(MaximumResult):
             classes.append((None, name, np.arange(self.fit.model.classes) == code))
         rows = []
         for covariate, category, selected in classes:
-            value, error = self._fitted_means.class_proportion(selected)
-            low, high = logit_interval(np.array(value), quantile * error)
+            value, error, df = self._fitted_means.class_proportion(selected)
+            low, high = logit_interval(np.array(value), student_quantile(level, df) * error)
             rows.append((covariate, category, value, error, float(low), float(high)))
         heads = ["covariate", "category", "proportion", "std_error", "low", "high"]
         table = pd.DataFrame(rows, columns=heads)

@@ -1,15 +1,18 @@
 """Covariances of coefficients by the design of a survey: strata, clusters and replicate weights.
 
-With strata, or on request, coefficients are linearized as in `svyglm` of R's survey package: the
-covariance is the sandwich of the bread with the spread of the clusters' sums of equations within
-strata, times n / (n - 1).  With replicate weights the model is fitted again by each of them.
-Source: Binder (1983).
+With clusters the covariance is CR2, of many clusters CR1.  With strata, or on request, coefficients
+are linearized as in `svyglm` of R's survey package: the covariance is the sandwich of the bread
+with the spread of the clusters' sums of equations within strata, times n / (n - 1).  Up to 100
+clusters each statistic has Satterthwaite's degrees of freedom.  With replicate weights the model is
+fitted again by each of them.
+Sources: Binder (1983); Bell and McCaffrey (2002).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,8 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.replicates import replicate_df
 from rrstats.estimation.sample_design import Replicates
 from rrstats.estimation.sampled_rows import UnitSums
+from rrstats.inference.contrasts import student_quantile
+from rrstats.inference.sandwich import MOST_CLUSTERS, ClusterSandwich
 
 DESIGN_KINDS = ("clustered", "linearized", "replicates")
 """Covariances that follow from the design of the survey."""
@@ -51,6 +56,14 @@ class DesignedPeople(Protocol):
     def weights(self) -> Floats:
         """(rows,) how many people a row stands for, times their weight."""
 
+    @property
+    def squares(self) -> Floats:
+        """(rows,) how many people a row stands for, times the square of their weight."""
+
+    @property
+    def people(self) -> int:
+        """Number of people for whom the rows stand."""
+
 
 def default_kind(people: DesignedPeople, otherwise: str) -> str:
     """The covariance that suits the design of the survey."""
@@ -74,8 +87,136 @@ def check_design_kind(kind: str, people: DesignedPeople) -> None:
         raise ArgumentValueError(f"vcov {kind!r} needs a design with {needed[kind][0]}")
 
 
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What statistics of linear combinations of estimates are compared with: the normal, t or F.
+
+    design_df : degrees of freedom where there is no sandwich; infinite for the normal.  Linearized
+    covariances, which are too small for few clusters, have not more of them.
+    sandwich : of few clusters, which has degrees of freedom for each combination.
+    slopes : (p, b) of the estimates by those of the sandwich; None if they are the same.
+    """
+
+    design_df: float = np.inf
+    sandwich: ClusterSandwich | None = None
+    slopes: Floats | None = None
+
+    def df(self, contrasts: Floats) -> Floats:
+        """(...) degrees of freedom of (..., p) combinations of the estimates."""
+        if self.sandwich is None:
+            return np.full(contrasts.shape[:-1], self.design_df)
+        inner = self._inner(contrasts)
+        df = self.sandwich.df(inner.reshape(-1, inner.shape[-1])).reshape(inner.shape[:-1])
+        return np.minimum(df, self._most_df)
+
+    @property
+    def _most_df(self) -> float:
+        """The degrees of freedom that no statistic exceeds."""
+        is_linearized = self.sandwich is not None and self.sandwich.form is not None
+        return self.design_df if is_linearized else np.inf
+
+    def _inner(self, contrasts: Floats) -> Floats:
+        return contrasts if self.slopes is None else np.asarray(contrasts @ self.slopes)
+
+    def quantile(self, level: float, contrasts: Floats) -> Floats:
+        """(...) quantiles for intervals of (..., p) combinations of the estimates."""
+        if self.sandwich is None:
+            return np.full(contrasts.shape[:-1], student_quantile(level, self.design_df))
+        return np.asarray(student_quantile(level, self.df(contrasts)))
+
+    def joint_df(self, contrasts: Floats) -> tuple[float, float]:
+        """Degrees of freedom of the denominator of F, of a test of (q, p) combinations together.
+
+        Second, the factor of Wald's statistic over q that makes it F (Hotelling).
+        """
+        if self.sandwich is None:
+            return self.design_df, 1.0
+        of_covariance = self.sandwich.joint_df(self._inner(contrasts))
+        df = min(of_covariance - len(contrasts) + 1, self._most_df)
+        return df, df / (df + len(contrasts) - 1)
+
+
+NORMAL = Reference()
+"""The normal distribution."""
+
+
+def few_clusters(kind: str, people: DesignedPeople) -> list[NDArray[np.intp]] | None:
+    """The rows of each cluster, in strata also of those without rows; None if they are many."""
+    units = cast(UnitSums, people.units)
+    is_linearized = kind == "linearized"
+    codes = units.codes if is_linearized else cast(NDArray[np.intp], people.clusters)
+    count = len(units.strata) if is_linearized else int(codes.max()) + 1
+    if count > MOST_CLUSTERS:
+        return None
+    return [np.flatnonzero(codes == code) for code in range(count)]
+
+
+def sandwich_of_few(
+    kind: str,
+    clusters: list[NDArray[np.intp]],
+    scores: Floats,
+    people: DesignedPeople,
+    *,
+    bread: Floats,
+    informations: Floats,
+    modelled: bool = True,
+) -> ClusterSandwich:
+    """The covariance of estimates from few clusters: CR2, or linearized.
+
+    scores : (rows, b), weighted.  informations : (G, b, b), whose sum has the inverse ``bread``.
+    modelled : the information of rows is the covariance of their scores, up to a factor; if not,
+        or with probability weights, the sum of products of their scores is.
+    """
+    sums = np.array([scores[rows].sum(axis=0) for rows in clusters])
+    meats = None
+    if people.weighted or not modelled:
+        weight = np.maximum(people.weights, 1e-300)
+        rooted = scores * (np.sqrt(people.squares) / weight)[:, None]
+        meats = np.array([rooted[rows].T @ rooted[rows] for rows in clusters])
+    if kind == "clustered":
+        return ClusterSandwich.reduced(sums, informations, bread, meats)
+    form = cast(UnitSums, people.units).covariance(np.eye(len(clusters)))
+    return ClusterSandwich.within(sums, informations, bread, form, meats)
+
+
+def clustered_covariance(
+    kind: str,
+    scores: Floats,
+    people: DesignedPeople,
+    bread: Floats,
+    information: Callable[[NDArray[np.intp]], Floats],
+    *,
+    modelled: bool = True,
+) -> tuple[Floats, ClusterSandwich | None]:
+    """(b, b) covariance by clusters or strata, and the sandwich that it is of if these are few.
+
+    information : (b, b) of the rows at some places.  Others as for `sandwich_of_few`.
+    """
+    clusters = few_clusters(kind, people)
+    if clusters is None:
+        return many_clusters(kind, scores, people, bread), None
+    informations = np.array([information(rows) for rows in clusters])
+    sandwich = sandwich_of_few(
+        kind, clusters, scores, people, bread=bread, informations=informations, modelled=modelled
+    )
+    return sandwich.covariance, sandwich
+
+
+def many_clusters(kind: str, scores: Floats, people: DesignedPeople, bread: Floats) -> Floats:
+    """(b, b) covariance by many clusters: linearized, or CR1, times G/(G-1) (n-1)/(n-p)."""
+    if kind == "linearized":
+        return np.asarray(bread @ cast(UnitSums, people.units).products(scores) @ bread.T)
+    clusters = cast(NDArray[np.intp], people.clusters)
+    sums = np.zeros((int(clusters.max()) + 1, scores.shape[1]))
+    np.add.at(sums, clusters, scores)
+    errors = sums @ bread.T
+    left = max(people.people - scores.shape[1], 1)
+    factor = len(sums) / (len(sums) - 1) * (people.people - 1) / left
+    return np.asarray(factor * errors.T @ errors)
+
+
 def design_df(kind: str, people: DesignedPeople, parameters: int) -> float:
-    """Degrees of freedom of Student's t, at least 1; infinite for other covariances.
+    """Degrees of freedom of Student's t for many clusters, at least 1; else infinite.
 
     Clusters minus parameters; with strata these less, plus 1; by replicates their rank minus
     parameters: R's ``degf(design) + 1 - parameters``.

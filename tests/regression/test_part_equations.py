@@ -85,7 +85,8 @@ def test_columns_that_all_rows_have_give_the_regression_by_scores(formula, desig
     found = moment_fit(PartOutcome(None, np.empty(0), y), data, "fit")
     assert np.allclose(expected.params, found.params)
     assert np.allclose(expected.bse, found.bse)
-    assert (expected.df, expected.vcov, expected.nobs) == (found.df, found.vcov, found.nobs)
+    assert np.allclose(expected.df, found.df)
+    assert (expected.vcov, expected.nobs) == (found.vcov, found.nobs)
     if "weights" not in design:  # there the other's variances are of sums, and not of means
         assert np.allclose(expected.signal, found.signal)
         assert found.sigma2 == pytest.approx(expected.sigma2)
@@ -209,10 +210,11 @@ def test_predictions_are_of_true_categories(survey):
 
 
 def test_few_clusters_have_students_t(survey):
-    """Clusters are those of the house's regression: CR2, or CR1 for many."""
+    """Clusters are those of the house's regression: CR2 with Satterthwaite's df, CR1 for many."""
     grouped = survey.head(4000).assign(town=np.arange(4000) % 25)
     fit = rr.linear("a ~ b + age", grouped, design=rr.SampleDesign(clusters="town"))
-    assert (fit.vcov, fit.df) == ("clustered", 21)
+    assert fit.vcov == "clustered"
+    assert fit.df.between(10, 25).all()
     plain = rr.linear("a ~ b + age", grouped)
     assert np.allclose(fit.params, plain.params)
     assert (np.abs(np.log(fit.bse / plain.bse)) < 0.8).all()
