@@ -128,7 +128,7 @@ def _of_design(keyword: str) -> tuple[_Answer, ...]:
 
 
 def _alike(answers: Sequence[_Answer], *words: str) -> dict[str, Sequence[_Answer]]:
-    """The same answers to several words."""
+    """A table in which several words have one list of answers."""
     return dict.fromkeys(words, answers)
 
 

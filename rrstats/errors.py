@@ -79,7 +79,7 @@ class FileError(RRStatsError, OSError):
 
 
 class SecondReleaseError(RRStatsError, ValueError):
-    """The same column of the same source was released before; both together reveal more."""
+    """A column of a source was released before; both releases together reveal more."""
 
 
 class MissingPackageError(RRStatsError, ImportError):

@@ -71,7 +71,7 @@ def _is_any(type: pa.DataType, tests: Iterable[Any]) -> bool:
 
 
 def rebuilt(column: pa.ChunkedArray, *, declared: bool | None = None) -> pa.ChunkedArray:
-    """The same cells, in constant chunks of fresh buffers; plain numbers may share theirs.
+    """A column's cells in constant chunks of fresh buffers; plain numbers may share theirs.
 
     declared : whether dictionaries stay whole; by default if all chunks have the same ones.
 
@@ -166,7 +166,7 @@ def _fitting(piece: pa.ChunkedArray, *, declared: bool) -> Iterator[pa.Array]:
 
 
 def _cells(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
-    """The same cells in fresh buffers that hold nothing else.
+    """An array's cells in fresh buffers that hold nothing else.
 
     shown : (n,) false for slots that no cell of the column shows, as under a null of a struct;
     None if all are shown.  Such slots become zero or empty.

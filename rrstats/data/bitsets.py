@@ -228,7 +228,7 @@ class Subsets(ReportCodec):
         return self.decode(codes)
 
     def _none_outside(self, encoded: Encoded) -> Encoded:
-        """The same reports; raises if some are none of this space."""
+        """Encoded reports as they are; raises if some are none of this space."""
         if encoded.unknown:
             size_rule = "" if self.size is None else f", and {self.size} of its bits are 1"
             raise ArgumentValueError(

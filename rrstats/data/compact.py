@@ -82,7 +82,7 @@ def _is_other_nested(type: pa.DataType) -> bool:
 
 
 def compacted(cells: pa.Array) -> pa.Array:
-    """The same cells in their compact type."""
+    """Cells in their compact type, unchanged where they have it."""
     type = cells.type
     target = compact_type(type)
     if target is None or target == type:

@@ -285,7 +285,7 @@ def _powers(data: pd.DataFrame, column: ReportColumn, values: Any) -> Callable[[
 def _moments_of_parts(
     data: pd.DataFrame, columns: Sequence[ReportColumn], values: Mapping[Any, Any]
 ) -> tuple[dict[tuple[int, int], tuple[Floats, Floats]], int]:
-    """The same as `_moments`, where a plan asked each row a part of the columns."""
+    """`_moments` of columns of a plan, which asked each row a part of them."""
     keep = np.ones(len(data), dtype=np.bool_)
     private: list[ReportColumn] = []
     groups: list[ColumnGroup] = []

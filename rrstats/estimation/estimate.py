@@ -370,7 +370,7 @@ class Estimate(Result):
     # -- other estimates from the same reports ---------------------------------------------
 
     def with_target(self, target: str) -> Estimate:
-        """The same reports, estimated for another target.
+        """Estimate from these reports for another target.
 
         Parameters
         ----------
@@ -383,7 +383,7 @@ class Estimate(Result):
         return replace(self, target=check_target(target))
 
     def about(self, shows: Any = None) -> Estimate:
-        """The same reports, read for other categories.
+        """Estimate other categories from these reports.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ class RowScores(NamedTuple):
     precision: Floats
 
     def kept(self, keep: Booleans) -> RowScores:
-        """The same among (rows,) the rows to keep, by their new places."""
+        """The scores of the rows to keep, (rows,) true, by their new places."""
         is_kept = keep[self.rows]
         rows = (np.cumsum(keep) - 1)[self.rows[is_kept]]
         return self._replace(
@@ -87,7 +87,7 @@ class PartScores:
         return single.precision[np.searchsorted(single.rows, rows)]
 
     def kept(self, keep: Booleans | None) -> PartScores:
-        """The same in the rows to keep."""
+        """The scores of the rows to keep; of all for None."""
         if keep is None:
             return self
         single = tuple(scores.kept(keep) for scores in self.single)
@@ -265,7 +265,7 @@ class _Product:
 
 @dataclass(frozen=True, eq=False)
 class _JointProduct(_Product):
-    """The same of columns of one report: their product has scores of its own.
+    """A product of columns of one report, which has scores of its own.
 
     cells : (rows,).  table : (cells, l, r).  left_base, right_base : ordinary factors, or None.
     """

@@ -161,7 +161,7 @@ def changed_schema(schema: pa.Schema, changed: Columns) -> pa.Schema:
 
 
 def ahead(items: Iterator[Item], depth: int = 2) -> Iterator[Item]:
-    """The same items; another thread prepares the next ones while one is being processed."""
+    """Items in their order; another thread prepares the next ones while one is processed."""
     end: Any = object()
     with ThreadPoolExecutor(1) as pool:
         waiting = deque(pool.submit(next, items, end) for _ in range(depth))

@@ -83,7 +83,7 @@ class _Book:
         return f"hmac-sha256:{hmac.new(self.key, digest.encode(), 'sha256').hexdigest()}"
 
     def keyed(self) -> _Book:
-        """The same contents with a key, and all fingerprints keyed by it."""
+        """A book of these releases with a key, and all fingerprints keyed by it."""
         if self.key:
             return self
         book = replace(self, key=secret_bytes(KEY_BYTES))

@@ -63,7 +63,7 @@ def normal_quantile(level: float) -> float:
 
 
 def student_quantile(level: float, df: ArrayLike) -> Any:
-    """The same on so many degrees of freedom; infinite for fewer than one."""
+    """`normal_quantile` of Student's t on df degrees of freedom; infinite for fewer than one."""
     df = np.asarray(df, dtype=np.float64)
     return np.where(df > 0, scipy.special.stdtrit(np.maximum(df, 1), (1 + level) / 2), np.inf)[()]
 

@@ -428,7 +428,7 @@ def most_likely_table(matrices: Sequence[Floats], counts: NDArray[Any]) -> Float
 
 
 def _climb_table(matrices: Sequence[Floats], counts: Floats) -> Floats:
-    """The same by EM, which multiplies proportions by their gradient and so stays inside.
+    """The most likely table by EM, which multiplies by the gradient and so stays inside.
 
     Squared extrapolation makes it several times as fast.
     """

@@ -388,7 +388,7 @@ class StackedChannel(MatrixForm):
         return self.is_separable and not self.pooled
 
     def pool(self) -> StackedChannel:
-        """The same samples for people whom a coin assigned to them."""
+        """The channel of these samples for people whom a coin assigned to them."""
         return replace(self, pooled=True)
 
     @cached_property

@@ -59,7 +59,7 @@ _MAX_EXACT = 10**9
 """Maximum sample size of exact calculations, of each group."""
 
 _MAX_EXACT_FIRST = 20_000
-"""The same of the first of two groups, whose counts are all enumerated."""
+"""Maximum size of the first of two groups, whose counts are all enumerated."""
 
 _SIDES = {"two-sided": [1, -1], "greater": [1], "less": [-1]}
 """The sides on which a test rejects: 1 above, -1 below."""

@@ -91,7 +91,7 @@ FRAME_CHECK = "df.rr.check({name}, {categories})"
 """The call that lists the answers of a frame of pandas that fit no category."""
 
 TABLE_CHECK = "rr.check(df[{name}], {categories})"
-"""The same for tables of other libraries."""
+"""The call that lists such answers in tables of other libraries."""
 
 
 _MAX_NAMED = 3

@@ -297,7 +297,7 @@ _NEXT_DIGITS = 8
 """Binary digits that are compared at once for the rows with a tie."""
 
 _SMALL_CALL_DIGITS = 64
-"""The same for few rows: a tie could be timed, so it must practically never happen."""
+"""Digits compared at once for few rows: a tie could be timed, so it must hardly ever happen."""
 
 TINY_WORDS = 32
 """Narrower words than that of a source with one width are compared one by one."""

@@ -325,7 +325,7 @@ class DesignMatrix:
         return matrix.reshape(len(names), len(frame)).T, names, None  # column by column
 
     def _by_formula(self, data: pd.DataFrame) -> tuple[Floats, tuple[str, ...], Any]:
-        """The same by formulaic."""
+        """The design matrix, names and terms of a formula by formulaic."""
         from formulaic.materializers import PandasMaterializer
 
         columns = {name: self._for_formulaic(data[name]) for name in data}

@@ -96,7 +96,7 @@ class CountOutcome:
         return float(treated - control)
 
     def start(self, weights: Floats) -> tuple[Floats, Floats]:
-        """The same proportion of control items for everyone."""
+        """Starting parameters: one proportion of control items for everyone."""
         sensitive = np.clip(
             self.difference(weights), _STARTS.min_proportion, 1 - _STARTS.min_proportion
         )

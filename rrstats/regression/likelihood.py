@@ -150,7 +150,7 @@ class Likelihood:
         return self.outcome
 
     def supposed(self, cell: int) -> Likelihood:
-        """The same people, all with the report of one cell of their sample."""
+        """The likelihood if all people had reported one cell of their sample."""
         cells = self.reports.first + cell
         return replace(self, outcome=replace(self.reports, cells=cells))
 
@@ -456,7 +456,7 @@ class Fit:
         return self.back @ self.theta
 
     def reordered(self, order: NDArray[np.intp]) -> Fit:
-        """The same fit with the user's parameters in another order, of an outcome without own."""
+        """The fit with the user's parameters in another order, of an outcome without own."""
         return replace(self, back=self.back[order], signs=self.signs[order])
 
     @property
@@ -682,7 +682,7 @@ def _standardized(
 
 
 def start_of(model: Likelihood) -> Floats:
-    """The same for everyone, or for numbers least squares; classes with equal shares."""
+    """Starting parameters: one mean for everyone, or least squares for numbers; equal shares."""
     eta, psi = model.outcome.start(model.weights)
     design = model.same
     level = np.broadcast_to(eta, (len(eta), model.rows))

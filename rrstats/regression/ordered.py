@@ -102,7 +102,7 @@ class OrderedOutcome(ReportedOutcome):
         return np.asarray((joint / joint.sum(axis=0)).T)
 
     def start(self, weights: Floats) -> tuple[Floats, Floats]:
-        """The same probabilities for everyone, moved away from 0 and 1."""
+        """Starting parameters: one set of probabilities for everyone, moved away from 0 and 1."""
         proportions = self.start_proportions(weights)[0]
         thresholds = scipy.special.logit(np.cumsum(proportions)[:-1])
         distances = np.maximum(np.diff(thresholds), _LEAST_DISTANCE)
@@ -110,7 +110,7 @@ class OrderedOutcome(ReportedOutcome):
 
 
 def ordered_outcome(outcome: ReportedOutcome) -> OrderedOutcome:
-    """The same reports of categories that are ordered as declared."""
+    """The outcome of these reports with categories that are ordered as declared."""
     if outcome.k < 3:
         raise ArgumentValueError(
             f"ordered is for three or more categories, found {outcome.k}; leave it out"

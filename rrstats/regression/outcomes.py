@@ -292,7 +292,7 @@ class ReportedOutcome:
         return np.asarray(cells // self.width * self.width)
 
     def start(self, weights: Floats) -> tuple[Floats, Floats]:
-        """The same probability for everyone, moved away from 0 and 1."""
+        """Starting parameters: one probability for everyone, moved away from 0 and 1."""
         proportions, classes = self.start_proportions(weights)
         psi = np.log(classes[self.free] / classes[self.last[self.class_of[self.free]]])
         return self.family.eta(proportions[:, None]), np.asarray(psi, dtype=np.float64)
@@ -311,7 +311,7 @@ class ReportedOutcome:
         return proportions, classes
 
     def take(self, rows: Booleans | NDArray[np.intp]) -> ReportedOutcome:
-        """The same of some rows, or of rows in another order."""
+        """The outcome of some rows, or of rows in another order."""
         if self.cells is None:
             return replace(self, table=self.table[rows])
         return replace(self, cells=self.cells[rows])

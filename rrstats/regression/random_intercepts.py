@@ -408,7 +408,7 @@ def _equal_intercepts(plain: Fit, maximum: Maximum) -> Maximum:
 
 
 def _mirrored(maximum: Maximum) -> Maximum:
-    """The same maximum with the sign of the intercepts reversed."""
+    """A maximum with the sign of the intercepts reversed."""
     signs = np.ones(len(maximum.parameters))
     signs[-1] = -1.0
     return replace(

@@ -593,7 +593,7 @@ class MaximumResult(RegressionResult):
         return super().cov_params() if kind is None else self.with_vcov(kind).cov_params()
 
     def with_vcov(self, kind: str) -> Self:
-        """The same fit with another covariance.
+        """Return this fit with another covariance.
 
         Parameters
         ----------
