@@ -36,7 +36,7 @@ from benchmarks.processes import MIB, fresh, highest
 from benchmarks.rivals import NOT_INSTALLED
 from benchmarks.running import alone
 from benchmarks.table import Line, Target, at_most, side_by_side
-from rrstats.estimation.groups import GroupEstimates
+from rrstats.estimation.estimates.groups import GroupEstimates
 
 TITLE = "Tables, groups and regression"
 

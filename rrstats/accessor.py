@@ -33,14 +33,19 @@ from rrstats._typing import ColumnLike, ColumnName, ColumnNames, GroupsLike, Rat
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, RRStatsError
-from rrstats.estimation.crosstab import Crosstab, crosstab
-from rrstats.estimation.estimate import Estimate, EstimateOptions, estimate
-from rrstats.estimation.groups import Estimates, GroupEstimates
-from rrstats.estimation.means import Means, means
-from rrstats.estimation.quantiles import Quantiles, quantiles
-from rrstats.estimation.report_columns import Plan, ReportFrame, ReportRequest, listed
-from rrstats.estimation.sample_design import SampleDesign, design_of, frame_design
-from rrstats.estimation.tally import tally
+from rrstats.estimation.estimates.crosstab import Crosstab, crosstab
+from rrstats.estimation.estimates.estimate import Estimate, EstimateOptions, estimate
+from rrstats.estimation.estimates.groups import Estimates, GroupEstimates
+from rrstats.estimation.estimates.means import Means, means
+from rrstats.estimation.estimates.quantiles import Quantiles, quantiles
+from rrstats.estimation.report_columns.report_columns import (
+    Plan,
+    ReportFrame,
+    ReportRequest,
+    listed,
+)
+from rrstats.estimation.report_columns.sample_design import SampleDesign, design_of, frame_design
+from rrstats.estimation.tallies.tally import tally
 from rrstats.mechanisms.attrs import Mechanisms, released_records
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from rrstats._names import missing_attribute
-from rrstats.estimation.debiasing import (
+from rrstats.estimation.estimates.debiasing import (
     confidence_interval,
     count_interval,
     count_variance,
@@ -12,7 +12,7 @@ from rrstats.estimation.debiasing import (
     debias_reports,
     proportion_variance,
 )
-from rrstats.estimation.estimate import Estimate, estimate
+from rrstats.estimation.estimates.estimate import Estimate, estimate
 
 __all__ = [
     "Estimate",

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrstats.estimation.sample_design import SampleUnits
-from rrstats.estimation.tally import Tally, UnitCounts
+from rrstats.estimation.report_columns.sample_design import SampleUnits
+from rrstats.estimation.tallies.tally import Tally, UnitCounts
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -8,7 +8,7 @@ import pytest
 import rrstats as rr
 from rrstats._names import _ANSWERS, checked_keywords, checked_options
 from rrstats.errors import ArgumentTypeError
-from rrstats.estimation.result import Result
+from rrstats.estimation.estimates.result import Result
 from rrstats.planning.power import PowerOptions
 from rrstats.plots import PlotOptions
 from rrstats.regression.results import RegressionResult

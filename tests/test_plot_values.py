@@ -22,7 +22,7 @@ import rrstats as rr
 from rrstats import planning, plots
 from rrstats._display import label, percent_range
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.groups import Estimates, label_text
+from rrstats.estimation.estimates.groups import Estimates, label_text
 
 mpl = pytest.importorskip("matplotlib")
 mpl.use("Agg")

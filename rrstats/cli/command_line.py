@@ -482,7 +482,9 @@ def _estimate(command: argparse.ArgumentParser) -> None:
     Exit code 4: no true proportions explain the reports. The estimates are printed
     but not valid; usually the file holds answers that were not privatized.
     """
-    from rrstats.estimation.arrays import GENERAL_METHODS  # slow to load, for this command alone
+    from rrstats.estimation.tallies.arrays import (
+        GENERAL_METHODS,  # slow to load, for this command alone
+    )
     from rrstats.inference import binomial
 
     files = "files of reports, or folders of them, with equal records"

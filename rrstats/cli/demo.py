@@ -14,7 +14,7 @@ from rrstats import datasets
 from rrstats._checks import check_ending, needing
 from rrstats._display import chance, columns, label, percent, percent_range, wrap
 from rrstats.errors import FileError
-from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.records import ColumnRecord

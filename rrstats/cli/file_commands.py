@@ -18,8 +18,8 @@ from rrstats._checks import check_ending
 from rrstats._display import chance, columns, label, wrap
 from rrstats.cli.demo import save_plot, share_note, share_table
 from rrstats.errors import ArgumentValueError, FileError, ImplausibleReportsWarning
-from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.result import IMPLAUSIBLE
+from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.estimates.result import IMPLAUSIBLE
 from rrstats.files.atomic import Publication, is_published, uninterrupted
 from rrstats.files.estimate_file import (
     check_file,

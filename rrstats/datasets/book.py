@@ -22,8 +22,8 @@ from rrstats._checks import check_instance
 from rrstats._display import columns, label, percent, percent_range, wrap
 from rrstats._names import checked_keywords, did_you_mean
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.estimate import Estimate, estimate
-from rrstats.estimation.tally import Tally
+from rrstats.estimation.estimates.estimate import Estimate, estimate
+from rrstats.estimation.tallies.tally import Tally
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.serialization import from_dict

@@ -38,9 +38,9 @@ from rrstats._names import checked_keywords, missing_attribute
 from rrstats._typing import ColumnName
 from rrstats.data.arrow_rebuild import rebuilt_table
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
-from rrstats.estimation.crosstab import crosstab
-from rrstats.estimation.estimate import estimate
-from rrstats.estimation.tally import tally
+from rrstats.estimation.estimates.crosstab import crosstab
+from rrstats.estimation.estimates.estimate import estimate
+from rrstats.estimation.tallies.tally import tally
 from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, Seen, anew, check_lazy, check_told
 from rrstats.files.plan import ColumnRequest, wanted_columns

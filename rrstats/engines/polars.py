@@ -28,9 +28,9 @@ from rrstats._checks import check_ending, check_instance, needing
 from rrstats._names import checked_keywords, missing_attribute
 from rrstats.data.rebuilt import rebuilt_polars
 from rrstats.errors import FileError, RRStatsError
-from rrstats.estimation.crosstab import crosstab
-from rrstats.estimation.estimate import estimate
-from rrstats.estimation.tally import tally
+from rrstats.estimation.estimates.crosstab import crosstab
+from rrstats.estimation.estimates.estimate import estimate
+from rrstats.estimation.tallies.tally import tally
 from rrstats.files.atomic import Publication
 from rrstats.files.batches import BatchRelease, careful, check_lazy, check_told
 from rrstats.files.plan import ColumnRequest, wanted_columns

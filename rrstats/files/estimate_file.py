@@ -26,9 +26,9 @@ from rrstats.data.arrow import are_word_places
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
-from rrstats.estimation.estimate import estimate
-from rrstats.estimation.groups import GroupEstimates
-from rrstats.estimation.tally import Tally, tally
+from rrstats.estimation.estimates.estimate import estimate
+from rrstats.estimation.estimates.groups import GroupEstimates
+from rrstats.estimation.tallies.tally import Tally, tally
 from rrstats.files import file_metadata
 from rrstats.files.atomic import SIDECAR
 from rrstats.files.data_file import Piece, ReportSpace

@@ -49,7 +49,7 @@ from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import CategoriesLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.posterior import proportions_of
+from rrstats.estimation.estimates.posterior import proportions_of
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism

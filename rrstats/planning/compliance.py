@@ -19,10 +19,10 @@ from rrstats._names import checked_keywords
 from rrstats._typing import NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
+from rrstats.estimation.estimates.noncompliance import ANY, behaviour_scores, rates_of
+from rrstats.estimation.estimates.posterior import proportions_of
 from rrstats.estimation.hypothesis_tests.design_fit import distance_to_design, free_cells
-from rrstats.estimation.moments import ChannelMoments
-from rrstats.estimation.noncompliance import ANY, behaviour_scores, rates_of
-from rrstats.estimation.posterior import proportions_of
+from rrstats.estimation.tallies.moments import ChannelMoments
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism

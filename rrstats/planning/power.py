@@ -36,7 +36,7 @@ from rrstats._names import checked_options
 from rrstats._typing import Booleans, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.posterior import proportions_of
+from rrstats.estimation.estimates.posterior import proportions_of
 from rrstats.inference.binomial import upper_tail
 from rrstats.inference.contrasts import wald_statistic
 from rrstats.inference.melded import fisher_tail

@@ -36,8 +36,8 @@ from rrstats._names import checked_options
 from rrstats._typing import CategoriesLike, Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.tally import Tally, UnitCounts
+from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.tallies.tally import Tally, UnitCounts
 from rrstats.inference import binomial
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.inference.optimize import first_accepted

@@ -32,8 +32,8 @@ from rrstats.errors import (
     NotIdentifiableError,
     RRStatsWarning,
 )
-from rrstats.estimation.report_columns import blocks
-from rrstats.estimation.sample_design import Replicates
+from rrstats.estimation.report_columns.report_columns import blocks
+from rrstats.estimation.report_columns.sample_design import Replicates
 from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.regression.design_matrix import BLOCK, table_of
 from rrstats.regression.likelihood import check_columns

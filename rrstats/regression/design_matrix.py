@@ -29,7 +29,7 @@ from rrstats._names import nearest
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.report_columns import ReportFrame, blocks, refuse_reports
+from rrstats.estimation.report_columns.report_columns import ReportFrame, blocks, refuse_reports
 from rrstats.mechanisms.records import KEY, find, write
 from rrstats.mechanisms.samples import check_aligned
 

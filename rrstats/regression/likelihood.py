@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.sample_design import Replicates
+from rrstats.estimation.report_columns.sample_design import Replicates
 from rrstats.inference.optimize import (
     Derivatives,
     Maximum,

@@ -40,9 +40,9 @@ from rrstats.errors import (
     UnknownAnswersError,
     warn,
 )
-from rrstats.estimation.report_columns import report_column
-from rrstats.estimation.result import Result
-from rrstats.estimation.sample_design import SampleDesign
+from rrstats.estimation.estimates.result import Result
+from rrstats.estimation.report_columns.report_columns import report_column
+from rrstats.estimation.report_columns.sample_design import SampleDesign
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.mechanisms.survey_design import list_samples

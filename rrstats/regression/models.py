@@ -35,7 +35,7 @@ from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation.report_columns import (
+from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportSource,
     check_asked,
@@ -43,8 +43,8 @@ from rrstats.estimation.report_columns import (
     plan_records,
     report_column,
 )
-from rrstats.estimation.sample_design import SampleDesign
-from rrstats.estimation.second_moments import in_parts
+from rrstats.estimation.report_columns.sample_design import SampleDesign
+from rrstats.estimation.tallies.second_moments import in_parts
 from rrstats.mechanisms.survey_design import truthful_categories
 from rrstats.regression.behaviours import BehavedOutcome, behaved, open_behaviours
 from rrstats.regression.corrected_scores import ScoreResult, score_fit

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rrstats._checks import quote
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns import ReportColumn
+from rrstats.estimation.report_columns.report_columns import ReportColumn
 from rrstats.regression.links import Family
 
 MIN_LOG_DEVIATION = -12.0

@@ -27,13 +27,13 @@ from rrstats._typing import Floats
 from rrstats.data.categories import category_numbers
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
-from rrstats.estimation.report_columns import (
+from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportFrame,
     plan_records,
     records_of,
 )
-from rrstats.estimation.second_moments import ColumnGroup, PartScores, SecondMoments
+from rrstats.estimation.tallies.second_moments import ColumnGroup, PartScores, SecondMoments
 from rrstats.mechanisms.records import KEY, write
 from rrstats.regression.corrected_scores import ScoreResult
 from rrstats.regression.design_matrix import by_source, table_of

@@ -27,9 +27,8 @@ from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import category_numbers
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.arrays import has_scores
-from rrstats.estimation.replicates import replicate_weights
-from rrstats.estimation.report_columns import (
+from rrstats.estimation.report_columns.replicates import replicate_weights
+from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportFrame,
     ReportSource,
@@ -37,8 +36,9 @@ from rrstats.estimation.report_columns import (
     not_asked,
     report_column,
 )
-from rrstats.estimation.sample_design import Replicates, SampleDesign, design_of
-from rrstats.estimation.sampled_rows import UnitSums
+from rrstats.estimation.report_columns.sample_design import Replicates, SampleDesign, design_of
+from rrstats.estimation.tallies.arrays import has_scores
+from rrstats.estimation.tallies.sampled_rows import UnitSums
 from rrstats.mechanisms.krr import names_column
 from rrstats.mechanisms.samples import check_aligned
 from rrstats.regression.design_matrix import (

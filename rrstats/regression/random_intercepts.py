@@ -39,7 +39,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation.hypothesis_tests.test_result import TestResult
-from rrstats.estimation.report_columns import blocks
+from rrstats.estimation.report_columns.report_columns import blocks
 from rrstats.inference.contrasts import student_quantile
 from rrstats.inference.optimize import Maximum, split_information
 from rrstats.regression.design_matrix import (

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.replicates import replicate_df
-from rrstats.estimation.sample_design import Replicates
-from rrstats.estimation.sampled_rows import UnitSums
+from rrstats.estimation.report_columns.replicates import replicate_df
+from rrstats.estimation.report_columns.sample_design import Replicates
+from rrstats.estimation.tallies.sampled_rows import UnitSums
 from rrstats.inference.contrasts import student_quantile
 from rrstats.inference.sandwich import MOST_CLUSTERS, ClusterSandwich
 

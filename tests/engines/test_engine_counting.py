@@ -20,9 +20,9 @@ from rrstats.errors import (
     MissingPackageError,
     RRStatsError,
 )
-from rrstats.estimation.crosstab import Crosstab
-from rrstats.estimation.groups import GroupEstimates
-from rrstats.estimation.tally import Tally
+from rrstats.estimation.estimates.crosstab import Crosstab
+from rrstats.estimation.estimates.groups import GroupEstimates
+from rrstats.estimation.tallies.tally import Tally
 from rrstats.mechanisms import KRR, Samples, UnaryEncoding, surveys
 
 pytestmark = engine_frames.QUIET
@@ -241,7 +241,7 @@ def test_errors_are_those_of_pandas(engine, name):
 
 def test_raw_text_is_not_fetched(engine, monkeypatch):
     """A column of more values than reports can have is refused before they are all fetched."""
-    from rrstats.estimation import engine_frames as selecting
+    from rrstats.estimation.report_columns import engine_frames as selecting
 
     monkeypatch.setattr(selecting, "_UNKNOWN", 10)
     fetched = spy(monkeypatch)

@@ -10,8 +10,8 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.association import correlations
-from rrstats.estimation.crosstab import Crosstab, crosstab
+from rrstats.estimation.estimates.association import correlations
+from rrstats.estimation.estimates.crosstab import Crosstab, crosstab
 
 NO_YES = ["no", "yes"]
 LETTERS = ["a", "b", "c"]

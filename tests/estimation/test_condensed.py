@@ -16,10 +16,10 @@ from refusals import refused
 import rrstats as rr
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.axes import count_rows
-from rrstats.estimation.report_columns import ReportFrame, ordinary, report_column
-from rrstats.estimation.sample_design import rows_of
-from rrstats.estimation.tally import count_units, tally
+from rrstats.estimation.estimates.axes import count_rows
+from rrstats.estimation.report_columns.report_columns import ReportFrame, ordinary, report_column
+from rrstats.estimation.report_columns.sample_design import rows_of
+from rrstats.estimation.tallies.tally import count_units, tally
 from rrstats.mechanisms import KRR, Samples, surveys
 
 M = KRR(["never", "once", "often"], 0.75)

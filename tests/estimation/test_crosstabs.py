@@ -18,9 +18,9 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation.axes import Axis, declared_axis
-from rrstats.estimation.crosstab import Crosstab, crosstab
-from rrstats.estimation.report_columns import ReportFrame
+from rrstats.estimation.estimates.axes import Axis, declared_axis
+from rrstats.estimation.estimates.crosstab import Crosstab, crosstab
+from rrstats.estimation.report_columns.report_columns import ReportFrame
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.multinomial import contract
@@ -154,7 +154,7 @@ def test_shares_variances_and_covariances_are_unbiased(pair, target):
 @pytest.mark.parametrize("block", [7, 1 << 18])
 def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
     """By cell, in blocks of any size; a row with anything missing is outside n."""
-    monkeypatch.setattr("rrstats.estimation.axes.BLOCK_ROWS", block)
+    monkeypatch.setattr("rrstats.estimation.estimates.axes.BLOCK_ROWS", block)
     frame = surveyed(500, x=rr.KRR(list("abc"), 0.6), y=REGIONS, z=rr.KRR([True, False], 0.75))
     frame.loc[::9, "y"] = None
     attrs = frame.attrs
@@ -174,7 +174,7 @@ def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
 @pytest.mark.parametrize("rows_at_once", [256, 1 << 21])
 def test_reports_of_several_categories_are_counted_by_what_they_name(rows_at_once, monkeypatch):
     """The shares are the mean of the rows' products of scores, and missing rows are outside."""
-    monkeypatch.setattr("rrstats.estimation.axes._AT_ONCE", rows_at_once)
+    monkeypatch.setattr("rrstats.estimation.estimates.axes._AT_ONCE", rows_at_once)
     made = {"x": rr.UnaryEncoding.optimized(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
     frame = surveyed(2_000, y=REGIONS, **made)
     attrs = frame.attrs

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats.estimation.result import ShareEstimate
+from rrstats.estimation.estimates.result import ShareEstimate
 
 COLUMNS = ["category", "n", "reported", "naive", "proportion", "std_error", "low", "high"]
 COLUMNS += ["count", "count_low", "count_high"]

@@ -13,8 +13,8 @@ from chance import assert_at_least
 from refusals import refused
 
 import rrstats as rr
-from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.tally import Tally, UnitCounts
+from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.tallies.tally import Tally, UnitCounts
 from rrstats.mechanisms.plan_tables import plan_table
 from rrstats.mechanisms.plans import part_label
 from rrstats.mechanisms.records import write

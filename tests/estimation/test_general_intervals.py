@@ -18,8 +18,13 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation import arrays
-from rrstats.estimation.arrays import condition_number, debias, sample_sizes, score_variances
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.arrays import (
+    condition_number,
+    debias,
+    sample_sizes,
+    score_variances,
+)
 from rrstats.inference.binomial import rows_variance_interval
 from rrstats.inference.contrasts import cut_to_unit
 from rrstats.inference.multinomial import is_misfit

@@ -9,7 +9,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.groups import Estimates, GroupEstimates
+from rrstats.estimation.estimates.groups import Estimates, GroupEstimates
 from rrstats.mechanisms.channel import expected_rates
 
 M = rr.KRR(["no", "yes", "often"], 0.75)

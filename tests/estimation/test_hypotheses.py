@@ -22,12 +22,12 @@ from tally_cells import Cell, tally_of
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, RRStatsWarning
-from rrstats.estimation.axes import count_rows
-from rrstats.estimation.crosstab import Crosstab
-from rrstats.estimation.difference import difference
-from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimates.axes import count_rows
+from rrstats.estimation.estimates.crosstab import Crosstab
+from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.hypothesis_tests import change, goodness_of_fit, homogeneity, independence
-from rrstats.estimation.report_columns import report_column
+from rrstats.estimation.hypothesis_tests.difference import difference
+from rrstats.estimation.report_columns.report_columns import report_column
 from rrstats.inference.contrasts import raise_covariance, wald_statistic
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 

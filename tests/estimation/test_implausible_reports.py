@@ -13,7 +13,7 @@ from cli_calls import call
 
 import rrstats as rr
 from rrstats.errors import ImplausibleReportsWarning
-from rrstats.estimation.arrays import FALSE_ALARM, implausible
+from rrstats.estimation.tallies.arrays import FALSE_ALARM, implausible
 from rrstats.mechanisms.channel import transition_matrix
 
 YES_NO = rr.KRR(["no", "yes"], 0.75)

@@ -17,8 +17,8 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation.means import means, sums_of
-from rrstats.estimation.report_columns import ordinary, report_column
+from rrstats.estimation.estimates.means import means, sums_of
+from rrstats.estimation.report_columns.report_columns import ordinary, report_column
 from rrstats.mechanisms import MatrixDesign, Samples, surveys
 
 COIN = rr.KRR(["no", "yes"], 0.75)

@@ -13,8 +13,8 @@ from scipy import special, stats
 
 import rrstats as rr
 from rrstats import errors
-from rrstats.estimation import quantiles as quantiles_module
-from rrstats.estimation.report_columns import report_column
+from rrstats.estimation.estimates import quantiles as quantiles_module
+from rrstats.estimation.report_columns.report_columns import report_column
 from rrstats.mechanisms import MatrixDesign, surveys
 
 LEVELS, COIN = ["low", "high"], rr.KRR(["no", "yes"], 0.75)

@@ -17,7 +17,7 @@ from rrstats.errors import (
     MetadataError,
     NotIdentifiableError,
 )
-from rrstats.estimation.tally import WEIGHTINGS
+from rrstats.estimation.tallies.tally import WEIGHTINGS
 from rrstats.randomness.sources import BLOCK_ROWS, REPLACEMENT_STREAM
 from rrstats.statement import statement
 

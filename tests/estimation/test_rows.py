@@ -7,8 +7,8 @@ from tally_cells import cells_of
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.report_columns import ordinary
-from rrstats.estimation.sample_design import check_weights, numbered
+from rrstats.estimation.report_columns.report_columns import ordinary
+from rrstats.estimation.report_columns.sample_design import check_weights, numbered
 
 M = rr.KRR(["no", "yes", "often"], 0.75)
 U = rr.UnaryEncoding.optimized(["no", "yes", "often"], epsilon=2.0)

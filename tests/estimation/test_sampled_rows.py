@@ -13,7 +13,7 @@ from scipy.special import stdtrit
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning
-from rrstats.estimation.sampled_rows import SampledRows, UnitSums
+from rrstats.estimation.tallies.sampled_rows import SampledRows, UnitSums
 
 DIRECT = rr.surveys.direct(["no", "yes"])
 FORCED = rr.surveys.forced_response(["no", "yes"], 4 / 6, [1 / 6, 1 / 6])

@@ -14,7 +14,7 @@ from tally_cells import Cell, cells_of, tally_of
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.tally import EVERYONE
+from rrstats.estimation.tallies.tally import EVERYONE
 
 M = rr.KRR(["never", "once", "often"], 0.75)
 REPORTS = ["once", "never", "once", "often", "once", "never"]

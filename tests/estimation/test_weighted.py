@@ -16,9 +16,9 @@ from tally_cells import Cell, cells_of, tally_of
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.arrays import score_variances
-from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.tally import Tally, tally
+from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.tallies.arrays import score_variances
+from rrstats.estimation.tallies.tally import Tally, tally
 from rrstats.mechanisms import KRR, MatrixDesign, Samples, UnaryEncoding, surveys
 
 COIN = KRR(["no", "yes"], 0.75)

@@ -12,7 +12,7 @@ from scipy import special, stats
 
 import rrstats as rr
 from rrstats.errors import ArgumentValueError, ConvergenceWarning
-from rrstats.estimation import arrays
+from rrstats.estimation.tallies import arrays
 from rrstats.inference import binomial as intervals
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.multinomial import log_likelihood, most_likely, profile_ends

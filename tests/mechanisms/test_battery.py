@@ -23,7 +23,7 @@ from scripted import BLOCK_ROWS, Counting, EveryStream, Recorded, Scripted
 import rrstats as rr
 from rrstats import mechanisms
 from rrstats.errors import NotIdentifiableError
-from rrstats.estimation.arrays import most_likely
+from rrstats.estimation.tallies.arrays import most_likely
 from rrstats.mechanisms import Mechanism, from_dict, serialization
 from rrstats.mechanisms.channel import expected_rates, recode_matrix, report_variance
 from rrstats.mechanisms.matrix_channel import chained

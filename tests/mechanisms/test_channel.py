@@ -11,7 +11,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentValueError, NotIdentifiableError, RRStatsError
-from rrstats.estimation.arrays import most_likely
+from rrstats.estimation.tallies.arrays import most_likely
 from rrstats.mechanisms.channel import (
     KRRChannel,
     check_target,

@@ -19,8 +19,8 @@ from rrstats.errors import (
     MetadataError,
     NotIdentifiableError,
 )
-from rrstats.estimation.arrays import covariance, debias
-from rrstats.estimation.tally import Tally
+from rrstats.estimation.tallies.arrays import covariance, debias
+from rrstats.estimation.tallies.tally import Tally
 from rrstats.mechanisms import Samples
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 from rrstats.mechanisms.matrix_design import MatrixDesign

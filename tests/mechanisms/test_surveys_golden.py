@@ -15,7 +15,7 @@ from scipy import stats
 import rrstats as rr
 from rrstats import MatrixDesign, surveys
 from rrstats.errors import ArgumentValueError, ImplausibleReportsWarning
-from rrstats.estimation.arrays import most_likely
+from rrstats.estimation.tallies.arrays import most_likely
 from rrstats.mechanisms.channel import report_variance
 
 NO_YES = [0, 1]

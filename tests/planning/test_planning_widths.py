@@ -10,7 +10,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
-from rrstats.estimation.arrays import weights as weights_of
+from rrstats.estimation.tallies.arrays import weights as weights_of
 from rrstats.inference import binomial as intervals
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
 from rrstats.planning import half_width, least_epsilon, people

@@ -18,8 +18,8 @@ from rrstats.errors import (
     LowPrecisionWarning,
     NotIdentifiableError,
 )
-from rrstats.estimation.means import means
-from rrstats.estimation.report_columns import report_column
+from rrstats.estimation.estimates.means import means
+from rrstats.estimation.report_columns.report_columns import report_column
 from rrstats.mechanisms import surveys
 from rrstats.regression import likelihood
 from rrstats.regression.behaviours import BehavedOutcome

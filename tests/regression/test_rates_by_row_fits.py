@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats.estimation.report_columns import report_column
+from rrstats.estimation.report_columns.report_columns import report_column
 
 NO_YES = ["no", "yes"]
 ABC = list("abc")

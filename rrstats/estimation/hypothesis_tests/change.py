@@ -17,13 +17,13 @@ from rrstats._checks import (
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation import arrays
-from rrstats.estimation.crosstab import Crosstab
-from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimates.crosstab import Crosstab
+from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.hypothesis_tests.counted_reports import as_estimate
 from rrstats.estimation.hypothesis_tests.homogeneity import check_comparable, homogeneity
 from rrstats.estimation.hypothesis_tests.independence import margins_of, two_way
 from rrstats.estimation.hypothesis_tests.test_result import TestResult, by_wald, result_of, untested
+from rrstats.estimation.tallies import arrays
 
 _UNCHANGED = "equality of the proportions of both waves"
 

@@ -19,10 +19,10 @@ from rrstats._checks import (
 )
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
-from rrstats.estimation import arrays
-from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.hypothesis_tests.test_result import Outcome
-from rrstats.estimation.tally import Tally, tally
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.tally import Tally, tally
 from rrstats.inference.contrasts import (
     project_to_simplex,
     raise_covariance,

@@ -10,7 +10,8 @@ from rrstats._display import label
 from rrstats._names import checked_keywords
 from rrstats._typing import ColumnLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
-from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.estimates.posterior import proportions_of
 from rrstats.estimation.hypothesis_tests.counted_reports import (
     Counting,
     as_estimate,
@@ -30,7 +31,6 @@ from rrstats.estimation.hypothesis_tests.test_result import (
     result_of,
     untested,
 )
-from rrstats.estimation.posterior import proportions_of
 from rrstats.mechanisms.channel import (
     expected_rates,
 )

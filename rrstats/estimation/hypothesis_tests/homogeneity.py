@@ -24,7 +24,7 @@ from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.hypothesis_tests.counted_reports import (
     RANK_TOLERANCE,
     Counting,
@@ -44,7 +44,7 @@ from rrstats.estimation.hypothesis_tests.test_result import (
     result_of,
     untested,
 )
-from rrstats.estimation.tally import Tally
+from rrstats.estimation.tallies.tally import Tally
 from rrstats.inference.contrasts import (
     known_sum_map,
     project_to_simplex,

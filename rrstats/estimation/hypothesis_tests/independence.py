@@ -20,7 +20,7 @@ from rrstats._checks import (
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.crosstab import Crosstab, check_two_way
+from rrstats.estimation.estimates.crosstab import Crosstab, check_two_way
 from rrstats.estimation.hypothesis_tests.counted_reports import (
     RANK_TOLERANCE,
     STATISTICS,

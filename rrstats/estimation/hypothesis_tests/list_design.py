@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation import arrays
 from rrstats.estimation.hypothesis_tests.counted_reports import as_estimate
 from rrstats.estimation.hypothesis_tests.test_result import TestResult
+from rrstats.estimation.tallies import arrays
 from rrstats.inference.cone import MOST_EXACT, distance_to_orthant, orthant_p_value
 from rrstats.mechanisms.survey_design import list_samples
 

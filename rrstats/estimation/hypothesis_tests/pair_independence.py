@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation import arrays
-from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.hypothesis_tests.counted_reports import (
     STATISTICS,
     Counting,
@@ -33,6 +32,7 @@ from rrstats.estimation.hypothesis_tests.test_result import (
     result_of,
     untested,
 )
+from rrstats.estimation.tallies import arrays
 from rrstats.inference.contrasts import (
     project_to_simplex,
     with_known_sum,

@@ -13,7 +13,7 @@ from rrstats._checks import (
 )
 from rrstats._display import wrap
 from rrstats._typing import Floats
-from rrstats.estimation.result import (
+from rrstats.estimation.estimates.result import (
     Result,
     formats_of,
 )

@@ -31,7 +31,7 @@ from rrstats._display import label, percent_range
 from rrstats._names import checked_options
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.result import (
+from rrstats.estimation.estimates.result import (
     Result,
     formats_of,
     label_column,

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
-from rrstats.estimation import arrays
-from rrstats.estimation.axes import Axis, kron_all, margin_tally
-from rrstats.estimation.estimate import Estimate
+from rrstats.estimation.estimates.axes import Axis, kron_all, margin_tally
+from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.tallies import arrays
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.contrasts import (
     Interval,

@@ -12,8 +12,8 @@ import numpy as np
 
 from rrstats._checks import check_level
 from rrstats._typing import Floats
-from rrstats.estimation.measures import Association, indicators, ratio_moments
-from rrstats.estimation.table_moments import TableMoments
+from rrstats.estimation.estimates.measures import Association, indicators, ratio_moments
+from rrstats.estimation.estimates.table_moments import TableMoments
 from rrstats.inference.contrasts import ratio_variance, student_quantile
 
 

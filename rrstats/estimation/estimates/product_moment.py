@@ -16,9 +16,15 @@ import pandas as pd
 from rrstats._checks import check_instance, check_level
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.measures import ROUNDING, TINY, Association, indicators, ratio_moments
-from rrstats.estimation.report_columns import check_asked
-from rrstats.estimation.table_moments import TableMoments
+from rrstats.estimation.estimates.measures import (
+    ROUNDING,
+    TINY,
+    Association,
+    indicators,
+    ratio_moments,
+)
+from rrstats.estimation.estimates.table_moments import TableMoments
+from rrstats.estimation.report_columns.report_columns import check_asked
 from rrstats.inference.contrasts import fieller, ratio_variance, student_quantile
 
 

@@ -47,14 +47,15 @@ from rrstats.errors import (
     warn,
     warnings_once,
 )
-from rrstats.estimation import arrays
-from rrstats.estimation.control_questions import Corrected, corrected
-from rrstats.estimation.groups import Estimates, GroupEstimates
-from rrstats.estimation.moments import ChannelMoments, Moments, contrast_errors
-from rrstats.estimation.noncompliance import NoncomplianceBounds, TippingPoint, reported_of
-from rrstats.estimation.ratios import ratio_of_sums, scaled_mean
-from rrstats.estimation.report_columns import Plan, ReportRequest
-from rrstats.estimation.result import (
+from rrstats.estimation.estimates.control_questions import Corrected, corrected
+from rrstats.estimation.estimates.groups import Estimates, GroupEstimates
+from rrstats.estimation.estimates.noncompliance import (
+    NoncomplianceBounds,
+    TippingPoint,
+    reported_of,
+)
+from rrstats.estimation.estimates.ratios import ratio_of_sums, scaled_mean
+from rrstats.estimation.estimates.result import (
     IMPLAUSIBLE,
     ConstrainedProportions,
     LabelledInterval,
@@ -66,9 +67,12 @@ from rrstats.estimation.result import (
     proportion_rows,
     titled,
 )
-from rrstats.estimation.sample_design import SIMPLE, SampleDesign, design_of
-from rrstats.estimation.survey_moments import moments_of
-from rrstats.estimation.tally import (
+from rrstats.estimation.report_columns.report_columns import Plan, ReportRequest
+from rrstats.estimation.report_columns.sample_design import SIMPLE, SampleDesign, design_of
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.moments import ChannelMoments, Moments, contrast_errors
+from rrstats.estimation.tallies.survey_moments import moments_of
+from rrstats.estimation.tallies.tally import (
     WEIGHTINGS,
     CountedReports,
     GroupTallies,

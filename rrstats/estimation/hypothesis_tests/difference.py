@@ -30,17 +30,9 @@ from rrstats._display import label, percent_range
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation import arrays
-from rrstats.estimation.crosstab import Crosstab
-from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.hypothesis_tests.change import paired_covariance, wald_of_pairs
-from rrstats.estimation.hypothesis_tests.homogeneity import (
-    check_comparable,
-    covariance_df,
-    homogeneity,
-)
-from rrstats.estimation.hypothesis_tests.test_result import TestResult
-from rrstats.estimation.result import (
+from rrstats.estimation.estimates.crosstab import Crosstab
+from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.estimates.result import (
     IMPLAUSIBLE,
     LabelledInterval,
     Result,
@@ -48,6 +40,14 @@ from rrstats.estimation.result import (
     label_column,
     proportion_rows,
 )
+from rrstats.estimation.hypothesis_tests.change import paired_covariance, wald_of_pairs
+from rrstats.estimation.hypothesis_tests.homogeneity import (
+    check_comparable,
+    covariance_df,
+    homogeneity,
+)
+from rrstats.estimation.hypothesis_tests.test_result import TestResult
+from rrstats.estimation.tallies import arrays
 from rrstats.inference.contrasts import (
     Interval,
     mover_difference,

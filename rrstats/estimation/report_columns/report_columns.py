@@ -35,7 +35,7 @@ from rrstats.errors import (
     MetadataError,
     UnknownAnswersError,
 )
-from rrstats.estimation.engine_frames import (
+from rrstats.estimation.report_columns.engine_frames import (
     MOST,
     EngineFrame,
     group_counts,

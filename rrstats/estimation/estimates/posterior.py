@@ -22,8 +22,8 @@ from rrstats._typing import ColumnLike, Floats, NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns import ReportColumn, report_column
-from rrstats.estimation.result import Result, label_column
+from rrstats.estimation.estimates.result import Result, label_column
+from rrstats.estimation.report_columns.report_columns import ReportColumn, report_column
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.krr import MechanismLike
 from rrstats.plots import plot_cells

@@ -32,15 +32,14 @@ from rrstats._names import checked_options
 from rrstats._typing import Floats
 from rrstats.data.bitsets import Subsets
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
-from rrstats.estimation.moments import Moments, contrast_errors
-from rrstats.estimation.noncompliance import (
+from rrstats.estimation.estimates.noncompliance import (
     RANDOM,
     Reported,
     followers,
     outside_caution,
     reported_of,
 )
-from rrstats.estimation.result import (
+from rrstats.estimation.estimates.result import (
     LabelledInterval,
     Result,
     formats_of,
@@ -49,6 +48,7 @@ from rrstats.estimation.result import (
     proportion_rows,
     titled,
 )
+from rrstats.estimation.tallies.moments import Moments, contrast_errors
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.contrasts import normal_quantile, student_quantile
 from rrstats.plots import PlotOptions, plot_intervals

@@ -36,9 +36,7 @@ from rrstats._typing import Floats
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
-from rrstats.estimation import arrays
-from rrstats.estimation.moments import Moments
-from rrstats.estimation.result import (
+from rrstats.estimation.estimates.result import (
     Result,
     Rounded,
     formats_of,
@@ -46,6 +44,8 @@ from rrstats.estimation.result import (
     place_or_last,
     titled,
 )
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.moments import Moments
 from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.mechanisms.channel import transition_matrix
 from rrstats.plots import plot_bounds

@@ -27,8 +27,8 @@ from rrstats._checks import (
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.arrays import interval_of_counts
-from rrstats.estimation.report_columns import report_column
+from rrstats.estimation.report_columns.report_columns import report_column
+from rrstats.estimation.tallies.arrays import interval_of_counts
 from rrstats.inference.binomial import DEFAULT_METHOD
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import BinomialRates, KRRChannel, check_target

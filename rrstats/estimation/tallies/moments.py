@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation import arrays
-from rrstats.estimation.arrays import MeanRates
-from rrstats.estimation.tally import RowSums, Tally
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.arrays import MeanRates
+from rrstats.estimation.tallies.tally import RowSums, Tally
 from rrstats.inference import binomial, contrasts
 from rrstats.inference.binomial import DEFAULT_METHOD, METHOD_OF_ROWS, METHODS
 from rrstats.inference.contrasts import (

@@ -20,8 +20,8 @@ from rrstats._checks import check_instance
 from rrstats._display import label
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.axes import Axis
-from rrstats.estimation.result import place_of
+from rrstats.estimation.estimates.axes import Axis
+from rrstats.estimation.estimates.result import place_of
 
 ROUNDING = 1e-12
 """Relative rounding error of a sum of squares."""

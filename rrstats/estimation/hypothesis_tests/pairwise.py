@@ -16,9 +16,9 @@ import pandas as pd
 from rrstats._checks import check_instance, check_one_of, quote_list
 from rrstats._names import checked_keywords
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.difference import difference
-from rrstats.estimation.groups import GroupEstimates
-from rrstats.estimation.result import label_column
+from rrstats.estimation.estimates.groups import GroupEstimates
+from rrstats.estimation.estimates.result import label_column
+from rrstats.estimation.hypothesis_tests.difference import difference
 from rrstats.inference.multiplicity import CORRECTIONS, adjusted_p_values
 
 _MAX_PAIRS = 5_000

@@ -22,8 +22,12 @@ from rrstats._names import checked_keywords
 from rrstats._typing import Counts, Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.replicates import Replication, check_replication, replicate_weights
-from rrstats.estimation.report_columns import (
+from rrstats.estimation.report_columns.replicates import (
+    Replication,
+    check_replication,
+    replicate_weights,
+)
+from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportFrame,
     ordinary,

@@ -16,8 +16,8 @@ import scipy
 
 from rrstats._checks import check_level
 from rrstats._typing import Floats
-from rrstats.estimation.measures import ROUNDING, TINY, Association
-from rrstats.estimation.table_moments import TableMoments
+from rrstats.estimation.estimates.measures import ROUNDING, TINY, Association
+from rrstats.estimation.estimates.table_moments import TableMoments
 
 
 def cramers_v(moments: TableMoments, level: float) -> Association:

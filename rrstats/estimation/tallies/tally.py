@@ -29,8 +29,8 @@ from rrstats.errors import (
     MetadataError,
     NotIdentifiableError,
 )
-from rrstats.estimation.replicates import ReplicateSums, Replication
-from rrstats.estimation.report_columns import (
+from rrstats.estimation.report_columns.replicates import ReplicateSums, Replication
+from rrstats.estimation.report_columns.report_columns import (
     Plan,
     ReportColumn,
     ReportRequest,
@@ -38,7 +38,7 @@ from rrstats.estimation.report_columns import (
     listed,
     report_columns,
 )
-from rrstats.estimation.sample_design import (
+from rrstats.estimation.report_columns.sample_design import (
     EVERYONE,
     ONE_UNIT,
     Rows,

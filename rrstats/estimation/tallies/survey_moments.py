@@ -31,9 +31,11 @@ from numpy.typing import NDArray
 from rrstats._checks import check_number, check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation import arrays
-from rrstats.estimation.arrays import MeanRates
-from rrstats.estimation.moments import (
+from rrstats.estimation.report_columns.replicates import ReplicateSums, Replication, replicate_df
+from rrstats.estimation.report_columns.sample_design import SampleDesign
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.arrays import MeanRates
+from rrstats.estimation.tallies.moments import (
     LAST_DIGITS,
     PRECISION,
     ROUNDING,
@@ -46,9 +48,7 @@ from rrstats.estimation.moments import (
     contrast_errors,
     root,
 )
-from rrstats.estimation.replicates import ReplicateSums, Replication, replicate_df
-from rrstats.estimation.sample_design import SampleDesign
-from rrstats.estimation.tally import RowSums, Tally, no_design_by_row
+from rrstats.estimation.tallies.tally import RowSums, Tally, no_design_by_row
 from rrstats.inference.binomial import DEFAULT_METHOD
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import (

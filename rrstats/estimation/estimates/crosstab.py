@@ -36,9 +36,7 @@ from rrstats.errors import (
     LowPrecisionWarning,
     warn,
 )
-from rrstats.estimation import arrays
-from rrstats.estimation.arrays import check_possible, level_of_each
-from rrstats.estimation.axes import (
+from rrstats.estimation.estimates.axes import (
     Axis,
     check_columns,
     check_size,
@@ -48,20 +46,12 @@ from rrstats.estimation.axes import (
     plan_tally,
     refuse_named,
 )
-from rrstats.estimation.cramers_v import cramers_v
-from rrstats.estimation.engine_frames import is_frame
-from rrstats.estimation.estimate import Estimate
-from rrstats.estimation.measures import Association
-from rrstats.estimation.odds_ratio import odds_ratio
-from rrstats.estimation.product_moment import correlation, phi
-from rrstats.estimation.report_columns import (
-    ReportFrame,
-    as_pairs,
-    by_samples,
-    not_asked,
-    plan_records,
-)
-from rrstats.estimation.result import (
+from rrstats.estimation.estimates.cramers_v import cramers_v
+from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.estimates.measures import Association
+from rrstats.estimation.estimates.odds_ratio import odds_ratio
+from rrstats.estimation.estimates.product_moment import correlation, phi
+from rrstats.estimation.estimates.result import (
     IMPLAUSIBLE,
     ConstrainedProportions,
     Result,
@@ -70,7 +60,16 @@ from rrstats.estimation.result import (
     proportion_rows,
     wide_frame,
 )
-from rrstats.estimation.sample_design import (
+from rrstats.estimation.estimates.table_moments import METHODS, TableMoments, table_moments
+from rrstats.estimation.report_columns.engine_frames import is_frame
+from rrstats.estimation.report_columns.report_columns import (
+    ReportFrame,
+    as_pairs,
+    by_samples,
+    not_asked,
+    plan_records,
+)
+from rrstats.estimation.report_columns.sample_design import (
     SIMPLE,
     SampleDesign,
     design_of,
@@ -78,8 +77,9 @@ from rrstats.estimation.sample_design import (
     refuse_missing,
     rows_of,
 )
-from rrstats.estimation.table_moments import METHODS, TableMoments, table_moments
-from rrstats.estimation.tally import Tally, UnitCounts
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.arrays import check_possible, level_of_each
+from rrstats.estimation.tallies.tally import Tally, UnitCounts
 from rrstats.inference.contrasts import (
     Interval,
     project_to_simplex,

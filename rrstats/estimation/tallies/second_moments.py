@@ -30,7 +30,13 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError, MetadataError
-from rrstats.estimation.report_columns import ALL, ReportColumn, ReportFrame, blocks, ordinary
+from rrstats.estimation.report_columns.report_columns import (
+    ALL,
+    ReportColumn,
+    ReportFrame,
+    blocks,
+    ordinary,
+)
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.plans import PlanParts, of_part, part_mechanism
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.replicates import replicate_df
-from rrstats.estimation.report_columns import ReportColumn, blocks
-from rrstats.estimation.sample_design import Replicates, SampleDesign, rows_of
+from rrstats.estimation.report_columns.replicates import replicate_df
+from rrstats.estimation.report_columns.report_columns import ReportColumn, blocks
+from rrstats.estimation.report_columns.sample_design import Replicates, SampleDesign, rows_of
 
 
 class UnitSums(NamedTuple):

@@ -23,23 +23,23 @@ from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Counts, Floats, RateLike
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
-from rrstats.estimation import arrays
-from rrstats.estimation.report_columns import (
+from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
+from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     blocks,
     not_asked,
     refuse_reports,
     report_column,
 )
-from rrstats.estimation.result import GroupResult, formats_of, proportion_rows
-from rrstats.estimation.sample_design import (
+from rrstats.estimation.report_columns.sample_design import (
     SampleDesign,
     design_of,
     refuse_missing,
     refuse_name,
     refuse_weights,
 )
-from rrstats.estimation.sampled_rows import SampledRows, sampled_rows
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.sampled_rows import SampledRows, sampled_rows
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
 from rrstats.mechanisms.channel import check_target, fixed
 from rrstats.mechanisms.krr import MechanismLike

@@ -21,11 +21,11 @@ from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Floats, RateLike
 from rrstats.errors import LowPrecisionWarning, warn
-from rrstats.estimation.means import read_groups, read_rows, row_scores, with_index
-from rrstats.estimation.report_columns import ReportColumn, blocks, not_asked
-from rrstats.estimation.result import GroupResult, formats_of, proportion_rows
-from rrstats.estimation.sample_design import SampleDesign, design_of
-from rrstats.estimation.sampled_rows import SampledRows, sampled_rows
+from rrstats.estimation.estimates.means import read_groups, read_rows, row_scores, with_index
+from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
+from rrstats.estimation.report_columns.report_columns import ReportColumn, blocks, not_asked
+from rrstats.estimation.report_columns.sample_design import SampleDesign, design_of
+from rrstats.estimation.tallies.sampled_rows import SampledRows, sampled_rows
 from rrstats.inference.contrasts import Interval, student_quantile
 from rrstats.mechanisms.channel import check_target, fixed
 from rrstats.mechanisms.krr import MechanismLike

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rrstats._typing import Floats
-from rrstats.estimation.moments import LAST_DIGITS, Moments, contrast_errors
+from rrstats.estimation.tallies.moments import LAST_DIGITS, Moments, contrast_errors
 from rrstats.inference.contrasts import (
     Interval,
     fieller,

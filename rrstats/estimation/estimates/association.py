@@ -24,10 +24,15 @@ from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.axes import check_columns
-from rrstats.estimation.measures import Association
-from rrstats.estimation.product_moment import category_numbers, product_moment, values_by_column
-from rrstats.estimation.report_columns import (
+from rrstats.estimation.estimates.axes import check_columns
+from rrstats.estimation.estimates.measures import Association
+from rrstats.estimation.estimates.product_moment import (
+    category_numbers,
+    product_moment,
+    values_by_column,
+)
+from rrstats.estimation.estimates.result import Result, formats_of
+from rrstats.estimation.report_columns.report_columns import (
     ALL,
     ReportColumn,
     ReportFrame,
@@ -35,8 +40,12 @@ from rrstats.estimation.report_columns import (
     not_asked,
     plan_records,
 )
-from rrstats.estimation.result import Result, formats_of
-from rrstats.estimation.second_moments import ColumnGroup, PartScores, SecondMoments, in_parts
+from rrstats.estimation.tallies.second_moments import (
+    ColumnGroup,
+    PartScores,
+    SecondMoments,
+    in_parts,
+)
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import check_target, fixed
 

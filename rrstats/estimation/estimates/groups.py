@@ -23,10 +23,16 @@ from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import NumbersByCategory
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.arrays import implausible, level_of_each
-from rrstats.estimation.moments import ChannelMoments
-from rrstats.estimation.pooled import PooledGroups, pool
-from rrstats.estimation.result import IMPLAUSIBLE, Result, label_column, proportion_rows, titled
+from rrstats.estimation.estimates.pooled import PooledGroups, pool
+from rrstats.estimation.estimates.result import (
+    IMPLAUSIBLE,
+    Result,
+    label_column,
+    proportion_rows,
+    titled,
+)
+from rrstats.estimation.tallies.arrays import implausible, level_of_each
+from rrstats.estimation.tallies.moments import ChannelMoments
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.plans import PlanParts

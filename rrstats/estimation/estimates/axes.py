@@ -26,16 +26,16 @@ from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
 from rrstats.data.encoders import Encoded
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation import arrays
-from rrstats.estimation.report_columns import (
+from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportFrame,
     ReportModel,
     blocks,
     ordinary,
 )
-from rrstats.estimation.sample_design import Rows
-from rrstats.estimation.tally import Tally, count_units
+from rrstats.estimation.report_columns.sample_design import Rows
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.tally import Tally, count_units
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.channel import fixed, transition_matrix
 from rrstats.mechanisms.krr import KRR, as_mechanism

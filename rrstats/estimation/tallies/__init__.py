@@ -1,0 +1,7 @@
+"""Counts of reports, sums of scores, and the moments that follow from them.
+
+`tally` counts reports by unit of the sample; `arrays` has the formulas for any channel.  Results
+hold `moments`, of samples with a design those in `survey_moments`.  Sums over single rows have
+their variances by strata, clusters and replicates in `sampled_rows`, and columns that a plan asks
+in parts their moments in `second_moments`.
+"""
