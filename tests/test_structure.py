@@ -54,6 +54,21 @@ def test_places_of_public_names_are_those_of_the_stub():
         assert place in (f"{module}:{inner}", f"{module}.{inner}"), name
 
 
+def test_no_constant_is_written_twice_in_a_module():
+    """The second one would replace the first, also where the first is meant."""
+    twice = []
+    for file in FILES:
+        assigned = [
+            target.id
+            for node in ast.parse(file.read_text("utf-8")).body
+            if isinstance(node, ast.Assign | ast.AnnAssign)
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            if isinstance(target, ast.Name)
+        ]
+        twice += [(file.name, name) for name in {*assigned} if assigned.count(name) > 1]
+    assert [] == twice
+
+
 def test_completion_shows_public_names_alone(pa):
     """``rr.<Tab>`` and that of every public module list what is public, and no import."""
     found = [getattr(rrstats, name) for name in rrstats.__all__]

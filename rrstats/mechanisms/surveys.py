@@ -89,16 +89,16 @@ __all__ = [
 ]
 
 _HALF = Fraction(1, 2)
-_MOST_ITEMS = 60
+_MAX_SUMMED_ITEMS = 60
 """The largest number of items in `sum_of`; the exact probabilities stay short."""
 
 _SAME_ENTRY = Fraction(1, 10**12)
 """Probabilities this close are the same: documents may hold them as doubles."""
 
-_MOST_DRAWS = 100
+_MAX_DRAWS = 100
 """The largest number of cards in `kuk`; the exact probabilities stay short."""
 
-_MOST_ITEMS = 20
+_MAX_CONTROL_ITEMS = 20
 """The largest number of control items of `list_experiment`: people count few without an error."""
 
 
@@ -518,7 +518,7 @@ def kuk(
     builder = DesignBuilder("kuk", categories, reports, yes)
     red_if_yes = builder.probability("prob_red_if_yes", prob_red_if_yes, "[]")
     red_if_no = builder.probability("prob_red_if_no", prob_red_if_no, "[]")
-    draws = builder.whole_number("draws", draws, 1, _MOST_DRAWS)
+    draws = builder.whole_number("draws", draws, 1, _MAX_DRAWS)
     return builder.numeric_report(
         range(draws + 1),
         if_yes=_binomial(draws, red_if_yes),
@@ -1092,7 +1092,7 @@ def _list_experiment_treatment(
 
 def _count_of_items(builder: DesignBuilder, items: Any, if_yes: int) -> SurveyDesign:
     """The count of control items, and ``if_yes`` more of people with the sensitive one."""
-    items = builder.whole_number("items", items, 1, _MOST_ITEMS)
+    items = builder.whole_number("items", items, 1, _MAX_CONTROL_ITEMS)
     classes = list(product(builder.domain.categories, range(items + 1)))
     counts = [
         count + is_yes * if_yes for is_yes, count in product(builder.is_yes, range(items + 1))
@@ -1213,7 +1213,7 @@ def sum_of(design: Mechanism, items: int) -> MatrixDesign:
             "design must have one sample, two categories and two reports, to count the reports of "
             f"the sensitive category, found {design.k} categories"
         )
-    items = check_whole_number(items, "items", 2, _MOST_ITEMS)
+    items = check_whole_number(items, "items", 2, _MAX_SUMMED_ITEMS)
     yes = getattr(design, "yes", None)
     code = design.domain.code(yes) if yes is not None else 1
     row = cast(MultinomialChannel, channel).entries[code]
@@ -1239,7 +1239,7 @@ def is_sum(mechanism: Mechanism) -> bool:
     items = mechanism.k - 1
     counts = tuple(range(items + 1))
     labels = (mechanism.domain.categories, getattr(mechanism.report_space, "categories", ()))
-    is_score = type(mechanism) is MatrixDesign and 2 <= items <= _MOST_ITEMS
+    is_score = type(mechanism) is MatrixDesign and 2 <= items <= _MAX_SUMMED_ITEMS
     if not is_score or labels != (counts, counts):
         return False
     rows = cast(MultinomialChannel, mechanism.channel).entries

@@ -531,14 +531,14 @@ def _formula_covariates(
     )
 
 
-_WORDS = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|\^|[\w.]++(?!\()")
+_R_WORDS = re.compile(r"\"[^\"]*\"|'[^']*'|`[^`]*`|\^|[\w.]++(?!\()")
 
 
 def from_r(formula: str, columns: Iterable[Any]) -> str:
     """A formula with ``**`` for ``^`` (xor in Python), and dotted names in backticks."""
     dotted = {name for name in map(str, columns) if "." in name and name[0].isalpha()}
     spelled = {"^": "**"} | {name: f"`{name}`" for name in dotted}
-    return _WORDS.sub(lambda word: spelled.get(word[0], word[0]), formula)
+    return _R_WORDS.sub(lambda word: spelled.get(word[0], word[0]), formula)
 
 
 _R_SPELLINGS = (

@@ -110,6 +110,16 @@ def test_level_of_the_test_of_items():
     assert abs(rejected / 2000 - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 2000)
 
 
+def test_items_up_to_60():
+    """The largest number that the docstring names is taken, and its epsilon is that of 60 reports.
+
+    A list experiment's limit of 20 had replaced it.
+    """
+    m = rr.surveys.sum_of(DIE, 60)
+    assert m.k == 61
+    assert m.epsilon == pytest.approx(60 * DIE.epsilon, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("design", "items", "error", "message"),
     [
