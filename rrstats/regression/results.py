@@ -127,7 +127,7 @@ class RegressionResult(FrameTable):
             fewest = float(self.df.min())
             count = int((self.df < _LEAST_DF).sum())
             text = (
-                f"few clusters decide {count} of {self.df_model} coefficients, with as little as "
+                f"few clusters decide {count} of {self.df_model} coefficients, with as few as "
                 f"{fewest:.2g} degrees of freedom: their intervals are wide, and p-values not "
                 "reliable; use more clusters, or leave covariates out that few of them have"
             )
