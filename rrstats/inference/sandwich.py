@@ -119,13 +119,14 @@ class ClusterSandwich:
             some = contrasts[start : start + step]
             if is_polynomial:
                 pairs = (some[:, :, None] * some[:, None]).reshape(len(some), -1)
-                trace, squares = self._polynomials
-                found = pairs @ trace, ((pairs @ squares) * pairs).sum(axis=1)
+                linear, quadratic = self._polynomials
+                trace = pairs @ linear
+                of_squares = ((pairs @ quadratic) * pairs).sum(axis=1)
             else:
                 products = self._products(some)
-                squared = np.einsum("ngh,nhg->n", products, products)
-                found = np.trace(products, axis1=1, axis2=2), squared
-            traces[:, start : start + step] = found
+                trace = np.trace(products, axis1=1, axis2=2)
+                of_squares = np.einsum("ngh,nhg->n", products, products)
+            traces[:, start : start + step] = trace, of_squares
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(np.maximum(traces[0] ** 2 / traces[1], 1.0))
 

@@ -89,7 +89,7 @@ def check_design_kind(kind: str, people: DesignedPeople) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """What statistics of linear combinations of estimates are compared with: the normal, t or F.
+    """Reference distribution of linear combinations of estimates: the normal, Student's t or F.
 
     design_df : degrees of freedom where there is no sandwich; infinite for the normal.  Linearized
     covariances, which are too small for few clusters, have not more of them.
