@@ -42,7 +42,7 @@ from rrstats.mechanisms.records import ColumnRecord, asked_labels
 from rrstats.privatization.frame import check_table, frequency_order, telling_columns
 from rrstats.statement import statement
 
-MOST_LISTED = 1000
+MAX_LISTED = 1000
 _MAX_GROUPS = 1000
 """Groups of a file, whose tallies are in memory."""
 ROWS_COMPARED = 100_000
@@ -346,7 +346,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
             values, absent = _outside(piece, name, domain, counts)
             missing += absent
             for value, count in values:
-                if value in unknown or len(unknown) < MOST_LISTED:
+                if value in unknown or len(unknown) < MAX_LISTED:
                     unknown[value] += count
                 else:
                     left_out += count

@@ -47,7 +47,7 @@ PROBE_ROWS = 1024
 PIECE_BYTES = batches.GROUP_BYTES / 4
 """Approximate memory of a piece; pieces wait while a group is written."""
 
-LEAST_PIECE_ROWS = 64
+MIN_PIECE_ROWS = 64
 """A piece has so many rows however wide they are; smaller pieces would only be slow."""
 
 # Buffered, a large column of a row group is not read at once.  Older versions read beyond the
@@ -176,7 +176,7 @@ class ParquetFile(ArrowFile):
         ):
             width = self._width(file, self.names if names is None else names)
             rows_in_memory = int(PIECE_BYTES / max(width, 1))
-            rows = min(batches.BATCH_ROWS, max(LEAST_PIECE_ROWS, rows_in_memory))
+            rows = min(batches.BATCH_ROWS, max(MIN_PIECE_ROWS, rows_in_memory))
             rows_read = file.iter_batches(rows, columns=names)
             if old_timestamps:
                 coarse = coarser.iter_batches(rows, columns=old_timestamps)

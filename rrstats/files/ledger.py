@@ -60,12 +60,12 @@ from rrstats.mechanisms.row_privacy import VOID, row_epsilon, together
 from rrstats.randomness.sources import secret_bytes
 
 VERSION = 2
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 """Size beyond which a file is no ledger, so that reading it needs bounded memory."""
 
 KEY_BYTES = 32
 LOCK_POLL_SECONDS = 0.01
-MOST_EPSILONS_SHOWN = 10
+MAX_EPSILONS_SHOWN = 10
 
 
 @dataclass(frozen=True)
@@ -247,8 +247,8 @@ class Ledger:
                 if not stat.S_ISREG(self.path.lstat().st_mode):
                     raise FileError(f"the ledger {self.path} is no regular file; give another")
                 with self.path.open("rb") as file:
-                    # Reading MOST_BYTES would reserve them, however short the file is.
-                    size = min(os.fstat(file.fileno()).st_size, MOST_BYTES)
+                    # Reading MAX_BYTES would reserve them, however short the file is.
+                    size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
                     text = file.read(size + 1)
         except FileError as error:
             if getattr(error.__cause__, "errno", None) in (errno.ENOENT, errno.ENAMETOOLONG):
@@ -265,7 +265,7 @@ class Ledger:
             ) from None
 
     def _parse(self, text: bytes) -> _Book:
-        _need(len(text) <= MOST_BYTES, "it is too large")
+        _need(len(text) <= MAX_BYTES, "it is too large")
         document = json.loads(text)
         version = document.get("v") if isinstance(document, dict) else None
         is_keyless = version == 1 and "key" not in document
@@ -442,8 +442,8 @@ def _tell(record: ColumnRecord, earlier: list[LedgerEntry]) -> str:
     """The earlier releases of a column in words, and the total epsilon with one more."""
     epsilons = spent(earlier, record.name)
     times = "once" if len(epsilons) == 1 else f"{len(epsilons)} times"
-    shown = ", ".join(round_up(epsilon) for epsilon in epsilons[:MOST_EPSILONS_SHOWN])
-    if len(epsilons) > MOST_EPSILONS_SHOWN:
+    shown = ", ".join(round_up(epsilon) for epsilon in epsilons[:MAX_EPSILONS_SHOWN])
+    if len(epsilons) > MAX_EPSILONS_SHOWN:
         shown += ", ..."
     when = max(release.when for release in earlier).astimezone(UTC)
     listed = [record, *(other for release in earlier for other in release.records)]

@@ -16,7 +16,7 @@ import scipy
 
 from rrstats._typing import Floats
 
-MOST_EXACT = 5
+MAX_EXACT = 5
 """Of more estimates the p-value is a bound: exact weights would need many nested integrals."""
 
 _NODES, _NODE_WEIGHTS = np.polynomial.legendre.leggauss(64)
@@ -44,7 +44,7 @@ def orthant_p_value(distance: float, covariance: Floats) -> float:
     if distance <= 0:
         return 1.0
     tails = scipy.special.chdtrc(np.arange(1, size + 1), distance)
-    if size > MOST_EXACT:
+    if size > MAX_EXACT:
         return float(tails[-2:].mean())
     return float(face_probabilities(covariance)[:-1][::-1] @ tails)
 

@@ -28,7 +28,7 @@ from rrstats.mechanisms.plans import PlanParts, marginal_mechanism, of_part, par
 from rrstats.mechanisms.samples import Samples
 from rrstats.randomness.sources import Source
 
-MOST_CELLS = 1 << 10
+MAX_CELLS = 1 << 10
 """Maximum cells of a table whose parts are pooled: their weights need its square in memory."""
 
 
@@ -250,6 +250,6 @@ def plan_table(
         earlier = samples.get((places, krr.prob))
         parts = (label,) if earlier is None else (*earlier.parts, label)
         samples[places, krr.prob] = TableSample(parts, places, krr)
-    if len(samples) < 2 or prod(map(len, axes)) > MOST_CELLS:
+    if len(samples) < 2 or prod(map(len, axes)) > MAX_CELLS:
         return None
     return PlanTable(tuple(axes), planned, tuple(samples.values()))

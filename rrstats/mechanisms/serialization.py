@@ -31,7 +31,7 @@ from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.survey_design import SurveyDesign
 from rrstats.mechanisms.unary import Rappor, UnaryEncoding
 
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """The largest depth of nested lists and objects in a document."""
 
 _NESTED = (Mapping, list, tuple)
@@ -138,16 +138,14 @@ def from_dict(document: dict[str, Any]) -> Mechanism:
 def check_depth(document: Any) -> None:
     """Raise MetadataError if the document is too deep to be read recursively."""
     level: list[Any] = [[document]]
-    for _ in range(MOST_LEVELS + 1):
+    for _ in range(MAX_LEVELS + 1):
         # By identity: a part that occurs in many places is visited once.
         inside = (outer.values() if isinstance(outer, Mapping) else outer for outer in level)
         below = {id(part): part for parts in inside for part in parts if isinstance(part, _NESTED)}
         level = list(below.values())
         if not level:
             return
-    raise MetadataError(
-        f"the rrstats document is nested too deeply, more than {MOST_LEVELS} levels"
-    )
+    raise MetadataError(f"the rrstats document is nested too deeply, more than {MAX_LEVELS} levels")
 
 
 def walk(description: dict[str, Any]) -> Iterable[dict[str, Any]]:

@@ -34,7 +34,7 @@ NumbersBySample = Mapping[Any, Any] | Sequence[Any]
 NO_YES = object()
 """The value of ``yes`` in designs that treat all categories alike."""
 
-_MOST_BITS = 1100
+_MAX_BITS = 1100
 """The largest denominator of a probability, as a power of 2: any double fits."""
 
 _Columns = Sequence[Sequence[Fraction]]
@@ -268,7 +268,7 @@ def exact_probability(name: str, value: Probability, ends: str) -> Fraction:
     finite = number(value, name)
     check_probability(finite, name, ends)
     exact = Fraction(finite)
-    if exact.denominator.bit_length() > _MOST_BITS:
+    if exact.denominator.bit_length() > _MAX_BITS:
         raise ArgumentValueError(f"{name} must be a fraction of at most 330 digits")
     return exact
 

@@ -47,7 +47,7 @@ from rrstats.randomness.sources import Rows, Unpicklable, cipher_blocks, secret_
 VERSION = 1
 KEY_BYTES = 32
 WORD_BITS = 32
-MOST_ID_COLUMNS = 4
+MAX_ID_COLUMNS = 4
 
 _MIN_DISTINCT_BYTES = 10
 """A random key has fewer different bytes with probability below 10**-24."""
@@ -219,7 +219,7 @@ class KeyedColumn(Unpicklable):
         -------
         KeyedWords
         """
-        check_whole_number(len(ids), "the number of columns in id", 1, MOST_ID_COLUMNS)
+        check_whole_number(len(ids), "the number of columns in id", 1, MAX_ID_COLUMNS)
         encrypt_id = cipher_blocks(self._subkey("id", len(ids)))
         state, kinds = ids[0].read(rows)
         for identity in ids[1:]:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from rrstats.errors import ArgumentTypeError
 from rrstats.randomness.sources import SMALL_CALL_ROWS, Rows, Source
 
-_MOST_TURNS = 64
+_MAX_TURNS = 64
 """Words of 64 bits for 2**32 rows repeat in every turn with a chance below 2**-64."""
 
 _MAX_NARROW_CUTS = 512
@@ -276,7 +276,7 @@ def permutation(source: Source, stream: int, block: int, rows: int) -> NDArray[n
     because the order would not be uniform.
     """
     bits = source.bits or 64
-    for turn in range(_MOST_TURNS):
+    for turn in range(_MAX_TURNS):
         words = source.words(stream, block, rows, round=turn, bits=bits)
         order = np.argsort(words)
         ordered = words[order]

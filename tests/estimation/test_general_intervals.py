@@ -171,7 +171,7 @@ def test_methods_follow_the_size_of_the_design(k, most, method, monkeypatch):
     """Profile likelihood up to 50 classes; then empirical likelihood up to classes times cells."""
     entries = np.eye(k) + np.random.default_rng(1).random((k, k))
     design = rr.MatrixDesign(range(k), entries / entries.sum(axis=0))
-    monkeypatch.setattr(arrays, "_MOST_SCORES", most)
+    monkeypatch.setattr(arrays, "_MAX_SCORES", most)
     assert method == arrays.default_method(design.channel)
 
 

@@ -165,7 +165,7 @@ def test_check_lists_what_matches_no_category(tmp_path, monkeypatch):
         assert {("odd", "unknown", 200), ("ODD", "unknown", 100), (None, "missing", 100)} == {
             tuple(row)[:3] for row in rows
         }
-        monkeypatch.setitem(inspect.unwrap(files.check_file).__globals__, "MOST_LISTED", 1)
+        monkeypatch.setitem(inspect.unwrap(files.check_file).__globals__, "MAX_LISTED", 1)
         found = files.check_file(source, "answer", KRR)
         assert [(None, "not listed", 100, None)] == list(found.itertuples(index=False, name=None))[
             -1:

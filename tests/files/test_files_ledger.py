@@ -532,7 +532,7 @@ def test_a_ledger_that_is_no_file_is_refused(source, tmp_path, kind):
 
 def test_a_ledger_that_is_much_too_large_is_refused(source, monkeypatch):
     """As when somebody gives a data file as the ledger: it is not read to its end."""
-    monkeypatch.setattr(ledgers, "MOST_BYTES", 10)
+    monkeypatch.setattr(ledgers, "MAX_BYTES", 10)
     ledger = Ledger.of(source)
     ledger.path.write_bytes(bytes(11))
     refused(MetadataError, "too large", ledger.refuse, [YES_NO], again=True)

@@ -23,7 +23,7 @@ from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.records import ColumnRecord, check_rates
 from rrstats.mechanisms.row_privacy import row_epsilon
-from rrstats.mechanisms.serialization import MOST_LEVELS
+from rrstats.mechanisms.serialization import MAX_LEVELS
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
 
@@ -164,7 +164,7 @@ def nested(levels):
 
 def test_nested_documents():
     """However deep a document is nested, it is refused before anything walks down into it."""
-    for levels in (MOST_LEVELS, 5_000):
+    for levels in (MAX_LEVELS, 5_000):
         for document in nested(levels):
             frame = pd.DataFrame({"answer": ["yes"]})
             with pytest.raises(MetadataError, match=r"nested too deeply|must hold 'v'"):

@@ -45,10 +45,10 @@ from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.samples import Samples
 from rrstats.randomness.sources import BLOCK_ROWS
 
-_MOST_CELLS = 1 << 22
+_MAX_CELLS = 1 << 22
 """Maximum numbers in a table; with more, ten million rows are two or three for each."""
 
-_MOST_COMBINED = 400
+_MAX_COMBINED = 400
 """Maximum cells of a table with weights or a design."""
 
 _MIN_BLOCK_ROWS = 256
@@ -209,10 +209,10 @@ def declared_axis(name: Hashable, described: Any) -> Axis:
 def check_size(axes: Sequence[Axis]) -> None:
     """Raise for a table with too many cells."""
     size = prod(axis.features + 1 for axis in axes)
-    if size > _MOST_CELLS:
+    if size > _MAX_CELLS:
         widest = max(axes, key=lambda axis: axis.k)
         raise ArgumentValueError(
-            f"a table of {len(axes)} columns must have at most {_MOST_CELLS:,} cells, found "
+            f"a table of {len(axes)} columns must have at most {_MAX_CELLS:,} cells, found "
             f"{size:,}; column {widest.name!r} alone has {widest.k:,} categories: leave it out, "
             "merge its categories, or cut its numbers into ranges (pandas.cut)"
         )
@@ -322,9 +322,9 @@ def joint_mechanism(axes: Sequence[Axis]) -> Mechanism:
                 "it alone"
             )
     size = prod(axis.m for axis in axes)
-    if not 2 <= size <= _MOST_COMBINED:
+    if not 2 <= size <= _MAX_COMBINED:
         raise ArgumentValueError(
-            f"a table with weights or a design must have 2 to {_MOST_COMBINED} cells, found "
+            f"a table with weights or a design must have 2 to {_MAX_COMBINED} cells, found "
             f"{size:,} for columns {[axis.name for axis in axes]}; merge categories, or declare "
             "unused levels by a Categorical"
         )

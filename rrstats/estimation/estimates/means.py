@@ -50,10 +50,10 @@ from rrstats.randomness.sources import BLOCK_ROWS
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_PAIRED = 256
+_MAX_PAIRED = 256
 """Maximum number of groups for which the covariance of their means is kept."""
 
-_MOST_SCORES = 1 << 22
+_MAX_SCORES = 1 << 22
 """Maximum number of scores of rows in memory at once: 32 MiB."""
 
 
@@ -111,7 +111,7 @@ class _ScoredTerms(NamedTuple):
         weighted = self.terms[:2]
         squared_weights = self.terms[2:5]
         pairs = None
-        if scores.shape[1] <= _MOST_PAIRED:
+        if scores.shape[1] <= _MAX_PAIRED:
             pairs = np.stack([(scores.T * term) @ scores for term in squared_weights])
         return GroupSums(
             rows=self.member @ self.counts,
@@ -204,15 +204,15 @@ def _design_errors(
         raise ArgumentValueError(
             "design must have weights alone for groups that only several samples identify together"
         )
-    if k > _MOST_PAIRED:
+    if k > _MAX_PAIRED:
         raise ArgumentValueError(
-            f"design must have weights alone for more than {_MOST_PAIRED} groups, found {k}"
+            f"design must have weights alone for more than {_MAX_PAIRED} groups, found {k}"
         )
     places = sampled.places
     codes = grouped.codes() if grouped.has_cells else None
 
     def terms() -> Iterator[tuple[slice, Floats]]:
-        for part in blocks(len(places), max(min(BLOCK_ROWS, _MOST_SCORES // (2 * k)), 1)):
+        for part in blocks(len(places), max(min(BLOCK_ROWS, _MAX_SCORES // (2 * k)), 1)):
             rows = places[part]
             if codes is not None:
                 scores = grouped.score_table[codes[rows]]
@@ -235,7 +235,7 @@ def _by_row(
     grouped: ReportColumn, y: Floats, w: Floats | None, out: Booleans
 ) -> Iterator[_ScoredTerms]:
     """Terms and scores by row, in blocks, for reports without common cells."""
-    rows = max(min(BLOCK_ROWS, _MOST_SCORES // grouped.k), 1)
+    rows = max(min(BLOCK_ROWS, _MAX_SCORES // grouped.k), 1)
     for part in blocks(max(grouped.rows, 1), rows):
         scores = row_scores(grouped, part)
         kept = ~(out[part] | np.isnan(scores[:, 0]))
@@ -423,7 +423,7 @@ class Means(GroupResult):
             return self._design.means
         if self._sums.pairs is None:
             raise ArgumentValueError(
-                f"the covariance of means is for at most {_MOST_PAIRED} groups, found {self.k}"
+                f"the covariance of means is for at most {_MAX_PAIRED} groups, found {self.k}"
             )
         m = self._centred
         # Sums of products of the linearized values s (y - m) of pairs of groups.

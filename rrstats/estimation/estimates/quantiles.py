@@ -50,7 +50,7 @@ With it the lower end keeps its level however few rows are expected: one row bey
 only where 1 - K > 4.3 sqrt(K), so K < 0.049, and it comes with probability K.
 """
 
-_MOST_SCORES = 1 << 25
+_MAX_SCORES = 1 << 25
 """Maximum number of scores in memory at once."""
 
 _BLOCK_PLACES = 1 << 12
@@ -134,10 +134,10 @@ def _scores(rows: SortedRows) -> Iterator[Floats]:
         codes = grouped.codes()[rows.order]
         yield from (column[codes] for column in grouped.score_table.T.copy())
         return
-    width = max(_MOST_SCORES // max(grouped.rows, 1), 1)
+    width = max(_MAX_SCORES // max(grouped.rows, 1), 1)
     for start in range(0, grouped.k, width):
         scores = np.empty((min(width, grouped.k - start), grouped.rows))
-        for part in blocks(grouped.rows, max(_MOST_SCORES // (8 * grouped.k), 1)):
+        for part in blocks(grouped.rows, max(_MAX_SCORES // (8 * grouped.k), 1)):
             scores[:, part] = row_scores(grouped, part)[:, start : start + width].T
         yield from (of_group[rows.order] for of_group in scores)
 

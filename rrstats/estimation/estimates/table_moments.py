@@ -40,7 +40,7 @@ from rrstats.mechanisms.channel import fixed
 METHODS = ("empirical-likelihood", "wald")
 """Intervals of the cells of a table; the first is the default, except for very large tables."""
 
-_MOST_VALUES = 1 << 17
+_MAX_VALUES = 1 << 17
 """Maximum cells times values of a score for which the likelihood takes a few seconds."""
 
 
@@ -225,7 +225,7 @@ class AxisMoments(TableMoments):
     def has_likelihood(self) -> bool:
         """True where there are rows, and the empirical likelihood takes at most a few seconds."""
         values = prod(axis.values[0].shape[1] for axis in self.axes)
-        return self.n > 1 and self.size * values <= _MOST_VALUES
+        return self.n > 1 and self.size * values <= _MAX_VALUES
 
     def interval(self, level: float, method: str) -> Interval:
         """Intervals of the proportions of at least two rows, for the target."""
@@ -364,7 +364,7 @@ class CombinedMoments(TableMoments):
             values = len(self.combined.channel.samples)
         else:
             values = prod(axis.values[0].shape[1] for axis in self.axes)
-        return self.n > 1 and self.size * values <= _MOST_VALUES
+        return self.n > 1 and self.size * values <= _MAX_VALUES
 
     def interval(self, level: float, method: str) -> Interval:
         """Intervals of the proportions of at least two rows; exact where counts are binomial."""

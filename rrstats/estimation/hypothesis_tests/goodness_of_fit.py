@@ -23,7 +23,7 @@ from rrstats.estimation.hypothesis_tests.counted_reports import (
     null_covariance,
 )
 from rrstats.estimation.hypothesis_tests.test_result import (
-    MOST_IN_WORDS,
+    MAX_IN_WORDS,
     Notes,
     Outcome,
     TestResult,
@@ -97,7 +97,7 @@ def goodness_of_fit(
     estimate = as_estimate(reports, mechanism=mechanism, prob=prob, epsilon=epsilon, group=group)
     pi = proportions_of(proportions, Categories(estimate.categories), "proportions")
     null = "agreement with the given proportions"
-    if len(pi) <= MOST_IN_WORDS:
+    if len(pi) <= MAX_IN_WORDS:
         pairs = zip(pi, estimate.categories, strict=True)
         null += f" ({', '.join(f'{value:z.1%} {label(category)}' for value, category in pairs)})"
     counting.check(is_square(estimate))

@@ -20,7 +20,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.hypothesis_tests.counted_reports import as_estimate
 from rrstats.estimation.hypothesis_tests.test_result import TestResult
 from rrstats.estimation.tallies import arrays
-from rrstats.inference.cone import MOST_EXACT, distance_to_orthant, orthant_p_value
+from rrstats.inference.cone import MAX_EXACT, distance_to_orthant, orthant_p_value
 from rrstats.mechanisms.survey_design import list_samples
 
 _SAME_ANSWERS = "absence of a design effect"
@@ -123,7 +123,7 @@ def no_design_effect(
     outcomes = [types.dominance(code, types.selected(code, limit)) for code in (0, 1)]
     statistic, df, p_value = min(outcomes, key=lambda outcome: outcome[2])
     notes: tuple[str, ...] = ()
-    if df > MOST_EXACT:
+    if df > MAX_EXACT:
         notes = (f"the p-value is an upper bound, as {df} proportions are compared",)
     return ListDesignTest(
         null=_SAME_ANSWERS,

@@ -24,7 +24,7 @@ from rrstats.inference.multinomial import (
     chi_squared_test,
 )
 
-MOST_IN_WORDS = 6
+MAX_IN_WORDS = 6
 """Maximum number of proportions in the words of a null hypothesis."""
 
 

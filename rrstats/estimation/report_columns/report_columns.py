@@ -69,7 +69,7 @@ from rrstats.randomness.sources import BLOCK_ROWS
 
 ALL = slice(None)
 
-_MOST_PROBS = 100
+_MAX_PROBS = 100
 """Maximum number of different probabilities of the rows of a column in a table."""
 
 
@@ -514,9 +514,9 @@ def by_samples(column: ReportColumn) -> ReportColumn:
         return column
     column.rates.check_informative(every=True)
     probs, samples = np.unique(column.rates.probs, return_inverse=True)
-    if len(probs) > _MOST_PROBS:
+    if len(probs) > _MAX_PROBS:
         raise ArgumentValueError(
-            f"column {column.name!r} of a table must have at most {_MOST_PROBS} different "
+            f"column {column.name!r} of a table must have at most {_MAX_PROBS} different "
             f"probabilities, whose reports are counted apart, found {len(probs):,}; privatize with "
             "rounded ones, or estimate the columns alone, by= the ordinary ones"
         )

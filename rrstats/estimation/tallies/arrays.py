@@ -300,7 +300,7 @@ def mean_rates(parts: Sequence[KRRChannel], masses: Floats) -> MeanRates:
     return MeanRates.of(float(shares @ (q * (1 - q) / gap**2)), float(shares @ ((1 - 2 * q) / gap)))
 
 
-_MOST_CORRECTIONS = 100
+_MAX_CORRECTIONS = 100
 """Steps of the correction of `pooled_covariance`: each adds a factor of about 1 / n."""
 
 _CORRECTION_TOLERANCE = 1e-15
@@ -329,7 +329,7 @@ def pooled_covariance(
         for sample, size in enumerate(size_of_sample)
     ]
     total = first
-    for _ in range(_MOST_CORRECTIONS):
+    for _ in range(_MAX_CORRECTIONS):
         previous = total
         total = first + sum(each @ previous @ each.T / size for each, size in maps)
         if np.abs(total - previous).max() <= _CORRECTION_TOLERANCE * np.abs(total).max():
@@ -458,10 +458,10 @@ def _rates_of_parts(channel: Channel) -> BinomialRates | None:
     return BinomialRates(np.array(low), np.array(high), False)
 
 
-_MOST_PROFILED = 50
+_MAX_PROFILED = 50
 """Maximum latent classes for profile likelihood, which takes minutes for more."""
 
-_MOST_SCORES = 1 << 20
+_MAX_SCORES = 1 << 20
 """Maximum classes times cells for empirical likelihood, which takes minutes for more."""
 
 
@@ -480,9 +480,9 @@ def default_method(channel: Channel) -> str:
     cells = len(channel.samples) if parts is None else 2 * len(parts.true_positive_rate)
     samples_differ = isinstance(channel, StackedChannel) and has_scores(channel)
     classes = len(channel.class_of)
-    if classes <= _MOST_PROFILED and not samples_differ and not is_pooled(channel):
+    if classes <= _MAX_PROFILED and not samples_differ and not is_pooled(channel):
         return "profile-likelihood"
-    return "empirical-likelihood" if classes * cells <= _MOST_SCORES else "wald"
+    return "empirical-likelihood" if classes * cells <= _MAX_SCORES else "wald"
 
 
 class ScoredMoments(Protocol):

@@ -63,7 +63,7 @@ Codes = NDArray[np.intp]
 _MAX_EXACT_COUNT = 2**53
 """Up to it a double of a document holds every count exactly."""
 
-_MOST_COUNTS = 1 << 25
+_MAX_COUNTS = 1 << 25
 """Groups, strata and clusters that occur together times report cells: a GiB with weights."""
 
 
@@ -953,7 +953,7 @@ def count_units(column: ReportColumn, rows: Rows) -> Tally | GroupTallies:
     else:
         group_codes = rows.groups.codes
         pairs, used = numbered_pairs(group_codes, len(labels), unit_codes, len(rows.units))
-    if len(used) * column.m > _MOST_COUNTS:
+    if len(used) * column.m > _MAX_COUNTS:
         raise ArgumentValueError(
             f"{len(used):,} groups, strata and clusters of rows times {column.m:,} reports are too "
             "many to count together; give fewer groups, or count each group separately"
@@ -979,7 +979,7 @@ def count_units(column: ReportColumn, rows: Rows) -> Tally | GroupTallies:
 def _no_replicates(replication: Replication, size: int, m: int) -> ReplicateSums:
     """Sums of replicate weights before any row; raises if they are too many."""
     count = len(replication.coefficients)
-    if size * count * max(count, m) > _MOST_COUNTS:
+    if size * count * max(count, m) > _MAX_COUNTS:
         raise ArgumentValueError(
             f"{size:,} groups, {count:,} replicates and {m:,} reports are too many to count "
             "together; give fewer groups, or tally parts of the columns"
