@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import FrameType
+from typing import TYPE_CHECKING, NoReturn
 
 __all__ = [  # ArgumentTypeError and ArgumentValueError are caught as TypeError and ValueError
     "ConvergenceWarning",
@@ -137,6 +138,15 @@ def warn(text: str, category: type[RRStatsWarning]) -> None:
         level += 1
         frame = frame.f_back
     warnings.warn(text, category, stacklevel=level)
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        hint = ""
+        if name == "UnknownAnswersWarning":
+            hint = "; UnknownAnswersError refuses such answers, unknown='uniform' replaces them"
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

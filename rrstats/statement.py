@@ -320,7 +320,10 @@ class _Column:
 
     def _others(self) -> str:
         """A sentence on the treatment of answers outside the categories."""
-        unknown = _REFUSED if self.record.unknown == "raise" else _REPLACED
+        refused = _REFUSED
+        if self.record.plan is not None:
+            refused += " among those that were asked for"
+        unknown = refused if self.record.unknown == "raise" else _REPLACED
         if None in self.mechanism.domain.categories:
             return (
                 "A missing answer is one of the possible answers and is protected like the others. "
@@ -329,7 +332,7 @@ class _Column:
         missing = {
             "unknown": unknown,
             "uniform": _REPLACED,
-            "raise": _REFUSED,
+            "raise": refused,
             "keep": "were left as they were: the file shows who did not answer",
         }[self.record.missing]
         if unknown == missing:

@@ -124,6 +124,15 @@ def test_epsilon_of_a_row_is_the_sum_rounded_up():
     assert "by a factor of at most 18: a true answer with probability 5% before has " in page
 
 
+def test_a_plan_looks_at_the_answers_that_it_asks_for():
+    """What a row was not asked for is not looked at, so the page does not say that it fits."""
+    plan = rr.FramePlan({"a": ["no", "yes"], "b": ["no", "yes"]}, 1, ["a", "b"])
+    page = paragraphs(*plan.records)
+    said = "stopped the release, so there were none among those that were asked for."
+    assert said in page
+    assert said not in paragraphs(record())
+
+
 HOLDS = "In \u201canswer\u201d it also holds for replacing the value"
 
 

@@ -175,6 +175,7 @@ def _page(sources: list[_ReleasedSource], facts: str, one_file_per_person: bool)
         ("table", _release_table(releases)),
         ("heading", "Columns"),
         ("table", _column_table(releases)),
+        *_refused_text(releases),
     ]
     if len(sources) == 1:
         total = sources[0].total
@@ -239,6 +240,22 @@ def _release_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[st
             ]
         )
     return heads, rows
+
+
+def _refused_text(releases: list[LedgerEntry]) -> list[Block]:
+    """What a release tells of columns whose policy refuses an answer; empty without one."""
+    records = [record for release in releases for record in release.records]
+    refusing = {each.name: "" for each in records if "raise" in (each.unknown, each.missing)}
+    if not refusing:
+        return []
+    names = ", ".join(map(label, refusing))
+    return [
+        (
+            "text",
+            f"Answers outside the declared ones would have stopped a release of {names}: that it "
+            "exists says that there were none.",
+        )
+    ]
 
 
 def _column_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[str]]]:

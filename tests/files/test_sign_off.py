@@ -56,6 +56,8 @@ def test_releases_and_columns_add_up(source):
         "smo\\|ker": ["2", round_up(2 * math.log(3))],
         "drinks": ["1", round_up(math.log(2))],
     }
+    text = "would have stopped a release of smo\\|ker, drinks: that it exists says that there were"
+    assert text in " ".join(page.split())
     total = round_up(math.log(18))
     assert f"all its reports in all releases together: {total}." in page
     assert "a person if each person has one row" in " ".join(page.split())
@@ -64,6 +66,16 @@ def test_releases_and_columns_add_up(source):
     assert len(deployments) == len(rr.privacy.deployments()) + 1
     epsilons = [float(cell.replace("infinite", "inf")) for _, _, cell in deployments]
     assert epsilons == sorted(epsilons)
+
+
+def test_a_release_that_replaces_answers_tells_nothing_of_them(source):
+    """The sentence on refused answers names the columns that refuse, and no others."""
+    facts = {"unknown": "uniform"}
+    release(source, ColumnRecord.of("drinks", rr.KRR(["never", "once"], 0.7), **facts))
+    assert "would have stopped" not in rr.files.sign_off(source)
+    release(source, SMOKER)
+    page = " ".join(rr.files.sign_off(source).split())
+    assert "would have stopped a release of smo\\|ker: that it exists" in page
 
 
 def test_a_simulated_release_is_void(source):

@@ -100,6 +100,15 @@ def test_by_hand():
     assert rr.KRR([True, False, None], 0.75) == record.resolve(rr.KRR([True, False, None], 0.75))
 
 
+def test_the_policy_of_old_records_is_read():
+    """It replaced answers with a warning; the document comes back byte for byte."""
+    kept = ColumnRecord("smoker", YES_NO.to_dict(), unknown="warn").to_dict()
+    (record,) = metadata.read({"rrstats": {"v": 1, "columns": [kept]}})
+    assert (record.unknown, record.to_dict()) == ("warn", kept)
+    with pytest.raises(MetadataError, match=r"must be one of \['raise', 'uniform'\]"):
+        metadata.read({"rrstats": {"v": 1, "columns": [{**kept, "unknown": "warned"}]}})
+
+
 def test_numpy_names_are_recorded():
     """A column's name may be a NumPy integer, as the columns of a frame are when iterated."""
     data = pd.DataFrame(np.array([["yes", "no"], ["no", "no"]]))

@@ -42,6 +42,19 @@ def test_every_document_is_a_plan(tmp_path, name):
     assert ("answer", "raise", "unknown") == (found.name, found.unknown, found.missing)
 
 
+def test_an_old_plan_is_followed_as_uniform(tmp_path):
+    """ "warn" replaced each answer as "uniform" does; a plan of a frame, too."""
+    mechanism = rr.KRR(["no", "yes"], 0.75)
+    column = {"name": "a", "mechanism": mechanism.to_dict(), "unknown": "warn"}
+    file = write(tmp_path, json.dumps({"v": 1, "columns": [column]}), "plan.json")
+    assert ["uniform"] == [record.unknown for record in plans.read_plan(file)]
+    (request,) = plans.wanted_columns(file, "raise", "unknown")
+    assert ("uniform", "unknown") == (request.unknown, request.missing)
+    document = {**rr.FramePlan({"a": [0, 1]}, 1, ["a"]).to_dict(), "unknown": "warn"}
+    (request,) = plans.wanted_columns(document, "raise", "unknown")
+    assert "uniform" == request.unknown
+
+
 def test_a_plan_written_by_hand_in_toml(tmp_path):
     """TOML may hold bare words, numbers and dates, epsilon for prob, and leave policies out."""
     file = write(

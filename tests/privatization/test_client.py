@@ -195,6 +195,7 @@ def test_the_old_policy_is_answered():
     text = "unknown='warn' is no longer taken: 'raise', the default, .* 'uniform'"
     refused(ArgumentValueError, text, rr.client.report, M, "once", unknown="warn")
     refused(ArgumentValueError, text, rr.privatize, ["once"], M, unknown="warn")
+    refused(AttributeError, "unknown='uniform'", getattr, rr.errors, "UnknownAnswersWarning")
 
 
 @pytest.mark.parametrize("unknown", ["silent", 1, None])
