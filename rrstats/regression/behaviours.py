@@ -23,7 +23,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.report_columns import ReportFrame
 from rrstats.regression.design_matrix import DesignMatrix, check_ordinary, covariates, from_r, sides
 from rrstats.regression.outcomes import ReportedOutcome, Terms
-from rrstats.regression.private_covariates import ModelRequest, ShareColumns
+from rrstats.regression.private_covariates import ClassColumns, ModelRequest
 from rrstats.regression.varying_columns import VaryingColumns
 
 
@@ -82,7 +82,7 @@ def behaved(outcome: ReportedOutcome, answers: Sequence[Hashable]) -> BehavedOut
 
 
 @dataclass(frozen=True)
-class BehaviourColumns(ShareColumns):
+class BehaviourColumns(ClassColumns):
     """Covariates of the proportions of the behaviours, of the people of the fit.
 
     matrix : (rows, g).

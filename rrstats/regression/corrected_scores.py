@@ -158,7 +158,7 @@ class ScoreResult(RegressionResult):
             "low": prediction - quantile * error,
             "high": prediction + quantile * error,
         }
-        return self.data.beside(frame, pd.DataFrame(columns, index=frame.index))
+        return self.data.with_covariates(frame, pd.DataFrame(columns, index=frame.index))
 
 
 def score_fit(y: Floats, data: ModelData, title: str, vcov: str | None = None) -> ScoreResult:

@@ -20,7 +20,7 @@ from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.regression.likelihood import Fit, Likelihood
 from rrstats.regression.outcomes import NormalOutcome, ReportedOutcome
-from rrstats.regression.private_covariates import ModelData, ShareColumns
+from rrstats.regression.private_covariates import ClassColumns, ModelData
 from rrstats.regression.survey_people import Reference
 from rrstats.regression.varying_columns import VaryingColumns
 
@@ -69,7 +69,7 @@ class FittedMeans:
 
     fit: Fit
     data: ModelData
-    share_columns: ShareColumns | None
+    class_columns: ClassColumns | None
     inner: Floats
     reference: Reference
 
@@ -87,20 +87,20 @@ class FittedMeans:
         matrices = np.stack(self.data.matrices(frame))
         scale = model.outcome.scale if isinstance(model.outcome, NormalOutcome) else 1.0
         columns = matrices @ (self.fit.back[:n_columns, :n_columns] / scale)
-        # Where no covariate is privatized, all classes have the same mean whatever their shares.
-        shares = np.zeros((len(frame), model.shares.shape[1]))
-        if self.share_columns is not None and self.data.private.columns:
+        # Where no covariate is privatized, all classes have the same mean, in any proportions.
+        class_columns = np.zeros((len(frame), model.class_columns.shape[1]))
+        if self.class_columns is not None and self.data.private.columns:
             in_order = matrices[:, :, self.data.order]
             varying = VaryingColumns.of(in_order[:, :, n_same:])
-            shares = self.share_columns.of(in_order[0][:, :n_same], varying)
-            gamma = slice(self.fit.own.stop, self.fit.own.stop + shares.shape[1])
-            shares = shares @ self.fit.back[gamma, gamma]
+            class_columns = self.class_columns.of(in_order[0][:, :n_same], varying)
+            gamma = slice(self.fit.ancillary.stop, self.fit.ancillary.stop + class_columns.shape[1])
+            class_columns = class_columns @ self.fit.back[gamma, gamma]
         no_reports = np.ones((len(frame), model.classes))
         ones = np.ones(len(frame))
         same = columns[0][:, :n_same]
         dense = columns[:, :, n_same:][self.data.private.class_of]
         dense = np.broadcast_to(dense, (model.classes, *dense.shape[1:]))
-        return Likelihood(model.outcome, no_reports, same, dense, shares, ones, ones, offset)
+        return Likelihood(model.outcome, no_reports, same, dense, class_columns, ones, ones, offset)
 
     def of_people(
         self,
@@ -126,21 +126,23 @@ class FittedMeans:
                 design = design[recode]
             each, slopes, by_psi = outcome.means(eta, model.split(theta)[1])
             if classes is None:
-                shares = np.exp(model.log_shares(theta, rows))
+                priors = np.exp(model.log_priors(theta, rows))
             else:
                 in_class = np.arange(model.classes)[:, None] == classes[rows]
-                shares = in_class.astype(np.float64)
-            value = (shares * each).sum(axis=1)
+                priors = in_class.astype(np.float64)
+            value = (priors * each).sum(axis=1)
             gradient = np.zeros((*value.shape, model.size))
             for a in range(q):
-                by = np.einsum("kcn,cnb->knb", shares * slopes[:, a], design)
+                by = np.einsum("kcn,cnb->knb", priors * slopes[:, a], design)
                 gradient[:, :, a * b : a * b + b] = by
-            outcome_parameters = slice(model.head, model.head + model.outcome.own)
-            gradient[:, :, outcome_parameters] = np.einsum("cn,kocn->kno", shares, by_psi)
+            outcome_parameters = slice(model.head, model.head + model.outcome.ancillary)
+            gradient[:, :, outcome_parameters] = np.einsum("cn,kocn->kno", priors, by_psi)
             if classes is None and model.classes > 1:
-                gains = (shares * (each - value[:, None]))[:, 1:]
-                wide = np.einsum("kcn,ng->kncg", gains, model.shares[rows])
-                gradient[:, :, model.head + model.outcome.own :] = wide.reshape(*value.shape, -1)
+                gains = (priors * (each - value[:, None]))[:, 1:]
+                wide = np.einsum("kcn,ng->kncg", gains, model.class_columns[rows])
+                gradient[:, :, model.head + model.outcome.ancillary :] = wide.reshape(
+                    *value.shape, -1
+                )
             yield rows, value, gradient
 
     def total(
@@ -188,9 +190,9 @@ class FittedMeans:
         eta_of_class = model.eta(self.fit.theta, slice(None))[0]
         eta = eta_of_class[0 if classes is None else classes, np.arange(model.rows)][None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            half = error[1] / family.slopes(eta, family.shares(eta))[1, 0]
+            half = error[1] / family.slopes(eta, family.probabilities(eta))[1, 0]
         half = quantile[1] * half
-        return value, error, family.shares(eta - half), family.shares(eta + half)
+        return value, error, family.probabilities(eta - half), family.probabilities(eta + half)
 
     def quantile(self, level: float, slopes: Floats) -> Floats:
         """(...) quantiles of the normal or Student's t for means with (..., size) slopes."""
@@ -240,7 +242,7 @@ class FittedMeans:
 
         def mean_at(values: Any, weights: Floats) -> Mean:
             changed = self.likelihood_of(frame.assign(**{name: values}), model.offset)
-            return self.total(replace(changed, shares=model.shares), weights)
+            return self.total(replace(changed, class_columns=model.class_columns), weights)
 
         kind = column.dtype
         number = pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)
@@ -268,13 +270,15 @@ class FittedMeans:
         """The mean of P(selected classes | z), its standard error for a sample, and its df."""
         model = self.fit.model
         theta = self.fit.theta
-        shares = np.exp(model.log_shares(theta, slice(None)))
+        priors = np.exp(model.log_priors(theta, slice(None)))
         weights = self.weights
-        each = shares[selected].sum(axis=0)
+        each = priors[selected].sum(axis=0)
         value = float(each @ weights)
-        gains = shares[1:] * (selected[1:, None] - each)
+        gains = priors[1:] * (selected[1:, None] - each)
         gradient = np.zeros(model.size)
-        gradient[model.head + model.outcome.own :] = ((gains * weights) @ model.shares).ravel()
+        gradient[model.head + model.outcome.ancillary :] = (
+            (gains * weights) @ model.class_columns
+        ).ravel()
         sampling = float((weights**2) @ (each - value) ** 2)
         variance = float(gradient @ self.inner @ gradient)
         df = float(self.reference.df(gradient[None]).item())

@@ -120,7 +120,7 @@ def even_nodes(centers: Floats, scales: Floats) -> Nodes:
 class GroupedLikelihood:
     """People in groups, sorted by group; parameters are p coefficients and s.
 
-    outcome : of two categories, without own parameters.
+    outcome : of two categories, without ancillary parameters.
     design : (rows, p).  weights : (rows,) how many people a row stands for.
     firsts : (groups,) the first row of each group.
     offset : (rows,) added to the predictor, or None.

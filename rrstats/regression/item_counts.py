@@ -60,7 +60,7 @@ class CountOutcome:
     counts: Floats
     treated: Booleans
     predictors: int = 1
-    own: ClassVar[int] = 0
+    ancillary: ClassVar[int] = 0
     categories: ClassVar[tuple[Hashable, ...]] = ()
     family: ClassVar[Family | None] = None
     has_cells: ClassVar[bool] = False
@@ -105,7 +105,7 @@ class CountOutcome:
         return np.full((self.predictors, 1), level), np.empty(0)
 
     def natural(self, psi: Floats) -> tuple[Floats, Floats]:
-        """There are no own parameters."""
+        """There are no ancillary parameters."""
         return psi, np.empty((0, 0))
 
 

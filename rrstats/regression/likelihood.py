@@ -88,24 +88,24 @@ class _Posterior(NamedTuple):
 class Likelihood:
     """People, their columns and their reports.
 
-    Parameters are one vector: b coefficients of each linear predictor, those of the outcome's own,
-    then gamma of each class but the first.
+    Parameters are one vector: b coefficients of each linear predictor, the ancillary
+    ones of the outcome, then gamma of each class but the first.
 
     outcome : the distribution of the outcome.
-    given : (rows, C) P(reports | class), each row up to a factor.
+    class_likelihoods : (rows, C) P(reports | class), each row up to a factor.
     same : (rows, s) columns of the design that do not depend on the class.
     varying : (C, rows, v) the columns that do.
-    shares : (rows, g) columns of the model of the class.
+    class_columns : (rows, g) columns of the model of the class.
     weights : (rows,) how many people a row stands for, times their weight.
     squares : (rows,) the same with the square of the weight.
     offset : (rows,) added to the predictors, or None.
     """
 
     outcome: Outcome
-    given: Floats
+    class_likelihoods: Floats
     same: Floats
     varying: Floats
-    shares: Floats
+    class_columns: Floats
     weights: Floats
     squares: Floats
     offset: Floats | None = None
@@ -113,12 +113,12 @@ class Likelihood:
     @property
     def rows(self) -> int:
         """Number of rows."""
-        return len(self.given)
+        return len(self.class_likelihoods)
 
     @property
     def classes(self) -> int:
         """C."""
-        return int(self.given.shape[1])
+        return int(self.class_likelihoods.shape[1])
 
     @property
     def columns(self) -> int:
@@ -133,14 +133,14 @@ class Likelihood:
     @property
     def size(self) -> int:
         """Number of parameters."""
-        gamma = (self.classes - 1) * int(self.shares.shape[1])
-        return self.head + self.outcome.own + gamma
+        gamma = (self.classes - 1) * int(self.class_columns.shape[1])
+        return self.head + self.outcome.ancillary + gamma
 
     def split(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """Beta (predictors, b), the outcome's own, gamma (C - 1, g)."""
-        cut = self.head + self.outcome.own
+        """Beta (predictors, b), the ancillary ones, gamma (C - 1, g)."""
+        cut = self.head + self.outcome.ancillary
         beta = theta[: self.head].reshape(self.outcome.predictors, self.columns)
-        gamma = theta[cut:].reshape(self.classes - 1, self.shares.shape[1])
+        gamma = theta[cut:].reshape(self.classes - 1, self.class_columns.shape[1])
         return beta, theta[self.head : cut], gamma
 
     @property
@@ -177,19 +177,19 @@ class Likelihood:
         return eta if self.offset is None else eta + self.offset[rows]
 
     def furthest(self, step: Floats) -> float:
-        """The largest move of a linear predictor, own parameter, or logit of a class by a step."""
+        """The largest move of a predictor, ancillary parameter, or logit of a class by a step."""
         _, psi, gamma = self.split(step)
-        moves = (psi, self.moved(step, slice(None)), self.shares @ gamma.T)
+        moves = (psi, self.moved(step, slice(None)), self.class_columns @ gamma.T)
         return max(float(np.abs(move).max(initial=0.0)) for move in moves)
 
     def maximize(self, start: Floats, within: Floats | None = None, steps: int = 200) -> Maximum:
         """A local maximum of the log-likelihood."""
         return maximize(self.derivatives, start, within=within, length=self.furthest, steps=steps)
 
-    def log_shares(self, theta: Floats, rows: slice) -> Floats:
+    def log_priors(self, theta: Floats, rows: slice) -> Floats:
         """(C, rows) the logarithm of P(class | z)."""
         gamma = self.split(theta)[2]
-        z = self.shares[rows]
+        z = self.class_columns[rows]
         logits = np.vstack([np.zeros(len(z)), gamma @ z.T])
         return np.asarray(scipy.special.log_softmax(logits, axis=0))
 
@@ -199,13 +199,13 @@ class Likelihood:
         if self.classes == 1:
             ones = np.broadcast_to(1.0, terms.log.shape)
             return _Posterior(ones, ones, terms.log[0], terms)
-        log_shares = self.log_shares(theta, rows)
+        log_priors = self.log_priors(theta, rows)
         with np.errstate(divide="ignore"):
-            joint = np.log(self.given[rows].T) + log_shares + terms.log
+            joint = np.log(self.class_likelihoods[rows].T) + log_priors + terms.log
         log_likelihoods = scipy.special.logsumexp(joint, axis=0)
         with np.errstate(invalid="ignore"):
             classes = np.exp(joint - log_likelihoods)
-        return _Posterior(classes, np.exp(log_shares), log_likelihoods, terms)
+        return _Posterior(classes, np.exp(log_priors), log_likelihoods, terms)
 
     def each(self, theta: Floats) -> Floats:
         """(rows,) the log-likelihoods."""
@@ -232,7 +232,7 @@ class Likelihood:
             parts.append(np.einsum("cn,cnv->nv", slopes[a], self.varying[:, rows]))
         by_psi = total[self.outcome.predictors :].T
         residuals = (posterior.classes - posterior.prior)[1:].T
-        by_gamma = residuals[:, :, None] * self.shares[rows][:, None]
+        by_gamma = residuals[:, :, None] * self.class_columns[rows][:, None]
         return np.hstack([*parts, by_psi, by_gamma.reshape(len(by_psi), -1)])
 
     def derivatives(self, theta: Floats, blocks: Iterable[Any] | None = None) -> Derivatives:
@@ -267,31 +267,31 @@ class Likelihood:
         return np.append(by_beta, by_psi), self.gram(terms.log_curves() * weight, rows)
 
     def gram(self, weights: Floats, rows: slice) -> Floats:
-        """Sums of products of columns: the block of coefficients and own parameters.
+        """Sums of products of columns: the block of coefficients and ancillary parameters.
 
         weights : (d, d, C, rows).
         """
         flat = self.design(rows).reshape(-1, self.columns)
         ones = np.ones((len(flat), 1))
-        designs = [*[flat] * self.outcome.predictors, *[ones] * self.outcome.own]
+        designs = [*[flat] * self.outcome.predictors, *[ones] * self.outcome.ancillary]
         weights = weights.reshape(len(designs), len(designs), -1)
         products = [
             [(left.T * weight) @ right for weight, right in zip(line, designs, strict=True)]
             for line, left in zip(weights, designs, strict=True)
         ]
         gram = np.zeros((self.size, self.size))
-        cut = self.head + self.outcome.own
+        cut = self.head + self.outcome.ancillary
         gram[:cut, :cut] = np.block(products)
         return gram
 
     def known_classes(self, theta: Floats) -> Floats:
-        """Information on coefficients and own parameters, had all seen the class."""
+        """Information on coefficients and ancillary parameters, had all seen the class."""
         total = np.zeros((self.size, self.size))
         for rows in self.blocks():
             posterior = self._posterior(theta, rows)
             curves = posterior.terms.log_curves() * posterior.classes * self.weights[rows]
             total -= self.gram(curves, rows)
-        cut = self.head + self.outcome.own
+        cut = self.head + self.outcome.ancillary
         return total[:cut, :cut]
 
     def expected(self, theta: Floats, parts: Sequence[Any] = (slice(None),)) -> Floats:
@@ -308,9 +308,9 @@ class Likelihood:
     def _curvature(self, rows: slice, posterior: _Posterior) -> tuple[Floats, Floats]:
         """Gradient and Hessian of some rows, of several classes (Louis 1982)."""
         weight = self.weights[rows]
-        z = self.shares[rows]
+        z = self.class_columns[rows]
         design = self.design(rows)
-        cut = self.head + self.outcome.own
+        cut = self.head + self.outcome.ancillary
         q = self.outcome.predictors
         g = z.shape[1]
         classes = posterior.classes
@@ -436,17 +436,17 @@ class Fit:
         return self.maximum.parameters
 
     @property
-    def own(self) -> slice:
-        """The places of the outcome's own parameters, which are natural ones for the user."""
-        return slice(self.model.head, self.model.head + self.model.outcome.own)
+    def ancillary(self) -> slice:
+        """The places of the outcome's ancillary parameters, which are natural ones for the user."""
+        return slice(self.model.head, self.model.head + self.model.outcome.ancillary)
 
     @property
     def estimates(self) -> Floats:
         """(size,) parameters of the user, infinite or NaN where they have no maximum."""
         estimates = self.reached
-        estimates[self.own] = self.model.outcome.natural(self.theta[self.own])[0]
+        estimates[self.ancillary] = self.model.outcome.natural(self.theta[self.ancillary])[0]
         has_no_maximum = self.signs != 0
-        has_no_maximum[self.own] = False
+        has_no_maximum[self.ancillary] = False
         with np.errstate(invalid="ignore"):
             return np.where(has_no_maximum, self.signs * np.inf, estimates)
 
@@ -456,14 +456,16 @@ class Fit:
         return self.back @ self.theta
 
     def reordered(self, order: NDArray[np.intp]) -> Fit:
-        """The fit with the user's parameters in another order, of an outcome without own."""
+        """The fit with the user's parameters in another order; none is ancillary."""
         return replace(self, back=self.back[order], signs=self.signs[order])
 
     @property
     def slopes(self) -> Floats:
         """(size, size) slopes of the user's parameters in theta."""
         slopes = self.back.copy()
-        slopes[self.own, self.own] = self.model.outcome.natural(self.theta[self.own])[1]
+        slopes[self.ancillary, self.ancillary] = self.model.outcome.natural(
+            self.theta[self.ancillary]
+        )[1]
         return slopes
 
     def natural(self, inner: Floats) -> Floats:
@@ -517,7 +519,7 @@ class Fit:
         if isinstance(model.outcome, NormalOutcome) and model.classes == 1:
             # the deviation of normal errors tells nothing about their mean
             is_own = np.zeros(model.size, dtype=np.bool_)
-            is_own[self.own] = True
+            is_own[self.ancillary] = True
             informations[:, is_own[:, None] != is_own] = 0.0
         return informations
 
@@ -611,20 +613,20 @@ def fitted(
     model: Likelihood,
     names: Sequence[str],
     order: Sequence[int],
-    share_names: Sequence[str] = (),
+    class_column_names: Sequence[str] = (),
     *,
     starts: Callable[[Likelihood], list[Floats]] | None = None,
 ) -> Fit:
     """Maximize a likelihood.
 
     names : of the design's columns, as the model has them.  order : their places for the user.
-    share_names : of the columns of the model of the class.
+    class_column_names : of the columns of the model of the class.
     starts : points from which several classes are searched, given the model in its inner columns.
     Raises ArgumentValueError for collinear columns and an outcome that has no error.
     """
     if model.classes > 1 or isinstance(model.outcome, NormalOutcome):
         check_columns(model.same, VaryingColumns.of(model.varying), names, model.size)
-    standard, back = _standardized(model, names, order, share_names)
+    standard, back = _standardized(model, names, order, class_column_names)
     search = Search(standard)
     edge = 0.0
     others: tuple[float, ...] = ()
@@ -655,13 +657,13 @@ def fitted(
 
 
 def _standardized(
-    model: Likelihood, names: Sequence[str], order: Sequence[int], share_names: Sequence[str]
+    model: Likelihood, names: Sequence[str], order: Sequence[int], class_column_names: Sequence[str]
 ) -> tuple[Likelihood, Floats]:
     """The likelihood in columns of mean square 1, and the matrix `Fit.back`."""
     cut = model.same.shape[1]
     outcome = model.outcome
     same, same_back = orthonormal(model.same, names[:cut])
-    shares, shares_back = orthonormal(model.shares, share_names)
+    class_columns, class_columns_back = orthonormal(model.class_columns, class_column_names)
     lengths = np.sqrt((model.varying**2).mean(axis=(0, 1)))
     beta_back = np.zeros((model.columns, model.columns))
     beta_back[:cut, :cut] = same_back
@@ -674,15 +676,19 @@ def _standardized(
         outcome = NormalOutcome(outcome.y, scale)
         beta_back *= scale
     standard = replace(
-        model, outcome=outcome, same=same, varying=model.varying / lengths, shares=shares
+        model,
+        outcome=outcome,
+        same=same,
+        varying=model.varying / lengths,
+        class_columns=class_columns,
     )
     heads = [beta_back[np.argsort(order)]] * outcome.predictors
-    gammas = [shares_back] * (model.classes - 1)
-    return standard, scipy.linalg.block_diag(*heads, np.eye(outcome.own), *gammas)
+    gammas = [class_columns_back] * (model.classes - 1)
+    return standard, scipy.linalg.block_diag(*heads, np.eye(outcome.ancillary), *gammas)
 
 
 def start_of(model: Likelihood) -> Floats:
-    """Starting parameters: one mean for everyone, or least squares for numbers; equal shares."""
+    """Starting parameters: one mean for all, or least squares for numbers; equal proportions."""
     eta, psi = model.outcome.start(model.weights)
     design = model.same
     level = np.broadcast_to(eta, (len(eta), model.rows))
@@ -760,8 +766,8 @@ def _starts(model: Likelihood) -> list[Floats]:
     Expected by its reports alone, all classes being alike (regression calibration, Carroll et al.
     2006, chapter 4).  Where classes are far apart the error is half as large.
     """
-    expected = np.einsum("rc,crv->rv", model.given, model.varying)
-    expected /= model.given.sum(axis=1, keepdims=True)
+    expected = np.einsum("rc,crv->rv", model.class_likelihoods, model.varying)
+    expected /= model.class_likelihoods.sum(axis=1, keepdims=True)
     single = _of_one_class(model, np.hstack([model.same, expected]))
     outcome = single.maximize(start_of(single), steps=30).parameters
     is_normal = isinstance(model.outcome, NormalOutcome)
@@ -795,7 +801,9 @@ def _of_one_class(model: Likelihood, columns: Floats) -> Likelihood:
     """The likelihood of the outcome on other columns, without classes."""
     no_columns = np.empty((1, model.rows, 0))
     ones = np.ones((model.rows, 1))
-    return replace(model, given=ones, same=columns, varying=no_columns, shares=no_columns[0])
+    return replace(
+        model, class_likelihoods=ones, same=columns, varying=no_columns, class_columns=no_columns[0]
+    )
 
 
 def _signs(search: Search, maximum: Maximum, back: Floats, unknown: Floats) -> Floats:
@@ -850,7 +858,7 @@ def _have_same_reports(full: Likelihood, nested: Likelihood) -> bool:
     if type(full.outcome) is not type(nested.outcome):
         return False
     pairs = [
-        (full.given, nested.given),
+        (full.class_likelihoods, nested.class_likelihoods),
         (full.weights, nested.weights),
         *zip(full.outcome.observed, nested.outcome.observed, strict=True),
     ]
@@ -869,7 +877,7 @@ def _is_nested(full: Likelihood, nested: Likelihood) -> bool:
         return False
     wide = np.concatenate(list(full.design(slice(None))))
     narrow = np.concatenate(list(nested.design(slice(None))))
-    return _is_within(wide, narrow) and _is_within(full.shares, nested.shares)
+    return _is_within(wide, narrow) and _is_within(full.class_columns, nested.class_columns)
 
 
 def _is_within(wide: Floats, narrow: Floats) -> bool:
@@ -899,7 +907,7 @@ class _ProfileConstants:
     tolerance : of an end, in parts of half a Wald interval.
     max_fall, max_jump : a loss that falls by more on the way out, or passes over this part of the
         limit, is that of another maximum.
-    max_log_deviation : own parameters of ends, so that their natural scale is finite.
+    max_log_deviation : ancillary parameters of ends, so that their natural scale is finite.
     min_loss, max_loss : at the ends of a Wald interval that is near a profile interval, where the
         loss is 3.84.  Of 200 people, 12% of them of the event, behind k-RR of 0.75 seven of ten
         intercepts are outside; of 2,000 none.
@@ -951,7 +959,7 @@ def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = Non
     For a value the likelihood is maximized with the parameter fixed there; the interval ends where
     twice the loss reaches the quantile of chi-squared on one degree of freedom.  An end that is not
     reached is infinite, and so is one on whose way the searches come to another maximum: nothing
-    is rejected there for sure.  An own parameter is followed on its inner scale.
+    is rejected there for sure.  An ancillary parameter is followed on its inner scale.
     Source: Venzon and Moolgavkar (1988); here by secants over searches.
     """
     limit = float(scipy.special.chdtri(1, 1 - level))
@@ -962,7 +970,7 @@ def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = Non
 def _profile_ends(fit: Fit, place: int, limit: float) -> list[float]:
     """Both ends of the profile likelihood interval of a parameter.
 
-    Those of the outcome's own parameters are on their natural scale.
+    Those of the outcome's ancillary parameters are on their natural scale.
     """
     row = fit.back[place]
     variance = float(row @ fit.bread @ row)
@@ -978,14 +986,14 @@ def _profile_ends(fit: Fit, place: int, limit: float) -> list[float]:
             ends.append(sign * np.inf)
         else:
             ends.append(profile_end(loss, estimate, sign * half, limit))
-    if fit.own.start <= place < fit.own.stop:
-        return [_natural_end(fit, place - fit.own.start, end) for end in ends]
+    if fit.ancillary.start <= place < fit.ancillary.stop:
+        return [_natural_end(fit, place - fit.ancillary.start, end) for end in ends]
     return ends
 
 
 def _natural_end(fit: Fit, position: int, end: float) -> float:
-    """An end of the interval of an own parameter on its natural scale, the others as estimated."""
-    psi = fit.theta[fit.own].copy()
+    """An end of the interval of an ancillary parameter as users read it, others as estimated."""
+    psi = fit.theta[fit.ancillary].copy()
     psi[position] = np.clip(end, -_PROFILE.max_log_deviation, _PROFILE.max_log_deviation)
     return float(fit.model.outcome.natural(psi)[0][position])
 

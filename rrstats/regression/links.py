@@ -4,7 +4,7 @@ Two categories: P(event) = F(eta), with F the logistic distribution (logit), the
 or the extreme value one (cloglog: 1 - exp(-exp(eta)), hazards in one period).  More categories:
 P(j) in proportion to exp(eta_j), the first being the baseline with eta = 0 (multinomial logit).
 
-Arrays have their small axes first: shares (k, rows), the jacobian (k, predictors, rows).
+Arrays have their small axes first: probabilities (k, rows), the jacobian (k, predictors, rows).
 """
 
 from __future__ import annotations
@@ -49,20 +49,22 @@ def _normal_density(eta: Floats) -> Floats:
 LINKS: dict[str, Link] = {
     "logit": Link(
         lambda eta: (scipy.special.expit(eta), scipy.special.expit(-eta)),
-        lambda eta, shares: shares[0] * shares[1],
-        lambda eta, shares: shares[0] * shares[1] * (shares[0] - shares[1]),
+        lambda eta, probabilities: probabilities[0] * probabilities[1],
+        lambda eta, probabilities: (
+            probabilities[0] * probabilities[1] * (probabilities[0] - probabilities[1])
+        ),
         lambda p: scipy.special.logit(p),
     ),
     "probit": Link(
         lambda eta: (scipy.special.ndtr(eta), scipy.special.ndtr(-eta)),
-        lambda eta, shares: _normal_density(eta),
-        lambda eta, shares: -eta * _normal_density(eta),
+        lambda eta, probabilities: _normal_density(eta),
+        lambda eta, probabilities: -eta * _normal_density(eta),
         lambda p: scipy.special.ndtri(p),
     ),
     "cloglog": Link(
         lambda eta: (-np.expm1(-_hazard(eta)), np.exp(-_hazard(eta))),
-        lambda eta, shares: _hazard(eta) * shares[0],
-        lambda eta, shares: _hazard(eta) * shares[0] * (1 - _hazard(eta)),
+        lambda eta, probabilities: _hazard(eta) * probabilities[0],
+        lambda eta, probabilities: _hazard(eta) * probabilities[0] * (1 - _hazard(eta)),
         lambda p: np.log(-np.log1p(-p)),
     ),
 }
@@ -75,24 +77,24 @@ class BinaryFamily:
     name: str
     predictors: int = 1
 
-    def shares(self, eta: Floats) -> Floats:
+    def probabilities(self, eta: Floats) -> Floats:
         """(1, rows) linear predictors to the (2, rows) probabilities."""
         event, other = LINKS[self.name].tails(eta[0])
         return np.stack([other, event])
 
-    def slopes(self, eta: Floats, shares: Floats) -> Floats:
+    def slopes(self, eta: Floats, probabilities: Floats) -> Floats:
         """(2, 1, rows) derivatives: less the density, and the density."""
-        density = np.asarray(LINKS[self.name].density(eta[0], shares))[None]
+        density = np.asarray(LINKS[self.name].density(eta[0], probabilities))[None]
         return np.stack([-density, density])
 
-    def bends(self, eta: Floats, shares: Floats, values: Floats) -> Floats:
-        """(1, 1, rows) second derivatives of ``(values * shares).sum(axis=0)``."""
-        slope = LINKS[self.name].slope(eta[0], shares)
+    def curves(self, eta: Floats, probabilities: Floats, values: Floats) -> Floats:
+        """(1, 1, rows) second derivatives of ``(values * probabilities).sum(axis=0)``."""
+        slope = LINKS[self.name].slope(eta[0], probabilities)
         return np.asarray((slope * (values[1] - values[0]))[None, None])
 
-    def eta(self, shares: Floats) -> Floats:
+    def eta(self, probabilities: Floats) -> Floats:
         """The quantile of the event's probability."""
-        return np.asarray(LINKS[self.name].quantile(shares[1]))[None]
+        return np.asarray(LINKS[self.name].quantile(probabilities[1]))[None]
 
 
 @dataclass(frozen=True)
@@ -107,30 +109,30 @@ class MultinomialFamily:
         """One for each category but the first."""
         return self.k - 1
 
-    def shares(self, eta: Floats) -> Floats:
+    def probabilities(self, eta: Floats) -> Floats:
         """(k - 1, rows) to the (k, rows) probabilities."""
         logits = np.concatenate([np.zeros((1, *eta.shape[1:])), eta])
         return np.asarray(scipy.special.softmax(logits, axis=0))
 
-    def slopes(self, eta: Floats, shares: Floats) -> Floats:
+    def slopes(self, eta: Floats, probabilities: Floats) -> Floats:
         """(k, k - 1, rows) of the softmax."""
-        slopes = -shares[:, None] * shares[None, 1:]
+        slopes = -probabilities[:, None] * probabilities[None, 1:]
         places = np.arange(self.k - 1)
-        slopes[places + 1, places] += shares[1:]
+        slopes[places + 1, places] += probabilities[1:]
         return np.asarray(slopes)
 
-    def bends(self, eta: Floats, shares: Floats, values: Floats) -> Floats:
+    def curves(self, eta: Floats, probabilities: Floats, values: Floats) -> Floats:
         """(k - 1, k - 1, rows) second derivatives of a mixture of ``values``."""
-        gradient = shares[1:] * (values[1:] - (shares * values).sum(axis=0))
-        cross = -gradient[:, None] * shares[None, 1:]
+        gradient = probabilities[1:] * (values[1:] - (probabilities * values).sum(axis=0))
+        cross = -gradient[:, None] * probabilities[None, 1:]
         hessian = cross + cross.swapaxes(0, 1)
         places = np.arange(self.k - 1)
         hessian[places, places] += gradient
         return np.asarray(hessian)
 
-    def eta(self, shares: Floats) -> Floats:
+    def eta(self, probabilities: Floats) -> Floats:
         """Logarithms of ratios to the baseline."""
-        return np.asarray(np.log(shares[1:]) - np.log(shares[0]))
+        return np.asarray(np.log(probabilities[1:]) - np.log(probabilities[0]))
 
 
 Family = BinaryFamily | MultinomialFamily

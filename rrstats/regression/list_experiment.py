@@ -72,7 +72,7 @@ _LINEAR_KINDS = ("hc3", "robust", *DESIGN_KINDS)
 """Covariances of least squares, the default first."""
 
 _MAX_LEVERAGE = 1 - 1e-9
-"""Part of the own fit from which on a residual is only rounding."""
+"""Leverage from which on a residual is only rounding."""
 
 SENSITIVE = "sensitive"
 """The name of the sensitive item among the parameters."""
@@ -369,10 +369,10 @@ def _likely(people: ListCounts, vcov: str | None, constrained: bool) -> ListLike
     rows, p = people.matrix.shape
     model = Likelihood(
         outcome=outcome,
-        given=np.ones((rows, 2)),
+        class_likelihoods=np.ones((rows, 2)),
         same=people.matrix,
         varying=np.empty((2, rows, 0)),
-        shares=people.matrix,
+        class_columns=people.matrix,
         weights=data.weights,
         squares=data.squares,
     )
@@ -487,7 +487,7 @@ class ListResult(RegressionResult):
             low, high = logit_interval(predictor, quantile * half)
         columns = {"prevalence": predictor, "std_error": half, "low": low, "high": high}
         table = pd.DataFrame(columns, index=index)
-        return table if frame is None or average else self.data.beside(frame, table)
+        return table if frame is None or average else self.data.with_covariates(frame, table)
 
     def posterior(self) -> pd.DataFrame:
         """P(sensitive item | count, sample, covariates), which least squares do not have.

@@ -59,11 +59,11 @@ from rrstats.regression.ordered import OrderedOutcome, ordered_outcome
 from rrstats.regression.outcomes import NormalOutcome, Outcome, ReportedOutcome, outcome_of
 from rrstats.regression.part_equations import part_fit, planned_outcome, with_plan
 from rrstats.regression.private_covariates import (
+    ClassColumns,
     ModelData,
     ModelRequest,
-    ShareColumns,
+    open_class_columns,
     open_model,
-    share_columns,
 )
 from rrstats.regression.random_intercepts import (
     Groups,
@@ -297,8 +297,8 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomI
     title = _title(link, outcome, data, column.name)
     if groups is not None:
         return _random_intercepts_fit(title, outcome, data, groups)
-    shares = None if behaviours is None else behaviours.columns(data.keep)
-    return _fit(title, outcome, data, request, shares=shares)
+    class_columns = None if behaviours is None else behaviours.columns(data.keep)
+    return _fit(title, outcome, data, request, class_columns=class_columns)
 
 
 def _possible_answers(
@@ -609,25 +609,25 @@ def _fit(
     data: ModelData,
     request: ModelRequest,
     *,
-    shares: ShareColumns | None = None,
+    class_columns: ClassColumns | None = None,
 ) -> LikelihoodResult:
     """A regression by likelihood.
 
-    shares : covariates of behaviours; those of privatized covariates follow from the data.
+    class_columns : covariates of behaviours; those of privatized covariates follow from the data.
     """
     private = data.private
     kind = request.covariate_model or "logistic"
     check_one_of(kind, "covariate_model", ("logistic", "constant"))
     if private.columns:
-        shares = share_columns(data, kind)
-    share_names = () if shares is None else shares.names
-    model = _likelihood(outcome, data, shares)
+        class_columns = open_class_columns(data, kind)
+    class_column_names = () if class_columns is None else class_columns.names
+    model = _likelihood(outcome, data, class_columns)
     check_size(model.size, f"{len(data.names)} covariates, {private.listed}")
-    fit = fitted(model, data.ordered, data.order, share_names)
+    fit = fitted(model, data.ordered, data.order, class_column_names)
     vcov = request.vcov or default_kind(data, "observed")
     result = LikelihoodResult(
         title=title,
-        index=_parameter_names(outcome, data, share_names),
+        index=_parameter_names(outcome, data, class_column_names),
         estimates=fit.estimates,
         covariance=fit.bread,
         inner=fit.bread,
@@ -638,20 +638,24 @@ def _fit(
         iterations=fit.maximum.iterations,
         fit=fit,
         data=data,
-        share_columns=shares,
+        class_columns=class_columns,
         covariate_model=kind if private.columns else None,
     )
     return _warned(result.with_vcov(vcov))
 
 
-def _likelihood(outcome: Outcome, data: ModelData, shares: ShareColumns | None) -> Likelihood:
+def _likelihood(
+    outcome: Outcome, data: ModelData, class_columns: ClassColumns | None
+) -> Likelihood:
     """The likelihood of an outcome; raises for reports that have probability 0 in each class.
 
-    shares : columns of the model of the classes; None without privatized covariates.
+    class_columns : columns of the model of the classes; None without privatized covariates.
     """
     rows = len(data.same)
     varying = data.varying.dense()
-    columns = np.empty((rows, 0)) if shares is None else shares.of(data.same, data.varying)
+    columns = (
+        np.empty((rows, 0)) if class_columns is None else class_columns.of(data.same, data.varying)
+    )
     if not data.private.columns:
         behaviours = outcome.names if isinstance(outcome, BehavedOutcome) else ()
         classes = 1 + len(behaviours)
@@ -666,10 +670,10 @@ def _likelihood(outcome: Outcome, data: ModelData, shares: ShareColumns | None) 
             )
     return Likelihood(
         outcome=outcome,
-        given=likelihoods,
+        class_likelihoods=likelihoods,
         same=data.same,
         varying=varying,
-        shares=columns,
+        class_columns=columns,
         weights=data.weights,
         squares=data.squares,
         offset=data.offset,
@@ -677,13 +681,13 @@ def _likelihood(outcome: Outcome, data: ModelData, shares: ShareColumns | None) 
 
 
 def _parameter_names(
-    outcome: Outcome, data: ModelData, share_names: tuple[str, ...]
+    outcome: Outcome, data: ModelData, class_column_names: tuple[str, ...]
 ) -> pd.Index[Any]:
     """Names of the parameters; with more than two categories pairs of category and covariate."""
     class_names: Sequence[Any] = data.private.class_names()[1:]
     if isinstance(outcome, BehavedOutcome):
         class_names = outcome.names
-    gammas = [(class_name, name) for class_name in class_names for name in share_names]
+    gammas = [(class_name, name) for class_name in class_names for name in class_column_names]
     psis: list[tuple[Hashable, str]] = [("", "sigma")]
     if isinstance(outcome, OrderedOutcome):
         psis = [

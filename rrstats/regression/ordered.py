@@ -28,7 +28,7 @@ _LEAST_DISTANCE = 0.05
 
 @dataclass(frozen=True, eq=False)
 class OrderedOutcome(ReportedOutcome):
-    """Reports of ordered categories; own parameters are logarithms of distances of thresholds."""
+    """Reports of ordered categories; ancillary parameters are log-distances of thresholds."""
 
     @property
     def predictors(self) -> int:
@@ -36,7 +36,7 @@ class OrderedOutcome(ReportedOutcome):
         return 1
 
     @property
-    def own(self) -> int:
+    def ancillary(self) -> int:
         """One for each threshold but the first."""
         return self.k - 2
 
@@ -51,7 +51,7 @@ class OrderedOutcome(ReportedOutcome):
         return np.cumsum(steps), np.tril(np.broadcast_to(steps, (len(psi), len(psi))))
 
     def _thresholds(self, psi: Floats) -> tuple[Floats, Floats]:
-        """(k - 1,) thresholds without the intercept, and their (k - 1, own) derivatives."""
+        """(k - 1,) thresholds without the intercept, and their (k - 1, ancillary) derivatives."""
         distances, slopes = self.natural(psi)
         return np.append(0.0, distances), np.vstack([np.zeros((1, len(psi))), slopes])
 
@@ -72,13 +72,13 @@ class OrderedOutcome(ReportedOutcome):
         _, jacobian = self._thresholds(psi)
         by_psi = np.einsum("ji,jcn->icn", jacobian, by_threshold)
         slopes = np.concatenate([-by_threshold.sum(axis=0)[None], by_psi])
-        curves = np.empty((1 + self.own, 1 + self.own, *density.shape))
+        curves = np.empty((1 + self.ancillary, 1 + self.ancillary, *density.shape))
         curves[0, 0] = curve_of_threshold.sum(axis=0)
         mixed = -np.einsum("ji,jcn->icn", jacobian, curve_of_threshold)
         curves[0, 1:] = mixed
         curves[1:, 0] = mixed
         curves[1:, 1:] = np.einsum("ji,jl,jcn->ilcn", jacobian, jacobian, curve_of_threshold)
-        each = np.arange(1, 1 + self.own)
+        each = np.arange(1, 1 + self.ancillary)
         curves[each, each] += by_psi  # the second derivative of exp(psi)
         with np.errstate(divide="ignore"):
             return Terms(np.log(density), slopes, curves)

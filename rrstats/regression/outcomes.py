@@ -32,7 +32,7 @@ _START_STEPS = 30
 
 
 class Terms(NamedTuple):
-    """Log-density of the outcome by class; derivatives by predictors and own parameters.
+    """Log-density of the outcome by class; derivatives by predictors and ancillary parameters.
 
     log : (C, rows).  slopes : (d, C, rows) of the logarithm.  curves : (d, d, C, rows) second
     derivatives of the density, over the density.
@@ -55,7 +55,7 @@ class Outcome(Protocol):
         """Number of linear predictors."""
 
     @property
-    def own(self) -> int:
+    def ancillary(self) -> int:
         """Number of parameters besides coefficients."""
 
     @property
@@ -75,10 +75,10 @@ class Outcome(Protocol):
         """What was seen of people: arrays that two fits of the same people share."""
 
     def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
-        """Log-density of some rows by class, from (predictors, C, rows) and own parameters."""
+        """Log-density of some rows by class, from (predictors, C, rows) and ancillary ones."""
 
     def start(self, weights: Floats) -> tuple[Floats, Floats]:
-        """(predictors, 1 or rows) linear predictors and own parameters to start from."""
+        """(predictors, 1 or rows) linear predictors and ancillary parameters to start from."""
 
     def natural(self, psi: Floats) -> tuple[Floats, Floats]:
         """Own parameters as users read them, and their derivatives by psi."""
@@ -86,7 +86,7 @@ class Outcome(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class NormalOutcome:
-    """A number with normal errors; the own parameter is the logarithm of their deviation.
+    """A number with normal errors; the ancillary parameter is the logarithm of their deviation.
 
     y : (rows,) numbers.  scale : the unit of the predictor and of the deviation.
     """
@@ -94,7 +94,7 @@ class NormalOutcome:
     y: Floats
     scale: float = 1.0
     predictors: int = 1
-    own: int = 1
+    ancillary: int = 1
     categories: ClassVar[tuple[Hashable, ...]] = ()
     family: ClassVar[Family | None] = None
     has_cells: ClassVar[bool] = False
@@ -138,8 +138,8 @@ class ReportedOutcome:
     """Categories that were seen through a channel.
 
     A channel that tells classes finer apart than it estimates (those with the attribute who say so
-    and those who lie) has A_j = sum over classes c of j of s_c P(report | c).  The shares s_c
-    within a category are own parameters, the same for all people, as softmax(psi).
+    and those who lie) has A_j = sum over classes c of j of s_c P(report | c).  The
+    proportions s_c within a category are ancillary parameters, the same for all, as softmax(psi).
 
     categories : the baseline first; of two the event last.
     table : (cells, classes) P(cell | class), where reports fall into one cell each; else
@@ -180,7 +180,7 @@ class ReportedOutcome:
         return self.family.predictors
 
     @property
-    def own(self) -> int:
+    def ancillary(self) -> int:
         """One for each class but the last of its category."""
         return len(self.free)
 
@@ -199,7 +199,7 @@ class ReportedOutcome:
         """Classes whose share within their category is a parameter."""
         return np.setdiff1d(np.arange(len(self.class_of)), self.last)
 
-    def class_shares(self, psi: Floats) -> Floats:
+    def class_proportions(self, psi: Floats) -> Floats:
         """(classes,) the share of each class within its category."""
         if not psi.size:
             return np.ones(len(self.class_of))
@@ -211,36 +211,38 @@ class ReportedOutcome:
 
     def natural(self, psi: Floats) -> tuple[Floats, Floats]:
         """Shares of the free classes, and their derivatives by psi."""
-        shares = self.class_shares(psi)[self.free]
+        proportions = self.class_proportions(psi)[self.free]
         codes = self.class_of[self.free]
         same_category = codes[:, None] == codes
-        return shares, np.diag(shares) - same_category * np.outer(shares, shares)
+        return proportions, np.diag(proportions) - same_category * np.outer(
+            proportions, proportions
+        )
 
     def evidence(self, rows: slice, psi: Floats) -> tuple[Floats, Floats]:
-        """(k, rows) A of some reports, and its (own, rows) derivatives by psi."""
-        shares = self.class_shares(psi)
+        """(k, rows) A of some reports, and its (ancillary, rows) derivatives by psi."""
+        proportions = self.class_proportions(psi)
         free = self.free
         table = self.table[rows] if self.cells is None else self.table
-        values = (self.shown * shares) @ table.T
-        by_psi = shares[free, None] * (table.T[free] - values[self.class_of[free]])
+        values = (self.shown * proportions) @ table.T
+        by_psi = proportions[free, None] * (table.T[free] - values[self.class_of[free]])
         if self.cells is None:
             return values, by_psi
         cells = self.cells[rows]
         return values[:, cells], by_psi[:, cells]
 
     def _evidence_curves(self, psi: Floats, by_psi: Floats) -> Floats:
-        """(own, own, rows) second derivatives of A by psi, from the first."""
-        shares = self.class_shares(psi)[self.free][:, None, None]
+        """(ancillary, ancillary, rows) second derivatives of A by psi, from the first."""
+        proportions = self.class_proportions(psi)[self.free][:, None, None]
         codes = self.class_of[self.free]
-        curves = (np.eye(len(codes))[:, :, None] - shares) * by_psi
-        curves = curves - shares.swapaxes(0, 1) * by_psi[:, None]
+        curves = (np.eye(len(codes))[:, :, None] - proportions) * by_psi
+        curves = curves - proportions.swapaxes(0, 1) * by_psi[:, None]
         same_category = codes == codes[:, None]
         return np.asarray(curves * same_category[..., None])
 
     def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
         """Log sum_j A_j P(j | eta)."""
         evidence, by_psi = self.evidence(rows, psi)
-        probabilities = self.family.shares(eta)
+        probabilities = self.family.probabilities(eta)
         jacobian = self.family.slopes(eta, probabilities)
         density = np.einsum("kn,kcn->cn", evidence, probabilities)
         inverse = np.divide(1.0, density, out=np.zeros_like(density), where=density > 0)
@@ -249,8 +251,8 @@ class ReportedOutcome:
         slopes = np.concatenate([by_eta, probabilities[codes] * by_psi[:, None]]) * inverse
         q = self.predictors
         curves = np.empty((len(slopes), len(slopes), *density.shape))
-        curves[:q, :q] = self.family.bends(eta, probabilities, evidence[:, None]) * inverse
-        if self.own:
+        curves[:q, :q] = self.family.curves(eta, probabilities, evidence[:, None]) * inverse
+        if self.ancillary:
             cross = jacobian[codes] * inverse * by_psi[:, None, None]
             curves[q:, :q] = cross
             curves[:q, q:] = cross.swapaxes(0, 1)
@@ -260,24 +262,24 @@ class ReportedOutcome:
             return Terms(np.log(density), slopes, curves)
 
     def log_density(self, rows: slice, eta: Floats) -> Floats:
-        """(C, rows) the first of the terms alone, of an outcome without own parameters."""
+        """(C, rows) the first of the terms alone, of an outcome without ancillary parameters."""
         evidence = self.evidence(rows, np.empty(0))[0]
         with np.errstate(divide="ignore"):
-            log = np.log(np.einsum("kn,kcn->cn", evidence, self.family.shares(eta)))
+            log = np.log(np.einsum("kn,kcn->cn", evidence, self.family.probabilities(eta)))
         return np.asarray(log)
 
     def means(self, eta: Floats, psi: Floats) -> tuple[Floats, Floats, Floats]:
         """(k, ...) probabilities of the categories and their slopes.
 
-        (k, predictors, ...) by eta, and (k, own, ...) by psi, on which they do not depend here.
+        (k, predictors, ...) by eta, and (k, ancillary, ...) by psi: 0, as they do not depend on it.
         """
-        probabilities = self.family.shares(eta)
-        by_psi = np.zeros((self.k, self.own, *eta.shape[1:]))
+        probabilities = self.family.probabilities(eta)
+        by_psi = np.zeros((self.k, self.ancillary, *eta.shape[1:]))
         return probabilities, self.family.slopes(eta, probabilities), by_psi
 
     def posterior(self, rows: slice, eta: Floats, psi: Floats) -> Floats:
         """(rows, k) P(truth | report, covariates), of one class."""
-        joint = self.evidence(rows, psi)[0] * self.family.shares(eta[:, 0])
+        joint = self.evidence(rows, psi)[0] * self.family.probabilities(eta[:, 0])
         return np.asarray((joint / joint.sum(axis=0)).T)
 
     @property

@@ -347,7 +347,7 @@ _DEPENDENT = 1e-7
 
 
 @dataclass(frozen=True)
-class ShareColumns:
+class ClassColumns:
     """Columns that explain the proportions of the true categories.
 
     names : of the columns.  places : theirs among a column of ones, those that are alike for all
@@ -372,10 +372,10 @@ class ShareColumns:
         return np.hstack(columns)
 
 
-def share_columns(data: ModelData, covariate_model: str) -> ShareColumns:
+def open_class_columns(data: ModelData, covariate_model: str) -> ClassColumns:
     """The columns: ones, and for "logistic" all that the ordinary covariates make."""
     if covariate_model == "constant":
-        return ShareColumns(("Intercept",), (0,))
+        return ClassColumns(("Intercept",), (0,))
     s = data.same.shape[1]
     v = data.varying.columns
     private_names = {str(name) for name in data.private.names}
@@ -389,11 +389,11 @@ def share_columns(data: ModelData, covariate_model: str) -> ShareColumns:
         else:
             name = _share_name(data.ordered[s + (place - 1 - s) % v], private_names, names)
         names.append(name)
-    return ShareColumns(tuple(names), tuple(places))
+    return ClassColumns(tuple(names), tuple(places))
 
 
 def _independent_places(data: ModelData) -> list[int]:
-    """Places of linearly independent columns, as in `ShareColumns`, ascending but for profiles.
+    """Places of linearly independent columns, as in `ClassColumns`, ascending but for profiles.
 
     Columns that are alike for all profiles all count; then ones and the varying columns, each if
     it does not depend on those before.
@@ -645,7 +645,7 @@ class ModelData:
             for profile in self.private.profiles
         ]
 
-    def beside(self, profiles: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
+    def with_covariates(self, profiles: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
         """Predictions of profiles with the covariates in front, of the same rows.
 
         Covariates that are called as a column of the predictions get "profile_" before their names.

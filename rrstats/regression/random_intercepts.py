@@ -358,7 +358,7 @@ def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
     """
     order = np.argsort(groups.codes, kind="stable")
     model = plain.model
-    if model.outcome.own:
+    if model.outcome.ancillary:
         raise ArgumentValueError(
             "random_intercepts is for designs whose classes are the answers, found one that tells "
             "classes within an answer apart; leave random_intercepts out"
@@ -857,7 +857,7 @@ class RandomInterceptsResult(RegressionResult):
             if labels is not None:
                 ends[:, rows] = _quantiles(mixtures, level)
         family = self.fit.model.outcome.family
-        low, high = (family.shares(end[None])[1] for end in ends)
+        low, high = (family.probabilities(end[None])[1] for end in ends)
         means[cells.codes < 0] = np.nan
         if labels is None:
             low, high = logit_interval(means, student_quantile(level, np.inf) * errors)
@@ -866,7 +866,7 @@ class RandomInterceptsResult(RegressionResult):
         table.insert(0, "reports", cells.reports.astype(np.int64))
         if labels is not None:
             table.insert(0, "group" if self.group_name is None else self.group_name, labels)
-        return self.data.beside(frame, table)
+        return self.data.with_covariates(frame, table)
 
     def poststratify(
         self,
@@ -1071,9 +1071,9 @@ class RandomInterceptsResult(RegressionResult):
         design = cells.design[rows]
         fixed = design @ theta[:-1] + cells.offset[rows]
         eta = (fixed[:, None] + theta[-1] * u)[None]
-        shares = family.shares(eta)
-        values = shares[1]
-        density = weights * family.slopes(eta, shares)[1, 0]
+        probabilities = family.probabilities(eta)
+        values = probabilities[1]
+        density = weights * family.slopes(eta, probabilities)[1, 0]
         means = (weights * values).sum(axis=1)
         # the intercept given the reports depends on the parameters, too
         centered = weights * (values - means[:, None])

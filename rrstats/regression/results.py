@@ -51,7 +51,7 @@ from rrstats.regression.likelihood import (
 )
 from rrstats.regression.ordered import OrderedOutcome
 from rrstats.regression.outcomes import NormalOutcome
-from rrstats.regression.private_covariates import ModelData, PrivateCovariates, ShareColumns
+from rrstats.regression.private_covariates import ClassColumns, ModelData, PrivateCovariates
 from rrstats.regression.survey_people import NORMAL, Reference, design_df
 
 if TYPE_CHECKING:
@@ -703,7 +703,7 @@ class LikelihoodResult(MaximumResult):
         The model of their proportions.
     """
 
-    share_columns: ShareColumns | None
+    class_columns: ClassColumns | None
     covariate_model: str | None
     skew_note: str | None = None
 
@@ -720,7 +720,7 @@ class LikelihoodResult(MaximumResult):
     @property
     def _of_outcome(self) -> Booleans:
         model = self.fit.model
-        return np.asarray(np.arange(len(self.index)) < model.head + model.outcome.own)
+        return np.asarray(np.arange(len(self.index)) < model.head + model.outcome.ancillary)
 
     @property
     def _is_logit(self) -> bool:
@@ -748,7 +748,7 @@ class LikelihoodResult(MaximumResult):
     @cached_property
     def _fitted_means(self) -> FittedMeans:
         reference = replace(self.reference, slopes=None)
-        return FittedMeans(self.fit, self.data, self.share_columns, self.inner, reference)
+        return FittedMeans(self.fit, self.data, self.class_columns, self.inner, reference)
 
     def predict(
         self,
@@ -798,7 +798,7 @@ class LikelihoodResult(MaximumResult):
         table.index = index if len(self._shown) == 1 else index[places]
         if len(self._shown) == 1:
             table = table.drop(columns="category", errors="ignore")
-        return table if frame is None else self.data.beside(frame.iloc[places], table)
+        return table if frame is None else self.data.with_covariates(frame.iloc[places], table)
 
     @property
     def _shown(self) -> dict[int, Hashable]:
@@ -946,7 +946,7 @@ class LikelihoodResult(MaximumResult):
         outcome = self.fit.model.outcome
         if not isinstance(outcome, OrderedOutcome):
             raise ArgumentTypeError("thresholds are for logit(..., ordered=True)")
-        distances = range(self.fit.own.start, self.fit.own.stop)
+        distances = range(self.fit.ancillary.start, self.fit.ancillary.stop)
         places = [list(self.index).index("Intercept"), *distances]
         combine = np.eye(len(places))  # a threshold is its distance minus the intercept
         combine[:, 0] = -1.0
@@ -1036,7 +1036,7 @@ class LikelihoodResult(MaximumResult):
         model = fit.model
         s = model.same.shape[1]
         b = model.columns
-        cut = model.head + model.outcome.own
+        cut = model.head + model.outcome.ancillary
         back = fit.back[:cut, :cut]
         inner = np.linalg.pinv(model.known_classes(fit.theta), hermitian=True)
         noiseless_variance = np.diag(back @ inner @ back.T)
@@ -1066,7 +1066,7 @@ class LikelihoodResult(MaximumResult):
         rows = [("people", f"{self.nobs:,}")]
         if not self.data.weighted and self.data.clusters is None:
             rows.append(("log-likelihood", f"{self.llf:.3f}"))
-            df = self.df_model - 1 - self.fit.model.outcome.own
+            df = self.df_model - 1 - self.fit.model.outcome.ancillary
             is_binary = self.event is not None and self.fit.model.classes == 1
             has_null_model = is_binary and self.index[0] == "Intercept"
             if df and has_null_model and self.vcov != "robust":
@@ -1118,7 +1118,7 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
             "One coefficient for all thresholds (proportional odds): a positive one moves people "
             "up.  The intercept is minus the first threshold; the others are distances from it."
         )
-    elif model.outcome.own and not result._number:
+    elif model.outcome.ancillary and not result._number:
         yield "A share of a class is its proportion within its category, the same for everyone."
 
 
