@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from rrstats._checks import check_probability
 from rrstats._display import label, percent_range
 from rrstats._typing import Booleans, Floats, NumbersByCategory
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
@@ -100,6 +101,7 @@ def plot_intervals(
     bounds: tuple[float, float] | None = (0.0, 1.0),
     reference: float | None = 0.0,
     exponential: bool = False,
+    comparison: str = "comparison",
     **options: Unpack[PlotOptions],
 ) -> Axes:
     """Draw estimates with their intervals, one row below the other.
@@ -108,8 +110,9 @@ def plot_intervals(
     ----------
     frame : DataFrame
         Columns "estimate", "low" and "high"; the index labels the rows.  Further columns are drawn
-        where they are there: "naive" (a grey bar), "truth" (a cross), "n" (the area of the dot, and
-        without series a number beside the label), "series" (rows with equal labels become one).
+        where they are there: "comparison" (a grey bar), "truth" (a cross), "n" (the area of the
+        dot, and without series a number beside the label), "series" (rows with equal labels become
+        one).
     ax : Axes, optional
         Axes to draw on; by default new ones.
     xlabel : str
@@ -124,6 +127,8 @@ def plot_intervals(
     exponential : bool
         Whether the numbers are logarithms, such as those of odds ratios: the axis is logarithmic,
         and its labels are their exponentials.
+    comparison : str
+        Name of the grey bars for the legend, such as "naive, among the reports".
     **options
         figsize, title, sort and top; see `PlotOptions`.
 
@@ -149,7 +154,7 @@ def plot_intervals(
         codes, series = _factorized(pd.Index(shown["series"], dtype=object, tupleize_cols=False))
     ax = _axes(ax, options.get("figsize") or _size(texts, max(0.5, 0.22 * len(series) + 0.1)))
     ink = ax.xaxis.label.get_color()
-    _draw_series(ax, shown, codes, series)
+    _draw_series(ax, shown, codes, series, comparison)
     if shown["hollow"].any() and bounds:
         hollow_text = f"hollow: outside {bounds[0]:.0%} to {bounds[1]:.0%}"
         ax.plot([], [], "o", color="none", markeredgecolor=ink, label=hollow_text)
@@ -172,7 +177,7 @@ def plot_intervals(
 
 def _label_exponentials(ax: Axes) -> None:
     """Ticks of an axis of logarithms at 1, 2, 5, 10 and so on; where these are rare, at more."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator
+    from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
     low, high = np.exp(np.clip(ax.get_xlim(), -300, 300))
     powers = 10.0 ** np.arange(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
@@ -183,14 +188,24 @@ def _label_exponentials(ax: Axes) -> None:
         ticks = np.array(MaxNLocator(6).tick_values(float(low), float(high)))
         ticks = ticks[(low <= ticks) & (ticks <= high)]
     ax.xaxis.set_major_locator(FixedLocator(np.log(ticks).tolist()))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: f"{math.exp(number):.3g}"))
+    ax.xaxis.set_major_formatter(FixedFormatter(_distinct_texts(ticks)))
+
+
+def _distinct_texts(numbers: Floats) -> list[str]:
+    """Numbers with three digits, or with as many as tell them apart."""
+    texts: list[str] = []
+    for digits in range(3, 16):
+        texts = [f"{number:.{digits}g}" for number in numbers]
+        if len({*texts}) == len(texts):
+            break
+    return texts
 
 
 def _laid_out(
     frame: pd.DataFrame, bounds: tuple[float, float] | None, reference: float | None
 ) -> pd.DataFrame:
     """The frame with ends that can be drawn, areas of dots, and which dots are hollow."""
-    names = [name for name in ("estimate", "low", "high", "naive", "truth") if name in frame]
+    names = [name for name in ("estimate", "low", "high", "comparison", "truth") if name in frame]
     numbers = frame.astype(dict.fromkeys(names, np.float64))
     values = np.append(numbers[names].to_numpy(), np.nan if reference is None else reference)
     finite = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
@@ -207,24 +222,29 @@ def _laid_out(
 
 
 def _draw_series(
-    ax: Axes, shown: pd.DataFrame, codes: NDArray[np.intp], series: pd.Index[Any]
+    ax: Axes,
+    shown: pd.DataFrame,
+    codes: NDArray[np.intp],
+    series: pd.Index[Any],
+    comparison: str,
 ) -> None:
     """All series, those of one row side by side, and their entries of the legend."""
     for place, name in enumerate(series):
         part = shown[codes == place]
         shift = 0.7 * (place - (len(series) - 1) / 2) / len(series)
-        _draw_estimates(ax, part.assign(row=part["row"] + shift), place)
+        _draw_estimates(ax, part.assign(row=part["row"] + shift), place, comparison)
         dot = ax.plot([], [], _MARKERS[place % 7], color=COLORS[place % 6])
         dot[0].set_label(_legend_text(_text(name)))
 
 
-def _draw_estimates(ax: Axes, part: pd.DataFrame, place: int) -> None:
+def _draw_estimates(ax: Axes, part: pd.DataFrame, place: int, comparison: str) -> None:
     """Bars, intervals and dots of one series."""
     color = COLORS[place % 6]
     y = part["row"]
-    if "naive" in part:
-        bars = ax.barh(y, part["naive"], height=0.62, color=ax.xaxis.label.get_color(), alpha=0.18)
-        bars.set_label("naive, among the reports")
+    if "comparison" in part:
+        ink = ax.xaxis.label.get_color()
+        bars = ax.barh(y, part["comparison"], height=0.62, color=ink, alpha=0.18)
+        bars.set_label(_legend_text(comparison))
     ax.hlines(y, part["left"], part["right"], color=color, linewidth=2.2, zorder=4)
     for end, drawn, arrow in (("low", "left", "<"), ("high", "right", ">")):
         infinite = np.isinf(part[end])
@@ -240,7 +260,7 @@ def _draw_estimates(ax: Axes, part: pd.DataFrame, place: int) -> None:
 def check_truth(
     truth: NumbersByCategory, labels: Sequence[Hashable], missing: float = np.nan
 ) -> list[float]:
-    """Put known true values into the order of the labels of a picture.
+    """Put known true proportions into the order of the labels of a picture.
 
     Parameters
     ----------
@@ -249,7 +269,7 @@ def check_truth(
     labels : sequence of hashables
         Labels of the rows.
     missing : float
-        Value of a label that a mapping leaves out.
+        Value of a label that a mapping leaves out; NaN is drawn nowhere.
 
     Returns
     -------
@@ -259,7 +279,7 @@ def check_truth(
     Raises
     ------
     ArgumentValueError
-        `truth` is neither, or has other labels, or another size.
+        `truth` is neither, or has other labels, or another size, or numbers outside 0 to 1.
     """
     if hasattr(truth, "to_dict"):
         truth = truth.to_dict()
@@ -276,7 +296,7 @@ def check_truth(
         raise ArgumentValueError(
             f"truth must be a mapping or {len(labels)} numbers, found {type(truth).__name__}"
         )
-    return values
+    return [v if math.isnan(v) else check_probability(v, "each number of truth") for v in values]
 
 
 # -- a table -----------------------------------------------------------------------------------

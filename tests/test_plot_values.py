@@ -117,7 +117,7 @@ def read_intervals(ax):
                 (row["truth"],) = truth[0].get_xdata()[truth[0].get_ydata() == y]
             if bars:
                 (bar,) = [bar for bar in bars[series] if np.isclose(bar.get_y() + 0.31, y)]
-                row["naive"] = bar.get_x() + bar.get_width()
+                row["comparison"] = bar.get_x() + bar.get_width()
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -203,7 +203,7 @@ def expected_of(frame, value, *, labels):
     found = pd.DataFrame({"label": list(labels), "estimate": frame[value].to_numpy()})
     for name in ("low", "high", "naive"):
         if name in frame:
-            found[name] = frame[name].to_numpy()
+            found["comparison" if name == "naive" else name] = frame[name].to_numpy()
     return found
 
 
@@ -236,7 +236,7 @@ def check_estimate(kind):
     labels = [label(category) for category in est.categories]
     expected = expected_of(table, "proportion", labels=labels)
     if not est.moments.has_support:
-        del expected["naive"]
+        del expected["comparison"]
     truth = {category: 0.1 + place / 7 for place, category in enumerate(est.categories)}
     backwards = dict(reversed(list(truth.items())))
     draw = partial(est.plot, level=0.9, truth=backwards)
@@ -270,8 +270,8 @@ def check_several(result, levels):
             f"{label_text(key)}{f': {text}' if differ else ''} (n={n:,})"
             for key, text, n in zip(rows, last, frame["n"], strict=True)
         ]
-        expected = expected_of(frame, "proportion", labels=texts).drop(columns="naive")
-        truth = {key: place / 9 for place, key in enumerate(rows)}
+        expected = expected_of(frame, "proportion", labels=texts).drop(columns="comparison")
+        truth = {key: place / 99 for place, key in enumerate(rows)}
         draw = partial(result.plot, category=category, level=0.9)
         ax = draw(truth=dict(reversed(truth.items())))
         drawn = compare_intervals(ax, expected.assign(truth=list(truth.values())))
@@ -322,7 +322,7 @@ def check_corrected(kind):
     result = est.corrected((11, 200))
     labels = list(map(label, result.categories))
     expected = expected_of(result.to_frame(0.9), "proportion", labels=labels)
-    expected["naive"] = est.proportions
+    expected["comparison"] = est.proportions
     draw = partial(result.plot, level=0.9)
     compare_intervals(draw(), expected)
     check_order(draw, expected)
@@ -368,10 +368,12 @@ def check_pooled(kind):
         groups = zip(part["region"], part["sex"], part["n"], strict=True)
         labels = [f"{region}, {sex} (n={n:,.0f})" for region, sex, n in groups]
         expected = expected_of(part, "proportion", labels=labels)
-        expected["naive"] = part["raw"].to_numpy()
+        expected["comparison"] = part["raw"].to_numpy()
         ax = result.plot(category=category, level=0.9)
         compare_intervals(ax, expected)
-        assert f"mood: proportion of {text} by region, sex, pooled" == ax.get_title(loc="left")
+        title, note = ax.get_title(loc="left").split("\n")
+        assert f"mood: proportion of {text} by region, sex, pooled" == title
+        assert "less often for the extreme ones" in note
 
 
 def check_quantiles(kind):
@@ -386,7 +388,7 @@ def check_quantiles(kind):
     table = result.to_frame(0.9)
     assert (kind == "two") == np.isinf(table["high"]).any()
     expected = expected_of(table, "quantile", labels=map(label, table["category"]))
-    expected = expected.drop(columns="naive")
+    expected = expected.drop(columns="comparison")
     expected["series"] = [f"{prob:.10g} quantile" for prob in table["q"]]
     compare_intervals(result.plot(level=0.9), expected, bounds=None)
 
@@ -404,7 +406,7 @@ def check_means(kind):
     expected = expected_of(result.to_frame(0.9), "mean", labels=map(label, result.categories))
     expected["estimate"] = expected["estimate"].where(np.isfinite(expected["estimate"]))
     draw = partial(result.plot, level=0.9)
-    compare_intervals(draw(), expected.drop(columns="naive"), bounds=None)
+    compare_intervals(draw(), expected.drop(columns="comparison"), bounds=None)
 
 
 def table(*names):
@@ -548,6 +550,8 @@ def some_regression(kind):
         columns = x.assign(smokes=frame["smokes"])
         covariates = {"smokes": SMOKES}
         return rr.linear(frame["weight"], columns, covariates=covariates, intercept=True)
+    if kind == "ordered":
+        return rr.logit(frame["smokes"], x, mechanism=SMOKES, intercept=True, ordered=True)
     return rr.logit(frame["drink"], x, mechanism=DRINK, intercept=True)
 
 
@@ -557,7 +561,8 @@ def check_regression(kind):
     frame = result.to_frame(0.9)
     texts = [joined(name) if isinstance(name, tuple) else label(name) for name in frame.index]
     expected = expected_of(frame, "coef", labels=texts)
-    others = ["Intercept" not in text for text in texts]
+    own = ("threshold ", "sd(", "sigma")  # parameters that are no coefficients
+    others = ["Intercept" not in text and not text.startswith(own) for text in texts]
     if any(others):
         expected = expected[others].reset_index(drop=True)
     draw = partial(result.plot, level=0.9)
@@ -587,7 +592,7 @@ CHECKS = {
     "Recommendation": (check_recommendation, ["proportions", "mean", "distribution"]),
     "ListResult": (check_regression, ["list"]),
     "ListLikelihoodResult": (check_regression, ["list by likelihood"]),
-    "LikelihoodResult": (check_regression, ["binary", "multinomial", "intercepts"]),
+    "LikelihoodResult": (check_regression, ["binary", "multinomial", "intercepts", "ordered"]),
     "RandomInterceptsResult": (check_regression, ["groups"]),
     "ScoreResult": (check_regression, ["scores"]),
 }

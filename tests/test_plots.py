@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import math
 
 import numpy as np
 import pandas as pd
@@ -81,6 +82,48 @@ def test_an_estimate_is_drawn_as_it_is(options):
         assert HEALTH == labels(ax)
         assert f"{100 * options.get('level', 0.95):g}% interval" in legend(ax)
         assert "1,000 reports" == ax.get_title(loc="left")
+
+
+@pytest.mark.parametrize("name", ["crosswise", "labelled"])
+def test_same_is_no_naive_yes(name):
+    """Reports that name no category, or come most often from others, have no grey bar."""
+    reports = {"labelled": ["different", "same"], "crosswise": None}[name]
+    m = rr.surveys.crosswise(["no", "yes"], 0.25, yes="yes", reports=reports)
+    ax = rr.estimate(rr.Tally.from_counts([600, 400], m)).plot()
+    assert not ax.patches
+    assert "naive" not in " ".join(legend(ax))
+
+
+def test_grey_bars_are_called_what_they_are():
+    """A raw or uncorrected estimate is no naive proportion."""
+    m = rr.KRR(["no", "yes"], 0.75)
+    counts = {"a": [60, 40], "b": [52, 48], "c": [66, 34]}
+    answers = [r for n, y in counts.values() for r in ["no"] * n + ["yes"] * y]
+    groups = rr.estimate(answers, m, by=[name for name in counts for _ in range(100)])
+    assert "estimate of the group alone" in legend(groups.pooled().plot())
+    assert "uncorrected estimate" in legend(groups["a"].corrected((5, 100)).plot())
+    assert "naive, among the reports" in legend(groups["a"].plot())
+
+
+def test_ticks_of_odds_ratios_differ():
+    """Narrow intervals around 1 have ticks with as many digits as tell them apart."""
+    numbers = rows([0.0], [-0.006], [0.012])
+    ax = plots.plot_intervals(numbers, bounds=None, exponential=True)
+    ax.figure.canvas.draw()
+    texts = [text.get_text() for text in ax.get_xticklabels()]
+    assert len(texts) == len({*texts}) >= 4
+    exact = [math.exp(place) for place in ax.get_xticks()]
+    assert exact == pytest.approx([float(text) for text in texts], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"excellent": 55}, [55, 36, 8, 1], {"poor": -0.1}, [1.5, 0, 0, 0]]
+)
+def test_true_proportions_lie_between_0_and_1(wrong):
+    """A percentage is refused before crosses are drawn at 5,500%."""
+    refused(
+        ArgumentValueError, r"each number of truth must be in \[0, 1\]", health().plot, truth=wrong
+    )
 
 
 @pytest.mark.parametrize("truth", [[0.5], {"z": 1.0}, "ab", 3])
@@ -221,7 +264,7 @@ TITLED = {
     ),
     "two groups": (
         lambda frame: rr.difference(*frame.rr.estimate("vote", by="sex").values()),
-        "vote",
+        "vote: sex f minus sex m",
     ),
 }
 

@@ -609,6 +609,10 @@ class RandomInterceptsResult(RegressionResult):
     # -- the standard deviation -------------------------------------------------------------
 
     @property
+    def _of_outcome(self) -> Booleans:
+        return np.asarray(np.arange(len(self.index)) < len(self.index) - 1)  # all but sd(...)
+
+    @property
     def sd(self) -> float:
         """Standard deviation of the intercepts; infinite where there is no finite maximum."""
         return float(self.estimates[-1])

@@ -720,7 +720,7 @@ class LikelihoodResult(MaximumResult):
     @property
     def _of_outcome(self) -> Booleans:
         model = self.fit.model
-        return np.asarray(np.arange(len(self.index)) < model.head + model.outcome.ancillary)
+        return np.asarray(np.arange(len(self.index)) < model.head)
 
     @property
     def _is_logit(self) -> bool:

@@ -362,10 +362,12 @@ class Corrected(Result):
             Grey bars are the uncorrected proportions.
         """
         rows = proportion_rows(self.categories, self.proportions, self.interval(level))
-        rows["naive"] = self.moments.proportions
+        rows["comparison"] = self.moments.proportions
         xlabel = "proportion among people who do not answer at random"
         options = {"title": titled(self.name, f"{self.n:,} reports"), **options}
-        return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
+        return plot_intervals(
+            rows, ax, xlabel=xlabel, level=level, comparison="uncorrected estimate", **options
+        )
 
     @property
     def header(self) -> Sequence[tuple[str, str]]:

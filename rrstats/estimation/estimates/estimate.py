@@ -131,6 +131,8 @@ class Estimate(Result):
         The sample design, except the weights, strata and clusters of the rows.
     name : hashable
         The column of the reports, for titles of pictures; None if it has no name.
+    group : str or None
+        The group of these people in words, such as "county 95".
     """
 
     _shown = (
@@ -143,6 +145,7 @@ class Estimate(Result):
     ddof: int = 1
     design: SampleDesign = SIMPLE
     name: Hashable = None
+    group: str | None = None
 
     def __post_init__(self) -> None:
         check_target(self.target)
@@ -1109,17 +1112,40 @@ interval 17.5% to 25.8%'
         Returns
         -------
         Axes
-            A hollow dot is an estimate outside 0 to 100%.
+            A hollow dot is an estimate outside 0 to 100%.  Grey bars are the naive proportions,
+            where a report names a category and those who have it report it most often.
         """
         ends = self.interval(level, method=method, simultaneous=simultaneous)
         rows = proportion_rows(self.categories, self.proportions, ends)
-        if self.moments.has_support:
-            rows["naive"] = self.moments.support[1]
+        if self._reports_are_answers:
+            rows["comparison"] = self.moments.support[1]
         if truth is not None:
             rows["truth"] = check_truth(truth, self.categories, missing=0.0)
         whom = "these rows" if self.target == "rows" else "the population"
         options = {"title": titled(self.name, f"{self.n:,} reports"), **options}
-        return plot_intervals(rows, ax, xlabel=f"proportion of {whom}", level=level, **options)
+        return plot_intervals(
+            rows,
+            ax,
+            xlabel=f"proportion of {whom}",
+            level=level,
+            comparison="naive, among the reports",
+            **options,
+        )
+
+    @property
+    def _reports_are_answers(self) -> bool:
+        """True where a report names a category, and is likeliest from those who have it.
+
+        "Same" of a crosswise design is no yes, under whatever label it is recorded.
+        """
+        rates = self.moments.binomial_rates
+        space = self.mechanism.report_space
+        is_named = not isinstance(space, Categories) or space.categories == self.categories
+        if not self.moments.has_support or not is_named:
+            return False
+        if rates is None:
+            return True
+        return bool(np.all(rates.true_positive_rate > rates.false_positive_rate))
 
 
 # -- from reports ----------------------------------------------------------------------------
@@ -1354,13 +1380,22 @@ def estimate(
     return Estimates(estimates) if counted.several else next(iter(estimates.values()))
 
 
-def _estimate_of(counted: Any, settings: _Settings, weighting: str) -> Estimate:
+def group_text(names: Sequence[Hashable], group: Hashable) -> str:
+    """A group in words: its columns with its labels."""
+    labels = group if isinstance(group, tuple) and len(names) > 1 else (group,)
+    pairs = zip(names, labels, strict=True)
+    return ", ".join(f"{label(name)} {label(value)}" for name, value in pairs)
+
+
+def _estimate_of(
+    counted: Any, settings: _Settings, weighting: str, group: str | None = None
+) -> Estimate:
     """The estimate of one tally, or of the sums of rows whose prob differs."""
     by_row = isinstance(counted, RowSums)
     is_mixed = not by_row and counted.plan is None and counted.mechanism.groups is not None
     if weighting != "equal" and is_mixed:
         check_left_out("rows of several samples count the same", weighting=weighting)
-    return Estimate(counted, *settings)
+    return Estimate(counted, *settings, group)
 
 
 def _checked_groups(
@@ -1399,13 +1434,17 @@ def _group_estimates(
             if moments.implausible.any():
                 warn(IMPLAUSIBLE, ImplausibleReportsWarning)
             left_out = counted.rows - int(counts.rows.sum() + tallies.n_missing.sum())
-            return GroupEstimates(names, _LazyEstimates(tallies, settings), left_out, moments)
+            return GroupEstimates(
+                names, _LazyEstimates(tallies, settings, names), left_out, moments
+            )
         by_label: Mapping[Any, Any] = tallies.by_label()
     else:
         by_label = tallies
     estimates = {
-        label: check_estimate(_estimate_of(tally, settings, weighting), complete=False)
-        for label, tally in by_label.items()
+        group: check_estimate(
+            _estimate_of(tally, settings, weighting, group_text(names, group)), complete=False
+        )
+        for group, tally in by_label.items()
     }
     rows_in_groups = sum(estimate.n + estimate.n_missing for estimate in estimates.values())
     return GroupEstimates(names, estimates, counted.rows - rows_in_groups)
@@ -1414,17 +1453,21 @@ def _group_estimates(
 class _LazyEstimates(Mapping[Any, Estimate]):
     """Estimates of groups by label, each made when it is asked for."""
 
-    def __init__(self, tallies: GroupTallies, settings: _Settings) -> None:
+    def __init__(
+        self, tallies: GroupTallies, settings: _Settings, names: Sequence[Hashable]
+    ) -> None:
         self._tallies = tallies
+        self._names = names
         self._settings = settings
         self._places = {label: place for place, label in enumerate(tallies.labels)}
         self._estimates: dict[Any, Estimate] = {}
 
-    def __getitem__(self, label: Hashable) -> Estimate:
-        if label not in self._estimates:
-            tally = self._tallies.tally(self._places[label])
-            self._estimates[label] = Estimate(tally, *self._settings)
-        return self._estimates[label]
+    def __getitem__(self, group: Hashable) -> Estimate:
+        if group not in self._estimates:
+            tally = self._tallies.tally(self._places[group])
+            text = group_text(self._names, group)
+            self._estimates[group] = Estimate(tally, *self._settings, text)
+        return self._estimates[group]
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._places)

@@ -367,19 +367,28 @@ class PooledGroups(Result):
         Returns
         -------
         Axes
-            Groups in the order of their pooled proportions; grey bars are the raw ones.
+            Groups in the order of their pooled proportions; grey bars are the raw ones.  The
+            intervals of the first and the last group cover less often than their level.
         """
         place = place_or_last(category, self.categories, "these groups")
         order = np.argsort(self.proportions[:, place], kind="stable")
         low, high = (end[order, place] for end in self.interval(level))
         labels = [self.groups[row] for row in order]
         rows = proportion_rows(labels, self.proportions[order, place], (low, high))
-        rows["naive"] = self.raw[order, place]
+        rows["comparison"] = self.raw[order, place]
         rows["n"] = self.sizes[order]
         what = label(self.categories[place])
         title = f"proportion of {what} by {', '.join(map(str, self.names))}, pooled"
+        title += "\nintervals hold on average over groups, less often for the extreme ones"
         options = {"title": titled(self.name, title), **options}
-        return plot_intervals(rows, ax, xlabel=f"proportion of {what}", level=level, **options)
+        return plot_intervals(
+            rows,
+            ax,
+            xlabel=f"proportion of {what}",
+            level=level,
+            comparison="estimate of the group alone",
+            **options,
+        )
 
     @property
     def title(self) -> str:
@@ -400,7 +409,9 @@ class PooledGroups(Result):
         """The assumptions of pooling, and the number of groups without reports of their own."""
         notes = [
             "Pooled proportions are drawn towards the mean of the groups; coverage of their "
-            "intervals holds on average over groups."
+            "intervals holds on average over groups.",
+            "After sorting or picking it does not: the 95% interval of the most extreme group "
+            "covered in 64% to 87% of simulated surveys.",
         ]
         nobody = int((self.sizes == 0).sum())
         if nobody:

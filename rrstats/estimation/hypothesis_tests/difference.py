@@ -39,6 +39,7 @@ from rrstats.estimation.estimates.result import (
     formats_of,
     label_column,
     proportion_rows,
+    titled,
 )
 from rrstats.estimation.hypothesis_tests.change import paired_covariance, wald_of_pairs
 from rrstats.estimation.hypothesis_tests.homogeneity import (
@@ -292,6 +293,22 @@ class Difference(Result):
 
     # -- for people ------------------------------------------------------------------------
 
+    @property
+    def _names(self) -> tuple[str, str] | None:
+        """The groups, or else the columns, that are compared; None where they have no names."""
+        for first, second in (
+            (self.first.group, self.second.group),
+            (self.first.name, self.second.name),
+        ):
+            if first is not None and second is not None and first != second:
+                return label(first), label(second)
+        return None
+
+    @property
+    def _column(self) -> Hashable:
+        """The column of both estimates; None for two columns."""
+        return self.first.name if self.first.name == self.second.name else None
+
     def to_frame(self, level: float = 0.95, *, simultaneous: bool = False) -> pd.DataFrame:
         """A tidy frame, one row for each category.
 
@@ -351,9 +368,13 @@ class Difference(Result):
             return f"{name}: the difference cannot be estimated, there are too few reports"
         span = percent_range(low, high).replace("%", "")
         word = "more" if difference >= 0 else "less"
+        compared = f"{word} than in the second"
+        if self._names is not None:
+            first, second = self._names
+            compared = f"{word} in {first} than in {second}"
         doubt = ", which includes 0" if low <= 0 <= high else ""
         return (
-            f"{name}: {abs(difference) * 100:.1f} points {word} than in the second, "
+            f"{name}: {abs(difference) * 100:.1f} points {compared}, "
             f"{level * 100:.10g}% interval {span} points{doubt}"
         )
 
@@ -379,15 +400,16 @@ class Difference(Result):
         """
         rows = proportion_rows(self.categories, self.differences, self.interval(level))
         xlabel = "proportion in the first minus that in the second"
-        names = list(dict.fromkeys([self.first.name, self.second.name]))
-        if None not in names:
-            options = {"title": " minus ".join(map(label, names)), **options}
+        if self._names is not None:
+            title = titled(self._column, " minus ".join(self._names))
+            options = {"title": title, **options}
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, bounds=(-1.0, 1.0), **options)
 
     @property
     def header(self) -> list[tuple[str, str]]:
         """The target, the numbers of reports, and whether the samples are dependent."""
-        facts = [("target", self.target), ("n", f"{self.first.n:,} and {self.second.n:,}")]
+        facts = [] if self._names is None else [("difference", " minus ".join(self._names))]
+        facts += [("target", self.target), ("n", f"{self.first.n:,} and {self.second.n:,}")]
         if self.shared is not None:
             kind = "two groups of one sample" if self.groups else "the same people"
             facts.append(("of", kind))
