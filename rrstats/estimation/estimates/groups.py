@@ -540,8 +540,8 @@ class GroupEstimates(_Several[Part]):
         PooledGroups
             Proportions inside the simplex that are drawn towards the mean, the more so the fewer
             reports a group has, with root mean squared errors and intervals; coverage holds on
-            average over groups, and not for each: that of the most extreme group covers less often.
-            They are never a default.
+            average over groups, and not for each: the group that is truly the most extreme is
+            covered less often.  They are never a default.
 
         Raises
         ------

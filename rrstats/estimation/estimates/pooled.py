@@ -368,7 +368,7 @@ class PooledGroups(Result):
         -------
         Axes
             Groups in the order of their pooled proportions; grey bars are the raw ones.  The
-            intervals of the first and the last group cover less often than their level.
+            groups that are truly the most extreme are covered less often than the level.
         """
         place = place_or_last(category, self.categories, "these groups")
         order = np.argsort(self.proportions[:, place], kind="stable")
@@ -379,7 +379,9 @@ class PooledGroups(Result):
         rows["n"] = self.sizes[order]
         what = label(self.categories[place])
         title = f"proportion of {what} by {', '.join(map(str, self.names))}, pooled"
-        title += "\nintervals hold on average over groups, less often for the extreme ones"
+        title += (
+            "\nintervals hold on average over groups; the truly extreme ones are missed more often"
+        )
         options = {"title": titled(self.name, title), **options}
         return plot_intervals(
             rows,
@@ -410,8 +412,9 @@ class PooledGroups(Result):
         notes = [
             "Pooled proportions are drawn towards the mean of the groups; coverage of their "
             "intervals holds on average over groups.",
-            "After sorting or picking it does not: the 95% interval of the most extreme group "
-            "covered in 64% to 87% of simulated surveys.",
+            "It does not hold for the most extreme groups at the ends of a sorted list: the 95% "
+            "interval of the group whose true proportion is the largest or the smallest covered "
+            "in 64% to 87% of simulated surveys.",
         ]
         nobody = int((self.sizes == 0).sum())
         if nobody:
