@@ -237,8 +237,8 @@ TITLED = {
     "columns": (lambda frame: frame.rr.estimate(), "proportion of y by column"),
     "pooled groups": (
         lambda frame: frame.rr.estimate("vote", by="sex").pooled(),
-        "vote: proportion of y by sex, pooled\nintervals hold on average over groups; the truly "
-        "extreme ones are missed more often",
+        "vote: proportion of y by sex, pooled\nintervals hold on average over groups, and "
+        "less for extreme ones",
     ),
     "bounds": (
         lambda frame: frame.rr.estimate("vote").noncompliance(0.2, "random"),

@@ -379,9 +379,7 @@ class PooledGroups(Result):
         rows["n"] = self.sizes[order]
         what = label(self.categories[place])
         title = f"proportion of {what} by {', '.join(map(str, self.names))}, pooled"
-        title += (
-            "\nintervals hold on average over groups; the truly extreme ones are missed more often"
-        )
+        title += "\nintervals hold on average over groups, and less for extreme ones"
         options = {"title": titled(self.name, title), **options}
         return plot_intervals(
             rows,
