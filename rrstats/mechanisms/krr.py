@@ -85,8 +85,8 @@ class KRR(Mechanism):
     -----
     The promise: for every two true answers and every report y,
     P(y | truth) <= exp(m.epsilon) P(y | other truth), with ``m.epsilon`` rounded up.
-    A value outside the categories is first replaced by a uniformly random category, so its
-    report is uniform over all k.
+    With ``unknown="uniform"`` a value outside the categories is first replaced by a uniformly
+    random category, so its report is uniform over all k; by default it is refused.
     A KRR is immutable and hashable; two are equal if categories (type and order) and prob are.
 
     References

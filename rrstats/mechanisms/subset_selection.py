@@ -70,7 +70,7 @@ class SubsetSelection(BitReports):
     -----
     Reports are subsets of the categories (`rrstats.data.bitsets`): (n, k) booleans in NumPy, one
     column of packed bits in pandas, Arrow and files; ``unpack`` converts any of them to booleans.
-    A value outside the categories is first replaced by a uniformly random category.
+    A value outside the categories is refused, or first replaced by a uniformly random category.
 
     References
     ----------

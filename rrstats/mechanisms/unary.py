@@ -115,7 +115,7 @@ class UnaryEncoding(BitReports):
     Parameters
     ----------
     categories : sequence of k hashables
-        As for `KRR`; a value outside them is first replaced by a uniformly random category.
+        As for `KRR`.
     prob_own : float
         P(the bit of the true category is reported as 1).
     prob_other : float

@@ -251,7 +251,8 @@ def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
     Count every privatized column, every wave, every row of one person, and every release of the
     same source.  Columns add in full even if they are strongly correlated: for a reader who knows
     that two columns always agree, both are reports of one answer.  Missing answers and answers
-    outside the categories are covered, because their reports are mixtures of the categories'.
+    outside the categories are covered where they are replaced (``unknown="uniform"``), because
+    their reports are mixtures of the categories'.
     With missing="keep" the data publish who did not answer, and no epsilon covers that.
 
     A wave that only randomizes kept reports again costs nothing: count the mechanism of the first

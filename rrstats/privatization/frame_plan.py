@@ -109,7 +109,7 @@ class FramePlan(PlanParts):
     -----
     `rr.planning.frame` chooses the parts for a question.  In the release a missing value of a
     private column means that the row was not asked: a missing answer of a row that was asked is
-    replaced by a uniformly random category, or is one of the declared categories.
+    refused, replaced by a uniformly random category, or one of the declared categories.
     A part reports with the k-RR of its k (or k1 k2) categories at this epsilon.
 
     Examples
