@@ -119,6 +119,15 @@ _EXACT = (
 )
 
 
+_KEEP_ORDER = (
+    _Answer(
+        reason="categories of public columns are written as plain values when rows are shuffled; "
+        "read them with pd.Categorical(column, categories=[...], ordered=True)",
+        calls=frozenset({"privatize", "privatize_file", "privatize_parquet"}),
+    ),
+)
+
+
 def _of_design(keyword: str) -> tuple[_Answer, ...]:
     """Answers to a column of the survey's design, which is an argument of SampleDesign."""
     return (
@@ -168,6 +177,7 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike([_Answer("link")], "family"),
     **_alike(_TABLE, "normalize"),
     **_alike(_EXACT, "simulations", "simulate_p_value"),
+    **_alike(_KEEP_ORDER, "keep_order"),
 }
 """The answers to wrong keywords, of which the first that fits is used."""
 

@@ -32,6 +32,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from rrstats._names import wrong_keyword
 from rrstats._version import __version__
 from rrstats.errors import (
     ArgumentTypeError,
@@ -248,6 +249,8 @@ class _Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; the command itself reports an argument that it does not know."""
         options, left = super().parse_known_args(args, namespace)
+        if "--keep-order" in left:
+            self.error(str(wrong_keyword("privatize", "keep_order", [])))
         if left:
             self.error(f"unrecognized arguments: {' '.join(left)}")
         return options, left
@@ -450,11 +453,6 @@ def _privatize(command: argparse.ArgumentParser) -> None:
         "answer), raise refuses the file"
     )
     _add(command, {"--missing": missing}, choices=POLICIES["missing"])
-    keep = (
-        "with --shuffle-rows, a public column of ordered categories whose words keep their order, "
-        "which was declared; may be repeated"
-    )
-    _add(command, {"--keep-order NAME": keep}, action="append", default=[])
     flags = {
         "--shuffle-rows": "put the rows into a random order",
         "--again": "release a column again; its epsilons add up",

@@ -56,7 +56,6 @@ def privatize(options: argparse.Namespace) -> str:
             again=options.again,
             overwrite=options.overwrite,
             shuffle_rows=options.shuffle_rows,
-            keep_order=options.keep_order,
             ledger=options.ledger,
         )
         return _report(preview, options.format)
@@ -70,7 +69,6 @@ def privatize(options: argparse.Namespace) -> str:
                     again=options.again,
                     overwrite=options.overwrite,
                     shuffle_rows=options.shuffle_rows,
-                    keep_order=options.keep_order,
                     ledger=options.ledger,
                     progress=step,
                 )

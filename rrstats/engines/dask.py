@@ -53,7 +53,6 @@ from rrstats.files.privatize_file import (
     privatize_batches,
     privatize_by_tasks,
 )
-from rrstats.files.row_order import RowOrder
 from rrstats.files.shuffle import Shuffle
 from rrstats.privatization.frame import column_mechanisms, privatize
 from rrstats.randomness.sources import secret_bytes
@@ -281,7 +280,6 @@ def privatize_parquet(
     again: bool = False,
     overwrite: bool = False,
     shuffle_rows: bool = False,
-    keep_order: Sequence[str] = (),
     ledger: Path | str | None = None,
     progress: Progress | None = None,
 ) -> Receipt:
@@ -304,9 +302,6 @@ def privatize_parquet(
     shuffle_rows : bool
         Write the rows of each file, or of each partition, in random order.  Rows stay in their
         part, so this does not help if a part holds the rows of one answer.
-    keep_order : sequence of str
-        As for `rrstats.files.privatize_file`.  If there are several parts, all other ordered
-        categories become unordered, so that the parts have one schema.
     progress : callable, optional
         Called with the rows of the finished parts and, if known, the total number.
     unknown, missing, again, overwrite, ledger
@@ -347,7 +342,6 @@ def privatize_parquet(
             unknown=unknown,
             missing=missing,
             shuffle_rows=shuffle_rows,
-            keep_order=keep_order,
             progress=progress,
             again=again,
             overwrite=overwrite,
@@ -357,11 +351,9 @@ def privatize_parquet(
         raise ArgumentTypeError(
             "ledger needs src as a path; write the frame to Parquet, and give its path"
         )
-    order = RowOrder.of(shuffle_rows, keep_order)
     requests = wanted_columns(plan, unknown, missing)
     schema, keeps_index = schema_of(src)
     release = BatchRelease(schema, requests, again=again)
-    order.check(lambda name: schema.field(name).type, schema.names, release.columns)
     check_layout(src, list(release.columns))
     tasks = [
         _PartitionTask(
@@ -370,8 +362,7 @@ def privatize_parquet(
             keeps_index=keeps_index,
             requests=requests,
             again=again,
-            order=order,
-            part=place if src.npartitions > 1 else None,
+            shuffle_rows=shuffle_rows,
         )
         for place in range(src.npartitions)
     ]
@@ -391,24 +382,21 @@ class _PartitionTask:
     keeps_index: bool
     requests: Sequence[ColumnRequest]
     again: bool
-    order: RowOrder
-    part: int | None
+    shuffle_rows: bool
     rows: int | None = None
 
     def write(self, sink: IO[bytes], folder: Path, frame: pd.DataFrame) -> Seen:
         release = BatchRelease(self.schema, list(self.requests), again=self.again)
         reports = [release.reports(batch) for batch in self._batches(frame)]
         schema = release.schema
-        if self.order.shuffled:
+        if self.shuffle_rows:
             index = file_metadata.index_columns(schema.metadata)
             with Shuffle(
                 folder,
                 schema,
                 sum(batch.nbytes for batch in reports),
                 declared=release.written,
-                keep_order=self.order.kept,
                 watched=[name for name in index if name not in release.written],
-                part=self.part,
             ) as shuffle:
                 while reports:
                     shuffle.add(reports.pop(0))
@@ -418,7 +406,7 @@ class _PartitionTask:
                     pa.RecordBatch.from_arrays(batch.columns, schema=schema)
                     for batch in shuffle.batches()
                 ]
-                release.note(shuffle.notes, shuffle.numbering, shuffle.orders)
+                release.note(shuffle.notes, shuffle.numbering)
         pq.write_table(rebuilt_table(pa.Table.from_batches(reports, schema)), sink)
         return release.seen()
 

@@ -9,10 +9,10 @@ Formats: Parquet files and directories of them, Arrow IPC (Feather) files, CSV a
 not.  Reading and writing needs pyarrow: ``pip install pyarrow``.
 
 `formats` and `csv` read and write one file and keep the contract in `data_file`.  `batches`
-privatizes its rows, and `shuffle` shuffles them, in the types of `data.compact`; `row_order` says
-which categories keep an order.  `plan` reads the request, `file_metadata` and `ledger` record the
-release, and `atomic` publishes it.  `privatize_file`, `estimate_file` and `read_file` bring them
-together; `sign_off` shows the ledger to those who decide.
+privatizes its rows, and `shuffle` shuffles them, in the types of `data.compact`.  `plan` reads the
+request, `file_metadata` and `ledger` record the release, and `atomic` publishes it.
+`privatize_file`, `estimate_file` and `read_file` bring them together; `sign_off` shows the ledger
+to those who decide.
 """
 
 from typing import TYPE_CHECKING, NoReturn

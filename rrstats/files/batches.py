@@ -43,7 +43,6 @@ from rrstats.files import file_metadata
 from rrstats.files.data_file import Blocks
 from rrstats.files.file_metadata import Columns, WrittenColumn
 from rrstats.files.plan import ColumnRequest, wanted_columns
-from rrstats.files.row_order import KeptOrder
 from rrstats.mechanisms.records import ColumnRecord, check_policies
 from rrstats.privatization.column import ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame import refuse, warn_of
@@ -238,14 +237,13 @@ class Seen:
 
     rows : of all batches.  unknown, missing : for each column, the number of answers outside its
     categories, and of missing answers if missing is not a category.  notes : what a shuffle changed
-    in public columns.  orders : of the words of public columns.
+    in public columns.
     """
 
     rows: int = 0
     unknown: Counter[str] = field(default_factory=Counter, repr=False)
     missing: Counter[str] = field(default_factory=Counter, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)
-    orders: tuple[KeptOrder, ...] = field(default=(), repr=False)
 
     def __add__(self, other: Seen) -> Seen:
         return Seen(
@@ -253,7 +251,6 @@ class Seen:
             self.unknown + other.unknown,
             self.missing + other.missing,
             tuple(dict.fromkeys(self.notes + other.notes)),
-            self.orders + other.orders,
         )
 
 
@@ -283,7 +280,6 @@ class ReleasedColumns:
     ) -> None:
         earlier = {str(record.name): record for record in records if record is not None}
         self.notes: dict[str, None] = {}
-        self.orders: list[KeptOrder] = []
         self.columns: Mapping[str, ColumnAnswers]
         self._frame: FrameRelease | None = None
         plan = requests[0].plan
@@ -347,7 +343,6 @@ class ReleasedColumns:
             Counter({name: column.unknown for name, column in self.columns.items()}),
             Counter({name: column.missing for name, column in self.columns.items()}),
             tuple(self.notes),
-            tuple(self.orders),
         )
 
     def confirm(self, rows: int) -> None:
@@ -363,13 +358,9 @@ class ReleasedColumns:
         for name, column in self.columns.items():
             column.add(seen.rows, seen.unknown[name], seen.missing[name])
         self.notes |= dict.fromkeys(seen.notes)
-        self.orders += seen.orders
 
-    def note(
-        self, changes: Iterable[str], numbering: Iterable[str], orders: Iterable[KeptOrder]
-    ) -> None:
-        """Add what a shuffle changed, public columns that still number the rows, and orders."""
-        self.orders += orders
+    def note(self, changes: Iterable[str], numbering: Iterable[str]) -> None:
+        """Add what a shuffle changed, and public columns that still number the rows."""
         self.notes |= dict.fromkeys(changes)
         self.notes |= dict.fromkeys(
             f"{NUMBERED} {name!r} seems to number the rows of the source, so it shows their order; "

@@ -215,7 +215,7 @@ def row_numbers(schema: pa.Schema) -> list[str]:
 def fitted(metadata: Mapping[bytes, bytes], schema: pa.Schema) -> Metadata:
     """Key-values with pandas' description of the columns of a schema, and of no others.
 
-    For a schema whose dictionaries are no longer ordered, or that lacks a stored index.
+    For a schema whose dictionaries became plain values, or that lacks a stored index.
     """
     described = parse_object(metadata, PANDAS)
     columns = _objects(described, "columns")
@@ -228,7 +228,9 @@ def fitted(metadata: Mapping[bytes, bytes], schema: pa.Schema) -> Metadata:
             continue
         facts = entry.get("metadata")
         if isinstance(facts, dict) and "ordered" in facts and schema.names.count(name) == 1:
-            facts["ordered"] = bool(getattr(schema.field(name).type, "ordered", False))
+            type = schema.field(name).type
+            if not pa.types.is_dictionary(type):
+                entry.update(_description(type, str(entry.get("numpy_type"))))
         kept.append(entry)
     described["columns"] = kept
     indexes = described.get("index_columns")
@@ -291,23 +293,24 @@ def _describe_again(described: dict[str, Any], name: str, column: WrittenColumn)
             names = {key: entry[key] for key in ("name", "field_name") if key in entry}
             old_type = str(entry.get("numpy_type"))
             entry.clear()
-            entry.update(names | _description(column, old_type))
+            k = 0
+            if pa.types.is_dictionary(column.type):
+                k = sum(label is not None for label in column.space.categories)
+            entry.update(names | _description(column.type, old_type, k))
 
 
-def _description(column: WrittenColumn, old_type: str) -> dict[str, Any]:
-    """Pandas' description of a column, from its type and its categories.
+def _description(type: pa.DataType, old_type: str, k: int = 0) -> dict[str, Any]:
+    """Pandas' description of a column, from its type and its number of categories.
 
     old_type : pandas' type of the answers.  Only its family is used, because pandas chooses within
     NumPy's types by the answers: one missing answer turns booleans and integers into objects.
     """
     types = pa.types
-    type = column.type
     facts = None
     is_number = types.is_boolean(type) or types.is_integer(type) or types.is_floating(type)
     dtype = np.dtype(type.to_pandas_dtype()).name if is_number else "object"
     kind = "unicode" if types.is_string(type) or types.is_large_string(type) else dtype
     if types.is_dictionary(type):
-        k = sum(label is not None for label in column.space.categories)
         kind = "categorical"
         facts = {"num_categories": k, "ordered": bool(type.ordered)}
     if old_type.endswith("[pyarrow]"):

@@ -61,7 +61,6 @@ from rrstats.files.formats import (
 from rrstats.files.ledger import Ledger, LedgerEntry, RowTotal, digest_of, plain_epsilon, spent
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.read_file import other_cells
-from rrstats.files.row_order import RowOrder, check_kept
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
@@ -172,7 +171,6 @@ def privatize_file(
     again: bool = False,
     overwrite: bool = False,
     shuffle_rows: bool = False,
-    keep_order: Sequence[str] = (),
     ledger: Path | str | None = None,
     progress: Progress | None = None,
     rng: Any = None,
@@ -197,13 +195,9 @@ def privatize_file(
     shuffle_rows : bool
         Write the rows of each file in a uniformly random order, if their order may reveal answers.
         Row groups of a Parquet file and batches of an Arrow file have a constant number of rows,
-        which does not depend on those of the source.  The words of dictionaries are sorted, and an
-        integer pandas index without a name is left out.  In text all lines end like the header, and
-        blank lines are left out.
-    keep_order : sequence of str
-        Public columns of ordered categories whose words keep their order when rows are shuffled.
-        All others become unordered if their words are not sorted, because the order may be that of
-        the rows.  An order in which the words first appear in the rows is refused.
+        which does not depend on those of the source.  Categories of public columns (dictionaries)
+        become plain values, and an integer pandas index without a name is left out.  In text all
+        lines end like the header, and blank lines are left out.
     ledger : path, optional
         The private record of releases; by default beside the source.
     progress : callable, optional
@@ -245,13 +239,12 @@ def privatize_file(
     >>> receipt.rows, receipt.ledger.name
     (100, 'in.csv.rrstats-ledger.json')
     """
-    order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(source)
     place = check_target(origin, target)
     repair(place)
     requests = wanted_columns(columns, unknown, missing)
-    release = _prepare(origin, requests, order, again=again, rng=rng)
-    work = _Files(origin, release, order, progress, rng)
+    release = _prepare(origin, requests, again=again, rng=rng)
+    work = _Files(origin, release, shuffle_rows, progress, rng)
     return _release(origin, place, work, again=again, overwrite=overwrite, ledger=ledger)
 
 
@@ -263,25 +256,23 @@ def preview_file(
     again: bool = False,
     overwrite: bool = False,
     shuffle_rows: bool = False,
-    keep_order: Sequence[str] = (),
     ledger: Path | None = None,
 ) -> dict[str, Any]:
     """The summary of a release without making it.
 
     Where a policy refuses answers, reports are drawn and dropped, so that it refuses here, too.
     """
-    order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(source)
     place = check_target(origin, target)
     requests = wanted_columns(columns, "raise", "unknown")
-    release = _prepare(origin, requests, order, again=again)
+    release = _prepare(origin, requests, again=again)
     records = release.new_records
     source_ledger = Ledger.of(origin.path, ledger)
     check_overwrite(place, overwrite, origin.is_directory)
     source_ledger.refuse(records, again, present=origin.files[0].names)
     if any("raise" in (request.unknown, request.missing) for request in requests):
         for file in origin.files:
-            for _ in _privatized(file, release, lines=order.shuffled):
+            for _ in _privatized(file, release, lines=shuffle_rows):
                 pass
         release.refuse(_check_call(origin.path))
     planned = LedgerEntry.of(records, target=place, digest="", rows=0)
@@ -307,7 +298,6 @@ def privatize_by_tasks(
     unknown: str = "raise",
     missing: str = "unknown",
     shuffle_rows: bool = False,
-    keep_order: Sequence[str] = (),
     progress: Progress | None = None,
     again: bool = False,
     overwrite: bool = False,
@@ -320,19 +310,16 @@ def privatize_by_tasks(
     run : the function that runs tasks, see `Run`.  Every task draws fresh keys.
     The other arguments, the result and the errors are those of `privatize_file`.
     """
-    order = RowOrder.of(shuffle_rows, keep_order)
     origin = open_source(Path(source).absolute())
     place = Path(target).absolute()
     check_target(replace(origin, is_directory=True), place)
     repair(place)
     requests = wanted_columns(columns, unknown, missing)
-    release = _prepare(origin, requests, order, again=again)
-    is_single = len(origin.files) == 1
+    release = _prepare(origin, requests, again=again)
     tasks = []
-    for place_of_part, file in enumerate(origin.files):
-        part = None if is_single else place_of_part
+    for file in origin.files:
         records = file_metadata.merge(file.records, release.new_records)
-        tasks.append(FileTask(file.path, file.relative, file.rows, requests, records, order, part))
+        tasks.append(FileTask(file.path, file.relative, file.rows, requests, records, shuffle_rows))
     common_records = [
         record
         for record in origin.files[0].records
@@ -396,7 +383,6 @@ def release_receipt(release: BatchRelease, rows: int, place: Path | str, began: 
 def _prepare(
     origin: FileSource,
     requests: Sequence[ColumnRequest],
-    order: RowOrder,
     *,
     again: bool,
     rng: Any = None,
@@ -409,7 +395,6 @@ def _prepare(
         # Raises if the column cannot hold the reports.
         first.no_cells(name, request.mechanism.report_space)
         likes[name] = first.no_cells(name, request.mechanism.domain)
-    order.check(first.type_of, first.names, likes)
     records = map(origin.record_of, likes)
     return ReleasedColumns(requests, likes, first.names, records=records, again=again, rng=rng)
 
@@ -549,7 +534,7 @@ class _Files:
 
     origin: FileSource
     columns: ReleasedColumns
-    order: RowOrder = field(default_factory=RowOrder)
+    shuffle_rows: bool = False
     progress: Progress | None = None
     rng: Any = None
 
@@ -564,8 +549,7 @@ class _Files:
             if self.progress is not None:
                 self.progress(rows, origin.rows)
 
-        is_single = len(origin.files) == 1
-        for place, file in enumerate(origin.files):
+        for file in origin.files:
             records = file_metadata.merge(file.records, self.columns.new_records)
             with publication.open(file.relative if origin.is_directory else None) as sink:
                 rewrite(
@@ -574,14 +558,12 @@ class _Files:
                     self.columns,
                     records,
                     folder=publication.target.parent,
-                    order=self.order,
-                    part=None if is_single else place,
+                    shuffle_rows=self.shuffle_rows,
                     rng=self.rng,
                     tell=tell,
                 )
             if file.document_is_beside:
                 publication.beside(as_document(records))
-        check_kept(self.columns.orders)
         return rows
 
 
@@ -597,21 +579,19 @@ def rewrite(
     records: file_metadata.Records,
     *,
     folder: Path,
-    order: RowOrder,
-    part: int | None = None,
+    shuffle_rows: bool,
     rng: Any = None,
     tell: Callable[[int], object] = lambda rows: None,
 ) -> None:
     """Write a part with reports to ``sink``, which stays open.
 
     records : for the new file.  folder : the place to spill rows that are shuffled.
-    part : its place among other files that must have the same schema.
     tell : called with the number of rows of each finished piece.
     """
     changed = columns.written
     schema = file.schema_of(changed)
-    blocks = _privatized(file, columns, lines=order.shuffled, tell=tell)
-    if not order.shuffled:
+    blocks = _privatized(file, columns, lines=shuffle_rows, tell=tell)
+    if not shuffle_rows:
         file.write(sink, blocks, changed, records)
         return
     public = [name for name in schema.names if name not in changed]
@@ -621,10 +601,8 @@ def rewrite(
         schema,
         file.bytes_expected(changed),
         declared=changed,
-        keep_order=order.kept,
         left_out=[name for name in file_metadata.row_numbers(schema) if name in public],
         watched=[name for name in public if name in watched],
-        part=part,
         rng=rng,
     ) as shuffle:
         # The random words of a row must not depend on where pieces of long answers ended.
@@ -636,7 +614,7 @@ def rewrite(
         if file.document_is_beside:  # cells of text are not read
             index_names = [name for name in file.names if name in file_metadata.UNNAMED]
             numbering = [name for name in index_names if name not in changed]
-        columns.note(shuffle.notes, numbering, shuffle.orders)
+        columns.note(shuffle.notes, numbering)
 
 
 def _privatized(
@@ -707,8 +685,7 @@ class FileTask:
     rows: int | None
     requests: Sequence[ColumnRequest]
     records: Sequence[ColumnRecord]
-    order: RowOrder = field(default_factory=RowOrder)
-    part: int | None = None
+    shuffle_rows: bool = False
 
     def write(self, sink: IO[bytes], folder: Path) -> Seen:
         """Write the file with reports."""
@@ -719,7 +696,7 @@ class FileTask:
         }
         # The engine assigns the cores.
         columns = ReleasedColumns(self.requests, likes, file.names, threads=1)
-        rewrite(file, sink, columns, self.records, folder=folder, order=self.order, part=self.part)
+        rewrite(file, sink, columns, self.records, folder=folder, shuffle_rows=self.shuffle_rows)
         return columns.seen()
 
 
@@ -774,7 +751,6 @@ class TaskOutputs:
                 rows += written_rows
                 if self.progress is not None:
                     self.progress(rows, total)
-        check_kept(self.columns.orders)
         with publication.open(file_metadata.DOCUMENT) as file:
             file.write(as_document(self.records))
         publication.open(SUCCESS).close()

@@ -8,12 +8,10 @@ as far as the size of all rows is known; beyond 32 GiB the buckets are larger.
 The random words come from `randomness` and do not depend on the rows.  Spilled rows are kept in an
 unnamed file in the target's folder, so that nothing of them remains, however the process ends.
 Columns are moved in types of `compact`, because views would keep their values in the old order.
-Dictionary columns stay dictionary columns, with one dictionary for all rows.  Its values are
-sorted, because their order of appearance would reveal the order of the rows.  An ordered dictionary
-whose values are not sorted becomes an unordered one: Polars exports every Enum as ordered, whether
-its order was declared or is that of appearance.  Only the dictionaries of reports keep their order,
-and ordered ones that the caller names, which `row_order` checks.  Columns that number the rows are
-left out or reported, and writers give all rows of a text file the same line ends.
+Public dictionaries become plain values, because their words may stand in the order in which they
+first appear in the rows; those of reports are the declared categories, and stay.  Columns that
+number the rows are left out or reported, and writers give all rows of a text file the same line
+ends.
 """
 
 from __future__ import annotations
@@ -31,11 +29,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rrstats.data.arrow_rebuild import holds_words
 from rrstats.data.compact import compact_type, compacted, restored
 from rrstats.errors import FileError
 from rrstats.files.atomic import named
 from rrstats.files.batches import FIELD_ID, row_bytes
-from rrstats.files.row_order import KeptOrder, check_kept, digest_of_words
 from rrstats.randomness.samplers import below, permutation
 from rrstats.randomness.sources import BLOCK_ROWS, open_source
 
@@ -55,13 +53,10 @@ class Shuffle:
 
     folder : the place to spill, the folder of the target.  schema : of all batches.
     bytes_expected : approximate size of all rows in memory, which sets the number of buckets.
-    declared : the columns whose dictionaries were declared and keep their order.
-    keep_order : public columns of ordered dictionaries that keep their order.
+    declared : the columns whose dictionaries were declared, and are the same in all batches.
     left_out : columns that are not returned.  watched : columns that may number the rows.
-    part : the place of a file among others that must have its schema; then no dictionary stays
-    ordered because its values happen to be sorted.  rng : as for `privatize`.
-    After `finish`, ``schema`` is that of the returned rows, ``notes`` tell what was changed,
-    ``orders`` those of the dictionaries that are kept, which `check_kept` judges for all parts, and
+    rng : as for `privatize`.
+    ``schema`` is that of the returned rows, and ``notes`` tell what was changed.  After `finish`,
     ``numbering`` lists the watched columns that rose or fell with each row.
     Raises FileError if spilling fails, or if rows of a column's type cannot be moved.
     """
@@ -73,32 +68,27 @@ class Shuffle:
         bytes_expected: int,
         *,
         declared: Collection[str] = (),
-        keep_order: Collection[str] = (),
         left_out: Collection[str] = (),
         watched: Collection[str] = (),
-        part: int | None = None,
         rng: Any = None,
     ) -> None:
         self._kept_places = [n for n, name in enumerate(schema.names) if name not in left_out]
         schema = pa.schema([schema.field(n) for n in self._kept_places], schema.metadata)
-        for field in schema:
-            _check_movable(field)
-        self.schema = schema
         self.notes = [f"column {name!r} was left out: it numbers the rows" for name in left_out]
+        self._words: dict[int, pa.Array] = {}
+        for place, field in enumerate(schema):
+            if pa.types.is_dictionary(field.type) and field.name not in declared:
+                schema = schema.set(place, _without_dictionary(field))
+                self.notes.append(
+                    f"the categories of column {field.name!r} were written as plain values, "
+                    "because their order may show that of the rows"
+                )
+            _check_movable(schema.field(place), is_declared=field.name in declared)
+        self.schema = schema
         self.numbering: list[str] = []
-        self.orders: list[KeptOrder] = []
-        self._part = part
         self._watched = [_Numbering(name) for name in watched if schema.names.count(name) == 1]
         self._folder = folder
         self._source = open_source(rng)
-        self._finished = False
-        self._dictionaries = {
-            place: _Dictionary(
-                field, declared=field.name in declared, kept=field.name in keep_order, part=part
-            )
-            for place, field in enumerate(schema)
-            if pa.types.is_dictionary(field.type)
-        }
         self._plain = _plain_schema(schema)
         growth = (row_bytes(self._plain) + ORDER_BYTES) / max(row_bytes(schema), 1)
         n_buckets = math.ceil(bytes_expected * growth / BUCKET_BYTES)
@@ -126,13 +116,10 @@ class Shuffle:
     def add(self, batch: pa.RecordBatch) -> None:
         """Take the rows of a batch."""
         with self._naming():
-            columns = []
-            for place, source in enumerate(self._kept_places):
-                column = batch.column(source)
-                dictionary = self._dictionaries.get(place)
-                columns.append(
-                    compacted(column) if dictionary is None else dictionary.codes(column)
-                )
+            columns = [
+                self._moved(place, batch.column(source))
+                for place, source in enumerate(self._kept_places)
+            ]
             for numbers in self._watched:
                 numbers.add(batch.column(numbers.name))
             self._waiting.append(pa.RecordBatch.from_arrays(columns, schema=self._plain))
@@ -140,21 +127,18 @@ class Shuffle:
             if self._weight >= BUCKET_BYTES:
                 self._spill()
 
+    def _moved(self, place: int, column: pa.Array) -> pa.Array:
+        """The cells of a column in the type in which they are moved."""
+        if not pa.types.is_dictionary(column.type):
+            return compacted(column)
+        if pa.types.is_dictionary(self.schema.field(place).type):
+            self._words[place] = column.dictionary
+            return column.indices
+        return compacted(column.dictionary).take(column.indices)
+
     def finish(self) -> pa.Schema:
-        """Fix the dictionaries after all rows were added; return the schema of the output."""
-        if self._finished:
-            return self.schema
-        self._finished = True
+        """Judge the watched columns after all rows were added; return the schema of the output."""
         with self._naming():
-            for place, dictionary in self._dictionaries.items():
-                note = dictionary.close()
-                if note is not None:
-                    self.notes.append(note)
-                if dictionary.order is not None:
-                    self.orders.append(dictionary.order)
-                self.schema = self.schema.set(place, dictionary.field)
-            if self._part is None:
-                check_kept(self.orders)
             self.numbering = [numbers.name for numbers in self._watched if numbers.numbers_rows]
         return self.schema
 
@@ -207,11 +191,13 @@ class Shuffle:
         """A batch of the output, with dictionaries, views and metadata restored."""
         columns = []
         for place, column in enumerate(batch.columns):
-            dictionary = self._dictionaries.get(place)
             type = self.schema.field(place).type
-            columns.append(
-                restored(column, type) if dictionary is None else dictionary.array(column)
-            )
+            if pa.types.is_dictionary(type):
+                words = self._words[place]
+                cells = pa.DictionaryArray.from_arrays(column, words, ordered=type.ordered)
+            else:
+                cells = restored(column, type)
+            columns.append(cells)
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     @contextmanager
@@ -229,24 +215,35 @@ class Shuffle:
             ) from None
 
 
+def _without_dictionary(field: pa.Field) -> pa.Field:
+    """The field of a column's plain values.
+
+    Other metadata may list the words in their old order, as Polars does for an Enum.
+    """
+    number = (field.metadata or {}).get(FIELD_ID)
+    kept = None if number is None else {FIELD_ID: number}
+    return field.with_type(field.type.value_type).with_metadata(kept)
+
+
 def _plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The types in which rows are spilled: codes of dictionaries, and compact types."""
+    """The types in which rows are spilled: codes of declared dictionaries, and compact types."""
     fields = []
     for field in schema:
-        type = pa.int32() if pa.types.is_dictionary(field.type) else compact_type(field.type)
+        is_dictionary = pa.types.is_dictionary(field.type)
+        type = field.type.index_type if is_dictionary else compact_type(field.type)
         fields.append(field.with_type(type))
     return pa.schema(fields)
 
 
-def _check_movable(field: pa.Field) -> None:
+def _check_movable(field: pa.Field, *, is_declared: bool) -> None:
     """Raise FileError if moved rows of a column might still show their old order."""
-    if _holds_dictionary(field.type):
+    if is_declared and pa.types.is_dictionary(field.type):
+        return
+    if holds_words(field.type):
         raise FileError(
             f"column {field.name!r} cannot be shuffled: a dictionary inside {field.type} would "
             "show the order of the rows; write it without the dictionary"
         )
-    if pa.types.is_dictionary(field.type):
-        return
     compact = compact_type(field.type)
     if compact is not None:
         with suppress(pa.ArrowException):
@@ -259,135 +256,6 @@ def _check_movable(field: pa.Field) -> None:
         f"type {field.type} might still show their old order; write it with a plain type (text, "
         "numbers, lists, structs)"
     )
-
-
-def _holds_dictionary(type: pa.DataType) -> bool:
-    """True if a type contains a dictionary below its top level."""
-    inside = [type.field(place).type for place in range(type.num_fields)]
-    if isinstance(type, pa.BaseExtensionType):
-        inside.append(type.storage_type)
-    if pa.types.is_dictionary(type):
-        inside = [type.value_type]
-    return any(pa.types.is_dictionary(child) or _holds_dictionary(child) for child in inside)
-
-
-class _Dictionary:
-    """The values of one dictionary column so far; rows are spilled as codes.
-
-    declared : the order follows from the design.  kept : the caller says that it was declared.
-    After `close`, ``field`` is that of the output, and ``order`` that of a kept dictionary.
-    """
-
-    def __init__(self, field: pa.Field, *, declared: bool, kept: bool, part: int | None) -> None:
-        self.field = field
-        self._declared = declared
-        self._kept = kept
-        self._part = part
-        self._differs = False
-        self.order: KeptOrder | None = None
-        self._appeared: dict[int, None] = {}  # codes of a kept dictionary by their first row
-        self._values = pa.array([], self._plain_values())
-        self._places: pa.Array | None = None  # of each value in the sorted dictionary
-
-    def _plain_values(self) -> pa.DataType:
-        """The type of the values as text or numbers; raises FileError if it cannot be sorted."""
-        type = self.field.type.value_type
-        plain = compact_type(type)
-        if plain is not None:
-            with suppress(pa.ArrowException):
-                empty = pa.nulls(0, type).cast(plain)
-                pc.array_sort_indices(empty)
-                pc.index_in(empty, value_set=empty)
-                return plain
-        raise FileError(
-            f"column {self.field.name!r} cannot be shuffled: pyarrow {pa.__version__} cannot sort "
-            f"the values of its dictionary, of type {type}; write it without the dictionary"
-        )
-
-    def codes(self, column: pa.DictionaryArray) -> pa.Array:
-        """The column's cells as indices into all values so far; null stays null."""
-        indices = column.indices.cast(pa.int32())
-        values = column.dictionary.cast(self._values.type)
-        if self._kept:
-            self._keep(values, indices)
-        if values.equals(self._values):
-            return indices
-        # Known values keep their places; new values are appended, each once.
-        distinct = pc.unique(values)
-        new = distinct.filter(pc.is_null(pc.index_in(distinct, value_set=self._values)))
-        if len(new):
-            self._values = pa.concat_arrays([self._values, new])
-        return pc.index_in(values, value_set=self._values).take(indices)
-
-    def _keep(self, values: pa.Array, indices: pa.Array) -> None:
-        """Note whether dictionaries continue one another, and in which order values appear."""
-        common = min(len(values), len(self._values))
-        self._differs |= not values.slice(0, common).equals(self._values.slice(0, common))
-        codes, rows = np.unique(indices.drop_null().to_numpy(), return_index=True)
-        self._appeared |= dict.fromkeys(codes[np.argsort(rows)].tolist())
-
-    def close(self) -> str | None:
-        """Sort the values after all rows were added, unless they keep their order.
-
-        Returns what the receipt must say.
-        """
-        type = self.field.type
-        if len(self._values) - 1 > np.iinfo(type.index_type.to_pandas_dtype()).max:
-            raise FileError(
-                f"column {self.field.name!r} cannot be shuffled: its parts have several "
-                f"dictionaries, which together have more values than {type.index_type} can index; "
-                "write it with wider indices"
-            )
-        if self._declared:
-            return None
-        # Other metadata may list the words in their old order, as Polars does for an Enum.
-        number = (self.field.metadata or {}).get(FIELD_ID)
-        self.field = self.field.with_metadata(None if number is None else {FIELD_ID: number})
-        order = _sorted_places(self._values)
-        is_sorted = order.to_numpy().tolist() == list(range(len(order)))
-        if self._kept:
-            self.order = KeptOrder(
-                column=self.field.name,
-                part=self._part or 0,
-                words=digest_of_words(self._values),
-                is_sorted=is_sorted,
-                differs=self._differs,
-                appeared=tuple(self._appeared),
-            )
-            return None
-        self._values = self._values.take(order)
-        self._places = pa.array(np.argsort(order), pa.int32())
-        if not type.ordered or (is_sorted and self._part is None):
-            return None
-        self.field = self.field.with_type(pa.dictionary(type.index_type, type.value_type))
-        return (
-            f"the ordered categories of column {self.field.name!r} were written sorted and "
-            "unordered, because the order of their words may show that of the rows; "
-            "keep_order keeps a declared order"
-        )
-
-    def array(self, codes: pa.Array) -> pa.DictionaryArray:
-        """The cells with these codes, with the column's type."""
-        type = self.field.type
-        indices = codes if self._places is None else self._places.take(codes)
-        values = self._values.cast(type.value_type)
-        return pa.DictionaryArray.from_arrays(
-            indices.cast(type.index_type), values, ordered=type.ordered
-        )
-
-
-def _sorted_places(values: pa.Array) -> pa.Array:
-    """Places of the distinct values in sorted order, which does not depend on their order here.
-
-    0.0 and -0.0 are equal, and so are all NaN and null to a sort; their bits tell them apart.
-    """
-    order = pc.array_sort_indices(values)
-    if not pa.types.is_floating(values.type):
-        return order
-    bits = values.view(pa.from_numpy_dtype(f"u{values.type.bit_width // 8}"))
-    keys = {"value": values, "missing": pc.is_null(values), "bits": bits}
-    by = [(name, "ascending") for name in keys]
-    return pc.sort_indices(pa.table(keys), sort_keys=by)
 
 
 class _Numbering:

@@ -407,34 +407,15 @@ def test_rows_of_partitions_may_be_shuffled(tmp_path, in_turn):
         )
 
 
-def test_ordered_categories_are_sorted_in_all_parts(tmp_path, in_turn):
-    """Unless their order was declared and is asked for; the receipt tells it once."""
-    words = ["zero", "nine", "five"]
-    kinds = pd.Categorical((["nine"] + words * 20)[:60], categories=words, ordered=True)
+def test_categories_are_plain_values_in_all_shuffled_parts(tmp_path, in_turn):
+    """Their order may be that of the rows; the receipt tells it once."""
+    kinds = pd.Categorical((["nine"] + ["zero", "nine"] * 30)[:60], ["zero", "nine"], ordered=True)
     lazy = dd.from_pandas(frame(60, kind=kinds), npartitions=2)
-    for kept in ([], ["kind"]):
-        options = {"shuffle_rows": True, "keep_order": kept, "overwrite": True}
-        receipt = rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, **options)
-        for place in range(2):
-            kind = pd.read_parquet(tmp_path / "out" / f"part-{place}.parquet")["kind"].cat
-            assert (words if kept else sorted(words)) == kind.categories.to_list()
-            assert bool(kept) == kind.ordered
-        assert (0 if kept else 1) == len(receipt.notes)
-
-
-@pytest.mark.parametrize("from_files", [False, True])
-def test_an_order_of_first_appearance_is_refused(tmp_path, in_turn, from_files):
-    """It is judged over all parts, in their order, whatever the order of the tasks."""
-    words = ["zero", "nine", "five"]
-    kinds = pd.Categorical(["zero"] * 30 + ["nine", "five"] * 15, categories=words, ordered=True)
-    source = dd.from_pandas(frame(60, kind=kinds), npartitions=2)
-    if from_files:
-        source.to_parquet(tmp_path / "in", write_index=False)
-        source = tmp_path / "in"
-    options = {"shuffle_rows": True, "keep_order": ["kind"]}
-    with pytest.raises(FileError, match=r"'kind' cannot keep the order"):
-        rrd.privatize_parquet(source, tmp_path / "out", PLAN, **options)
-    assert not (tmp_path / "out").exists()
+    receipt = rrd.privatize_parquet(lazy, tmp_path / "out", PLAN, shuffle_rows=True)
+    for place in range(2):
+        kind = pd.read_parquet(tmp_path / "out" / f"part-{place}.parquet")["kind"]
+        assert pd.api.types.is_string_dtype(kind.dtype)
+    assert 1 == len(receipt.notes)
 
 
 def test_a_sorted_index_is_warned_of(tmp_path, in_turn):

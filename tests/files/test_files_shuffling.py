@@ -184,7 +184,9 @@ def test_rows_of_every_type_stay_whole(tmp_path, monkeypatch, rows_of_a_bucket):
     out = shuffled(tmp_path, table, expected=table.nbytes, size=70)
     assert table["row"].to_pylist() != out["row"].to_pylist()
     assert table.to_pylist() == out.sort_by("row").to_pylist()
-    assert table.schema.equals(out.schema, check_metadata=True)
+    place = table.schema.get_field_index("category")
+    plain = table.schema.set(place, pa.field("category", pa.string()))
+    assert plain.equals(out.schema, check_metadata=True)
     assert [] == list(tmp_path.iterdir())
 
 
@@ -206,83 +208,14 @@ def dictionary(values, indices, type=None, ordered=False):
     )
 
 
-@pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])
-def test_a_dictionary_that_is_kept_stays_as_it_was(tmp_path, monkeypatch, rows_of_a_bucket):
-    """Its order, its kind, and the values that no row has: nothing is inferred from the rows."""
-    tiny_buckets(monkeypatch, rows_of_a_bucket)
-    column = dictionary(["often", "never", "once"], [2, 0, None, 0] * 5, ordered=True)
-    table = pa.table({"a": column})
-    out = shuffled(tmp_path, table, expected=10**6, size=3, keep_order=["a"])["a"]
-    assert column.type == out.type
-    for chunk in out.chunks:
-        assert column.dictionary.equals(chunk.dictionary)
-        assert chunk.type.ordered
-    assert Counter(column.to_pylist()) == Counter(out.to_pylist())
-
-
-@pytest.mark.parametrize("part", [None, 0])
-@pytest.mark.parametrize("words", [["never", "often"], ["often", "never"]])
-def test_an_ordered_dictionary_stays_ordered_only_if_it_is_sorted(tmp_path, words, part):
-    """Its order is else unknown to follow from anything but the rows; parts have one type."""
-    table = pa.table({"a": dictionary(words, [1, 0, 1], ordered=True)})
-    with Shuffle(tmp_path, table.schema, 0, part=part) as shuffle:
-        shuffle.add(table.to_batches()[0])
-        (out,) = shuffle.batches()
-    stays = words == sorted(words) and part is None
-    assert sorted(words) == out["a"].dictionary.to_pylist()
-    assert stays == out["a"].type.ordered
-    assert ([] if stays else ["a"]) == [note.split("'")[1] for note in shuffle.notes]
-
-
-def test_metadata_of_a_dictionary_column_is_dropped(tmp_path):
+@pytest.mark.parametrize("ordered", [False, True])
+def test_metadata_of_a_dictionary_column_is_dropped(tmp_path, ordered):
     """Polars lists the words of an Enum there, in their order; field numbers are kept."""
-    words = ["zz", "b", "a"]
     facts = {"_PL_ENUM_VALUES2": "2;zz1;b1;a", "PARQUET:field_id": "7"}
-    for ordered in (True, False):
-        column = dictionary(words, [0, 1, 2], ordered=ordered)
-        schema = pa.schema([pa.field("a", column.type, metadata=facts)])
-        out = shuffled(tmp_path, pa.table([column], schema=schema))
-        assert {b"PARQUET:field_id": b"7"} == out.schema.field("a").metadata
-
-
-@pytest.mark.parametrize(
-    ("words", "rows", "refused"),
-    [
-        (["z", "y", "x"], [0, 0, 1, 0, 2], True),
-        (["z", "y", "x"], [1, 0, 0, 1, 2], False),
-        (["z", "unused", "x"], [0, 0, 2], True),  # of the words that rows have
-        (["x", "y", "z"], [0, 1, 2], False),  # sorted: no news
-        (["z", "y", "x"], [1, 1, None], False),  # one word has no order
-    ],
-)
-def test_an_order_of_first_appearance_is_never_kept(tmp_path, words, rows, refused):
-    """It would show how the rows stood, whatever the caller says."""
-    table = pa.table({"a": dictionary(words, rows, ordered=True)})
-    if refused:
-        with pytest.raises(FileError, match=r"'a' cannot keep the order .* first appear"):
-            shuffled(tmp_path, table, size=2, keep_order=["a"])
-    else:
-        out = shuffled(tmp_path, table, size=2, keep_order=["a"])["a"]
-        assert words == out.chunk(0).dictionary.to_pylist()
-        assert out.type.ordered
-
-
-def test_dictionaries_without_a_common_order_are_not_kept(tmp_path):
-    """Words of later dictionaries would be appended in the order in which they appear."""
-    parts = [dictionary(words, [1, 0], ordered=True) for words in (["b", "a"], ["c", "a"])]
-    with Shuffle(tmp_path, pa.schema([("a", parts[0].type)]), 0, keep_order=["a"]) as shuffle:
-        for part in parts:
-            shuffle.add(pa.record_batch([part], ["a"]))
-        with pytest.raises(FileError, match=r"'a' cannot keep the order .* several dictionaries"):
-            shuffle.finish()
-
-
-def test_a_word_that_a_dictionary_has_twice_is_written_once(tmp_path):
-    """Two codes of one word would show which half of the source a row is from."""
-    table = pa.table({"a": dictionary(["x", "y", "x", "y"], [0, 1, 2, 3])})
-    (chunk,) = shuffled(tmp_path, table)["a"].chunks
-    assert ["x", "y"] == chunk.dictionary.to_pylist()
-    assert Counter("xyxy") == Counter(chunk.to_pylist())
+    column = dictionary(["zz", "b", "a"], [0, 1, 2], ordered=ordered)
+    schema = pa.schema([pa.field("a", column.type, metadata=facts)])
+    out = shuffled(tmp_path, pa.table([column], schema=schema))
+    assert {b"PARQUET:field_id": b"7"} == out.schema.field("a").metadata
 
 
 @pytest.mark.parametrize("numbers", [range(9), range(9, 0, -1), [1.5, 2, 8], ["a", "b"]])
@@ -304,15 +237,14 @@ def test_a_watched_column_that_rises_or_falls_is_listed(tmp_path, numbers):
 
 
 @pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])
-def test_dictionaries_that_change_become_one(tmp_path, monkeypatch, rows_of_a_bucket):
-    """As in Parquet, where each row group has its own."""
+def test_public_dictionaries_become_plain_values(tmp_path, monkeypatch, rows_of_a_bucket):
+    """Also those that change, as in Parquet, where each row group has its own; a note says so."""
     tiny_buckets(monkeypatch, rows_of_a_bucket)
     parts = [
-        dictionary(["a", "b"], [0, 1, 1, None]),
-        dictionary(["b", "a", "c"], [0, 1, 2, 2]),
-        dictionary(["d", None], [0, 1, 0, None]),
-        dictionary(pa.array([], pa.string()), [None]),
-        dictionary(["c", "a"], [0, 1, 0]),
+        dictionary(["a", "b"], [0, 1, 1, None], ordered=True),
+        dictionary(["b", "a", "c"], [0, 1, 2, 2], ordered=True),
+        dictionary(["d", None], [0, 1, 0, None], ordered=True),
+        dictionary(pa.array([], pa.string()), [None], ordered=True),
     ]
     with Shuffle(tmp_path, pa.schema([("a", parts[0].type)]), 10**6) as shuffle:
         for part in parts:
@@ -320,18 +252,21 @@ def test_dictionaries_that_change_become_one(tmp_path, monkeypatch, rows_of_a_bu
         out = list(shuffle.batches())
     expected = Counter(itertools.chain.from_iterable(part.to_pylist() for part in parts))
     assert expected == Counter(cell for batch in out for cell in batch["a"].to_pylist())
-    (values,) = {tuple(b["a"].dictionary.to_pylist()) for b in out}
-    assert {"a", "b", "c", "d", None} == set(values)
-    assert 5 == len(values)
+    assert {pa.string()} == {batch["a"].type for batch in out}
+    (note,) = shuffle.notes
+    assert "categories of column 'a' were written as plain values" in note
 
 
-def test_declared_dictionaries_keep_their_order(tmp_path):
-    """Those of reports follow from the design, and are no news."""
-    table = pa.table({"a": dictionary(["often", "never", "once"], [0, 1, 2])})
-    with Shuffle(tmp_path, table.schema, 0, declared=["a"]) as shuffle:
-        shuffle.add(table.to_batches()[0])
-        (out,) = shuffle.batches()
-    assert ["often", "never", "once"] == out["a"].dictionary.to_pylist()
+@pytest.mark.parametrize("rows_of_a_bucket", [1000, 2])
+def test_declared_dictionaries_stay_as_they_were(tmp_path, monkeypatch, rows_of_a_bucket):
+    """Those of reports follow from the design: their order, and the words that no row has."""
+    tiny_buckets(monkeypatch, rows_of_a_bucket)
+    column = dictionary(["often", "never", "once"], [2, 0, None, 0] * 5, ordered=True)
+    out = shuffled(tmp_path, pa.table({"a": column}), expected=10**6, size=3, declared=["a"])["a"]
+    assert column.type == out.type
+    for chunk in out.chunks:
+        assert column.dictionary.equals(chunk.dictionary)
+    assert Counter(column.to_pylist()) == Counter(out.to_pylist())
 
 
 @pytest.mark.parametrize(
@@ -345,41 +280,6 @@ def test_dictionaries_inside_of_a_column_are_refused(tmp_path, column):
     """They cannot be put into another order, and so they would tell that of the rows."""
     with pytest.raises(FileError, match="'a' cannot be shuffled: a dictionary inside"):
         shuffled(tmp_path, pa.table({"a": column}))
-
-
-def test_dictionaries_of_numbers_with_nan_do_not_grow(tmp_path):
-    """NaN is found again, although it is not equal to itself."""
-    part = dictionary([1.5, float("nan")], [0, 1])
-    with Shuffle(tmp_path, pa.schema([("a", part.type)]), 0) as shuffle:
-        for _ in range(3):
-            shuffle.add(pa.record_batch([part], ["a"]))
-        (out,) = shuffle.batches()
-    assert 2 == len(out["a"].dictionary)
-
-
-@pytest.mark.parametrize("size", [4, 8])
-def test_equal_numbers_with_other_bits_do_not_keep_their_order(tmp_path, size):
-    """0.0 and -0.0, two kinds of NaN, and null: the same dictionary, whatever came first."""
-    bits = np.array([0.0, -0.0, np.nan, np.nan, 1.0], f"f{size}").view(f"u{size}")
-    bits[3] += 1
-    numbers = pa.array(bits).view({4: pa.float32(), 8: pa.float64()}[size])
-    words = pa.concat_arrays([numbers, pa.nulls(1, numbers.type)])
-    written = set()
-    for places in itertools.permutations(range(6)):
-        column = pa.DictionaryArray.from_arrays(pa.array(range(6)), words.take(pa.array(places)))
-        out = shuffled(tmp_path, pa.table({"a": column}))["a"].chunk(0).dictionary
-        written.add(tuple(out.view(pa.from_numpy_dtype(f"u{size}")).to_pylist()))
-    assert 1 == len(written)
-
-
-def test_too_many_values_for_the_indices_are_refused(tmp_path):
-    """The parts fit, all together do not: no index wraps around."""
-    parts = [dictionary([f"{half}{n}" for n in range(100)], range(100)) for half in "ab"]
-    with Shuffle(tmp_path, pa.schema([("a", parts[0].type)]), 0) as shuffle:
-        for part in parts:
-            shuffle.add(pa.record_batch([part], ["a"]))
-        with pytest.raises(FileError, match=r"'a' cannot be shuffled: .* more values than int8"):
-            list(shuffle.batches())
 
 
 # -- the files --------------------------------------------------------------------------------

@@ -25,7 +25,6 @@ import rrstats as rr  # after importorskip
 from rrstats.data import compact  # after importorskip
 from rrstats.errors import (  # after importorskip
     ArgumentTypeError,
-    ArgumentValueError,
     FileError,
     RRStatsWarning,
 )
@@ -212,7 +211,7 @@ LEAVES = {
     ),
 }
 
-REFUSED = ("run_end_encoded", "dictionary of lists")
+REFUSED = ("run_end_encoded",)
 
 PLACES = {
     "alone": lambda leaf: leaf,
@@ -510,76 +509,48 @@ def test_an_enum_of_polars_does_not_show_the_order_of_the_rows(tmp_path, ending)
     assert not shown_by(receipt.target, leaf)
     out = read(receipt.target)["public"]
     assert sorted(leaf.to_pylist()) == sorted(out.to_pylist())
-    assert not out.type.ordered
+    assert not pa.types.is_dictionary(out.type)
     (note,) = receipt.notes
-    assert "'public' were written sorted and unordered" in note
+    assert "categories of column 'public' were written as plain values" in note
     assert [note] == receipt.to_dict()["notes"]
     assert note in repr(receipt)
 
 
-def test_a_declared_order_is_kept_if_it_is_asked_for(tmp_path):
-    """A pandas categorical that is sorted by its words' meaning; then the receipt has no note."""
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_categories_of_pandas_come_back_where_they_were_declared(tmp_path, ending):
+    """Public ones are plain text; those of the private column are its declared categories."""
     pd = pytest.importorskip("pandas")
-    words = ["low", "middle", "high"]
-    for kept in (True, False):
-        source = tmp_path / f"{kept}.parquet"
-        column = pd.Categorical(words[::-1] * 30, categories=words, ordered=True)
-        pd.DataFrame({"answer": ["no", "yes", "yes"] * 30, "public": column}).to_parquet(source)
-        options = {"keep_order": ["public"]} if kept else {}
-        receipt = release(source, shuffle_rows=True, overwrite=True, **options)
-        out = pd.read_parquet(receipt.target)["public"].cat
-        assert kept == out.ordered
-        assert (words if kept else sorted(words)) == out.categories.tolist()
-        assert (not kept) == bool(receipt.notes)
+    kinds = pd.Categorical(["low", "high"] * 45, ["low", "middle", "high"], ordered=True)
+    answers = pd.Categorical(["yes", "no", "no"] * 30, ["yes", "no", "unused"])
+    frame = pd.DataFrame({"answer": answers, "public": kinds})
+    source = tmp_path / f"source.{ending}"
+    frame.to_parquet(source) if ending == "parquet" else frame.to_feather(source)
+    receipt = release(source, shuffle_rows=True)
+    for out in (rr.files.read(receipt.target), read(receipt.target).to_pandas()):
+        assert ["no", "yes"] == out["answer"].cat.categories.tolist()
+        assert pd.api.types.is_string_dtype(out["public"].dtype)
+        assert frame["public"].value_counts().loc["low"] == (out["public"] == "low").sum()
+    described = read(receipt.target).schema.pandas_metadata["columns"]
+    assert ["categorical", "unicode"] == [column["pandas_type"] for column in described]
 
 
-def test_an_order_of_first_appearance_is_refused_before_anything_is_published(tmp_path):
-    """Also if the caller names the column."""
-    source = tmp_path / "source.arrow"
-    write_ipc(sorted_by_answer(dictionaries(ordered=True)), source)
-    with pytest.raises(FileError, match=r"'public' cannot keep the order"):
-        release(source, shuffle_rows=True, keep_order=["public"])
-    assert [source] == [path for path in tmp_path.iterdir() if "ledger" not in path.name]
-
-
-@pytest.mark.parametrize("shuffled_part", [0, 1])
-def test_the_files_of_a_directory_get_one_type_and_are_judged_together(tmp_path, shuffled_part):
-    """A few words are in their order by chance in one of many files; sorted words, too."""
+def test_the_files_of_a_directory_have_one_schema(tmp_path):
+    """Whatever words each of them has; the receipt has one note."""
     source = tmp_path / "source"
     source.mkdir()
-    for part in range(2):
-        codes = pa.array([1, 0, 2] if part == shuffled_part else [0, 1, 2], pa.int8())
-        column = pa.DictionaryArray.from_arrays(codes, ["never", "maybe", "often"], ordered=True)
+    for part, words in enumerate([["never", "maybe"], ["often", "never"]]):
+        column = pa.DictionaryArray.from_arrays(pa.array([1, 0], pa.int8()), words, ordered=True)
         pq.write_table(sorted_by_answer(column), source / f"{part}.parquet")
-    if shuffled_part == 0:
-        receipt = release(source, shuffle_rows=True, keep_order=["public"])
-        types = {pq.read_table(path)["public"].type for path in receipt.target.glob("*.parquet")}
-        assert [True] == [type.ordered for type in types]
-    else:
-        with pytest.raises(FileError, match=r"'public' cannot keep the order .* first appear"):
-            release(source, shuffle_rows=True, keep_order=["public"])
-    receipt = release(source, shuffle_rows=True, overwrite=True, again=True)
+    receipt = release(source, shuffle_rows=True)
     types = {pq.read_table(path)["public"].type for path in receipt.target.glob("*.parquet")}
-    assert [False] == [type.ordered for type in types]
+    assert {pa.string()} == types
     assert 1 == len(receipt.notes)
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ({"keep_order": ["public"]}, "keep_order needs shuffle_rows=True"),
-        ({"keep_order": "public", "shuffle_rows": True}, "must be a list of column names, got str"),
-        ({"keep_order": ["other"], "shuffle_rows": True}, "'other' is not there"),
-        ({"keep_order": ["answer"], "shuffle_rows": True}, "'answer' is private"),
-        ({"keep_order": ["public"], "shuffle_rows": True}, "'public' has the type string"),
-    ],
-)
-def test_a_wrong_keep_order_is_refused(tmp_path, options, error):
-    """It never silently has no effect."""
-    source = tmp_path / "source.parquet"
-    write_parquet(sorted_by_answer(pa.array(["x", "y"])), source)
-    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=error):
-        release(source, **options)
+def test_keep_order_is_answered(tmp_path):
+    """What was an argument is answered with the way on."""
+    with pytest.raises(ArgumentTypeError, match=r"no keep_order: .* pd.Categorical"):
+        release(tmp_path / "source.parquet", shuffle_rows=True, keep_order=["public"])
 
 
 # -- the index of pandas -----------------------------------------------------------------------
