@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import enum
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import partial
 from numbers import Number
 from operator import itemgetter
@@ -22,9 +22,32 @@ from rrstats.data.categories import is_missing
 from rrstats.data.encoders import Places
 from rrstats.data.rebuilt import rebuilt_index
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
+from rrstats.randomness.sources import BLOCK_ROWS
 
 _NUMERIC = {*"biuf", "integer", "floating", "mixed-integer-float", "boolean", "decimal", "empty"}
 """Kinds of dtypes that are numbers, and what pandas calls objects that are."""
+
+
+def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
+    """All rows, in blocks that stay in cache."""
+    return [slice(start, start + size) for start in range(0, rows, size)]
+
+
+def aligned(values: Any, columns: Mapping[str, Any]) -> None:
+    """Raise where a column has another index than the values: rows would go by position.
+
+    values : answers or reports; only of a Series the index is compared.
+    columns : those of the same rows, by argument.
+    """
+    if not isinstance(values, pd.Series):
+        return
+    for name, column in columns.items():
+        is_labelled = isinstance(column, pd.Series | pd.DataFrame)
+        if is_labelled and not values.index.equals(column.index):
+            raise ArgumentValueError(
+                f"{name} must have the same index as the values, found a different one; align it, "
+                f"or give {name}.to_numpy() to match rows by position"
+            )
 
 
 def unchanged(values: Any, *_: Any) -> Any:

@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_left_out
@@ -246,28 +245,16 @@ def _check_equal(spaces: Sequence[Categories | Subsets], name: str) -> None:
             )
 
 
-def check_aligned(values: Any, other: Any, name: str) -> None:
-    """Raise if two Series have different indexes: rows would be matched by position."""
-    both = isinstance(values, pd.Series) and isinstance(other, pd.Series)
-    if both and not values.index.equals(other.index):
-        raise ArgumentValueError(
-            f"{name} must have the same index as the values, found a different one; align it, or "
-            f"give {name}.to_numpy() to match rows by position"
-        )
-
-
 def sample_codes(
     mechanism: Mechanism,
     group: Any,
     rows: int,
-    values: Any = None,
     *,
     absent: Callable[[], NDArray[np.bool_]] | None = None,
 ) -> NDArray[np.intp] | None:
     """(rows,) the sample of each row; None for mechanisms without samples.
 
     group : labels of the samples, one for each row, in any container.
-    values : the answers or reports; if both are Series their indexes are compared.
     absent : says where no report is, and so no sample is needed; by default all rows need one.
     Raises ArgumentTypeError if group is missing, or given for a mechanism without samples;
     ArgumentValueError for a wrong length or unknown labels.
@@ -282,7 +269,6 @@ def sample_codes(
         if absent is not None:
             step = " (for a column of a plan give the frame, which says what was asked)"
         raise ArgumentTypeError(f"{rule}, found None{step}")
-    check_aligned(values, group, "group")
     container = open_column(group)
     if container.shape == () or container.rows != rows:
         raise ArgumentValueError(f"{rule}, found {container.rows} labels")

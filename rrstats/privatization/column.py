@@ -21,14 +21,14 @@ from rrstats._typing import Floats
 from rrstats.data.arrow import arrow_type
 from rrstats.data.categories import categories_to_json
 from rrstats.data.codecs import codec_of
-from rrstats.data.columns import Column, open_column
+from rrstats.data.columns import Column, aligned, open_column
 from rrstats.data.encoders import Encoded, kind_of_type, reader
 from rrstats.data.identifiers import identity
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.records import ColumnRecord, check_policies, missing_policy
-from rrstats.mechanisms.samples import Samples, check_aligned, sample_codes
+from rrstats.mechanisms.samples import Samples, sample_codes
 from rrstats.randomness.keyed import Identity, KeyedColumn
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (
@@ -350,7 +350,8 @@ class ColumnRelease(ColumnAnswers):
         samples = None
         persons: list[Identity] = []
         if group is not None or self.mechanism.groups is not None:
-            samples = sample_codes(self.mechanism, group, len(column.cells), values)
+            aligned(values, {"group": group})
+            samples = sample_codes(self.mechanism, group, len(column.cells))
         if self._keyed is not None:
             persons = self._identities(ids, len(column.cells), values)
         elif ids is not None:
@@ -412,7 +413,7 @@ class ColumnRelease(ColumnAnswers):
         several = hasattr(first, "__len__") and not isinstance(first, str | bytes)
         columns = ids if several else [ids]
         for column in columns:
-            check_aligned(values, column, "id")
+            aligned(values, {"id": column})
         persons = [identity(column) for column in columns]
         for person in persons:
             check_rows(person.rows, rows, "id", each="answers")

@@ -35,6 +35,7 @@ from rrstats._typing import ColumnLike, ColumnNames, RateLike
 from rrstats.data.categories import Categories
 from rrstats.data.codecs import open_reports
 from rrstats.data.columns import (
+    aligned,
     check_any_column,
     column_of,
     engine_hint,
@@ -63,7 +64,6 @@ from rrstats.mechanisms.krr import (
     rate_column,
 )
 from rrstats.mechanisms.records import KEY, ColumnRecord, find, read
-from rrstats.mechanisms.samples import check_aligned
 from rrstats.mechanisms.unary import Rappor
 from rrstats.privatization.column import Answers, ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame_plan import FramePlan, FrameRelease
@@ -482,10 +482,9 @@ def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates 
         if is_frame and names_column(value):
             labels[argument] = value
             arguments[argument] = rate_column(data, value, argument)
-            check_aligned(data, arguments[argument], argument)
         elif not is_frame and is_by_row(value):
             labels[argument] = getattr(value, "name", None)
-            check_aligned(data, value, argument)
+            aligned(data, {argument: value})
     if not labels:
         return None
     rows = len(data) if is_frame else open_column(data).rows

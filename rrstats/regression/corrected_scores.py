@@ -26,13 +26,13 @@ from numpy.typing import NDArray
 
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
+from rrstats.data.columns import blocks
 from rrstats.errors import (
     ArgumentTypeError,
     LowPrecisionWarning,
     NotIdentifiableError,
     RRStatsWarning,
 )
-from rrstats.estimation.report_columns.report_columns import blocks
 from rrstats.estimation.report_columns.sample_design import Replicates
 from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.regression.design_matrix import BLOCK, table_of

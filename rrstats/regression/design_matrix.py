@@ -27,11 +27,10 @@ import pandas as pd
 from rrstats._checks import check_left_out, check_one_of, check_rows, needing
 from rrstats._names import nearest
 from rrstats._typing import Booleans, Floats
-from rrstats.data.columns import column_of, numbers
+from rrstats.data.columns import aligned, blocks, column_of, numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.report_columns.report_columns import ReportFrame, blocks, refuse_reports
+from rrstats.estimation.report_columns.report_columns import ReportFrame, refuse_reports
 from rrstats.mechanisms.records import KEY, find, write
-from rrstats.mechanisms.samples import check_aligned
 
 BLOCK = 16_384
 """Rows worked on at once, so that what is computed of them stays in cache."""
@@ -700,7 +699,7 @@ def column_or_values(
     if isinstance(values, str):
         values = column_of(data, values)
     for other in labelled_rows:
-        check_aligned(other, values, argument)
+        aligned(other, {argument: values})
     refuse_reports(values, argument, "give a column that was not privatized")
     length = len(values) if hasattr(values, "__len__") else "something else"
     check_rows(length, rows, argument)

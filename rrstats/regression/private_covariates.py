@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import category_numbers
-from rrstats.data.columns import column_of, numbers
+from rrstats.data.columns import aligned, column_of, numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.replicates import replicate_weights
 from rrstats.estimation.report_columns.report_columns import (
@@ -40,7 +40,6 @@ from rrstats.estimation.report_columns.sample_design import Replicates, SampleDe
 from rrstats.estimation.tallies.arrays import has_scores
 from rrstats.estimation.tallies.sampled_rows import UnitSums
 from rrstats.mechanisms.krr import names_column
-from rrstats.mechanisms.samples import check_aligned
 from rrstats.regression.design_matrix import (
     DesignMatrix,
     Sides,
@@ -577,7 +576,8 @@ class ModelRequest:
     def check_labels(self) -> None:
         """Raise for an outcome whose rows have other labels than the data."""
         if self.formula is None:
-            check_aligned(labelled(self.data), self.values, "outcome")
+            aligned(labelled(self.data), {"outcome": self.values})
+        aligned(self.values, {"replicates": self.sample_design.replicates})
 
     def column(self, argument: str, values: Any, rows: int) -> Any:
         """Values of an argument, which may be the name of a column of the data."""
@@ -754,7 +754,7 @@ def _replicates(
         columns = [request.column("replicates", name, rows) for name in design.replicate_names]
         values = np.stack([numbers(column, "replicates", rows) for column in columns], axis=1)
     full = np.nan_to_num(numeric["weights"])
-    values = replicate_weights(values, full, rows, request.values)[kept]
+    values = replicate_weights(values, full, rows)[kept]
     scaled = values * (weights / full[kept])[:, None]
     return Replicates(scaled, design.replication(values.shape[1]))
 

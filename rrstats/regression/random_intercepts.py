@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_left_out, check_whole_number
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
-from rrstats.data.columns import numbers
+from rrstats.data.columns import blocks, numbers
 from rrstats.errors import (
     ArgumentValueError,
     ConvergenceWarning,
@@ -39,7 +39,6 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation.hypothesis_tests.test_result import TestResult
-from rrstats.estimation.report_columns.report_columns import blocks
 from rrstats.inference.contrasts import student_quantile
 from rrstats.inference.optimize import Maximum, split_information
 from rrstats.regression.design_matrix import (

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._typing import Floats
-from rrstats.estimation.report_columns.report_columns import blocks
+from rrstats.data.columns import blocks
 from rrstats.regression.design_matrix import BLOCK
 
 _ROUNDING = 4 * float(np.finfo(np.float64).eps)

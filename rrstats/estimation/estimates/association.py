@@ -22,7 +22,7 @@ from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
-from rrstats.data.columns import column_of, numbers
+from rrstats.data.columns import blocks, column_of, numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.axes import check_columns
 from rrstats.estimation.estimates.measures import Association
@@ -36,7 +36,6 @@ from rrstats.estimation.report_columns.report_columns import (
     ALL,
     ReportColumn,
     ReportFrame,
-    blocks,
     not_asked,
     plan_records,
 )

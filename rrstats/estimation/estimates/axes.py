@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from rrstats._checks import check_distinct, check_instance
 from rrstats._typing import Counts, Floats
 from rrstats.data.categories import Categories
+from rrstats.data.columns import blocks
 from rrstats.data.encoders import Encoded
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportFrame,
     ReportModel,
-    blocks,
     ordinary,
 )
 from rrstats.estimation.report_columns.sample_design import Rows

@@ -21,12 +21,11 @@ from rrstats._checks import check_level, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Counts, Floats, RateLike
-from rrstats.data.columns import numbers
+from rrstats.data.columns import aligned, blocks, numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
-    blocks,
     not_asked,
     refuse_reports,
     report_column,
@@ -43,7 +42,6 @@ from rrstats.estimation.tallies.sampled_rows import SampledRows, sampled_rows
 from rrstats.inference.contrasts import Interval, fieller, mover_difference, ratio_variance
 from rrstats.mechanisms.channel import check_target, fixed
 from rrstats.mechanisms.krr import MechanismLike
-from rrstats.mechanisms.samples import check_aligned
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -676,9 +674,11 @@ def means(
     """
     check_target(target)
     check_one_of(missing, "missing", ("drop", "raise"))
-    grouped = read_groups(values, "reports", reports, (mechanism, prob, epsilon), group=group)
+    indexed = with_index(values, reports)
     design = design_of(weights, design)
-    y, w, out = read_rows(values, reports, design.weights, grouped)
+    aligned(indexed, {"reports": reports, "weights": design.weights})
+    grouped = read_groups(reports, (mechanism, prob, epsilon), group=group)
+    y, w, out = read_rows(values, design.weights, grouped)
     y, centre = _centred(y, out)
     sums, naive = sums_of(grouped, y, w, out)
     n = round(float(sums.rows.sum()))
@@ -688,7 +688,6 @@ def means(
         raise ArgumentValueError(
             "target must be 'population' because these samples identify the groups only together"
         )
-    indexed = with_index(values, reports)
     sampled = sampled_rows(design, grouped, indexed, weights=w, left_out=out, target=target)
     estimates = Means(
         categories=grouped.categories,
@@ -715,16 +714,13 @@ def _centred(y: Floats, out: Booleans) -> tuple[Floats, float]:
     return np.where(out, 0.0, y - centre), centre
 
 
-def read_groups(
-    values: Any, name: str, reports: Any, arguments: tuple[Any, Any, Any], *, group: Any
-) -> ReportColumn:
+def read_groups(reports: Any, arguments: tuple[Any, Any, Any], *, group: Any) -> ReportColumn:
     """The reports of the groups of values; they may be a `ReportColumn` already.
 
-    name : of the argument of the reports.  arguments : mechanism, prob and epsilon.
+    arguments : mechanism, prob and epsilon.
     """
     if isinstance(reports, ReportColumn):
         return reports
-    check_aligned(values, reports, name)
     return report_column(reports, *arguments, group=group)
 
 
@@ -734,7 +730,7 @@ def with_index(values: Any, reports: Any) -> Any:
 
 
 def read_rows(
-    values: Any, reports: Any, weights: Any, grouped: ReportColumn
+    values: Any, weights: Any, grouped: ReportColumn
 ) -> tuple[Floats, Floats | None, Booleans]:
     """Values, weights, and the rows that lack a value or a weight.
 
@@ -742,7 +738,6 @@ def read_rows(
     """
     if weights is not None:
         refuse_name(weights, "weights", "numbers")
-    check_aligned(with_index(values, reports), weights, "weights")
     refuse_reports(values, "values", "crosstab both columns, and use conditional proportions")
     refuse_reports(weights, "weights", "use weights from ordinary columns")
     y = numbers(values, "values", grouped.rows)

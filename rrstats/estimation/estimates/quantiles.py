@@ -20,10 +20,11 @@ from rrstats._checks import check_level, check_probability
 from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Floats, RateLike
+from rrstats.data.columns import aligned, blocks
 from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.estimates.means import read_groups, read_rows, row_scores, with_index
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
-from rrstats.estimation.report_columns.report_columns import ReportColumn, blocks, not_asked
+from rrstats.estimation.report_columns.report_columns import ReportColumn, not_asked
 from rrstats.estimation.report_columns.sample_design import SampleDesign, design_of
 from rrstats.estimation.tallies.sampled_rows import SampledRows, sampled_rows
 from rrstats.inference.contrasts import Interval, student_quantile
@@ -676,10 +677,11 @@ def quantiles(
     """
     check_target(target)
     probs = tuple(check_probability(p, "q", "()") for p in np.atleast_1d(q).tolist())
-    grouped = read_groups(values, "by", by, (mechanism, prob, None), group=group)
-    design = design_of(weights, design)
-    y, w, out = read_rows(values, by, design.weights, grouped)
     indexed = with_index(values, by)
+    design = design_of(weights, design)
+    aligned(indexed, {"by": by, "weights": design.weights})
+    grouped = read_groups(by, (mechanism, prob, None), group=group)
+    y, w, out = read_rows(values, design.weights, grouped)
     sampled = sampled_rows(design, grouped, indexed, weights=w, left_out=out, target=target)
     rows = _sorted(grouped, y, w, out | grouped.missing(), sampled)
     n = len(rows.order)

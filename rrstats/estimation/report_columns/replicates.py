@@ -32,7 +32,6 @@ from rrstats._checks import (
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.samples import check_aligned
 
 REPLICATE_METHODS = ("BRR", "Fay", "JK1", "JKn", "bootstrap", "ACS")
 """Balanced half-samples, these by Fay, jackknives without and with strata, the bootstrap, and the
@@ -163,16 +162,15 @@ def check_replication(
         raise ArgumentTypeError(f"mse must be True or False, found {type(mse).__name__}")
 
 
-def replicate_weights(replicates: Any, weights: Floats, rows: int, reports: Any) -> Floats:
+def replicate_weights(replicates: Any, weights: Floats, rows: int) -> Floats:
     """(rows, R) replicate weights from a frame or an array; raises for factors and missing values.
 
-    weights : (rows,) of the full sample.  reports : whose index those of a frame must have.
+    weights : (rows,) of the full sample.
     """
     columns = np.shape(replicates)[-1:]
     if columns in ((0,), (1,)):
         raise ArgumentValueError(f"replicates must have at least 2 columns, found {columns[0]}")
     if isinstance(replicates, pd.DataFrame):
-        check_aligned(reports, replicates.iloc[:, 0], "replicates")
         check_rows(len(replicates), rows, "replicates", each="reports")
         if replicates.columns.has_duplicates:
             raise ArgumentValueError("replicates must have each column once, found one twice")

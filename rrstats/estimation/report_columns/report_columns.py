@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_distinct, check_rows, quote_list
 from rrstats._typing import Counts, Floats, RateLike
 from rrstats.data.codecs import codec_of, open_reports
-from rrstats.data.columns import check_any_column, column_of, open_column, place_of
+from rrstats.data.columns import aligned, check_any_column, column_of, open_column, place_of
 from rrstats.data.encoders import Encoded, Reader
 from rrstats.errors import (
     ArgumentTypeError,
@@ -64,18 +64,12 @@ from rrstats.mechanisms.records import (
     find,
     read,
 )
-from rrstats.mechanisms.samples import Samples, by_row, check_aligned, sample_codes
-from rrstats.randomness.sources import BLOCK_ROWS
+from rrstats.mechanisms.samples import Samples, by_row, sample_codes
 
 ALL = slice(None)
 
 _MAX_PROBS = 100
 """Maximum number of different probabilities of the rows of a column in a table."""
-
-
-def blocks(rows: int, size: int = BLOCK_ROWS) -> list[slice]:
-    """All rows, in blocks that stay in cache."""
-    return [slice(start, start + size) for start in range(0, rows, size)]
 
 
 class ReportModel:
@@ -410,6 +404,8 @@ def _resolved(
     arguments : mechanism, prob and epsilon, each of which may be a column.
     """
     mechanism, prob, epsilon = arguments
+    columns = {"mechanism": mechanism, "prob": prob, "epsilon": epsilon, "group": group}
+    aligned(values, columns)
     if mechanism is not None and not is_mechanism(mechanism):
         by_rows = _mechanism_of_rows(values, mechanism)
         if by_rows is not None:
@@ -450,7 +446,7 @@ def _opened(
         column = replace(column, asked=_asked(record, group, column.rows))
     if mechanism.groups is None and (group is None or plan is not None):
         return column
-    samples = sample_codes(mechanism, group, column.rows, values, absent=column.missing)
+    samples = sample_codes(mechanism, group, column.rows, absent=column.missing)
     return replace(column, samples=samples)
 
 
@@ -477,8 +473,6 @@ def _row_rates(
     arguments : categories, prob and epsilon.
     """
     categories, prob, epsilon = arguments
-    for argument, column in (("prob", prob), ("epsilon", epsilon)):
-        check_aligned(values, column, argument)
     if record is not None and categories is None:
         categories = record.largest().domain.declared
     rates = RowRates.of(categories, open_column(values).rows, prob=prob, epsilon=epsilon)
@@ -493,7 +487,6 @@ def _row_rates(
 
 def _mechanism_of_rows(values: Any, mechanism: Any) -> tuple[Mechanism, list[int] | None] | None:
     """One mechanism, and the sample of each row, for a column of mechanisms; None for no column."""
-    check_aligned(values, mechanism, "mechanism")
     if isinstance(mechanism, pd.Series | np.ndarray):
         mechanism = mechanism.tolist()
     if not isinstance(mechanism, list | tuple) or not any(map(is_mechanism, mechanism)):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_instance, check_left_out, check_one_of, check_rows
 from rrstats._names import checked_keywords
 from rrstats._typing import Counts, Floats
-from rrstats.data.columns import numbers
+from rrstats.data.columns import aligned, numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.report_columns.replicates import (
     Replication,
@@ -34,7 +34,6 @@ from rrstats.estimation.report_columns.report_columns import (
     refuse_reports,
     replicates_in_engine,
 )
-from rrstats.mechanisms.samples import check_aligned
 
 Codes = NDArray[np.intp]
 
@@ -356,24 +355,27 @@ def rows_of(
     # A Series has an index, which other columns must match.
     columns = [reports, *labels, *design.columns.values()]
     reports = next((column for column in columns if isinstance(column, pd.Series)), reports)
+    for column in labels:
+        aligned(reports, {"by": column})
+    aligned(reports, {**design.columns, "replicates": design.replicates})
     groups = unit_codes = weights = None
     units = ONE_UNIT
     if labels:
-        opened = [_aligned(reports, rows, column, "by") for column in labels]
+        opened = [_labels(column, rows, "by") for column in labels]
         groups = numbered(opened, observed=observed)
     if design.strata is not None or design.clusters is not None:
-        units, unit_codes = _units(reports, rows, design, times)
+        units, unit_codes = _units(rows, design, times)
     for name in LIMITS:
         if name in design.columns:
-            weights = check_weights(design.columns[name], rows, reports, times, name=name)
+            weights = check_weights(design.columns[name], rows, times, name=name)
     # With a population, rows outside a group count as sampled.
     sampled = unit_codes is not None or weights is not None or design.population is not None
-    replicates = _replicates(reports, rows, design, weights, times=times)
+    replicates = _replicates(rows, design, weights, times=times)
     return Rows(groups, units, unit_codes, weights, sampled, replicates)
 
 
 def _replicates(
-    reports: Any, rows: int, design: SampleDesign, weights: Floats | None, *, times: Counts | None
+    rows: int, design: SampleDesign, weights: Floats | None, *, times: Counts | None
 ) -> Replicates | None:
     """The replicate weights of a design, or None."""
     if design.replicates is None or weights is None:
@@ -389,7 +391,7 @@ def _replicates(
             "replicates must be the columns, found their names; names of columns are for the "
             "accessor of a frame, df.rr"
         )
-    values = replicate_weights(design.replicates, weights, rows, reports)
+    values = replicate_weights(design.replicates, weights, rows)
     return Replicates(values, design.replication(values.shape[1]))
 
 
@@ -415,10 +417,9 @@ def group_names(by: Any) -> tuple[Hashable, ...]:
     return tuple(names)
 
 
-def _aligned(reports: Any, rows: int, column: Any, name: str) -> ReportColumn:
-    """A column of labels, checked against the reports."""
+def _labels(column: Any, rows: int, name: str) -> ReportColumn:
+    """A column of labels, one for each row."""
     refuse_name(column, name, "labels")
-    check_aligned(reports, column, name)
     refuse_reports(column, name, "crosstab both columns, and use conditional proportions")
     labels = ordinary(column)
     check_rows(labels.rows, rows, name, each="reports")
@@ -505,12 +506,10 @@ def numbered_pairs(
     return _compressed(codes, group_count * unit_count, observed=True)
 
 
-def _units(
-    reports: Any, rows: int, design: SampleDesign, times: Counts | None
-) -> tuple[SampleUnits, Codes]:
+def _units(rows: int, design: SampleDesign, times: Counts | None) -> tuple[SampleUnits, Codes]:
     """The strata and clusters of the sample, and the unit of each row."""
     columns = {
-        name: _aligned(reports, rows, design.columns[name], name)
+        name: _labels(design.columns[name], rows, name)
         for name in ("strata", "clusters")
         if name in design.columns
     }
@@ -537,7 +536,6 @@ def _units(
 def check_weights(
     column: Any,
     rows: int,
-    reports: Any = None,
     times: Counts | None = None,
     *,
     name: str = "weights",
@@ -548,7 +546,6 @@ def check_weights(
     array([2., 1., 4.])
     """
     refuse_name(column, name, "numbers")
-    check_aligned(reports, column, name)
     refuse_reports(column, name, "use weights from ordinary columns")
     values = numbers(column, name, rows, finite=False)
     low, high = LIMITS[name]

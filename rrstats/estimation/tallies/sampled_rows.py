@@ -19,9 +19,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
+from rrstats.data.columns import blocks
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.replicates import replicate_df
-from rrstats.estimation.report_columns.report_columns import ReportColumn, blocks
+from rrstats.estimation.report_columns.report_columns import ReportColumn
 from rrstats.estimation.report_columns.sample_design import Replicates, SampleDesign, rows_of
 
 

@@ -29,12 +29,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
+from rrstats.data.columns import blocks
 from rrstats.errors import ArgumentValueError, MetadataError
 from rrstats.estimation.report_columns.report_columns import (
     ALL,
     ReportColumn,
     ReportFrame,
-    blocks,
     ordinary,
 )
 from rrstats.mechanisms.base import Mechanism

@@ -22,6 +22,7 @@ from rrstats._names import checked_keywords
 from rrstats._typing import ColumnLike, ColumnNames, Counts, Floats
 from rrstats.data.categories import Categories, categories_from_json, categories_to_json
 from rrstats.data.codecs import codec_of
+from rrstats.data.columns import blocks
 from rrstats.data.encoders import Encoded
 from rrstats.errors import (
     ArgumentTypeError,
@@ -34,7 +35,6 @@ from rrstats.estimation.report_columns.report_columns import (
     Plan,
     ReportColumn,
     ReportRequest,
-    blocks,
     listed,
     report_columns,
 )
