@@ -26,7 +26,7 @@ from rrstats.data.arrow import are_word_places
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
-from rrstats.estimation.estimates.estimate import estimate
+from rrstats.estimation.estimates.estimate import estimate, group_text
 from rrstats.estimation.estimates.groups import GroupEstimates
 from rrstats.estimation.tallies.tally import Tally, tally
 from rrstats.files import file_metadata
@@ -146,7 +146,10 @@ def estimate_file(
     return {
         name: GroupEstimates(
             (by,),
-            {label: estimate(counted, target=target) for label, counted in groups[name].items()},
+            {
+                group: replace(estimate(counted, target=target), group=group_text((by,), group))
+                for group, counted in groups[name].items()
+            },
             tallies[name].n - sum(counted.n for counted in groups[name].values()),
         )
         for name in names

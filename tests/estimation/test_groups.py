@@ -277,3 +277,21 @@ def test_the_table_of_many_groups_is_that_of_each_and_is_built_once():
     assert time.process_time() - began > 15 * at_once  # 40; one frame a group makes it 6
     expected = pd.concat(parts, ignore_index=True).drop(columns=["count_low", "count_high"])
     pd.testing.assert_frame_equal(table.drop(columns="group"), expected, check_exact=True)
+
+
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_a_difference_names_its_groups(weights):
+    """Table, sentence and picture say which groups are compared, also with a design."""
+    frame = pd.DataFrame({"y": ["no", "yes", "yes", "no"] * 30, "g": [0, 0, 0, 95] * 30})
+    frame["sex"] = np.tile(["f", "m", "m"], 40)
+    frame["w"] = 1.5
+    coin = rr.KRR(["no", "yes"], 0.75)
+    groups = rr.estimate(frame, coin, columns="y", by="g", weights=weights)
+    gap = rr.difference(groups[0], groups[95])
+    assert "difference=g 0 minus g 95" in repr(gap)
+    assert " in g 0 than in g 95, 95% interval" in gap.interpret("yes")
+    both = rr.estimate(frame, coin, columns="y", by=["g", "sex"], weights=weights)
+    pair = rr.difference(both[0, "m"], both[0, "f"])
+    assert "g 0, sex m than in g 0, sex f" in pair.interpret()
+    alone = rr.difference(*[rr.estimate(rr.Tally.from_counts([6, 4], coin)) for _ in range(2)])
+    assert "than in the second" in alone.interpret()
