@@ -61,7 +61,7 @@ from rrstats.mechanisms.row_privacy import (
 from rrstats.privacy.composition import Composition, check_rows_per_person, compose
 from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
 from rrstats.privatization.frame_plan import FramePlan
-from rrstats.randomness.sources import RandomSource
+from rrstats.randomness.sources import RandomSource, SeedLike
 from rrstats.regression.models import linear, logit
 
 Arguments = ParamSpec("Arguments")
@@ -228,7 +228,7 @@ class FrameAccessor:
         categories: MechanismLike | None = None,
         prob: float | None = None,
         *,
-        seed: int,
+        seed: SeedLike,
         epsilon: float | None = None,
         unknown: str = "raise",
         missing: str = "unknown",
@@ -247,8 +247,9 @@ class FrameAccessor:
             The design: the categories, with ``prob`` or ``epsilon``; or a mechanism alone.
         prob : float, optional
             P(report = truth), in [1/k, 1).
-        seed : int
-            At least 0; it is not stored.
+        seed : int or numpy.random.Generator
+            As for `rrstats.simulate`: each column has noise of its own by its name, and calls with
+            equal name and seed share it.
         epsilon : float, optional
             The privacy loss of one report in nats, instead of ``prob``.
         unknown : {"raise", "uniform"}

@@ -83,6 +83,10 @@ class SecondReleaseError(RRStatsError, ValueError):
     """A column of a source was released before; both releases together reveal more."""
 
 
+class EntropyError(RRStatsError, OSError):
+    """The operating system returned too few random bytes; nothing was drawn."""
+
+
 class MissingPackageError(RRStatsError, ImportError):
     """An optional package is missing; the message says how to install it."""
 

@@ -235,7 +235,7 @@ SCORES = {"vote": {"Clinton": 0, "Dole": 1}}
 def survey():
     """Simulated reports of party and vote, and ordinary columns."""
     data = rr.datasets.load_anes96()
-    data = rr.simulate(data, {"party": PARTY, "vote": VOTE}, seed=1)
+    data = rr.simulate(data, {"party": PARTY, "vote": VOTE}, seed=np.random.default_rng(1))
     news = data["tv_news_days"]
     return data.assign(
         tv=news > 3, weights=1 + news / 4, probabilities=0.1 + news / 20,
@@ -463,7 +463,7 @@ record("planning", {
     "power of two": lambda: planning.power(400, 0.3, COIN, other=0.2, exact=False),
     "people for power": lambda: planning.people_for_power(0.8, 0.3, COIN, against=0.2),
     "detectable": lambda: planning.detectable(500, COIN, against=0.2),
-    "design effect": lambda: planning.design_effect(0.1, COIN),
+    "variance ratio": lambda: planning.variance_ratio(0.1, COIN),
     "break even": lambda: planning.break_even(1000, 0.1, COIN, still_denying=0.5),
     "influence": lambda: planning.influence(COIN, 1000),
     "bias": lambda: planning.worst_case_bias(COIN, 0.05),

@@ -147,12 +147,16 @@ def test_other_readings():
 
 
 def test_simulated_reports_are_drawn_as_their_source_says():
-    """rr.simulate with seed 1 draws the recorded counts again."""
+    """rr.simulate with a generator of seed 1 draws the recorded counts again."""
     question = rr.datasets.study("anes1996.vote")
-    votes = rr.simulate(rr.datasets.load_anes96()["vote"], question.mechanism, seed=1)
+    votes = rr.simulate(
+        rr.datasets.load_anes96()["vote"], question.mechanism, seed=np.random.default_rng(1)
+    )
     assert question.counts == votes.value_counts().to_dict()
     question = rr.datasets.study("rand1982.poor-health")
-    rated = rr.simulate(rr.datasets.load_rand_health()["health"], question.mechanism, seed=1)
+    rated = rr.simulate(
+        rr.datasets.load_rand_health()["health"], question.mechanism, seed=np.random.default_rng(1)
+    )
     assert question.counts == rated.value_counts().to_dict()
 
 

@@ -6,7 +6,7 @@ Each function answers one question; for a table or a plot of several values use 
 - smallest epsilon for n people and a width: `least_epsilon`
 - power of a test: `power`; sample size for a power: `people_for_power`; smallest difference that n
   people can detect: `detectable`
-- variance relative to a direct question: `design_effect`; proportion of liars above which
+- variance relative to a direct question: `variance_ratio`; proportion of liars above which
   randomized response has the smaller error: `break_even`
 - survey designs at one epsilon: `at_epsilon`; mechanisms for many categories: `recommend`
 - the matrix for a question (proportions, a mean, a distribution over brackets): `design`
@@ -27,10 +27,10 @@ from rrstats._names import missing_attribute
 from rrstats.planning.compare import (
     at_epsilon,
     break_even,
-    design_effect,
     frame,
     influence,
     recommend,
+    variance_ratio,
     worst_case_bias,
 )
 from rrstats.planning.compliance import (
@@ -46,7 +46,6 @@ __all__ = [
     "at_epsilon",
     "break_even",
     "design",
-    "design_effect",
     "design_fit_power",
     "detectable",
     "frame",
@@ -59,6 +58,7 @@ __all__ = [
     "power",
     "recommend",
     "tolerable_noncompliance",
+    "variance_ratio",
     "worst_case_bias",
 ]
 

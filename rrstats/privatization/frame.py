@@ -67,7 +67,15 @@ from rrstats.mechanisms.records import KEY, ColumnRecord, find, read
 from rrstats.mechanisms.unary import Rappor
 from rrstats.privatization.column import Answers, ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame_plan import FramePlan, FrameRelease
-from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, RandomSource, open_source, seeded
+from rrstats.randomness.sources import (
+    BLOCK_ROWS,
+    SIMULATED_TEXT,
+    RandomSource,
+    Seed,
+    SeedLike,
+    open_source,
+    simulation_source,
+)
 
 Values = TypeVar("Values")
 
@@ -206,7 +214,7 @@ def _prepare(
         mechanism,
         unknown=policies.unknown,
         missing=policies.missing,
-        rng=policies.rng,
+        rng=_rng_of(policies.rng, name if question is None else question, record),
         column=column,
         threads=policies.threads,
         key=policies.key,
@@ -220,6 +228,18 @@ def _prepare(
         answers = release.open(values, group, ids, rates.probs)
         release.facts["by_row"] = dict(rates.columns)
     return _Prepared(release, answers)
+
+
+def _rng_of(rng: Any, name: Hashable, record: ColumnRecord | None = None) -> Any:
+    """The source of a column's noise: of a seed, by its name and the rounds of its record."""
+    if not isinstance(rng, Seed):
+        return rng
+    rounds = 0
+    document = None if record is None else record.mechanism
+    while document is not None:
+        rounds += 1
+        document = document.get("first")  # of a chain
+    return rng.generator(name, rounds)
 
 
 def _check_index(values: Any, name: Hashable) -> None:
@@ -621,7 +641,7 @@ def _draw_plan(
         names,
         unknown=policies.unknown,
         missing=policies.missing,
-        rng=policies.rng,
+        rng=_rng_of(policies.rng, tuple(places)),
         threads=policies.threads,
         records=records,
     )
@@ -710,7 +730,7 @@ def simulate(
     categories: MechanismLike | FramePlan | None,
     prob: RateLike | None = None,
     *,
-    seed: int,
+    seed: SeedLike,
     epsilon: RateLike | None = None,
     columns: ColumnNames | Mapping[Any, MechanismLike] | None = None,
     unknown: str = "raise",
@@ -725,8 +745,12 @@ def simulate(
     ----------
     values, categories, prob, epsilon, columns, unknown, missing, group, again, threads
         As for `privatize`.
-    seed : int
-        At least 0; it is not stored.
+    seed : int or numpy.random.Generator
+        An integer of at least 0, which is not stored.  It is mixed with the column's name and the
+        number of rounds that the column had, so that columns of other names, and further rounds,
+        have noise of their own.  Equal name and seed share the noise, and so do two arrays, which
+        have no name, with one seed.  For arrays, and for waves under one name, give one Generator
+        to all calls: it advances.
 
     Returns
     -------
@@ -739,7 +763,7 @@ def simulate(
     >>> simulate(["yes", "no", "yes", "no"], ["yes", "no"], 0.75, seed=1)
     ['no', 'yes', 'no', 'no']
     """
-    rng = seeded(seed)
+    rng: Any = simulation_source(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SimulationWarning)
         return privatize(

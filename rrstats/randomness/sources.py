@@ -8,9 +8,10 @@ system for each call of `SecureGenerator.open`; the key exists only during that 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache
 from typing import Any, NoReturn, Protocol, TypeAlias, runtime_checkable
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_whole_number
-from rrstats.errors import ArgumentTypeError, MissingPackageError
+from rrstats.errors import ArgumentTypeError, EntropyError, MissingPackageError
 
 BLOCK_ROWS = 1 << 18
 """The number of rows of one block; a block is drawn at once and is part of every address."""
@@ -103,8 +104,14 @@ def is_stretched() -> bool:
 
 
 def secret_bytes(count: int) -> bytes:
-    """Bytes from the operating system, for a secret to store."""
-    return os.urandom(count)
+    """Bytes from the operating system, never fewer: a shorter secret could be guessed."""
+    secret = os.urandom(count)
+    if len(secret) != count:
+        raise EntropyError(
+            f"the operating system must return {count} random bytes, but returned {len(secret)}; "
+            "nothing was drawn: mend its source of randomness"
+        )
+    return secret
 
 
 def cipher_blocks(key: bytes) -> Callable[[NDArray[np.uint64]], NDArray[np.uint64]]:
@@ -179,7 +186,7 @@ class FreshWords(Unpicklable):
         ciphers = _ciphers() if stretched else None
         if ciphers is not None:
             self._cipher, aes, self._modes = ciphers
-            self._aes = aes(os.urandom(32))
+            self._aes = aes(secret_bytes(32))
             # Counter mode is ECB of the counters; for short requests that is cheaper.
             self._counter_encryptor = self._cipher(self._aes, self._modes.ECB()).encryptor()
             self._encryptor_lock = threading.Lock()
@@ -190,7 +197,7 @@ class FreshWords(Unpicklable):
         count = rows if isinstance(rows, int) else len(rows)
         size = count * dtype.itemsize
         if self._aes is None:
-            return np.frombuffer(os.urandom(size), dtype=dtype)
+            return np.frombuffer(secret_bytes(size), dtype=dtype)
         # to_bytes raises if a field overflows, so that no two addresses are equal.
         address = stream.to_bytes(2) + round.to_bytes(2) + block.to_bytes(6)
         if size <= _MAX_ECB_BYTES:
@@ -285,9 +292,28 @@ class SimulatedWords(Unpicklable):
         return generator.integers(0, 1 << bits, size=count, dtype=f"uint{bits}")
 
 
-def seeded(seed: int | None) -> np.random.Generator:
-    """NumPy's generator for a seed, an integer of at least 0; for simulation only."""
-    return np.random.default_rng(check_whole_number(seed, "seed", 0))
+SeedLike: TypeAlias = int | np.random.Generator
+"""The argument ``seed``."""
+
+
+class Seed:
+    """The seed of a simulation, an integer of at least 0, from which each column has its noise."""
+
+    def __init__(self, seed: object) -> None:
+        self._seed = check_whole_number(seed, "seed", 0)
+
+    def generator(self, name: Hashable = None, rounds: int = 0) -> np.random.Generator:
+        """NumPy's generator for a column by its name, and for the rounds that it had before."""
+        if name is None and not rounds:
+            return np.random.default_rng(self._seed)
+        plain = name.item() if isinstance(name, np.generic) else name
+        digest = hashlib.sha256(repr((plain, rounds)).encode(errors="surrogatepass")).digest()
+        return np.random.default_rng([self._seed, int.from_bytes(digest, "little")])
+
+
+def simulation_source(seed: SeedLike) -> np.random.Generator | Seed:
+    """What a simulation draws from: a Generator itself, which advances, or a seed for columns."""
+    return seed if isinstance(seed, np.random.Generator) else Seed(seed)
 
 
 RandomSource: TypeAlias = SecureGenerator | np.random.Generator | Source

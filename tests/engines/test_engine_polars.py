@@ -247,7 +247,7 @@ def test_types_follow_from_the_declaration(tmp_path):
 
 def test_a_file_holds_no_word_that_is_no_category(tmp_path):
     """Words that Polars once saw in a Categorical do not reach the file."""
-    cells = pl.Series([SECRET, *WORDS] * 20, dtype=pl.Categorical)
+    cells = pl.Series([SECRET, *WORDS[::-1]] * 20, dtype=pl.Categorical)
     lazy = pl.LazyFrame({"answer": cells})
     rrp.sink_privatized(lazy, tmp_path / "out.parquet", {"answer": M}, unknown="uniform")
     assert pl.Enum(WORDS) == pl.read_parquet_schema(tmp_path / "out.parquet")["answer"]

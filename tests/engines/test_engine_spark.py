@@ -43,7 +43,7 @@ def rrs(spark):
 def answers(spark, n=400, parts=4):
     """Ids and answers: all words alike, every tenth an unknown one."""
     word = (
-        "case when id % 10 = 9 then 'dunno' else element_at(array({}), cast(id % 4 + 1 as int)) end"
+        "case when id % 10 = 9 then 'dunno' else element_at(array({}), cast(4 - id % 4 as int)) end"
     )
     listed = ", ".join(f"'{each}'" for each in WORDS)
     return spark.range(0, n, 1, parts).selectExpr("id", f"{word.format(listed)} as answer")
@@ -158,7 +158,7 @@ def test_the_target_says_how_it_was_made_to_spark_and_to_others(spark, rrs, tmp_
 
 def test_pandas_files_are_taken_for_what_they_say(spark, rrs, tmp_path):
     """A Parquet file that rrstats made says in its footer that a column holds reports."""
-    frame = pd.DataFrame({"answer": WORDS * 5}).rr.privatize("answer", M)
+    frame = pd.DataFrame({"answer": WORDS[::-1] * 5}).rr.privatize("answer", M)
     frame.to_parquet(tmp_path / "reports.parquet")
     with pytest.raises(rr.errors.MetadataError, match="holding reports already"):
         rrs.privatize_parquet(tmp_path / "reports.parquet", tmp_path / "out", {"answer": M})

@@ -19,11 +19,11 @@ from rrstats.mechanisms.channel import KRRChannel
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning import (
-    design_effect,
     half_width,
     influence,
     people_for_power,
     recommend,
+    variance_ratio,
     worst_case_bias,
 )
 
@@ -177,7 +177,7 @@ def test_many_categories_take_little_memory():
     tracemalloc.start()
     try:
         assert half_width(10**6, 0.1, 20_000, epsilon=5.0) < 0.02
-        assert design_effect(0.1, 20_000, epsilon=5.0) > 1
+        assert variance_ratio(0.1, 20_000, epsilon=5.0) > 1
         for call in (half_width, people_for_power):
             with pytest.raises(ArgumentValueError, match=r"k, the number of categories, must be"):
                 call(0.9 if call is people_for_power else 100, 0.1, 10**10, epsilon=1.0)
@@ -216,7 +216,7 @@ def test_what_a_report_costs():
     assert 1 == by_name(recommend(256, 4.0))["bytes"]["KRR"]
 
 
-def test_times_direct_is_the_design_effect():
+def test_times_direct_is_the_variance_ratio():
     """theory_cases.json, deff: s(1-s) / ((p-q)^2 f(1-f)), 25 for a coin of 0.6 at f = 1/2."""
     table = by_name(recommend(2, math.log(0.6 / 0.4)))
     assert 0.25 / 0.2**2 / 0.25 == pytest.approx(table["times_direct"]["KRR"], rel=1e-9)

@@ -9,7 +9,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.planning import at_epsilon, break_even, design_effect, people
+from rrstats.planning import at_epsilon, break_even, people, variance_ratio
 
 NO_YES = ["no", "yes"]
 WARNER = rr.surveys.warner(NO_YES, 0.75, yes="yes")
@@ -18,14 +18,14 @@ WARNER = rr.surveys.warner(NO_YES, 0.75, yes="yes")
 # -- beside a direct question ------------------------------------------------------------------
 
 
-def test_design_effect_golden():
+def test_variance_ratio_golden():
     """theory_cases.json, deff: 29.5 at k = 10, epsilon 1 and f = 0.2."""
     e = math.e
     p, q = e / (e + 9), 1 / (e + 9)
     s = q + 0.2 * (p - q)
     expected = s * (1 - s) / ((p - q) ** 2 * 0.16)
     assert 29.5 == pytest.approx(expected, abs=0.05)
-    assert expected == pytest.approx(design_effect(0.2, 10, epsilon=1.0), rel=1e-9)
+    assert expected == pytest.approx(variance_ratio(0.2, 10, epsilon=1.0), rel=1e-9)
 
 
 def error_of(n, rate, base, top, truth):
@@ -93,7 +93,7 @@ def test_one_person_asked_directly():
         (lambda: break_even(100, 0, epsilon=1), "proportion must be in"),
         (lambda: break_even(100, 0.1, epsilon=1, accusing=2), "accusing must be in"),
         (lambda: break_even(100, 0.1, epsilon=1, still_denying=-1), "still_denying must be in"),
-        (lambda: design_effect(1.5, epsilon=1), "proportion must be in"),
+        (lambda: variance_ratio(1.5, epsilon=1), "proportion must be in"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(call, words):

@@ -31,7 +31,7 @@ M = rr.KRR(["a", "b", "c", "d"], 0.7)
 
 def answers_of(mechanism, rows):
     """Answers of all categories in turn, one unknown and one missing among them."""
-    picked = [mechanism.categories[row % mechanism.k] for row in range(rows)]
+    picked = [mechanism.categories[-1 - row % mechanism.k] for row in range(rows)]
     picked[7], picked[11] = object(), None
     return picked
 

@@ -294,11 +294,11 @@ def test_a_column_without_variation_is_refused():
     truth["a"] = 1
     plan = rr.planning.frame(COLUMNS, 1, want="pairs")
     for seed in (0, 3, 6, 7):
-        frame = rr.simulate(truth, plan, seed=seed)
+        frame = rr.simulate(truth, plan, seed=np.random.default_rng(seed))
         reason = r"must vary beside the ordinary covariates, found that \['a"
         refused(NotIdentifiableError, reason, rr.linear, "pay ~ a + c", frame)
     for seed in (1, 2, 4):
-        frame = rr.simulate(truth, plan, seed=seed)
+        frame = rr.simulate(truth, plan, seed=np.random.default_rng(seed))
         with pytest.warns(LowPrecisionWarning):
             rr.linear("pay ~ a + c", frame)
 
