@@ -57,6 +57,9 @@ VERSION = 2
 
 MOST_CATEGORIES = 100
 
+_EPSILON_ROUNDING = 1e-9
+"""How far, relatively, rounding may set a mechanism's epsilon above that of its plan."""
+
 POLICIES = {
     "unknown": ("raise", "uniform"),
     "missing": ("unknown", "uniform", "keep", "raise"),
@@ -288,7 +291,29 @@ class ColumnRecord:
                     f"{cut(key)} of column {cut(name)} "
                     + (rule if allowed else f"is unknown; known are {', '.join(_FACTS)}")
                 )
-        return cls(name, frozen(mechanism), plan=plan, by_row=by_row, **facts)
+        record = cls(name, frozen(mechanism), plan=plan, by_row=by_row, **facts)
+        record.check_plan_epsilon()
+        return record
+
+    def check_plan_epsilon(self) -> None:
+        """Raise MetadataError if the plan's epsilon cannot be that of the column's mechanism.
+
+        Alone a column spends the plan's epsilon; of a pair its own reports reveal less, by at most
+        the logarithm of the other column's number of categories.
+        """
+        own = None
+        if self.plan is not None:
+            with contextlib.suppress(ArgumentValueError):  # what is no mechanism fails when used
+                own = self.unlabelled().epsilon
+        if self.plan is None or own is None:
+            return
+        most = own + math.log(MOST_DECLARED)
+        if not own * (1 - _EPSILON_ROUNDING) <= self.plan.epsilon <= most:
+            raise MetadataError(
+                f"the plan of column {cut(self.name)} has epsilon {self.plan.epsilon:.6g}, but the "
+                f"column's mechanism is of a plan with epsilon {own:.6g} to {most:.6g}; take the "
+                "document that was written with the release"
+            )
 
 
 def _read_by_row(document: Any) -> dict[str, Any] | None:

@@ -34,7 +34,7 @@ from rrstats._display import label
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.columns import numbers
-from rrstats.errors import ArgumentValueError, LowPrecisionWarning, warn
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportSource,
@@ -45,6 +45,7 @@ from rrstats.estimation.report_columns.report_columns import (
 )
 from rrstats.estimation.report_columns.sample_design import SampleDesign
 from rrstats.estimation.tallies.second_moments import in_parts
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.survey_design import truthful_categories
 from rrstats.regression.behaviours import BehavedOutcome, behaved, open_behaviours
 from rrstats.regression.corrected_scores import ScoreResult, score_fit
@@ -266,6 +267,7 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomI
         column = _ordinary_outcome(request)
     else:
         column = _reported_outcome(request, has_private)
+    _check_no_list_experiment(column.mechanism)
     groups = open_groups(request, column.rows)
     answers = _possible_answers(request, column, has_private)
     behaviours = None
@@ -299,6 +301,16 @@ def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomI
         return _random_intercepts_fit(title, outcome, data, groups)
     class_columns = None if behaviours is None else behaviours.columns(data.keep)
     return _fit(title, outcome, data, request, class_columns=class_columns)
+
+
+def _check_no_list_experiment(mechanism: Mechanism | None) -> None:
+    """Raise for counts of a list experiment, whose model also has the control items."""
+    designs = {getattr(part, "design", None) for part in getattr(mechanism, "parts", ())}
+    if designs & {"list_experiment_control", "list_experiment_treatment"}:
+        raise ArgumentTypeError(
+            "the outcome holds counts of a list experiment, whose control items need a model, too: "
+            'use rr.list_regression("count ~ age", df, mechanism=m, group="treat")'
+        )
 
 
 def _possible_answers(

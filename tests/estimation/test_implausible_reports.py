@@ -207,3 +207,36 @@ def test_reports_that_are_no_categories_end_with_code_4(folder, capsys):
     code, out, err = call(capsys, "estimate", "right.csv", "--column", "right", *options)
     assert (4, "") == (code, out)
     assert re.search(r"\d+ of 3000 reports are not among", err)
+
+
+# -- rows that were selected by another private column ---------------------------------------------
+
+
+def two_columns(rows=6000):
+    """Reports of two columns."""
+    frame = pd.DataFrame(
+        {"health": ["good", "poor"] * (rows // 2), "visited": [True, False, True] * (rows // 3)}
+    )
+    designs = {
+        "health": rr.KRR(["good", "poor"], epsilon=1),
+        "visited": rr.KRR([True, False], epsilon=1),
+    }
+    return frame.rr.simulate(designs, seed=1)
+
+
+def test_rows_that_another_private_column_selected_are_noticed():
+    """Its reports are then all alike, which no truth explains."""
+    released = two_columns()
+    with pytest.warns(ImplausibleReportsWarning, match="selected by the reports of column 'visi"):
+        released[released["visited"]].rr.estimate("health")
+
+
+@pytest.mark.filterwarnings("error")
+def test_other_rows_are_not_noticed():
+    """All rows, in the order of that column, a few of them, and a column without its reports."""
+    released = two_columns()
+    released.rr.estimate("health")
+    released.sort_values("visited").rr.estimate("health")
+    released[released["visited"]][:5].rr.estimate("health")
+    released[released["visited"]].drop(columns="visited").rr.estimate("health")
+    released.assign(visited="no report").rr.estimate("health")

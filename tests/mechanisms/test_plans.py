@@ -3,6 +3,7 @@
 import datetime
 import json
 
+import pandas as pd
 import pytest
 
 pa = pytest.importorskip("pyarrow")
@@ -245,3 +246,17 @@ def test_types_that_words_cannot_say_are_refused(type):
 def test_words_of_a_file_without_types(words, values):
     """Whole numbers, if all words are, written as every reader of CSV writes them back."""
     assert values == plans.whole_words(words)
+
+
+@pytest.mark.parametrize("epsilon", [3e7, 20.0, 1e-3, 1.4999])
+def test_a_plan_of_another_epsilon_than_its_mechanisms_is_refused_when_read(epsilon):
+    """Above it an exact epsilon would take hours; below it the record would promise too much."""
+    frame = pd.DataFrame({"a": ["x", "y"] * 50, "b": [1, 2] * 50})
+    plan = rr.FramePlan({"a": ["x", "y"], "b": [1, 2]}, 1.5, [("a", "b"), ("a",)])
+    released = frame.rr.privatize(plan)
+    assert 1.5 == released.rr.epsilon
+    document = json.loads(json.dumps(released.attrs["rrstats"]))
+    document["columns"][0]["plan"]["epsilon"] = epsilon
+    released.attrs["rrstats"] = document
+    with pytest.raises(rr.errors.MetadataError, match="the plan of column 'a' has epsilon"):
+        rr.files.statement_of(released)

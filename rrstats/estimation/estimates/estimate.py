@@ -8,7 +8,8 @@ effective sample size.  They are wider where the variance rests on few clusters 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, overload
@@ -37,13 +38,14 @@ from rrstats._typing import (
     NumbersByCategory,
     RateLike,
 )
-from rrstats.data.categories import Categories, category_numbers
+from rrstats.data.categories import Categories, categories_from_json, category_numbers
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     ImplausibleReportsWarning,
     LowPrecisionWarning,
     NotIdentifiableError,
+    RRStatsError,
     warn,
     warnings_once,
 )
@@ -80,6 +82,7 @@ from rrstats.estimation.tallies.tally import (
     Tally,
     count_reports,
 )
+from rrstats.estimation.tallies.tally import tally as tally_of
 from rrstats.inference import binomial, contrasts
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.contrasts import (
@@ -97,6 +100,7 @@ from rrstats.mechanisms.channel import (
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.plans import PlanParts
+from rrstats.mechanisms.records import KEY, find
 from rrstats.mechanisms.samples import Samples
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
@@ -1377,7 +1381,38 @@ def estimate(
                 estimates[name] = check_estimate(_estimate_of(tally, settings, weighting))
             else:
                 estimates[name] = _checked_groups(counted, tally, settings, weighting)
+        if isinstance(reports, pd.DataFrame):
+            _warn_of_selection(reports, estimates)
     return Estimates(estimates) if counted.several else next(iter(estimates.values()))
+
+
+_FIRST_ROWS = 40
+"""Rows whose reports are hardly ever all equal, unless rows were selected or sorted by them."""
+
+
+def _warn_of_selection(frame: pd.DataFrame, estimated: Collection[Any]) -> None:
+    """Warn if another private column of the frame shows that rows were selected by its report.
+
+    A column is counted only if its first reports are all equal.
+    """
+    document = frame.attrs.get(KEY)
+    columns = document.get("columns", ()) if isinstance(document, dict) else ()
+    for column in columns:
+        with suppress(RRStatsError, KeyError, TypeError):  # no reports of the recorded mechanism
+            (name,) = categories_from_json([column["name"]])
+            if name in estimated or "plan" in column:
+                continue
+            reports = frame[name]
+            if len(set(reports.iloc[:_FIRST_ROWS])) > 1:
+                continue
+            record = find(frame.attrs, name)
+            if record and Estimate(tally_of(reports, record.resolve())).implausible.any():
+                warn(
+                    f"the rows seem to be selected by the reports of column {quote(name)}, which "
+                    "no true proportions explain: noise decided who is left, so they are no "
+                    "sample of a group of people; take all rows, and rr.crosstab of both columns",
+                    ImplausibleReportsWarning,
+                )
 
 
 def group_text(names: Sequence[Hashable], group: Hashable) -> str:
