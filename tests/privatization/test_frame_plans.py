@@ -386,8 +386,8 @@ def test_two_releases_do_not_count_as_one():
     lying = {"v": 2, "columns": [each.to_dict() for each in plan.records]}
     lying["columns"][0]["plan"]["epsilon"] = lying["columns"][1]["plan"]["epsilon"] = 0.5
     one.attrs = {"rrstats": lying}
-    for read in (lambda: one.rr.epsilon, one.rr.budget, one.rr.estimate):
-        refused(rr.errors.MetadataError, "the plan of column 'a' has epsilon", read)
+    for look in (lambda: one.rr.epsilon, one.rr.budget, one.rr.estimate):
+        refused(rr.errors.MetadataError, "the plan of column 'a' has epsilon", look)
 
 
 def test_parts_of_whole_blocks_are_the_whole():
