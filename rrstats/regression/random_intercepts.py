@@ -59,53 +59,73 @@ from rrstats.regression.results import (
     verdict,
 )
 
-POINTS = 25
-"""Nodes of the integral of a group: estimates are then exact to about eight digits."""
-
-_MIN_POINTS = 5
-"""With fewer nodes integrals are rough; one, Laplace's approximation, is up to 43% off."""
-
-_MAX_POINTS = 101
-"""More nodes have weights that are 0 in doubles."""
-
 _FEW_GROUPS = 10
 """Fewer groups cause a warning: their standard deviation is then mostly estimated too small."""
-
-_NO_PROBABILITY = 1e-9
-"""Where one standard deviation moves a probability from 1/2 to this there is no finite maximum."""
-
-_NO_INFORMATION = 1e-7
-"""Information below this part of that at the start is none."""
-
-_MIN_GAIN = 1e-8
-"""Gain of the log-likelihood over equal intercepts below which the deviation is 0."""
-
-_LEAST_START = 0.3
-"""Standard deviation from which a search starts at least, so that it has a slope."""
-
-_FURTHER_START = 1.5
-"""A second start where rows are few, and the likelihood may have several maxima."""
-
-_DEVIATION_STEP = 0.75
-"""Distance of standard deviations that predictions average over, in standard errors."""
-
-_MAX_DEVIATIONS = 12
-"""So many of them on each side at most; mostly 4."""
-
-_LEAST_WEIGHT = 0.02
-"""Their weight, relative to the estimate's, below which no further ones are taken."""
-
-_NOISE_PLACES, _NOISE_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
-"""Errors of coefficients in quantiles, in standard errors, and their weights."""
 
 _CELLS = 1024
 """Cells that are worked on at once."""
 
-_CLOSE = 1e-7
-"""Error of the lower end of an interval of the standard deviation."""
+_NOISE_PLACES, _NOISE_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+"""Errors of coefficients in quantiles, in standard errors, and their weights."""
 
-_FEW_ROWS = 5000
-"""Up to so many rows there are two starts."""
+
+@dataclass(frozen=True)
+class _QuadratureConstants:
+    """Nodes of the integral of a group.
+
+    points : with these estimates are exact to about eight digits.
+    min_points : with fewer integrals are rough; one, Laplace's approximation, is up to 43% off.
+    max_points : more nodes have weights that are 0 in doubles.
+    """
+
+    points: int = 25
+    min_points: int = 5
+    max_points: int = 101
+
+
+_QUADRATURE = _QuadratureConstants()
+
+
+@dataclass(frozen=True)
+class _SearchConstants:
+    """Constants of the search for the standard deviation of intercepts.
+
+    min_start : from which it starts at least, so that the likelihood has a slope.
+    further_start, max_two_start_rows : a second start of up to so many rows, where the likelihood
+        may have several maxima.
+    min_gain : of the log-likelihood over equal intercepts, below which the deviation is 0.
+    extreme_probability : where one standard deviation moves 1/2 to this there is no finite maximum.
+    singular : information below this part of that at the start is none.
+    end_tolerance : error of the lower end of an interval.
+    """
+
+    min_start: float = 0.3
+    further_start: float = 1.5
+    max_two_start_rows: int = 5000
+    min_gain: float = 1e-8
+    extreme_probability: float = 1e-9
+    singular: float = 1e-7
+    end_tolerance: float = 1e-7
+
+
+_SEARCH = _SearchConstants()
+
+
+@dataclass(frozen=True)
+class _AveragingConstants:
+    """Standard deviations of intercepts that predictions average over.
+
+    step : their distance, in standard errors.
+    max_deviations : so many on each side at most; mostly there are 4.
+    min_weight : relative to the estimate's, below which no further ones are taken.
+    """
+
+    step: float = 0.75
+    max_deviations: int = 12
+    min_weight: float = 0.02
+
+
+_AVERAGING = _AveragingConstants()
 
 
 # -- the groups ----------------------------------------------------------------------------------
@@ -175,13 +195,14 @@ def open_groups(request: ModelRequest, rows: int) -> Groups | None:
     codes, labels = _numbered(values)
     is_name = isinstance(request.random_intercepts, str)
     group_name = request.random_intercepts if is_name else getattr(values, "name", None)
-    points = POINTS
+    points = _QUADRATURE.points
     if request.quadrature_points is not None:
         points = check_whole_number(request.quadrature_points, "quadrature_points", 1)
-    if not _MIN_POINTS <= points <= _MAX_POINTS:
+    if not _QUADRATURE.min_points <= points <= _QUADRATURE.max_points:
         raise ArgumentValueError(
-            f"quadrature_points must be {_MIN_POINTS} to {_MAX_POINTS}, got {points}; leave it out "
-            f"for {POINTS}, because few points give a standard deviation that is too small"
+            f"quadrature_points must be {_QUADRATURE.min_points} to {_QUADRATURE.max_points}, got "
+            f"{points}; leave it out for {_QUADRATURE.points}, because few points give a standard "
+            "deviation that is too small"
         )
     return Groups(group_name, labels, codes, points)
 
@@ -280,21 +301,21 @@ class GroupedFit:
         prior, with normal coefficients, does.
         """
         if self.sd > 0:
-            step = _DEVIATION_STEP * float(np.sqrt(self.covariance[-1, -1]))
+            step = _AVERAGING.step * float(np.sqrt(self.covariance[-1, -1]))
         else:
-            step = _DEVIATION_STEP * _LEAST_START / max(self.root_loss(_LEAST_START), 0.1)
+            step = _AVERAGING.step * _SEARCH.min_start / max(self.root_loss(_SEARCH.min_start), 0.1)
         step = min(step, self.sd / 2) if self.sd > 0 else step
         middle = self._weighed(self.maximum)
         every = [middle]
         for sign in (1, -1):
             maximum = self.maximum
-            for place in range(1, _MAX_DEVIATIONS + 1):
+            for place in range(1, _AVERAGING.max_deviations + 1):
                 sd = self.sd + sign * place * step
                 if sd < 0:
                     break
                 maximum = self._fixed(sd, maximum.parameters)
                 every.append(self._weighed(maximum))
-                if every[-1].weight < np.log(_LEAST_WEIGHT) + middle.weight:
+                if every[-1].weight < np.log(_AVERAGING.min_weight) + middle.weight:
                     break
         log_weights = np.array([each.weight for each in every])
         weights = np.exp(log_weights - log_weights.max())
@@ -308,7 +329,7 @@ class GroupedFit:
         """The largest standard deviation that errors average over has next to no weight."""
         largest = max(self.deviations, key=lambda deviation: deviation.parameters[-1])
         estimated = self.deviations[0]
-        return largest.weight < _LEAST_WEIGHT * estimated.weight
+        return largest.weight < _AVERAGING.min_weight * estimated.weight
 
     def _weighed(self, maximum: Maximum) -> Deviation:
         """A deviation with the logarithm of its posterior density, up to a constant."""
@@ -337,14 +358,16 @@ class GroupedFit:
         if level in self.intervals:
             return self.intervals[level]
         limit = float(np.sqrt(scipy.special.chdtri(1, 1 - level)))
-        half = _LEAST_START
+        half = _SEARCH.min_start
         low = 0.0
         if self.sd > 0:
             half = limit * float(np.sqrt(self.covariance[-1, -1]))
         if self.root_loss(0.0) > limit:
             ends = (0.0, self.sd)
             low = float(
-                scipy.optimize.brentq(lambda sd: self.root_loss(sd) - limit, *ends, xtol=_CLOSE)
+                scipy.optimize.brentq(
+                    lambda sd: self.root_loss(sd) - limit, *ends, xtol=_SEARCH.end_tolerance
+                )
             )
         self.intervals[level] = (low, profile_end(self.root_loss, self.sd, half, limit))
         return self.intervals[level]
@@ -370,22 +393,24 @@ def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
         offset=None if model.offset is None else model.offset[order],
         points=groups.points,
     )
-    ends = np.array([[1 - _NO_PROBABILITY, _NO_PROBABILITY]] * 2)
+    ends = np.array([[1 - _SEARCH.extreme_probability, _SEARCH.extreme_probability]] * 2)
     limit = float(np.abs(model.reports.family.eta(ends)).max())
     equal = np.append(plain.theta, 0.0)
-    start = max(grouped.start_deviation(equal), _LEAST_START)
-    starts = [start, _FURTHER_START] if grouped.rows <= _FEW_ROWS else [start]
+    start = max(grouped.start_deviation(equal), _SEARCH.min_start)
+    starts = [start]
+    if grouped.rows <= _SEARCH.max_two_start_rows:
+        starts.append(_SEARCH.further_start)
     maxima = [grouped.climb(np.append(plain.theta, sd), limit) for sd in starts]
     # an interior maximum before the edge, where integrals are rough
     maximum = max(maxima, key=lambda each: (each.converged, each.endless is None, each.value))
-    if maximum.converged and maximum.value - plain.maximum.value < _MIN_GAIN:
+    if maximum.converged and maximum.value - plain.maximum.value < _SEARCH.min_gain:
         maximum = _equal_intercepts(plain, maximum)
     elif maximum.parameters[-1] < 0:
         maximum = _mirrored(maximum)
     is_flat = plain.unknown.size > 0
     if maximum.parameters[-1] > 0:
         least = np.linalg.eigvalsh(-maximum.hessian)[0]
-        is_flat = bool(least <= _NO_INFORMATION * maximum.scale)
+        is_flat = bool(least <= _SEARCH.singular * maximum.scale)
     is_finite = maximum.converged and maximum.endless is None and not is_flat
     return GroupedFit(grouped, plain, maximum, is_finite, limit)
 
