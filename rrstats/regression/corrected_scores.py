@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,6 @@ from rrstats.errors import (
     NotIdentifiableError,
     RRStatsWarning,
 )
-from rrstats.estimation.report_columns.sample_design import Replicates
 from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.regression.design_matrix import BLOCK, table_of
 from rrstats.regression.likelihood import check_columns
@@ -213,7 +212,7 @@ def _covariance(
     """
     data = people.data
     if vcov == "replicates":
-        return replicate_covariance(cast(Replicates, data.replicates), beta, people.again), None
+        return replicate_covariance(data, beta, people.again), None
     if vcov == "robust":
         n = len(people.y)
         return np.asarray(n / (n - len(beta)) * bread @ sums.squares @ bread), None

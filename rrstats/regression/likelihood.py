@@ -20,7 +20,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from rrstats._checks import check_one_of
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns.sample_design import Replicates
 from rrstats.inference.optimize import (
     Derivatives,
     Maximum,
@@ -532,7 +531,7 @@ class Fit:
         if kind == "expected":
             return split_information(model.expected(self.theta)[0], least)[0]
         if kind == "replicates":
-            return replicate_covariance(cast(Replicates, data.replicates), self.theta, self._again)
+            return replicate_covariance(data, self.theta, self._again)
         scores = model.scores(self.theta)
         if kind == "robust":
             return self.bread @ ((scores.T * model.squares) @ scores) @ self.bread

@@ -344,8 +344,8 @@ def _linear_covariance(
         part = matrix[rows]
         return np.asarray((part.T * data.weights[rows]) @ part)
 
-    if data.replicates is not None and kind == "replicates":
-        return replicate_covariance(data.replicates, estimates, again), None
+    if kind == "replicates":
+        return replicate_covariance(data, estimates, again), None
     residuals = people.counts - matrix @ estimates
     if kind == "hc3":
         person_weights = data.squares / data.weights

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,13 +142,25 @@ NORMAL = Reference()
 
 def few_clusters(kind: str, people: DesignedPeople) -> list[NDArray[np.intp]] | None:
     """The rows of each cluster, in strata also of those without rows; None if they are many."""
-    units = cast(UnitSums, people.units)
-    is_linearized = kind == "linearized"
-    codes = units.codes if is_linearized else cast(NDArray[np.intp], people.clusters)
-    count = len(units.strata) if is_linearized else int(codes.max()) + 1
+    codes, count = _cluster_codes(kind, people)
     if count > MOST_CLUSTERS:
         return None
     return [np.flatnonzero(codes == code) for code in range(count)]
+
+
+def _cluster_codes(kind: str, people: DesignedPeople) -> tuple[NDArray[np.intp], int]:
+    """(rows,) numbers of the clusters, and how many there are; with strata also without rows."""
+    if kind == "linearized":
+        units = _units(people)
+        return units.codes, len(units.strata)
+    assert people.clusters is not None
+    return people.clusters, int(people.clusters.max()) + 1
+
+
+def _units(people: DesignedPeople) -> UnitSums:
+    """Clusters and strata of people who have them."""
+    assert people.units is not None
+    return people.units
 
 
 def sandwich_of_few(
@@ -175,7 +187,7 @@ def sandwich_of_few(
         meats = np.array([rooted[rows].T @ rooted[rows] for rows in clusters])
     if kind == "clustered":
         return ClusterSandwich.reduced(sums, informations, bread, meats)
-    form = cast(UnitSums, people.units).covariance(np.eye(len(clusters)))
+    form = _units(people).covariance(np.eye(len(clusters)))
     return ClusterSandwich.within(sums, informations, bread, form, meats)
 
 
@@ -205,9 +217,9 @@ def clustered_covariance(
 def many_clusters(kind: str, scores: Floats, people: DesignedPeople, bread: Floats) -> Floats:
     """(b, b) covariance by many clusters: linearized, or CR1, times G/(G-1) (n-1)/(n-p)."""
     if kind == "linearized":
-        return np.asarray(bread @ cast(UnitSums, people.units).products(scores) @ bread.T)
-    clusters = cast(NDArray[np.intp], people.clusters)
-    sums = np.zeros((int(clusters.max()) + 1, scores.shape[1]))
+        return np.asarray(bread @ _units(people).products(scores) @ bread.T)
+    clusters, count = _cluster_codes(kind, people)
+    sums = np.zeros((count, scores.shape[1]))
     np.add.at(sums, clusters, scores)
     errors = sums @ bread.T
     left = max(people.people - scores.shape[1], 1)
@@ -234,12 +246,14 @@ def design_df(kind: str, people: DesignedPeople, parameters: int) -> float:
 
 
 def replicate_covariance(
-    replicates: Replicates, estimates: Floats, fit: Callable[[Floats], Floats | None]
+    people: DesignedPeople, estimates: Floats, fit: Callable[[Floats], Floats | None]
 ) -> Floats:
-    """(b, b) covariance of (b,) estimates.
+    """(b, b) covariance of (b,) estimates by the replicate weights of people, who have them.
 
     fit : the estimates by (rows,) weights, None where they have no finite maximum.
     """
+    replicates = people.replicates
+    assert replicates is not None
     fits = [fit(weights) for weights in replicates.weights.T]
     failed = sum(each is None for each in fits)
     if failed:
