@@ -183,6 +183,12 @@ def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
             hides_source |= step_folders is None
         elif not step.dependencies():
             hides_source |= kind not in SHOWN
+    if not moved and any(map(_is_cut_by_bytes, frame.expr.walk())):
+        raise ArgumentValueError(
+            "the frame was read from text in blocks of bytes, so that the sizes of its parts would "
+            "tell how long the answers are; read it with blocksize=None, which makes one part of "
+            "each file, or move its rows by a public column with many values, ddf.shuffle('id')"
+        )
     for name in names:
         categories = _known_categories(frame._meta, name)
         if name in moved:
@@ -209,6 +215,15 @@ def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
             "'string[pyarrow]'}).shuffle('id').to_parquet(path, write_index=False), and give that "
             "path with shuffle_rows=True"
         )
+
+
+def _is_cut_by_bytes(step: Any) -> bool:
+    """True for a step that reads blocks of text files, of which some are not whole files."""
+    with suppress(AttributeError, ValueError, TypeError, IndexError):  # it is no such step
+        if step.operand("label") == "read-csv":
+            blocks = step.operand("iterables")[-1]
+            return not all(is_first and is_last for _, is_first, is_last in blocks)
+    return False
 
 
 def _followed(step: Any) -> Iterator[str]:
@@ -316,8 +331,10 @@ def privatize_parquet(
     The release shows which rows are in a partition, and their order.  A frame that was read from
     folders of the private column (``answer=yes/``), or shuffled, sorted or merged by it, is refused
     as far as Dask shows it; partitions of your own functions must not depend on it either.
-    ``dask.dataframe.read_csv`` cuts by bytes of text, and so by the lengths of answers: read
-    Parquet, or write it after ``ddf.shuffle("id")``, and give the path with ``shuffle_rows=True``.
+    Engines cut what they read by bytes, which depend on the answers: ``dask.dataframe.read_csv`` is
+    refused unless each part is a whole file (``blocksize=None``) or the rows were moved by a public
+    column, ``ddf.shuffle("id")``.  Row groups of Parquet that become partitions may be cut so by
+    their writer: give the path instead of the frame.
 
     Every attempt of a task draws its own keys where it runs.  One attempt of each part is
     published, however many there were.  If a worker is lost, its task runs again elsewhere; if a

@@ -418,6 +418,19 @@ def test_categories_are_plain_values_in_all_shuffled_parts(tmp_path, in_turn):
     assert 1 == len(receipt.notes)
 
 
+def test_text_that_was_cut_by_bytes_is_refused(tmp_path, in_turn):
+    """Parts of equal bytes tell the lengths of answers; whole files and moved rows do not."""
+    frame(200).to_csv(tmp_path / "in.csv", index=False)
+    cut = dd.read_csv(tmp_path / "in.csv", blocksize=1000)
+    assert cut.npartitions > 1
+    with pytest.raises(ArgumentValueError, match="in blocks of bytes"):
+        rrd.privatize_parquet(cut, tmp_path / "out", PLAN)
+    whole = dd.read_csv(tmp_path / "in.csv", blocksize=None)
+    for place, lazy in enumerate([whole, cut.shuffle("id")]):
+        receipt = rrd.privatize_parquet(lazy, tmp_path / f"out{place}", PLAN, unknown="uniform")
+        assert 200 == receipt.rows
+
+
 def test_a_sorted_index_is_warned_of(tmp_path, in_turn):
     """It restores the order of the rows of a part."""
     lazy = dd.from_pandas(frame(60).set_index("id"), npartitions=2)
