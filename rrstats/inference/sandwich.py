@@ -18,7 +18,7 @@ import numpy as np
 
 from rrstats._typing import Floats
 
-MOST_CLUSTERS = 100
+MAX_CLUSTERS = 100
 """Up to so many clusters there are CR2 and its degrees of freedom; their time grows as squares."""
 
 _NO_VARIANCE = 1e-10

@@ -22,7 +22,7 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.regression.outcomes import ReportedOutcome, Terms
 
-_LEAST_DISTANCE = 0.05
+_MIN_DISTANCE = 0.05
 """Distance of two thresholds at which a search starts at least."""
 
 
@@ -105,7 +105,7 @@ class OrderedOutcome(ReportedOutcome):
         """Starting parameters: one set of probabilities for everyone, moved away from 0 and 1."""
         proportions = self.start_proportions(weights)[0]
         thresholds = scipy.special.logit(np.cumsum(proportions)[:-1])
-        distances = np.maximum(np.diff(thresholds), _LEAST_DISTANCE)
+        distances = np.maximum(np.diff(thresholds), _MIN_DISTANCE)
         return -thresholds[:1, None], np.log(distances)
 
 

@@ -55,7 +55,7 @@ from rrstats.regression.design_matrix import (
 )
 from rrstats.regression.varying_columns import ColumnCollector, VaryingColumns
 
-MOST_CLASSES = 64
+MAX_CLASSES = 64
 """So many combinations of true answers at most: time and memory grow with them."""
 
 
@@ -290,9 +290,9 @@ class PrivateCovariates:
             channel = column.channel
             if channel is not None:
                 channel.solve(np.zeros(len(channel.samples)))  # raises for a singular matrix
-        if not self.in_parts and len(self.shown) > MOST_CLASSES:
+        if not self.in_parts and len(self.shown) > MAX_CLASSES:
             raise ArgumentValueError(
-                f"privatized covariates may have at most {MOST_CLASSES} combinations of answers"
+                f"privatized covariates may have at most {MAX_CLASSES} combinations of answers"
             )
 
 

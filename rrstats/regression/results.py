@@ -123,9 +123,9 @@ class RegressionResult(FrameTable):
         units = "replicates that differ" if self.vcov == "replicates" else "clusters"
         is_reduced = self.vcov == "clustered" and self.reference.sandwich is not None
         text = ""
-        if is_reduced and self.df.min() < _LEAST_DF:
+        if is_reduced and self.df.min() < _MIN_DF:
             fewest = float(self.df.min())
-            count = int((self.df < _LEAST_DF).sum())
+            count = int((self.df < _MIN_DF).sum())
             text = (
                 f"few clusters decide {count} of {self.df_model} coefficients, with as few as "
                 f"{fewest:.2g} degrees of freedom: their intervals are wide, and p-values not "
@@ -506,7 +506,7 @@ _FEW_DF = 15
 """Fewer degrees of freedom of linearized covariances and replicates cause a warning: with 12
 clusters in 3 strata 90% of the 95% intervals of a slope covered it."""
 
-_LEAST_DF = 4.0
+_MIN_DF = 4.0
 """Fewer of Satterthwaite's degrees of freedom cause a warning (Tipton 2015)."""
 
 _FEW_PEOPLE = 5.0

@@ -23,7 +23,7 @@ from rrstats.estimation.report_columns.replicates import replicate_df
 from rrstats.estimation.report_columns.sample_design import Replicates
 from rrstats.estimation.tallies.sampled_rows import UnitSums
 from rrstats.inference.contrasts import student_quantile
-from rrstats.inference.sandwich import MOST_CLUSTERS, ClusterSandwich
+from rrstats.inference.sandwich import MAX_CLUSTERS, ClusterSandwich
 
 DESIGN_KINDS = ("clustered", "linearized", "replicates")
 """Covariances that follow from the design of the survey."""
@@ -143,7 +143,7 @@ NORMAL = Reference()
 def few_clusters(kind: str, people: DesignedPeople) -> list[NDArray[np.intp]] | None:
     """The rows of each cluster, in strata also of those without rows; None if they are many."""
     codes, count = _cluster_codes(kind, people)
-    if count > MOST_CLUSTERS:
+    if count > MAX_CLUSTERS:
         return None
     return [np.flatnonzero(codes == code) for code in range(count)]
 
