@@ -19,14 +19,14 @@ from rrstats._names import checked_keywords
 from rrstats.data.categories import Categories, PublicCategories
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.data.columns import column_of
-from rrstats.errors import FileError, MetadataError
+from rrstats.errors import DamagedDocumentError, FileError, MetadataError
 from rrstats.files import file_metadata
 from rrstats.files.batches import reading
 from rrstats.files.csv import TextFile
 from rrstats.files.data_file import DataFile, ReportSpace
 from rrstats.files.estimate_file import describe_file, document_beside
 from rrstats.files.formats import Paths, open_released
-from rrstats.mechanisms.records import KEY, ColumnRecord, asked_labels, write
+from rrstats.mechanisms.records import KEY, ColumnRecord, asked_labels, check_asked_column, write
 from rrstats.mechanisms.serialization import parse_object
 
 _NULLABLE = {pa.bool_(): pd.BooleanDtype(), pa.int64(): pd.Int64Dtype()}
@@ -87,7 +87,7 @@ def read(path: Paths) -> pd.DataFrame:
         frame = filled[0] if len(filled) == 1 else pd.concat(filled, ignore_index=True)
     else:
         tables = [_table(file) for file in source.files]
-        frame = pa.concat_tables(tables).unify_dictionaries().to_pandas()
+        frame = _pandas_frame(pa.concat_tables(tables).unify_dictionaries(), source.path)
         frame.attrs = parse_object(tables[0].schema.metadata or {}, file_metadata.ATTRS)
         for record in records:
             # Of reports that became pandas' index df.rr says that they are gone.
@@ -105,9 +105,23 @@ def _table(file: DataFile) -> pa.Table:
     return pa.Table.from_batches(batches, schema).replace_schema_metadata(dict(file.metadata))
 
 
+def _pandas_frame(table: Any, path: Path) -> Any:
+    """A table as pandas; raises DamagedDocumentError for metadata that pandas did not write."""
+    try:
+        return table.to_pandas()
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise DamagedDocumentError(
+            f"the metadata of pandas in {quote(str(path))} do not describe its columns; write the "
+            "file again without the key 'pandas' of its schema's metadata"
+        ) from None
+
+
 def _text_frame(file: TextFile, records: list[ColumnRecord]) -> pd.DataFrame:
     """A CSV file with the types of the records."""
     by_name = {str(record.name): record for record in records}
+    for record in records:
+        if record.plan is not None and str(record.plan.asked) not in file.names:
+            check_asked_column(record, file.names)
     labels = {
         str(record.plan.asked): record.plan.labels for record in records if record.plan is not None
     }

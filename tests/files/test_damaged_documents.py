@@ -338,3 +338,25 @@ def test_a_plan_needs_names_that_a_file_can_hold():
     document = released("plan").attrs["rrstats"]
     text = json.dumps(document).replace('"b"', '"\\ud800"')
     refused(RRStatsError, "valid Unicode", read, {"rrstats": text})
+
+
+@pytest.mark.parametrize("text", [b"{}", b"x", b"[]", b'{"columns": 3, "index_columns": []}'])
+def test_metadata_that_pandas_did_not_write_are_named(tmp_path, text):
+    """Instead of an error of the library that reads them."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "out.parquet"
+    pd.DataFrame({"a": ["x", "y"]}).rr.privatize("a", ["x", "y"], epsilon=1).rr.to_parquet(path)
+    table = pq.read_table(path)
+    pq.write_table(table.replace_schema_metadata({**table.schema.metadata, b"pandas": text}), path)
+    with pytest.raises(rr.errors.MetadataError, match="metadata of pandas"):
+        rr.files.read(path)
+
+
+def test_a_csv_without_the_public_column_of_its_plan_is_refused(tmp_path):
+    """The column says which rows were asked."""
+    path = tmp_path / "out.csv"
+    plan = rr.FramePlan({"a": ["x", "y"], "b": [1, 2]}, 1.5, [("a", "b")])
+    pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}).rr.privatize(plan).rr.to_csv(path)
+    pd.read_csv(path).drop(columns="rr_asked").to_csv(path, index=False)
+    with pytest.raises(rr.errors.MetadataError, match="needs the public column 'rr_asked'"):
+        rr.files.read(path)
