@@ -1,6 +1,6 @@
 """Records of privatized columns after pandas: which survive, and the call that restores the others.
 
-The facts about pandas hold for 2.2.3 and 3.1; decision 51 of the design rests on them.
+The facts about pandas hold for 2.2.3 and 3.1; the design restores records by hand because of them.
 """
 
 import re
