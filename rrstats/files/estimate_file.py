@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rrstats._checks import quote_list
 from rrstats._names import checked_keywords
 from rrstats.data.arrow import are_word_places
 from rrstats.data.categories import Categories, PublicCategories
@@ -28,7 +26,14 @@ from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.estimation.estimates.estimate import estimate, group_text
 from rrstats.estimation.estimates.groups import GroupEstimates
-from rrstats.estimation.tallies.tally import Tally, tally
+from rrstats.estimation.report_columns.report_columns import (
+    ReportColumn,
+    Resolved,
+    opened_column,
+    ordinary,
+)
+from rrstats.estimation.report_columns.sample_design import Rows, rows_of
+from rrstats.estimation.tallies.tally import Tally, count_groups, count_units
 from rrstats.files import file_metadata
 from rrstats.files.atomic import SIDECAR
 from rrstats.files.data_file import Piece, ReportSpace
@@ -38,7 +43,7 @@ from rrstats.mechanisms.attrs import released_records
 from rrstats.mechanisms.base import Mechanism, is_mechanism
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.plans import PlanParts
-from rrstats.mechanisms.records import ColumnRecord, asked_labels
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.privatization.frame import check_table, frequency_order, telling_columns
 from rrstats.statement import statement
 
@@ -105,8 +110,7 @@ def estimate_file(
         ``.rrstats.json`` of a CSV file; by default the record in the file.
     by : str, optional
         An ordinary column of the file: each of its values is a group, at most 1,000.  Rows without
-        a value are in no group; groups of text files are texts.  Columns of a plan are estimated
-        without groups; `rr.files.read` gives a frame for that.
+        a value are in no group; groups of text files are texts.
     target : {"population", "rows"}
         As for `rrstats.estimate`.
 
@@ -139,57 +143,26 @@ def estimate_file(
         raise ArgumentTypeError(
             f"mechanism is for one column, found {len(names)} columns; name the column it made"
         )
-    tallies = _tallies(source, names, design)
     if by is None:
+        tallies = _tallies(source, names, design)
         return {name: estimate(tallies[name], target=target) for name in names}
-    groups = _tallies_by(source, names, design, by)
+    counts = _counts(source, names, design, by)
     return {
         name: GroupEstimates(
             (by,),
             {
-                group: replace(estimate(counted, target=target), group=group_text((by,), group))
-                for group, counted in groups[name].items()
+                label: replace(estimate(each, target=target), group=group_text((by,), label))
+                for label, each in groups.items()
             },
-            tallies[name].n - sum(counted.n for counted in groups[name].values()),
+            _rows(everyone) - sum(_rows(each) for each in groups.values()),
         )
-        for name in names
+        for name, (everyone, groups) in counts.items()
     }
 
 
-def _tallies_by(
-    source: FileSource, names: Iterable[str], design: _Design, by: str
-) -> dict[str, dict[Any, Tally]]:
-    """Tallies of some columns by the values of an ordinary one, in order of appearance."""
-    by = source.check_column(by)
-    if source.record_of(by) is not None:
-        raise ArgumentValueError(
-            f"by must be an ordinary column, found {by!r}, which holds reports: people who "
-            "reported something are not those of whom it is true"
-        )
-    designs = {name: _made_by(source, source.check_column(name), design) for name in names}
-    planned = [name for name, (_, record, _) in designs.items() if record and record.plan]
-    if planned:
-        raise ArgumentValueError(
-            f"by is not for columns of a plan, found {quote_list(planned)}; read the file by "
-            "rr.files.read and use df.rr.estimate(by=)"
-        )
-    spaces = {name: mechanism.report_space for name, (mechanism, _, _) in designs.items()}
-    some_space = next(iter(spaces.values()))
-    groups: dict[str, dict[Any, Tally]] = {name: {} for name in designs}
-    for file in source.files:
-        for piece in file.pieces({**spaces, by: some_space}, only=True):
-            labels = piece.labels(by).to_pandas()
-            for name, (mechanism, _, _) in designs.items():
-                of_piece = tally(piece.cells(name), mechanism, by=labels)
-                for label, counted in of_piece.items():
-                    before = groups[name].get(label)
-                    groups[name][label] = counted if before is None else before + counted
-                if len(groups[name]) > _MAX_GROUPS:
-                    raise ArgumentValueError(
-                        f"by must be a column of at most {_MAX_GROUPS:,} values, found more in "
-                        f"{by!r}"
-                    )
-    return groups
+def _rows(counted: Tally) -> int:
+    """The number of rows of a tally, with those that lack a report."""
+    return counted.n + counted.n_missing
 
 
 # -- the mechanism of the reports ----------------------------------------------------------
@@ -241,9 +214,26 @@ def _record_of(name: str, records: list[ColumnRecord]) -> ColumnRecord:
 
 def _tallies(source: FileSource, names: Iterable[str], design: _Design) -> dict[str, Tally]:
     """Tallies of some columns, in one pass."""
-    designs = {name: _made_by(source, source.check_column(name), design) for name in names}
+    return {name: tally for name, (tally, _) in _counts(source, names, design).items()}
+
+
+def _counts(
+    source: FileSource, names: Iterable[str], design: _Design, by: str | None = None
+) -> dict[str, tuple[Tally, dict[Any, Tally]]]:
+    """Tallies of some columns, and those by the values of an ordinary one, in one pass.
+
+    Groups are in order of appearance.  Each piece is counted as a frame is, and tallies add.
+    """
+    if by is not None:
+        by = source.check_column(by)
+        if source.record_of(by) is not None:
+            raise ArgumentValueError(
+                f"by must be an ordinary column, found {by!r}, which holds reports: people who "
+                "reported something are not those of whom it is true"
+            )
+    made = {name: _made_by(source, source.check_column(name), design) for name in names}
     spaces: dict[str, ReportSpace] = {}
-    for name, (mechanism, record, _) in designs.items():
+    for name, (mechanism, record, _) in made.items():
         spaces[name] = mechanism.report_space
         if record is None or record.plan is None:
             check_one_sample(name, mechanism)
@@ -251,65 +241,70 @@ def _tallies(source: FileSource, names: Iterable[str], design: _Design) -> dict[
             spaces[source.check_column(record.plan.asked)] = PublicCategories(record.plan.labels)
     no_cells = {name: source.files[0].no_cells(name, space) for name, space in spaces.items()}
     tallies: dict[str, Tally] = {}
-    contradictions: Counter[str] = Counter()
-    for name, (mechanism, record, _) in designs.items():
-        tallies[name], _ = _count(no_cells.__getitem__, name, mechanism, record)
+    groups: dict[str, dict[Any, Tally]] = {name: {} for name in made}
+    for name, (mechanism, record, _) in made.items():
+        tallies[name] = count_units(_opened(no_cells.__getitem__, name, mechanism, record), Rows())
+    some_space = next(iter(spaces.values()))
+    needed = spaces if by is None else {by: some_space, **spaces}
     for file in source.files:
-        for piece in file.pieces(spaces, only=True):
-            for name, (mechanism, record, _) in designs.items():
-                piece_tally, piece_contradictions = _count(piece.cells, name, mechanism, record)
-                tallies[name] += piece_tally
-                contradictions[name] += piece_contradictions
-    for name, (_, record, where) in designs.items():
-        if contradictions[name] and record is not None:
-            state = "missing"
-            rule = f"allows none (its missing is {record.missing!r}, not 'keep')"
-            if record.plan is not None:
-                state = "missing or there"
-                rule = "says that other rows were asked"
-            rows = tallies[name].n + tallies[name].n_missing
-            raise MetadataError(
-                f"{contradictions[name]:,} of {rows:,} reports in column {name!r} of "
-                f"{source.path} are {state}, but the document {where} {rule}: "
-                f"the document {where} does not describe these reports; use the file as it was "
-                "released"
-            )
-    return tallies
+        for piece in file.pieces(needed, only=True):
+            labels = None if by is None else ordinary(piece.labels(by))
+            for name, (mechanism, record, _) in made.items():
+                column = _opened(piece.cells, name, mechanism, record)
+                tallies[name] += count_units(column, Rows())
+                if labels is not None:
+                    _add_groups(groups[name], column, labels, by)
+    for name, (_, record, where) in made.items():
+        _check_missing(source, name, tallies[name], record, where)
+    return {name: (tallies[name], groups[name]) for name in made}
 
 
-def _count(
+def _opened(
     cells: Callable[[str], pa.Array], name: str, mechanism: Mechanism, record: ColumnRecord | None
-) -> tuple[Tally, int]:
-    """The tally of some rows, and the number of rows that contradict the record.
+) -> ReportColumn:
+    """A column of a piece of a file, with the public column of its plan."""
+    group = None
+    if record is not None and record.plan is not None:
+        group = _labels_of_parts(cells(str(record.plan.asked)), record.plan)
+    return opened_column(cells(name), name, record, Resolved(mechanism, group))
 
-    A row contradicts it if its report is missing, or is there, although the record says otherwise.
 
-    Of a plan only the rows that were asked count, with the public column as their sample.
+def _add_groups(
+    groups: dict[Any, Tally], column: ReportColumn, labels: ReportColumn, by: Hashable
+) -> None:
+    """Add the tallies of a piece to those of its groups."""
+    counted = count_groups(column, rows_of(None, column.rows, by=labels))
+    for label, tally in counted.by_label().items():
+        groups[label] = groups[label] + tally if label in groups else tally
+    if len(groups) > _MAX_GROUPS:
+        raise ArgumentValueError(
+            f"by must be a column of at most {_MAX_GROUPS:,} values, found more in {by!r}"
+        )
+
+
+def _check_missing(
+    source: FileSource, name: str, counted: Tally, record: ColumnRecord | None, where: str
+) -> None:
+    """Raise MetadataError for missing reports where the record allows none.
+
+    If "no answer" is a category, its reports do not count as missing.
     """
-    reports = cells(name)
-    if record is None or record.plan is None:
-        counted = tally(reports, mechanism)
-        # If "no answer" is a category, its reports do not count as missing.
-        allowed = record is None or record.missing == "keep"
-        return counted, 0 if allowed else counted.n_missing
-    parts = _labels_of_parts(cells(str(record.plan.asked)), record.plan)
-    was_asked = pc.is_in(parts, value_set=pa.array(asked_labels(record), pa.string()))
-    has_report = reports.is_valid()
-    if mechanism.domain.missing_code is not None:
-        has_report = pc.or_(has_report, was_asked)
-    group = None if mechanism.groups is None else parts.filter(was_asked)
-    asked_reports = reports.filter(was_asked)
-    counted = tally(asked_reports, mechanism, group=group)
-    contradictions = pc.sum(pc.xor(was_asked, has_report), min_count=0).as_py()
-    n_missing = len(reports) - len(asked_reports)
-    return replace(counted, n_missing=n_missing, plan=record.plan), contradictions
+    if record is None or record.plan is not None or record.missing == "keep":
+        return
+    if counted.n_missing:
+        raise MetadataError(
+            f"{counted.n_missing:,} of {_rows(counted):,} reports in column {name!r} of "
+            f"{source.path} are missing, but the document {where} allows none (its missing is "
+            f"{record.missing!r}, not 'keep'): the document {where} does not describe these "
+            "reports; use the file as it was released"
+        )
 
 
 def _labels_of_parts(cells: pa.Array, plan: PlanParts) -> pa.Array:
     """The public column of a plan as text; other words of a text file are missing."""
     if are_word_places(cells.type):
-        return pa.array([*plan.labels, None], pa.string()).take(cells.storage)
-    return cells.cast(pa.string())
+        return pa.DictionaryArray.from_arrays(cells.storage, pa.array([*plan.labels, None]))
+    return cells
 
 
 # -- for the data curator ------------------------------------------------------------------

@@ -19,7 +19,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.axes import count_rows
 from rrstats.estimation.report_columns.report_columns import ReportFrame, ordinary, report_column
 from rrstats.estimation.report_columns.sample_design import rows_of
-from rrstats.estimation.tallies.tally import count_units, tally
+from rrstats.estimation.tallies.tally import count_groups, count_units, tally
 from rrstats.mechanisms import KRR, Samples, surveys
 
 M = KRR(["never", "once", "often"], 0.75)
@@ -87,7 +87,7 @@ def test_multiples_are_so_many_rows(mechanism, design, weighted):
         by, own = named.pop("by"), weights if weighted else None
         sample = rr.SampleDesign(weights=own, **named)
         placed = rows_of(reports, opened.rows, by=by, design=sample, times=times)
-        found.append(count_units(opened, placed).by_label())
+        found.append(count_groups(opened, placed).by_label())
     assert found[0] == found[1]
     assert list(found[0]) == list(found[1])
 

@@ -238,6 +238,22 @@ def test_estimates_are_those_of_the_frame(tmp_path, ending):
     refused(ArgumentTypeError, "give the frame, which says it in rr_asked", rr.estimate, frame["c"])
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_groups_of_a_file_are_those_of_the_frame(tmp_path, ending):
+    """Columns of a plan by an ordinary one, a row without its label in no group."""
+    rows = answers().assign(region=["north", "south", None, "south"] * 100)
+    source = samples.written(tmp_path, ending, pa.Table.from_pandas(rows, preserve_index=False))
+    receipt = release(source)
+    frame = back(receipt.target)
+    frame.attrs = {"rrstats": write(receipt.records)}
+    found = files.estimate_file(receipt.target, by="region")
+    for name in CATEGORIES:
+        expected = frame.rr.estimate(name, by="region")
+        assert {*expected} == {*found[name]} == {"north", "south"}
+        assert all(expected[label].tally == found[name][label].tally for label in expected)
+        assert 100 == expected.left_out == found[name].left_out
+
+
 def test_saved_frames_and_reports_that_contradict_the_plan(tmp_path):
     """A saved frame is whole, with whole numbers in text; reports of other rows show a change."""
     released = rr.privatize(answers(), PLAN, unknown="uniform")

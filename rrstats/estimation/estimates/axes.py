@@ -403,7 +403,7 @@ def joint_tally(
         times=times,
         plan=next((column.plan for column in columns if column.plan is not None), None),
     )
-    return cast(Tally, count_units(combined, rows))
+    return count_units(combined, rows)
 
 
 def plan_tally(
@@ -449,7 +449,7 @@ def plan_tally(
         times=times,
         plan=plan,
     )
-    return cast(Tally, count_units(combined, rows))
+    return count_units(combined, rows)
 
 
 def _axis_codes(column: ReportColumn) -> NDArray[np.intp]:

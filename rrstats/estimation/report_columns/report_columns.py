@@ -26,9 +26,10 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_distinct, check_rows, quote_list
 from rrstats._typing import Counts, Floats, RateLike
+from rrstats.data.categories import PublicCategories
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.data.columns import aligned, check_any_column, column_of, open_column, place_of
-from rrstats.data.encoders import Encoded, Reader
+from rrstats.data.encoders import Encoded, Reader, reader
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -175,12 +176,15 @@ class ReportColumn(ReportModel):
         in_plan = self.asked[part]
         domain = self.mechanism.domain
         absent = encoded.codes == domain.absent_code
-        if not absent[~in_plan].all() or (domain.missing_code is None and absent[in_plan].any()):
+        no_answers = domain.missing_code is None  # a missing one is no report where asked
+        others = absent == in_plan if no_answers else ~(absent | in_plan)
+        if others.any():
             raise MetadataError(
-                f"column {self.name!r} of a plan has reports in other rows than were asked for it, "
-                "as the public column says; use the columns as they were released (nothing filled)"
+                f"column {self.name!r} of a plan has reports in other rows than were asked for it: "
+                "the public column says that other rows were asked; use the columns as they were "
+                "released (nothing filled)"
             )
-        if domain.missing_code is None:
+        if no_answers:
             return encoded
         return Encoded.of(np.where(in_plan, encoded.codes, domain.k + 1), domain.k)
 
@@ -393,7 +397,7 @@ def report_column(
     source = ReportSource.of(values)
     resolved = _resolved(values, source, (mechanism, prob, epsilon), group)
     name = source.name if name is None else name
-    return _opened(values, name, source.record, resolved, times=times)
+    return opened_column(values, name, source.record, resolved, times=times)
 
 
 def _resolved(
@@ -416,7 +420,7 @@ def _resolved(
     return Resolved(source.mechanism(mechanism, prob, epsilon), group)
 
 
-def _opened(
+def opened_column(
     values: Any,
     name: Hashable,
     record: ColumnRecord | None,
@@ -446,7 +450,9 @@ def _opened(
         column = replace(column, asked=_asked(record, group, column.rows))
     if mechanism.groups is None and (group is None or plan is not None):
         return column
-    samples = sample_codes(mechanism, group, column.rows, absent=column.missing)
+    asked = column.asked
+    absent = column.missing if asked is None else lambda: ~asked
+    samples = sample_codes(mechanism, group, column.rows, absent=absent)
     return replace(column, samples=samples)
 
 
@@ -457,12 +463,11 @@ def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
             f"a missing report of column {record.name!r} may be an answer or a row that its plan "
             f"did not ask: give the frame, which says it in {record.plan and record.plan.asked}"
         )
-    labels = ordinary(group)
+    labels = open_column(group)
     check_rows(labels.rows, rows, "group", "label", each="reports")
-    labels_of_column = asked_labels(record)
-    is_of_column = [label in labels_of_column for label in labels.categories]
-    is_of_column.append(False)  # a missing label
-    return np.array(is_of_column)[labels.codes()]
+    labels_of_column = PublicCategories(asked_labels(record))
+    encoded = reader(labels_of_column, labels.cells)(labels.cells)
+    return np.asarray(encoded.codes < labels_of_column.k)
 
 
 def _row_rates(
@@ -753,7 +758,7 @@ class ReportFrame:
             frame = self.counted([*names, *others], MOST if others else most_of(mechanism))
             values = reports_in(frame, names)
             resolved = Resolved(mechanism, None if group is None else frame.column(group))
-        return _opened(values, name, source.record, resolved, times=frame.times, frame=frame)
+        return opened_column(values, name, source.record, resolved, times=frame.times, frame=frame)
 
     def _rates(self, record: ColumnRecord | None, request: ReportRequest) -> tuple[Any, Any, Any]:
         """The mechanism, prob and epsilon of a column; by row, the latter are columns.
@@ -823,7 +828,7 @@ class ReportFrame:
         needs_samples = resolved.mechanism.groups is not None or sampled_by != group
         if resolved.group is None and sampled_by is not None and needs_samples:
             resolved = resolved._replace(group=self.column(sampled_by))
-        return _opened(values, name, source.record, resolved, times=self.times, frame=self)
+        return opened_column(values, name, source.record, resolved, times=self.times, frame=self)
 
     def answer(self, names: Sequence[Hashable], request: ReportRequest) -> ReportColumn:
         """The answer that one column holds, or several together."""

@@ -765,7 +765,7 @@ def _counted_rows(column: ReportColumn, rows: Rows, weighting: str | None) -> An
     """A Tally, or the GroupTallies of groups; where prob differs by row RowSums, or a dict."""
     if column.rates is not None and weighting is not None:
         return _row_sums(column, column.rates, rows, weighting)
-    return count_units(column, rows)
+    return count_units(column, rows) if rows.groups is None else count_groups(column, rows)
 
 
 WEIGHTINGS = ("equal", "precision")
@@ -936,10 +936,15 @@ class GroupTallies:
         return {label: self.tally(group) for group, label in enumerate(self.labels)}
 
 
-def count_units(column: ReportColumn, rows: Rows) -> Tally | GroupTallies:
+def count_units(column: ReportColumn, rows: Rows) -> Tally:
+    """Count the reports of each unit in one pass over the rows, which have no groups."""
+    return count_groups(column, rows).tally(0)
+
+
+def count_groups(column: ReportColumn, rows: Rows) -> GroupTallies:
     """Count the reports of each group and unit that occur together, in one pass over the rows.
 
-    Returns GroupTallies if the rows have groups, else a Tally.
+    Rows without groups are one group, whose label is None.
     """
     mechanism = cast(Mechanism, column.mechanism)
     labels = [None] if rows.groups is None else rows.groups.labels
@@ -969,9 +974,6 @@ def count_units(column: ReportColumn, rows: Rows) -> Tally | GroupTallies:
     bounds = np.searchsorted(group_of_pair, np.arange(len(labels) + 1))
     missing = np.bincount(group_of_pair, sums.missing, len(labels)).astype(np.int64)
     arrays = (places, sums.rows, sums.reported, sums.weights, sums.powers, replicates)
-    if rows.groups is None:
-        counts = UnitCounts(rows.units, drawn if rows.sampled else sums.rows, *arrays)
-        return Tally(mechanism, counts, int(missing[0]), column.plan)
     counts = UnitCounts(rows.units, drawn, *arrays)
     return GroupTallies(mechanism, labels, bounds, counts, missing, column.plan)
 
