@@ -228,6 +228,8 @@ class ColumnRecord:
 
         Its probabilities and its epsilon are those of the column's mechanism.
         """
+        if not self.is_shortened:
+            return from_dict(self.mechanism)
         described = json.loads(json.dumps(self.mechanism))  # a copy that can be changed
         for part in walk(described):
             if part.pop("categories_digest", None) is not None:
