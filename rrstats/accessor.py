@@ -38,13 +38,14 @@ from rrstats.estimation.estimates.estimate import Estimate, EstimateOptions, est
 from rrstats.estimation.estimates.groups import Estimates, GroupEstimates
 from rrstats.estimation.estimates.means import Means, means
 from rrstats.estimation.estimates.quantiles import Quantiles, quantiles
-from rrstats.estimation.report_columns.report_columns import (
-    Plan,
-    ReportFrame,
-    ReportRequest,
-    listed,
+from rrstats.estimation.report_columns.report_frames import Plan, ReportFrame, ReportRequest, listed
+from rrstats.estimation.report_columns.sample_design import (
+    SampleDesign,
+    check_names,
+    design_of,
+    frame_design,
+    public_column,
 )
-from rrstats.estimation.report_columns.sample_design import SampleDesign, design_of, frame_design
 from rrstats.estimation.tallies.tally import tally
 from rrstats.mechanisms.attrs import Mechanisms, released_records
 from rrstats.mechanisms.base import Mechanism
@@ -557,11 +558,12 @@ class FrameAccessor:
     ) -> _GroupColumns:
         """Open the columns of means or quantiles; request : the mechanism of ``by``."""
         frame = ReportFrame.of(self._data)
-        frame.check_names({"values": values, "by": by, **design.names})
+        check_names(frame, {"values": values, "by": by, **design.names})
         names = listed(by)
         check_distinct(names, "by")
         reports = frame.answer(names, request)
-        return _GroupColumns(frame.public("values", values), reports, frame_design(frame, design))
+        column = public_column(frame, "values", values)
+        return _GroupColumns(column, reports, frame_design(frame, design))
 
     logit = _of_formula(logit)
     linear = _of_formula(linear)

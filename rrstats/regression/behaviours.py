@@ -20,7 +20,7 @@ import numpy as np
 from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns.report_columns import ReportFrame
+from rrstats.estimation.report_columns.report_frames import ReportFrame
 from rrstats.regression.design_matrix import DesignMatrix, check_ordinary, covariates, from_r, sides
 from rrstats.regression.outcomes import ReportedOutcome, Terms
 from rrstats.regression.private_covariates import ClassColumns, ModelRequest

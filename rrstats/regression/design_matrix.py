@@ -29,7 +29,8 @@ from rrstats._names import nearest
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import aligned, blocks, column_of, numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.estimation.report_columns.report_columns import ReportFrame, refuse_reports
+from rrstats.estimation.report_columns.report_columns import refuse_reports
+from rrstats.estimation.report_columns.report_frames import ReportFrame
 from rrstats.mechanisms.records import KEY, find, write
 
 BLOCK = 16_384

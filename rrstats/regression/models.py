@@ -38,11 +38,10 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWa
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
     ReportSource,
-    check_asked,
     ordinary,
-    plan_records,
     report_column,
 )
+from rrstats.estimation.report_columns.report_frames import check_asked, plan_records
 from rrstats.estimation.report_columns.sample_design import SampleDesign
 from rrstats.estimation.tallies.second_moments import in_parts
 from rrstats.mechanisms.base import Mechanism

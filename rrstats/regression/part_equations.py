@@ -27,12 +27,8 @@ from rrstats._typing import Floats
 from rrstats.data.categories import category_numbers
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
-from rrstats.estimation.report_columns.report_columns import (
-    ReportColumn,
-    ReportFrame,
-    plan_records,
-    records_of,
-)
+from rrstats.estimation.report_columns.report_columns import ReportColumn, records_of
+from rrstats.estimation.report_columns.report_frames import ReportFrame, plan_records
 from rrstats.estimation.tallies.second_moments import ColumnGroup, PartScores, SecondMoments
 from rrstats.mechanisms.records import KEY, write
 from rrstats.regression.corrected_scores import ScoreResult

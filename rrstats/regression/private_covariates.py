@@ -30,12 +30,10 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.replicates import replicate_weights
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
-    ReportFrame,
     ReportSource,
-    check_together,
-    not_asked,
     report_column,
 )
+from rrstats.estimation.report_columns.report_frames import ReportFrame, check_together, not_asked
 from rrstats.estimation.report_columns.sample_design import Replicates, SampleDesign, design_of
 from rrstats.estimation.tallies.arrays import has_scores
 from rrstats.estimation.tallies.sampled_rows import UnitSums
@@ -77,7 +75,7 @@ class PrivateCovariates:
         """The columns without their reports, which have open readers; a fit is done with them."""
         closed: Any = None
         columns = [
-            replace(column, cells=closed, reader=closed, samples=closed, frame=closed)
+            replace(column, cells=closed, reader=closed, samples=closed, public=closed)
             for column in self.columns
         ]
         return {

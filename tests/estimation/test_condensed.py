@@ -17,7 +17,8 @@ import rrstats as rr
 from rrstats.data.codecs import codec_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.axes import count_rows
-from rrstats.estimation.report_columns.report_columns import ReportFrame, ordinary, report_column
+from rrstats.estimation.report_columns.report_columns import ordinary, report_column
+from rrstats.estimation.report_columns.report_frames import ReportFrame
 from rrstats.estimation.report_columns.sample_design import rows_of
 from rrstats.estimation.tallies.tally import count_groups, count_units, tally
 from rrstats.mechanisms import KRR, Samples, surveys

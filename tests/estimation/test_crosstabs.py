@@ -20,7 +20,7 @@ from rrstats.errors import (
 )
 from rrstats.estimation.estimates.axes import Axis, declared_axis
 from rrstats.estimation.estimates.crosstab import Crosstab, crosstab
-from rrstats.estimation.report_columns.report_columns import ReportFrame
+from rrstats.estimation.report_columns.report_frames import ReportFrame
 from rrstats.inference import multinomial as likelihood
 from rrstats.inference.binomial import clopper_pearson_rates
 from rrstats.inference.multinomial import contract

@@ -8,7 +8,8 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
-from rrstats.estimation.report_columns.report_columns import ReportFrame, ordinary, report_column
+from rrstats.estimation.report_columns.report_columns import ordinary, report_column
+from rrstats.estimation.report_columns.report_frames import ReportFrame
 from rrstats.mechanisms.records import ColumnRecord
 
 INFORMATIVE = sorted(set(EXAMPLES) - SILENT)

@@ -10,7 +10,7 @@ from refusals import refused
 import rrstats as rr
 from rrstats.errors import ArgumentValueError, MetadataError
 from rrstats.estimation.estimates.association import _moments, _powers
-from rrstats.estimation.report_columns.report_columns import ReportFrame
+from rrstats.estimation.report_columns.report_frames import ReportFrame
 from rrstats.estimation.tallies.second_moments import ColumnGroup, PartScores, SecondMoments
 
 NAMES = ["a", "b", "c"]

@@ -32,13 +32,8 @@ from rrstats.estimation.estimates.product_moment import (
     values_by_column,
 )
 from rrstats.estimation.estimates.result import Result, formats_of
-from rrstats.estimation.report_columns.report_columns import (
-    ALL,
-    ReportColumn,
-    ReportFrame,
-    not_asked,
-    plan_records,
-)
+from rrstats.estimation.report_columns.report_columns import ALL, ReportColumn
+from rrstats.estimation.report_columns.report_frames import ReportFrame, not_asked, plan_records
 from rrstats.estimation.tallies.second_moments import (
     ColumnGroup,
     PartScores,

@@ -27,12 +27,7 @@ from rrstats.data.categories import Categories
 from rrstats.data.columns import blocks
 from rrstats.data.encoders import Encoded
 from rrstats.errors import ArgumentValueError
-from rrstats.estimation.report_columns.report_columns import (
-    ReportColumn,
-    ReportFrame,
-    ReportModel,
-    ordinary,
-)
+from rrstats.estimation.report_columns.report_columns import ReportColumn, ReportModel, ordinary
 from rrstats.estimation.report_columns.sample_design import Rows
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.tally import Tally, count_units
@@ -427,7 +422,7 @@ def plan_tally(
     if table is None:
         return None
     codes = [_axis_codes(column) for column in columns]
-    public = ordinary(cast(ReportFrame, columns[0].frame).column(plan.asked))
+    public = ordinary(planned[0].public)
     labels = public.codes()
     reports = np.full(columns[0].rows, table.channel.m + 1)  # missing
     for sample, start in zip(table.samples, table.channel.bounds[:-1], strict=True):

@@ -19,7 +19,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -62,16 +62,18 @@ from rrstats.estimation.estimates.result import (
 )
 from rrstats.estimation.estimates.table_moments import METHODS, TableMoments, table_moments
 from rrstats.estimation.report_columns.engine_frames import is_frame
-from rrstats.estimation.report_columns.report_columns import (
+from rrstats.estimation.report_columns.report_columns import by_samples
+from rrstats.estimation.report_columns.report_frames import (
     ReportFrame,
     as_pairs,
-    by_samples,
+    listed,
     not_asked,
     plan_records,
 )
 from rrstats.estimation.report_columns.sample_design import (
     SIMPLE,
     SampleDesign,
+    check_names,
     design_of,
     frame_design,
     refuse_missing,
@@ -1100,11 +1102,10 @@ def crosstab(
     check_columns(names, mechanisms)
     check_one_of(missing, "missing", ("drop", "keep", "raise"))
     design = design_of(weights, design)
-    frame.check_names(design.names)
-    others = list(design.columns.values())
-    joint = frame.joint(names, mechanisms, group=group, others=others, pairs=True)
+    check_names(frame, design.names)
+    frame = frame.counted_columns(names, [*listed(group), *design.columns.values()])
+    joint = frame.joint(names, mechanisms, group=group, pairs=True)
     opened = [by_samples(column) for column in as_pairs(joint)]
-    frame = cast(ReportFrame, opened[0].frame)  # of an engine with its rows counted
     rows = opened[0].size
     times = opened[0].times
     axes, counted = count_rows(opened, keep=missing == "keep", times=times)

@@ -69,7 +69,7 @@ from rrstats.estimation.estimates.result import (
     proportion_rows,
     titled,
 )
-from rrstats.estimation.report_columns.report_columns import Plan, ReportRequest
+from rrstats.estimation.report_columns.report_frames import Plan, ReportRequest
 from rrstats.estimation.report_columns.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.moments import ChannelMoments, Moments, contrast_errors

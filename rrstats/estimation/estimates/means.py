@@ -26,10 +26,10 @@ from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifia
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
-    not_asked,
     refuse_reports,
     report_column,
 )
+from rrstats.estimation.report_columns.report_frames import not_asked
 from rrstats.estimation.report_columns.sample_design import (
     SampleDesign,
     design_of,

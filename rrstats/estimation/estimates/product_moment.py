@@ -24,7 +24,7 @@ from rrstats.estimation.estimates.measures import (
     ratio_moments,
 )
 from rrstats.estimation.estimates.table_moments import TableMoments
-from rrstats.estimation.report_columns.report_columns import check_asked
+from rrstats.estimation.report_columns.report_frames import check_asked
 from rrstats.inference.contrasts import fieller, ratio_variance, student_quantile
 
 

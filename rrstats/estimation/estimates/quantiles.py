@@ -24,7 +24,8 @@ from rrstats.data.columns import aligned, blocks
 from rrstats.errors import LowPrecisionWarning, warn
 from rrstats.estimation.estimates.means import read_groups, read_rows, row_scores, with_index
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
-from rrstats.estimation.report_columns.report_columns import ReportColumn, not_asked
+from rrstats.estimation.report_columns.report_columns import ReportColumn
+from rrstats.estimation.report_columns.report_frames import not_asked
 from rrstats.estimation.report_columns.sample_design import SampleDesign, design_of
 from rrstats.estimation.tallies.sampled_rows import SampledRows, sampled_rows
 from rrstats.inference.contrasts import Interval, student_quantile
@@ -118,7 +119,7 @@ def _sorted(
     y = y[order]
     last = np.flatnonzero(np.append(y[1:] != y[:-1], True)) if len(y) else order
     return SortedRows(
-        grouped=replace(grouped, frame=None),  # a result does not hold other columns
+        grouped=replace(grouped, public=None),  # a result does not hold other columns
         order=order,
         weights=None if w is None else w[order],
         sampled=sampled,

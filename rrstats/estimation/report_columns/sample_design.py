@@ -8,7 +8,7 @@ rows: they are public.  A row may stand for several equal rows of the data that 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rrstats._checks import check_instance, check_left_out, check_one_of, check_rows
 from rrstats._names import checked_keywords
 from rrstats._typing import Counts, Floats
-from rrstats.data.columns import aligned, numbers
+from rrstats.data.columns import aligned, check_any_column, numbers, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.report_columns.replicates import (
     Replication,
@@ -29,11 +29,11 @@ from rrstats.estimation.report_columns.replicates import (
 )
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
-    ReportFrame,
     ordinary,
+    private_argument,
     refuse_reports,
-    replicates_in_engine,
 )
+from rrstats.estimation.report_columns.report_frames import ReportFrame, listed
 
 Codes = NDArray[np.intp]
 
@@ -234,14 +234,62 @@ def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
     return design
 
 
+_WAYS = {
+    **dict.fromkeys(
+        ("by", "clusters", "strata", "values"),
+        "crosstab both columns, and use conditional proportions",
+    ),
+    **dict.fromkeys(
+        ("probabilities", "weights", "replicates"), "use weights from ordinary columns"
+    ),
+}
+"""What to do instead of reports as one of these arguments."""
+
+_LISTS = ("by", "group", "replicates")
+"""Arguments that may be lists of names of columns."""
+
+
+def _replicates_in_engine() -> ArgumentValueError:
+    """The error for replicate weights in the frame of an engine."""
+    return ArgumentValueError(
+        "replicates need the rows, because an engine returns counts, and nearly every row has "
+        "replicate weights of its own; give a pandas frame"
+    )
+
+
+def check_names(frame: ReportFrame, names_by_argument: Mapping[str, Any]) -> None:
+    """Raise for what is no name of a column; some arguments may be lists of names."""
+    if "replicates" in names_by_argument and frame.engine is not None:
+        raise _replicates_in_engine()
+    for argument, names in names_by_argument.items():
+        every = listed(names) if argument in _LISTS else [names]
+        if all(isinstance(name, Hashable) for name in every):
+            check_any_column(frame.table, every)
+        for name in every:
+            if isinstance(name, pd.Index) or not isinstance(name, Hashable):
+                raise ArgumentTypeError(
+                    f"with a frame, {argument} is the name of one of its columns, found "
+                    f"{type(name).__name__}"
+                )
+            place_of(frame.table, name)
+
+
+def public_column(frame: ReportFrame, argument: str, name: Hashable) -> pd.Series[Any]:
+    """The column of ordinary values that an argument names; raises for reports."""
+    column = frame.column(name)
+    if name in frame.records:
+        raise private_argument(name, argument, _WAYS[argument])
+    return column
+
+
 def frame_design(frame: ReportFrame, design: SampleDesign) -> SampleDesign:
     """The design with columns of a frame in place of their names."""
     columns: dict[str, Any] = {
-        argument: frame.public(argument, name) for argument, name in design.columns.items()
+        argument: public_column(frame, argument, name) for argument, name in design.columns.items()
     }
     names = design.replicate_names
     if names:
-        weights = [frame.public("replicates", name) for name in names]
+        weights = [public_column(frame, "replicates", name) for name in names]
         columns["replicates"] = pd.concat(weights, axis=1)
     return replace(design, **columns)
 
@@ -381,7 +429,7 @@ def _replicates(
     if design.replicates is None or weights is None:
         return None
     if times is not None:
-        raise replicates_in_engine()
+        raise _replicates_in_engine()
     if isinstance(design.replicates, pd.DataFrame):
         for place in range(design.replicates.shape[1]):
             column = design.replicates.iloc[:, place]

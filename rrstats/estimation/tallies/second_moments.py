@@ -31,12 +31,7 @@ from numpy.typing import NDArray
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import blocks
 from rrstats.errors import ArgumentValueError, MetadataError
-from rrstats.estimation.report_columns.report_columns import (
-    ALL,
-    ReportColumn,
-    ReportFrame,
-    ordinary,
-)
+from rrstats.estimation.report_columns.report_columns import ALL, ReportColumn, ordinary
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.plans import PlanParts, of_part, part_mechanism
 
@@ -129,7 +124,7 @@ def _read_parts(column: ReportColumn) -> _PartCodes:
         return _PartCodes(column, np.empty(0, dtype=np.intp), None)
     encoded = column.read(ALL)
     column.refuse(column.unknown(encoded, ALL))
-    public = ordinary(cast(ReportFrame, column.frame).column(column.plan.asked))
+    public = ordinary(column.public)
     labels = column.plan.labels
     places = [labels.index(label) if label in labels else -1 for label in public.categories]
     part = np.array([*places, -1], dtype=np.intp)[public.codes()]

@@ -31,12 +31,13 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.estimation.report_columns.replicates import ReplicateSums, Replication
-from rrstats.estimation.report_columns.report_columns import (
+from rrstats.estimation.report_columns.report_columns import ReportColumn, report_column
+from rrstats.estimation.report_columns.report_frames import (
     Plan,
-    ReportColumn,
     ReportRequest,
+    column_requests,
     listed,
-    report_columns,
+    requested_frame,
 )
 from rrstats.estimation.report_columns.sample_design import (
     EVERYONE,
@@ -44,11 +45,13 @@ from rrstats.estimation.report_columns.sample_design import (
     Rows,
     SampleDesign,
     SampleUnits,
+    check_names,
     design_of,
     frame_design,
     group_names,
     numbered_pairs,
     powers_of,
+    public_column,
     rows_of,
 )
 from rrstats.mechanisms.base import Mechanism
@@ -737,28 +740,33 @@ def count_reports(
     weighting : of rows whose prob differs, which have `RowSums` in place of tallies; None refuses
         them.
     """
-    request = replace(request, public={"by": by, **design.names})
+    frame = requested_frame(reports, request)
+    if frame is None:
+        arguments = (request.mechanism, request.prob, request.epsilon)
+        column = report_column(reports, *arguments, group=request.group)
+        rows = rows_of(reports, column.rows, by=by, design=design, observed=observed)
+        groups = None if by is None else group_names(by)
+        counted = {column.name: _counted_rows(column, rows, weighting)}
+        return CountedReports(counted, groups, False, column.size)
+    requests = column_requests(frame, request)
+    public = {"by": by, **design.names}
+    check_names(frame, {**public, "group": request.group})
+    beside = [name for names in public.values() for name in listed(names)]
     tallies: dict[Any, Any] = {}
-    several = isinstance(request.columns, list)
-    groups = None
-    rows = 0
-    for column in report_columns(reports, request):
-        frame = column.frame
+    size = 0
+    for names, request_of in requests:
+        rows_frame = frame.counted_reports(names, request_of, beside)
+        column = rows_frame.reports(names, request_of)
+        labels = [public_column(rows_frame, "by", name) for name in listed(by)] or None
+        drawn = frame_design(rows_frame, design)
         options: Any = {"observed": observed, "times": column.times}
-        if frame is None:
-            groups = None if by is None else group_names(by)
-            placed = rows_of(reports, column.rows, by=by, design=design, **options)
-        else:
-            several = request.several
-            groups = tuple(listed(by)) or None
-            labels = [frame.public("by", name) for name in listed(by)] or None
-            drawn = frame_design(frame, design)
-            placed = rows_of(None, column.rows, by=labels, design=drawn, **options)
-        rows = column.size
-        tallies[column.name] = _counted_rows(column, placed, weighting)
+        rows = rows_of(None, column.rows, by=labels, design=drawn, **options)
+        tallies[column.name] = _counted_rows(column, rows, weighting)
+        size = column.size
+    several = request.several
     if several and len(tallies) == 1:
         several = len(listed(request.columns)) < 2  # else the columns hold parts of each report
-    return CountedReports(tallies, groups, several, rows)
+    return CountedReports(tallies, tuple(listed(by)) or None, several, size)
 
 
 def _counted_rows(column: ReportColumn, rows: Rows, weighting: str | None) -> Any:
