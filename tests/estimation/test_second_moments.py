@@ -9,7 +9,6 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentValueError, MetadataError
-from rrstats.estimation.estimates.association import _moments, _powers
 from rrstats.estimation.report_columns.report_frames import ReportFrame
 from rrstats.estimation.tallies.second_moments import ColumnGroup, PartScores, SecondMoments
 
@@ -50,11 +49,18 @@ def test_moments_of_columns_asked_of_all_are_the_ordinary_ones():
         frame = frame.rr.simulate(name, categories, epsilon=2, seed=2)
     columns = opened(frame, *NAMES)
     numbers = [np.array([-1.0, 1.0]), np.array([-1.0, -1 / 3, 1.0]), np.array([-1.0, 1.0])]
-    sources = [_powers(frame, column, x) for column, x in zip(columns, numbers, strict=True)]
-    expected, n = _moments(sources, len(frame), "population")
+    scores = [column.scores() for column in columns]
+    x, squares = (
+        [score @ number**power for score, number in zip(scores, numbers, strict=True)]
+        for power in (1, 2)
+    )
+    n = len(frame)
     groups = [ColumnGroup(place, x[:, None], None) for place, x in enumerate(numbers)]
     parts = SecondMoments.of(PartScores.of(columns), groups, np.ones(n))
-    for (i, j), (mean, covariance) in expected.items():
+    for i, j in itertools.combinations(range(3), 2):
+        of_rows = np.array([x[i] * x[j], x[i], x[j], squares[i], squares[j]])
+        mean = of_rows.mean(axis=1)
+        covariance = np.cov(of_rows) / n
         second = [parts.second[place] for place in ((i, j), (i, i), (j, j))]
         assert np.allclose(mean, [second[0], *parts.mean[[i, j]], *second[1:]])
         influence = [parts.influence(np.eye(3)[j])[:, i], *parts.mean_influence[:, [i, j]].T]

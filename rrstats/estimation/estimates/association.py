@@ -10,7 +10,7 @@ Source: Fox and Tracy (1984) for correlations through noise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -21,8 +21,8 @@ import pandas as pd
 from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords
-from rrstats._typing import Floats
-from rrstats.data.columns import blocks, column_of, numbers
+from rrstats._typing import Booleans, Floats
+from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.axes import check_columns
 from rrstats.estimation.estimates.measures import Association
@@ -32,7 +32,7 @@ from rrstats.estimation.estimates.product_moment import (
     values_by_column,
 )
 from rrstats.estimation.estimates.result import Result, formats_of
-from rrstats.estimation.report_columns.report_columns import ALL, ReportColumn
+from rrstats.estimation.report_columns.report_columns import ReportColumn
 from rrstats.estimation.report_columns.report_frames import ReportFrame, not_asked, plan_records
 from rrstats.estimation.tallies.second_moments import (
     ColumnGroup,
@@ -43,8 +43,8 @@ from rrstats.estimation.tallies.second_moments import (
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import check_target, fixed
 
-_POWERS = np.arange(5)
-"""Powers of x that the variance of a correlation needs for target "rows"."""
+_POWERS = np.arange(1, 5)
+"""Powers of x; the variance of a correlation needs the last two for target "rows"."""
 
 _X, _Y = np.array([[1, 1, 0, 2, 0], [1, 0, 1, 0, 2]])
 """The moments of a pair, as powers of x and of y: xy, x, y, x^2 and y^2."""
@@ -243,108 +243,110 @@ def correlations(
         mechanisms = None
     opened = frame.joint(columns, mechanisms, group=group, parts=True)
     private = tuple(column.name for column in opened if column.private)
-    if in_parts(opened):
-        if target != "population":
-            raise ArgumentValueError(
-                "with several columns of one plan target must be 'population', found 'rows': no "
-                "row has all of them"
-            )
-        moments, n = _moments_of_parts(data, opened, by_column)
-        return Correlations(tuple(columns), private, moments, n, len(data) - n, target)
-    powers = [_powers(data, column, by_column.get(column.name)) for column in opened]
-    moments, n = _moments(powers, len(data), target)
-    absent = len(data) - n - int(not_asked(opened, len(data)).sum())
+    is_parted = in_parts(opened)
+    if is_parted and target != "population":
+        raise ArgumentValueError(
+            "with several columns of one plan target must be 'population', found 'rows': no "
+            "row has all of them"
+        )
+    scores, groups, keep = _columns(data, opened, by_column, is_parted=is_parted)
+    n = int(keep.sum())
+    moments = _moments(scores, groups, n, target)
+    absent = len(data) - n
+    if not is_parted:
+        absent -= int(not_asked(opened, len(data)).sum())
     return Correlations(tuple(columns), private, moments, n, absent, target)
 
 
-def _powers(data: pd.DataFrame, column: ReportColumn, values: Any) -> Callable[[slice], Floats]:
-    """(n, 5) unbiased values of 1, x, ..., x^4 of some rows, scaled; NaN if x is missing.
+def _columns(
+    data: pd.DataFrame,
+    columns: Sequence[ReportColumn],
+    values: Mapping[Any, Any],
+    *,
+    is_parted: bool,
+) -> tuple[PartScores, list[ColumnGroup], Booleans]:
+    """Scores of the private columns, powers of each column, and (rows,) true for rows to use.
 
-    values : the numbers of the categories, or None.
+    Scores and powers are those of the rows to use.
+    values : the numbers of categories, by column.
+    is_parted : whether a plan asked two of the columns, so that each row has a part of them.
     """
-    cells = column_of(data, column.name)
-    if column.private or values is not None or not pd.api.types.is_numeric_dtype(cells.dtype):
-        table = category_numbers(column.categories, values, column.name)[:, None] ** _POWERS
-
-        def unbiased(part: slice) -> Floats:
-            return column.scores(part) @ table
-    else:
-        x = numbers(cells, f"column {column.name!r}", len(cells))
-        finite = x[np.isfinite(x)] if column.k else np.zeros(1)
-        scaled = (x - finite.mean()) / (finite.std() or 1.0)
-
-        def unbiased(part: slice) -> Floats:
-            return np.asarray(scaled[part, None] ** _POWERS)
-
-    def powers(part: slice) -> Floats:
-        values_of_rows = unbiased(part)
-        absent = np.isnan(values_of_rows[:, 1]) | (not column.k)  # NaN to the power 0 is 1
-        values_of_rows[:, 0] = np.where(absent, np.nan, 1.0)
-        return values_of_rows
-
-    return powers
-
-
-def _moments_of_parts(
-    data: pd.DataFrame, columns: Sequence[ReportColumn], values: Mapping[Any, Any]
-) -> tuple[dict[tuple[int, int], tuple[Floats, Floats]], int]:
-    """`_moments` of columns of a plan, which asked each row a part of them."""
+    private = [column for column in columns if column.private]
+    scores = (PartScores.of if is_parted else PartScores.of_whole)(private)
     keep = np.ones(len(data), dtype=np.bool_)
-    private: list[ReportColumn] = []
-    groups: list[ColumnGroup] = []
+    for column, single in zip(private, scores.single, strict=True):
+        if column.plan is None or not is_parted:
+            keep &= np.isin(np.arange(len(data)), single.rows)
+    ordinary = {
+        column.name: _ordinary(data, column, values.get(column.name))
+        for column in columns
+        if not column.private
+    }
+    for x in ordinary.values():
+        keep &= np.isfinite(x)
+    groups = []
     for column in columns:
         if column.private:
             x = category_numbers(column.categories, values.get(column.name), column.name)
-            groups.append(ColumnGroup(len(private), x[:, None], None))
-            private.append(column)
-            if column.plan is None:
-                keep &= ~column.missing()
+            groups.append(ColumnGroup(private.index(column), x[:, None] ** _POWERS, None))
         else:
-            powers = _powers(data, column, values.get(column.name))(ALL)
-            groups.append(ColumnGroup(None, np.empty((0, 1)), powers[:, [1]]))
-            keep &= np.isfinite(powers[:, 1])
-    n = int(keep.sum())
-    groups = [
-        group if group.base is None else group._replace(base=group.base[keep]) for group in groups
-    ]
-    parts = SecondMoments.of(PartScores.of(private).kept(keep), groups, np.ones(n))
-    units = np.eye(len(columns))
-    squares = np.column_stack([parts.influence(unit)[:, j] for j, unit in enumerate(units)])
-    moments = {}
-    for j, unit in enumerate(units):
-        products = parts.influence(unit)
-        for i in range(j):
-            both = [i, j]
-            influence = np.column_stack(
-                [products[:, i], parts.mean_influence[:, both], squares[:, both]]
-            )
-            mean = [parts.second[i, j], *parts.mean[both], *np.diag(parts.second)[both]]
-            moments[i, j] = (np.array(mean), influence.T @ influence * (n / (n - 1)))
-    return {pair: moments[pair] for pair in combinations(range(len(columns)), 2)}, n
+            base = ordinary[column.name][keep, None] ** _POWERS
+            groups.append(ColumnGroup(None, np.empty((0, len(_POWERS))), base))
+    return scores.kept(keep), groups, keep
+
+
+def _ordinary(data: pd.DataFrame, column: ReportColumn, values: Any) -> Floats:
+    """(rows,) the numbers of an ordinary column, scaled; NaN where it is missing.
+
+    values : the numbers of its categories, or None.
+    """
+    cells = column_of(data, column.name)
+    if values is not None or not pd.api.types.is_numeric_dtype(cells.dtype):
+        by_category = category_numbers(column.categories, values, column.name)
+        return np.append(by_category, np.nan)[column.codes()]
+    x = numbers(cells, f"column {column.name!r}", len(cells))
+    finite = x[np.isfinite(x)] if column.k else np.zeros(1)
+    return np.asarray((x - finite.mean()) / (finite.std() or 1.0))
 
 
 def _moments(
-    sources: Sequence[Callable[[slice], Floats]], rows: int, target: str
-) -> tuple[dict[tuple[int, int], tuple[Floats, Floats]], int]:
-    """Five moments and their covariance for each pair, and the number of complete rows."""
-    pairs = list(combinations(range(len(sources)), 2))
-    n = 0
-    first = np.zeros((len(pairs), 5))
-    second = np.zeros((len(pairs), 5, 5))
-    for part in blocks(rows):
-        powers = np.stack([source(part) for source in sources])
-        powers = powers[:, np.isfinite(powers[:, :, 0]).all(axis=0)]
-        n += powers.shape[1]
-        for place, (i, j) in enumerate(pairs):
-            products = powers[i][:, _X] * powers[j][:, _Y]
-            first[place] += products.sum(axis=0)
-            second[place] += products.T @ products
-            if target == "rows":  # minus unbiased values of the products of true answers
-                all_powers = powers[i].T @ powers[j]
-                second[place] -= all_powers[_X[:, None] + _X, _Y[:, None] + _Y]
-    size = n if n > 1 else np.nan  # one row has no variance
-    mean = first / size
-    if target == "population":
-        second -= size * mean[:, :, None] * mean[:, None, :]
-    second /= size * (size - (target == "population"))
-    return dict(zip(pairs, zip(mean, second, strict=True), strict=True)), n
+    scores: PartScores, groups: Sequence[ColumnGroup], n: int, target: str
+) -> dict[tuple[int, int], tuple[Floats, Floats]]:
+    """Five moments and their covariance for each pair of columns, from groups of their powers.
+
+    n : the number of rows; one row has no variance.
+    """
+    p = len(groups)
+    pairs = list(combinations(range(p), 2))
+    if n < 2:
+        return dict.fromkeys(pairs, (np.full(5, np.nan), np.full((5, 5), np.nan)))
+    weights = np.ones(n)
+    singles = [group.column(power) for power in (0, 1) for group in groups]
+    all_moments = SecondMoments.of(scores, singles, weights)
+    powers = SecondMoments.of(scores, groups, weights) if target == "rows" else None
+    by_pair = {}
+    for i, j in pairs:
+        product = all_moments.product(i, j)
+        used = [i, j, p + i, p + j]
+        influence = np.column_stack(
+            [
+                all_moments.moment_influence(product, (i, j), np.ones(1)),
+                all_moments.mean_influence[:, used],
+            ]
+        )
+        mean = np.append(all_moments.moment(product, (i, j)), all_moments.mean[used])
+        covariance = influence.T @ influence
+        if powers is not None:
+            covariance += (np.outer(mean, mean) - _squares(powers, i, j)) / n
+        else:
+            covariance *= n / (n - 1)
+        by_pair[i, j] = (mean, covariance)
+    return by_pair
+
+
+def _squares(powers: SecondMoments, i: int, j: int) -> Floats:
+    """(5, 5) unbiased means of the products of the five of true answers."""
+    x, y = (powers.mean[powers.places[place]] for place in (i, j))
+    products = powers.moment(powers.product(i, j), (i, j))
+    table = np.block([[np.ones((1, 1)), y[None]], [x[:, None], products]])
+    return np.asarray(table[_X[:, None] + _X, _Y[:, None] + _Y])

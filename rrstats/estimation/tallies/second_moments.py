@@ -82,10 +82,15 @@ class PartScores:
         }
         return cls(tuple(column.name for column in columns), tuple(map(_single, read)), pairs)
 
+    @classmethod
+    def of_whole(cls, columns: Sequence[ReportColumn]) -> PartScores:
+        """Read private columns that are used in the rows that have all of them."""
+        return cls(tuple(column.name for column in columns), tuple(map(_whole, columns)), {})
+
     def precision(self, place: int, rows: NDArray[np.intp]) -> Floats:
         """The precision of a column's reports in some of its rows."""
         single = self.single[place]
-        return single.precision[np.searchsorted(single.rows, rows)]
+        return single.precision[_places(single.rows, rows)]
 
     def kept(self, keep: Booleans | None) -> PartScores:
         """The scores of the rows to keep; of all for None."""
@@ -94,6 +99,11 @@ class PartScores:
         single = tuple(scores.kept(keep) for scores in self.single)
         pairs = {places: scores.kept(keep) for places, scores in self.pairs.items()}
         return replace(self, single=single, pairs=pairs)
+
+
+def _places(all_rows: NDArray[np.intp], rows: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+    """The places of some rows among all; both ascend, so as many are the same."""
+    return ALL if len(rows) == len(all_rows) else np.searchsorted(all_rows, rows)
 
 
 def is_one_plan(first: ReportColumn, second: ReportColumn) -> bool:
@@ -139,17 +149,22 @@ def _read_parts(column: ReportColumn) -> _PartCodes:
     return _PartCodes(column, codes, part)
 
 
+def _whole(column: ReportColumn) -> RowScores:
+    """Scores of one column, in which rows count alike."""
+    if column.has_cells:
+        cells = column.codes()
+        rows = np.flatnonzero(cells < column.m)
+        return RowScores(rows, cells[rows], column.score_table, np.ones(len(rows)))
+    scores = column.scores()
+    rows = np.flatnonzero(np.isfinite(scores).all(axis=1))
+    return RowScores(rows, rows, scores, np.ones(len(rows)))
+
+
 def _single(read: _PartCodes) -> RowScores:
     """Scores of one column."""
     column = read.column
     if read.part is None:
-        if column.has_cells:
-            cells = column.codes()
-            rows = np.flatnonzero(cells < column.m)
-            return RowScores(rows, cells[rows], column.score_table, np.ones(len(rows)))
-        scores = column.scores()
-        rows = np.flatnonzero(np.isfinite(scores).all(axis=1))
-        return RowScores(rows, rows, scores, np.ones(len(rows)))
+        return _whole(column)
     plan = cast(PlanParts, column.plan)
     rows = np.flatnonzero(read.codes < column.k)
     tables: list[Floats] = []
@@ -201,6 +216,11 @@ class ColumnGroup(NamedTuple):
     numbers: Floats
     base: Floats | None
 
+    def column(self, place: int) -> ColumnGroup:
+        """One of the columns as a group."""
+        base = None if self.base is None else self.base[:, [place]]
+        return self._replace(numbers=self.numbers[:, [place]], base=base)
+
 
 @dataclass(frozen=True, eq=False)
 class _Values:
@@ -221,7 +241,7 @@ class _Values:
 
     def among(self, rows: NDArray[np.intp]) -> Floats:
         """(some rows, e) the values of some of its rows."""
-        return self.values[np.searchsorted(self.rows, rows)]
+        return self.values[_places(self.rows, rows)]
 
     def base_of(self, rows: NDArray[np.intp]) -> Floats | None:
         """(some rows, e) the ordinary factors; None for ones."""
@@ -321,14 +341,14 @@ class _JointProduct(_Product):
 class SecondMoments:
     """First and second moments of the columns of some groups, one after the other.
 
-    n : rows.  groups : the values of each.  places : of its columns among all.
-    products : by the places of two groups.
+    scores : of the reports.  weights : (n,) of the rows.
+    groups : the values of each.  places : of its columns among all.
     """
 
-    n: int
+    scores: PartScores
+    weights: Floats
     groups: tuple[_Values, ...]
     places: tuple[slice, ...]
-    products: dict[tuple[int, int], _Product]
 
     @classmethod
     def of(
@@ -338,11 +358,22 @@ class SecondMoments:
         values = tuple(_values(scores, group, weights) for group in groups)
         ends = np.cumsum([each.values.shape[1] for each in values]).tolist()
         places = tuple(map(slice, [0, *ends[:-1]], ends))
-        products = {
-            (a, b): _product(scores, values[a], values[b], weights)
-            for a, b in combinations_with_replacement(range(len(values)), 2)
-        }
-        return cls(len(weights), values, places, products)
+        return cls(scores, weights, values, places)
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.weights)
+
+    def product(self, a: int, b: int) -> _Product:
+        """The products of the columns of two groups, the first of them not after the second."""
+        return _product(self.scores, self.groups[a], self.groups[b], self.weights)
+
+    @cached_property
+    def products(self) -> dict[tuple[int, int], _Product]:
+        """The products of all groups, by the places of two."""
+        pairs = combinations_with_replacement(range(len(self.groups)), 2)
+        return {(a, b): self.product(a, b) for a, b in pairs}
 
     @cached_property
     def mean(self) -> Floats:
@@ -354,62 +385,54 @@ class SecondMoments:
         """(p, p) the second moments; noise may make them those of no distribution."""
         moments = np.zeros((len(self.mean),) * 2)
         for (a, b), product in self.products.items():
-            left = self.groups[a].mean
-            right = self.groups[b].mean
-            moment = product.mean(product.share) + 2 * np.outer(left, right)
-            moment -= np.outer(left, product.right_mean) + np.outer(product.left_mean, right)
+            moment = self.moment(product, (a, b))
             moments[self.places[a], self.places[b]] = moment
             moments[self.places[b], self.places[a]] = moment.T
         return moments
 
+    def moment(self, product: _Product, sides: tuple[int, int]) -> Floats:
+        """(l, r) the second moments of the columns of two groups, from their products."""
+        left, right = (self.groups[side].mean for side in sides)
+        moment = product.mean(product.share) + 2 * np.outer(left, right)
+        moment -= np.outer(left, product.right_mean) + np.outer(product.left_mean, right)
+        return np.asarray(moment)
+
+    def moment_influence(
+        self, product: _Product, sides: tuple[int, int], coefficients: Floats
+    ) -> Floats:
+        """(n, l) the influence of each row on ``moment @ coefficients``.
+
+        coefficients : (r,) of the right columns.
+        """
+        left, right = (self.groups[side].mean for side in sides)
+        of_left, of_right = (self.mean_influence[:, self.places[side]] for side in sides)
+        terms = product.combined(coefficients) - product.left * float(right @ coefficients)
+        terms -= np.outer(product.right @ coefficients, left)
+        terms -= product.share @ terms
+        # The means of all reports, from which products are measured, vary too.
+        influence = of_left * float((2 * right - product.right_mean) @ coefficients)
+        influence += np.outer(of_right @ coefficients, 2 * left - product.left_mean)
+        influence[_among_all(product.rows, self.n)] += terms * product.share[:, None]
+        return np.asarray(influence)
+
     @cached_property
     def mean_influence(self) -> Floats:
         """(n, p) the influence of each row on the first moments."""
-        influence = np.zeros((self.n, len(self.mean)))
+        influence = np.zeros((self.n, len(self.mean)), order="F")
         for values, places in zip(self.groups, self.places, strict=True):
-            influence[values.rows, places] = (values.values - values.mean) * values.share[:, None]
+            terms = (values.values - values.mean) * values.share[:, None]
+            influence[_among_all(values.rows, self.n), places] = terms
         return influence
 
     def influence(self, coefficients: Floats) -> Floats:
         """(n, p) the influence of each row on ``second @ coefficients``."""
-        total = np.zeros((self.n, len(self.mean)))
-        # The means of all reports, from which products are measured, vary too.
-        slopes = np.zeros((len(self.mean),) * 2)
+        total = np.zeros((self.n, len(self.mean)), order="F")
         for (a, b), product in self.products.items():
-            self._add_influence(total, slopes, product, (a, b), coefficients=coefficients)
-            if a != b:
-                turned = product.turned()
-                self._add_influence(total, slopes, turned, (b, a), coefficients=coefficients)
-        return total + self.mean_influence @ slopes
-
-    def _add_influence(
-        self,
-        total: Floats,
-        slopes: Floats,
-        product: _Product,
-        sides: tuple[int, int],
-        *,
-        coefficients: Floats,
-    ) -> None:
-        """Add the influence on one block of ``second @ coefficients``, in the left group's columns.
-
-        total : (n, p) influence of the rows of the product, added to in place.
-        slopes : (p, p) derivatives of the block by the first moments, added to in place.
-        sides : the places of the left and the right group of the product.
-        """
-        a, b = sides
-        gamma = coefficients[self.places[b]]
-        if not gamma.any():
-            return
-        left = self.groups[a].mean
-        right = self.groups[b].mean
-        terms = product.combined(gamma) - product.left * float(right @ gamma)
-        terms -= np.outer(product.right @ gamma, left)
-        terms -= product.share @ terms
-        total[product.rows, self.places[a]] += terms * product.share[:, None]
-        left_slope = float((2 * right - product.right_mean) @ gamma)
-        slopes[self.places[a], self.places[a]] += left_slope * np.eye(len(left))
-        slopes[self.places[b], self.places[a]] += np.outer(gamma, 2 * left - product.left_mean)
+            for sides, block in {(b, a): product.turned(), (a, b): product}.items():
+                left, right = (self.places[side] for side in sides)
+                if coefficients[right].any():
+                    total[:, left] += self.moment_influence(block, sides, coefficients[right])
+        return total
 
     def of_rows(self, rows: Booleans) -> Floats:
         """(p, p) the part that some of the (n,) rows have in the second moments."""
@@ -419,6 +442,11 @@ class SecondMoments:
             moments[self.places[a], self.places[b]] = moment
             moments[self.places[b], self.places[a]] = moment.T
         return moments
+
+
+def _among_all(rows: NDArray[np.intp], n: int) -> NDArray[np.intp] | slice:
+    """Ascending rows of n, as a slice where they are all."""
+    return ALL if len(rows) == n else rows
 
 
 def _values(scores: PartScores, group: ColumnGroup, weights: Floats) -> _Values:
@@ -465,7 +493,9 @@ def _product(scores: PartScores, left: _Values, right: _Values, weights: Floats)
             )
         joint = np.einsum("cij,il,jr->clr", table, left.group.numbers, right.group.numbers)
         return _joint(left, right, rows, _shares(weights[rows]), cells=cells, table=joint)
-    rows = np.intersect1d(left.rows, right.rows, assume_unique=True)
+    rows = left.rows
+    if not np.array_equal(rows, right.rows):
+        rows = np.intersect1d(rows, right.rows, assume_unique=True)
     if not len(rows):
         raise ArgumentValueError(
             f"no row has reports of both {scores.names[i]!r} and {scores.names[j]!r}, so how "
