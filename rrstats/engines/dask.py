@@ -23,6 +23,7 @@ step, because their text may quote a cell.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ with needing("rrstats.engines.dask needs Dask and pyarrow; pip install 'dask[dat
     import pyarrow.parquet as pq
     from dask.dataframe.extensions import register_dataframe_accessor
     from dask.dataframe.utils import meta_nonempty
+    from dask.delayed import Delayed
 
 __all__ = ["DaskAccessor", "privatize_parquet"]
 
@@ -160,9 +162,17 @@ def _of_the_cluster(error: BaseException | None) -> str | None:
 # -- a Dask frame as a source ---------------------------------------------------------------
 
 
-FOLLOWED = ("partitioning_index", "by", "_other", "left_on", "right_on")
+MOVED_BY = ("partitioning_index", "by", "_other")
 
-"""Operands that name the columns by which rows are moved."""
+"""Operands that name the columns by which all rows are moved to other parts."""
+
+FOLLOWED = (*MOVED_BY, "left_on", "right_on")
+
+"""Operands that name the columns by which rows are moved; a merge may leave them in their parts."""
+
+LATER_BLOCK = re.compile("read-block-[1-9]")
+
+"""Names of the tasks of Dask that read a block of a file which begins behind its first byte."""
 
 SHOWN = ("FromPandas", "FromPandasDivisions", "FromArray", "FromMapProjectable")
 
@@ -176,18 +186,19 @@ def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
     hides_source = False
     for step in frame.expr.walk():
         kind = type(step).__name__
-        moved |= dict.fromkeys(_followed(step), kind)
+        moved |= dict.fromkeys(_followed(step, FOLLOWED), kind)
         if kind.startswith("ReadParquet"):
             step_folders = _folders(step)
             folders |= step_folders or {}
             hides_source |= step_folders is None
         elif not step.dependencies():
             hides_source |= kind not in SHOWN
-    if not moved and any(map(_is_cut_by_bytes, frame.expr.walk())):
+    if _has_parts_of_bytes(frame):
         raise ArgumentValueError(
-            "the frame was read from text in blocks of bytes, so that the sizes of its parts would "
-            "tell how long the answers are; read it with blocksize=None, which makes one part of "
-            "each file, or move its rows by a public column with many values, ddf.shuffle('id')"
+            "the frame was read from text in blocks of bytes, or repartitioned by partition_size, "
+            "so that the sizes of its parts would tell how long the answers are; read it with "
+            "blocksize=None, which makes one part of each file, or move its rows by a public "
+            "column with many values, ddf.shuffle('id')"
         )
     for name in names:
         categories = _known_categories(frame._meta, name)
@@ -217,22 +228,44 @@ def check_layout(frame: dd.DataFrame, names: Sequence[str]) -> None:
         )
 
 
-def _is_cut_by_bytes(step: Any) -> bool:
-    """True for a step that reads blocks of text files, of which some are not whole files."""
-    with suppress(AttributeError, ValueError, TypeError, IndexError):  # it is no such step
-        if step.operand("label") == "read-csv":
-            blocks = step.operand("iterables")[-1]
-            return not all(is_first and is_last for _, is_first, is_last in blocks)
+def _has_parts_of_bytes(frame: dd.DataFrame) -> bool:
+    """True if parts were cut by bytes, and their rows were not moved to other parts since."""
+    waiting = [frame.expr]
+    while waiting:
+        step = waiting.pop()
+        if any(_followed(step, MOVED_BY)):
+            continue
+        if _is_cut_by_bytes(step):
+            return True
+        waiting += step.dependencies()
+        waiting += _operands(step).get("exprs", ())  # of a frame that was optimized
     return False
 
 
-def _followed(step: Any) -> Iterator[str]:
-    """The columns by which a step of the frame moves rows."""
-    for operand in FOLLOWED:
-        with suppress(ValueError):  # it has no such operand
-            value = step.operand(operand)
-            for by in value if isinstance(value, list | tuple) else [value]:
-                yield from map(str, getattr(by, "columns", [by]))
+def _is_cut_by_bytes(step: Any) -> bool:
+    """True for a step that reads blocks of text files, or limits the memory of parts."""
+    operands = _operands(step)
+    if operands.get("label") == "read-csv":
+        blocks = operands["iterables"][-1]
+        return not all(is_first and is_last for _, is_first, is_last in blocks)
+    if operands.get("partition_size") is not None:
+        return True
+    tasks = [name for part in step.operands if isinstance(part, Delayed) for name in part.dask]
+    return any(LATER_BLOCK.match(str(name)) for name in tasks)
+
+
+def _operands(step: Any) -> dict[str, Any]:
+    """The operands of a step of a frame, by name."""
+    return dict(zip(step._parameters, step.operands, strict=False))
+
+
+def _followed(step: Any, operands: Sequence[str]) -> Iterator[str]:
+    """The columns by which a step of the frame moves rows, as some of its operands name them."""
+    named = _operands(step)
+    for operand in {*operands} & {*named}:
+        value = named[operand]
+        for by in value if isinstance(value, list | tuple) else [value]:
+            yield from map(str, getattr(by, "columns", [by]))
 
 
 def _folders(read: Any) -> dict[str, Any] | None:
@@ -331,10 +364,11 @@ def privatize_parquet(
     The release shows which rows are in a partition, and their order.  A frame that was read from
     folders of the private column (``answer=yes/``), or shuffled, sorted or merged by it, is refused
     as far as Dask shows it; partitions of your own functions must not depend on it either.
-    Engines cut what they read by bytes, which depend on the answers: ``dask.dataframe.read_csv`` is
-    refused unless each part is a whole file (``blocksize=None``) or the rows were moved by a public
-    column, ``ddf.shuffle("id")``.  Row groups of Parquet that become partitions may be cut so by
-    their writer: give the path instead of the frame.
+    Engines cut what they read by bytes, which depend on the answers.  Frames of ``read_csv`` and
+    ``read_json`` are refused unless each part is a whole file (``blocksize=None``) or the rows were
+    moved by a public column, ``ddf.shuffle("id")``; so is ``repartition(partition_size=...)``.
+    Dask does not show how a frame was cut that was persisted.  Row groups of Parquet that become
+    partitions may be cut so by their writer: give the path instead of the frame.
 
     Every attempt of a task draws its own keys where it runs.  One attempt of each part is
     published, however many there were.  If a worker is lost, its task runs again elsewhere; if a
@@ -529,7 +563,8 @@ class DaskAccessor:
         ArgumentTypeError
             key or id is missing: a lazy frame that is computed again would be a second release.
         ArgumentValueError
-            unknown is not "uniform", or missing is "raise".
+            unknown is not "uniform", or missing is "raise"; or the parts of the frame depend on the
+            answers, as those of `read_csv` in blocks do, see `privatize_parquet`.
 
         Notes
         -----
@@ -541,6 +576,7 @@ class DaskAccessor:
         check_lazy(key, id, sink, column)
         check_told(unknown, missing, sink)
         mechanisms = column_mechanisms(column, categories, prob, epsilon)
+        check_layout(self._data, list(map(str, mechanisms)))
         policies = {"unknown": unknown, "missing": missing}
         keyed = _Keyed(mechanisms, {"key": key, "id": id, **policies, **options})
         meta = keyed(self._data._meta)
