@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rrstats._checks import check_ending, cut
-from rrstats.data.arrow_rebuild import holds_words, share_words
+from rrstats.data.arrow_rebuild import holds_words, rebuilt_table, share_words
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
 from rrstats.files import batches, file_metadata
@@ -199,9 +199,23 @@ class ParquetFile(ArrowFile):
         return float(max(file_bytes / group.num_rows, probe.nbytes / probe.num_rows))
 
     def public_width(self, names: Sequence[str]) -> float:
-        """Estimated from the footer and the first rows."""
+        """Estimated from the cells of the first rows.
+
+        The footer would tell how the source was cut into row groups, and so do dictionaries.
+        """
+        public = [name for name in self.names if name not in names]
+        first: list[pa.RecordBatch] = []
+        rows = 0
         with reading(self.path, self.WHAT), self._open() as file:
-            return self._width(file, [name for name in self.names if name not in names])
+            for batch in file.iter_batches(MIN_PIECE_ROWS, columns=public) if public else ():
+                first.append(batch)
+                rows += batch.num_rows
+                if rows >= PROBE_ROWS:
+                    break
+        if not rows:
+            return 0.0
+        probe = pa.Table.from_batches(first).slice(0, PROBE_ROWS)
+        return float(rebuilt_table(probe, loose=public).nbytes / probe.num_rows)
 
     def _checked(
         self, fine: Iterator[pa.RecordBatch], coarse: Iterator[pa.RecordBatch]

@@ -377,6 +377,33 @@ def test_groups_of_the_source_are_hidden(tmp_path, monkeypatch, ending, shuffle)
     assert expected == sizes[0] == sizes[1] == sizes[2]
 
 
+@pytest.mark.parametrize("dictionary", [False, True])
+def test_the_width_of_rows_does_not_tell_the_groups_of_the_source(
+    tmp_path, monkeypatch, dictionary
+):
+    """A writer that cuts by bytes makes the first group the shorter, the longer its answers."""
+    monkeypatch.setattr(batches, "EVEN_ROWS", 1)
+    monkeypatch.setattr(batches, "GROUP_BYTES", 100_000)
+    letters = pa.array(["x" * (7 * row % 1000) for row in range(M)])
+    data = pa.table(
+        {
+            "answer": [WORDS[row % 3] for row in range(M)],
+            "text": letters.dictionary_encode() if dictionary else letters,
+        }
+    )
+    sizes = []
+    for rows in (M, 50, 1500):
+        source = tmp_path / f"source{rows}.parquet"
+        with pq.ParquetWriter(source, data.schema) as writer:
+            writer.write_table(data.slice(0, rows))
+            writer.write_table(data.slice(rows))
+        target = tmp_path / f"target{rows}.parquet"
+        files.privatize_file(source, target, {"answer": KRR})
+        sizes.append(samples.rows_of(target))
+    assert sizes[0] == sizes[1] == sizes[2]
+    assert len(sizes[0]) > 2
+
+
 @pytest.mark.parametrize("chunk", [N, 40])
 @pytest.mark.parametrize("ending", ["parquet", "feather"])
 def test_dictionaries_of_shuffled_files_do_not_tell_how_rows_stood(tmp_path, ending, chunk):
