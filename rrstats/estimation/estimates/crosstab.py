@@ -25,7 +25,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats._checks import check_count, check_instance, check_level, check_one_of, quote_list
+from rrstats._checks import (
+    check_count,
+    check_instance,
+    check_level,
+    check_one_of,
+    quote_list,
+    type_name,
+)
 from rrstats._display import label, percent_range
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
@@ -61,13 +68,12 @@ from rrstats.estimation.estimates.result import (
     wide_frame,
 )
 from rrstats.estimation.estimates.table_moments import METHODS, TableMoments, table_moments
-from rrstats.estimation.report_columns.engine_frames import is_frame
 from rrstats.estimation.report_columns.report_columns import by_samples
 from rrstats.estimation.report_columns.report_frames import (
-    ReportFrame,
     as_pairs,
     listed,
     not_asked,
+    open_frame,
     plan_records,
 )
 from rrstats.estimation.report_columns.sample_design import (
@@ -1093,9 +1099,11 @@ def crosstab(
 
     Of all people, about 15% smoke and live in the north.
     """
-    if not is_frame(data):
-        check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas or of an engine")
-    frame = ReportFrame.of(data, mechanisms)
+    frame = open_frame(data, mechanisms)
+    if frame is None:
+        raise ArgumentTypeError(
+            f"data must be a DataFrame of pandas or of an engine, found {type_name(data)}"
+        )
     if plan_records(mechanisms):
         mechanisms = None
     names = _listed_columns(columns, frame.names)

@@ -34,25 +34,16 @@ _UNKNOWN = 1000
 """Values besides the possible reports that are fetched, to count them in an error."""
 
 
-def is_frame(data: Any) -> bool:
-    """Tell a frame of pandas or of an engine that narwhals knows.
+def open_engine(data: Any) -> pd.DataFrame | EngineFrame | None:
+    """The frame of an engine that narwhals knows; narwhals' own stand for what they hold.
 
-    Raises MissingPackageError for a frame of another engine where narwhals is not installed,
-    ArgumentValueError for names there twice.
+    None for all else.  Raises MissingPackageError for a frame of another engine where narwhals is
+    not installed, ArgumentValueError for names there twice, and where the engine cannot say which
+    columns it has.
     """
-    return isinstance(data, pd.DataFrame) or _understood(data) is not None
-
-
-def open_frame(data: Any) -> pd.DataFrame | EngineFrame:
-    """A frame that `is_frame` has accepted; narwhals' own stand for what they hold.
-
-    Raises ArgumentValueError where the engine cannot say which columns it has.
-    """
-    if isinstance(data, pd.DataFrame | EngineFrame):
-        return data
     frame = _understood(data)
-    native = frame.to_native()
-    return native if isinstance(native, pd.DataFrame) else EngineFrame(frame)
+    native = None if frame is None else frame.to_native()
+    return native if native is None or isinstance(native, pd.DataFrame) else EngineFrame(frame)
 
 
 def _placed(engine: str, frame: Any) -> tuple[Any, tuple[Hashable, ...]]:

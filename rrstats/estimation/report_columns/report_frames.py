@@ -27,9 +27,8 @@ from rrstats.estimation.report_columns.engine_frames import (
     MOST,
     EngineFrame,
     group_counts,
-    is_frame,
     most_of,
-    open_frame,
+    open_engine,
 )
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
@@ -86,12 +85,11 @@ class ReportFrame:
     times: Counts | None = None
 
     @classmethod
-    def of(cls, data: Any, plan: Any = None) -> ReportFrame:
-        """Open a frame that `is_frame` accepts.
+    def of(cls, frame: Any, plan: Any = None) -> ReportFrame:
+        """A frame of pandas, or an `EngineFrame`, with its records.
 
         plan : a `FramePlan`, whose records stand for those that the data lack; others have none.
         """
-        frame = open_frame(data)
         planned = {record.name: record for record in plan_records(plan)}
         if isinstance(frame, EngineFrame):
             records = planned or {record.name: record for record in frame.records}
@@ -256,17 +254,22 @@ def _may_be(record: ColumnRecord, levels: tuple[Hashable, ...]) -> bool:
     return all(codec.domain.code(level) < codec.domain.k for level in levels)
 
 
+def open_frame(data: Any, plan: Any = None) -> ReportFrame | None:
+    """The frame of pandas or of an engine, as `ReportFrame.of` has it; None for anything else."""
+    frame = data if isinstance(data, pd.DataFrame) else open_engine(data)
+    return None if frame is None else ReportFrame.of(frame, plan)
+
+
 def requested_frame(data: Any, request: ReportRequest) -> ReportFrame | None:
     """The frame of a request; None for values by themselves, which have no columns."""
     plain = isinstance(data, list | tuple | np.ndarray | pd.Series)
-    if not plain and is_frame(data):
-        return ReportFrame.of(data, request.mechanism)
-    if request.columns is not None:
+    frame = None if plain else open_frame(data, request.mechanism)
+    if frame is None and request.columns is not None:
         raise ArgumentTypeError(
             f"columns needs reports in a frame, found a {type(data).__name__}; give a "
             "frame, for example from pandas.read_parquet, or leave columns out"
         )
-    return None
+    return frame
 
 
 def column_requests(

@@ -215,6 +215,8 @@ class SampleDesign:
 
     def without_rows(self) -> SampleDesign:
         """The design of a sample that is already counted."""
+        if self is SIMPLE:
+            return SIMPLE
         chances = self.probabilities is not None or None
         return SampleDesign(
             probabilities=chances, population=self.population, lonely_psu=self.lonely_psu
@@ -284,6 +286,8 @@ def public_column(frame: ReportFrame, argument: str, name: Hashable) -> pd.Serie
 
 def frame_design(frame: ReportFrame, design: SampleDesign) -> SampleDesign:
     """The design with columns of a frame in place of their names."""
+    if design is SIMPLE:
+        return SIMPLE
     columns: dict[str, Any] = {
         argument: public_column(frame, argument, name) for argument, name in design.columns.items()
     }
