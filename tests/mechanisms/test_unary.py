@@ -1,7 +1,7 @@
-"""Mechanisms whose reports are subsets: laws by enumeration, parameters, golden values, words.
+"""Reports that are subsets: probabilities by enumeration, parameters, golden values, words.
 
 Unary encoding and subset selection.  The channel by itself is in test_channel.py, what holds for
-all mechanisms in test_battery.py, how subsets are kept in test_subsets.py.  A report of k
+all mechanisms in test_battery.py, how subsets are kept in test_bitsets.py.  A report of k
 categories is a number below 2**k here: bit i says whether category i is in it.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scripted import Counting, EveryStream, Recorded
-from subset_laws import law
+from subset_probabilities import probability
 
 import rrstats as rr
 from rrstats.errors import (
@@ -37,15 +37,15 @@ def bits_of(k):
     return np.arange(1 << k)[:, None] >> np.arange(k) & 1
 
 
-def laws(mechanism):
+def probabilities(mechanism):
     """For each truth the probabilities of all 2**k reports."""
     every = bits_of(mechanism.k).tolist()
-    return [[law(mechanism, bits, truth) for bits in every] for truth in range(mechanism.k)]
+    return [[probability(mechanism, bits, truth) for bits in every] for truth in range(mechanism.k)]
 
 
 def check_law(mechanism, bits, depths, most_undecided=Fraction(1, 4)):
-    """All streams of tiny words, through the shipped code: the law of each truth."""
-    for truth, expected in enumerate(laws(mechanism)):
+    """All streams of tiny words, through the shipped code: the probabilities of each truth."""
+    for truth, expected in enumerate(probabilities(mechanism)):
         assert sum(expected) == 1
         source = EveryStream(bits, depths)
         codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
@@ -58,9 +58,9 @@ def check_law(mechanism, bits, depths, most_undecided=Fraction(1, 4)):
 
 
 def check_channel(mechanism):
-    """The four probabilities, the odds and the likelihood, from the law of all subsets."""
+    """Four probabilities, odds and likelihood, from the probability of every subset."""
     k, channel, every = mechanism.k, mechanism.channel, bits_of(mechanism.k)
-    probs = laws(mechanism)
+    probs = probabilities(mechanism)
 
     def chance(truth, *places):
         return sum(p for p, bits in zip(probs[truth], every, strict=True) if bits[[*places]].all())
@@ -88,7 +88,7 @@ def check_channel(mechanism):
 def check_moments(mechanism):
     """Unbiased scores, and covariance for both targets, by sums over all subsets and truths."""
     k, channel, every = mechanism.k, mechanism.channel, bits_of(mechanism.k)
-    probs = np.array(laws(mechanism), dtype=float)
+    probs = np.array(probabilities(mechanism), dtype=float)
     scores = channel.scores(every.astype(bool))
     close = {"rtol": 1e-11, "atol": 1e-12}
     assert np.allclose(np.eye(k), probs @ scores, **close)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from catalogue import ASYMMETRIC
 from refusals import refused
-from subset_laws import reports
+from subset_probabilities import reports
 
 import rrstats as rr
 from rrstats.data.categories import Categories

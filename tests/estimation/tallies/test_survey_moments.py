@@ -11,7 +11,7 @@ import pytest
 from catalogue import ASYMMETRIC, EXAMPLES, SILENT
 from refusals import refused
 from scipy import stats
-from subset_laws import reports
+from subset_probabilities import reports
 from tally_cells import Cell, cells_of, tally_of
 
 import rrstats as rr

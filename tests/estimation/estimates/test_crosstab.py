@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import ASYMMETRIC, EXAMPLES, SILENT
-from subset_laws import reports
+from subset_probabilities import reports
 
 import rrstats as rr
 from rrstats.errors import (

@@ -1,4 +1,4 @@
-"""The laws of mechanisms whose reports are subsets, written out from each definition.
+"""Probabilities of reports that are subsets, written out from each mechanism's definition.
 
 A report is its bits: bit v says whether category v is in it.  Of k-RR it is a subset of one.
 """
@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 
-def law(mechanism: Any, bits: Any, truth: int) -> Fraction:
+def probability(mechanism: Any, bits: Any, truth: int) -> Fraction:
     """P(bits | truth), by the words of each mechanism's definition."""
     k, size = mechanism.k, getattr(mechanism.report_space, "size", 1)
     own = Fraction(getattr(mechanism, "prob_own", None) or mechanism.prob)
@@ -30,5 +30,7 @@ def law(mechanism: Any, bits: Any, truth: int) -> Fraction:
 def reports(mechanism: Any) -> list[tuple[tuple[int, ...], list[Fraction]]]:
     """Every report that can be, with its probability for each truth."""
     every = itertools.product((0, 1), repeat=mechanism.k)
-    listed = [(bits, [law(mechanism, bits, t) for t in range(mechanism.k)]) for bits in every]
+    listed = [
+        (bits, [probability(mechanism, bits, t) for t in range(mechanism.k)]) for bits in every
+    ]
     return [(bits, probs) for bits, probs in listed if any(probs)]
