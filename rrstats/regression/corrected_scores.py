@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -183,7 +183,15 @@ def score_fit(y: Floats, data: ModelData, title: str, vcov: str | None = None) -
     bread = np.asarray(np.linalg.inv(information), np.float64)
     beta = bread @ people.products()
     sums = people.equations(beta, keep=vcov in ("clustered", "linearized"))
-    covariance, sandwich = _covariance(vcov, people, sums, beta, bread=bread)
+    covariance, sandwich = score_covariance(
+        vcov,
+        people,
+        sums.rows,
+        sums.squares,
+        beta=beta,
+        bread=bread,
+        modelled=not data.private.columns,
+    )
     effective_n = _effective_n(n, sums, bread, np.diag(covariance))
     place = np.argsort(data.order)
     varying_names = pd.Index(data.ordered[s:], dtype=object)
@@ -203,27 +211,43 @@ def score_fit(y: Floats, data: ModelData, title: str, vcov: str | None = None) -
     )
 
 
-def _covariance(
-    vcov: str, people: ScoredRows, sums: _Sums, beta: Floats, *, bread: Floats
+class ScoreEquations(Protocol):
+    """Equations of a linear regression by scores, as covariances of their solution need them."""
+
+    @property
+    def data(self) -> ModelData:
+        """The columns, with the design of the survey."""
+
+    def information(self, rows: NDArray[np.intp]) -> Floats:
+        """(b, b) minus the slopes of the equations of the rows at some places."""
+
+    def again(self, weights: Floats) -> Floats | None:
+        """(b,) coefficients by other weights; None if they are not known."""
+
+
+def score_covariance(
+    vcov: str,
+    equations: ScoreEquations,
+    scores: Floats,
+    squares: Floats,
+    *,
+    beta: Floats,
+    bread: Floats,
+    modelled: bool,
 ) -> tuple[Floats, ClusterSandwich | None]:
     """(b, b) the covariance of a kind, and the sandwich of few clusters that it is of.
 
-    bread : (b, b) the inverse of the information.
+    scores : (rows, b) the equations of the rows; only for clusters and strata.
+    squares : (b, b) sum of their products.  bread : (b, b) the inverse of the information.
+    modelled : as for `clustered_covariance`.
     """
-    data = people.data
+    data = equations.data
     if vcov == "replicates":
-        return replicate_covariance(data, beta, people.again), None
+        return replicate_covariance(data, beta, equations.again), None
     if vcov == "robust":
-        n = len(people.y)
-        return np.asarray(n / (n - len(beta)) * bread @ sums.squares @ bread), None
-    return clustered_covariance(
-        vcov,
-        sums.rows,
-        data,
-        bread,
-        people.information,
-        modelled=not data.private.columns,
-    )
+        n = len(data.same)
+        return np.asarray(n / (n - len(beta)) * bread @ squares @ bread), None
+    return clustered_covariance(vcov, scores, data, bread, equations.information, modelled=modelled)
 
 
 def _effective_n(n: int, sums: _Sums, bread: Floats, variance: Floats) -> Floats:

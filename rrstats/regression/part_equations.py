@@ -3,7 +3,8 @@
 The equations M_DD beta = M_Dy need no row that has all columns, but the moments of two at a time,
 and these are known from the rows that were asked both (`second_moments`).  A column of the design
 may therefore use one private column, as a factor, as a number, or times ordinary columns.
-Standard errors are sandwich estimates from the influence of each row on the equations.
+Standard errors are sandwich estimates from the influence of each row on the equations, also by
+strata and clusters; by replicate weights the equations are solved again.
 Where all rows have all columns this is the regression by corrected scores.
 Noise may give moments that belong to no distribution.  Then the variation of the private columns
 beside the ordinary ones is replaced by the nearest positive definite matrix (in the correlations,
@@ -31,11 +32,11 @@ from rrstats.estimation.report_columns.report_columns import ReportColumn, recor
 from rrstats.estimation.report_columns.report_frames import ReportFrame, plan_records
 from rrstats.estimation.tallies.second_moments import ColumnGroup, PartScores, SecondMoments
 from rrstats.mechanisms.records import KEY, write
-from rrstats.regression.corrected_scores import ScoreResult
+from rrstats.regression.corrected_scores import ScoreResult, score_covariance
 from rrstats.regression.design_matrix import by_source, table_of
 from rrstats.regression.likelihood import check_columns
 from rrstats.regression.private_covariates import ModelData, ModelRequest, open_model
-from rrstats.regression.survey_people import Reference, clustered_covariance, design_df
+from rrstats.regression.survey_people import Reference, check_design_kind, default_kind, design_df
 
 _ROUNDING = 1e-10
 """Eigenvalue of correlations up to which it is 0 but for rounding."""
@@ -56,13 +57,18 @@ class PartOutcome(NamedTuple):
 class _Equations:
     """Moments of the columns of a design and its outcome, which is the last.
 
+    data : the columns of the design, of which those that vary stand last.
     parts : moments of the columns that these are made of.  mix : (columns of parts, b + 1).
-    same : the number of ordinary columns, which stand first.
     """
 
+    data: ModelData
     parts: SecondMoments
     mix: Floats
-    same: int
+
+    @property
+    def same(self) -> int:
+        """The number of ordinary columns, which stand first."""
+        return int(self.data.same.shape[1])
 
     @property
     def moments(self) -> Floats:
@@ -78,6 +84,14 @@ class _Equations:
         is_in = np.zeros(self.parts.n, dtype=np.bool_)
         is_in[rows] = True
         return np.asarray((self.mix.T @ self.parts.of_rows(is_in) @ self.mix)[:-1, :-1])
+
+    def again(self, weights: Floats) -> Floats | None:
+        """(b,) coefficients by other weights; None if they are not known."""
+        equations = replace(self, parts=self.parts.again(weights))
+        try:
+            return _solved(equations).beta
+        except NotIdentifiableError:
+            return None
 
     def size_error(self, coefficients: Floats) -> float:
         """The standard error of the mean square of a combination of the columns."""
@@ -132,7 +146,8 @@ def part_fit(request: ModelRequest, reports: ReportColumn | None, title: str) ->
     else:
         data = open_model(request, rows, {}, reports)
         outcome = PartOutcome(reports, _numbers_of(reports, request), np.empty(0))
-    return moment_fit(outcome, data, f"{title} by scores of a plan, {private.listed}")
+    title = f"{title} by scores of a plan, {private.listed}"
+    return moment_fit(outcome, data, title, request.vcov)
 
 
 def _numbers_of(reports: ReportColumn, request: ModelRequest) -> Floats:
@@ -144,57 +159,66 @@ def _numbers_of(reports: ReportColumn, request: ModelRequest) -> Floats:
     return category_numbers(values, reports.categories, f"values of column {reports.name!r}")
 
 
-def moment_fit(outcome: PartOutcome, data: ModelData, title: str) -> ScoreResult:
-    """Fit a linear regression by solving the normal equations of moments."""
-    _check_design(data)
-    check_columns(data.same, data.varying, data.ordered, 0)
-    equations = _equations(outcome, data)
-    s = equations.same
+class _Solution(NamedTuple):
+    """Coefficients that solve the equations.
+
+    bread : (b, b) the inverse of the information.  beta : (b,).
+    repair : a sentence where the moments were those of no distribution; else None.
+    """
+
+    bread: Floats
+    beta: Floats
+    repair: str | None
+
+
+def _solved(equations: _Equations) -> _Solution:
+    """Solve the equations; raises where a private column does not vary beside the others."""
     moments = equations.moments
     squares = np.diag(moments)[:-1]
     sizes = np.sqrt(np.where(squares > 0, squares, 1.0))
     scale = np.outer(sizes, sizes)  # years beside an intercept lose digits without it
-    scaled = moments[:-1, :-1] / scale
-    information, repair = _positive(equations, scaled, sizes, data.ordered)
+    information, repair = _positive(equations, moments[:-1, :-1] / scale, sizes)
     bread = np.asarray(np.linalg.inv(information), np.float64) / scale
-    beta = bread @ moments[:-1, -1]
+    return _Solution(bread, bread @ moments[:-1, -1], repair)
+
+
+def moment_fit(
+    outcome: PartOutcome, data: ModelData, title: str, vcov: str | None = None
+) -> ScoreResult:
+    """Fit a linear regression by solving the normal equations of moments.
+
+    vcov : the kind of covariance; by default that of the design.
+    """
+    vcov = vcov or default_kind(data, "robust")
+    check_design_kind(vcov, data)
+    check_columns(data.same, data.varying, data.ordered, 0)
+    equations = _equations(outcome, data)
+    bread, beta, repair = _solved(equations)
     scores = equations.influence(np.append(-beta, 1.0))[:, :-1]
     n = len(data.same)
     b = len(beta)
-    sandwich = None
-    if data.clusters is None:
-        covariance = n / (n - b) * bread @ scores.T @ scores @ bread
-    else:
-        covariance, sandwich = clustered_covariance(
-            "clustered", scores, data, bread, equations.information, modelled=False
-        )
+    covariance, sandwich = score_covariance(
+        vcov, equations, scores, scores.T @ scores, beta=beta, bread=bread, modelled=False
+    )
+    moments = equations.moments
     sigma2 = float(moments[-1, -1] - beta @ moments[:-1, -1]) * n / (n - b)
+    names = pd.Index(data.ordered[equations.same :], dtype=object)
     place = np.argsort(data.order)
-    names = pd.Index(data.ordered[s:], dtype=object)
     slopes = np.eye(b)[place]
     return ScoreResult(
         title=title,
         index=pd.Index(list(data.names), dtype=object),
         estimates=beta[place],
         covariance=slopes @ covariance @ slopes.T,
-        vcov="robust" if data.clusters is None else "clustered",
+        vcov=vcov,
         nobs=data.people,
         sigma2=sigma2,
         effective_n=pd.Series([], names[:0], dtype=np.float64, name="effective_n"),
         signal=pd.Series(_signal(equations, bread), names, name="signal", dtype=np.float64),
         data=data,
         repair=repair,
-        reference=Reference(design_df("clustered", data, b), sandwich, slopes),
+        reference=Reference(design_df(vcov, data, b), sandwich, slopes),
     )
-
-
-def _check_design(data: ModelData) -> None:
-    """Raise for designs of a survey that the influence of rows does not cover."""
-    if data.stratified or data.replicates is not None:
-        raise ArgumentValueError(
-            "the design of a regression among columns of a plan has weights and clusters, found "
-            f"{'strata' if data.stratified else 'replicates'}; leave them out"
-        )
 
 
 def _signal(equations: _Equations, bread: Floats) -> list[float]:
@@ -233,7 +257,7 @@ def _equations(outcome: PartOutcome, data: ModelData) -> _Equations:
     parts = SecondMoments.of(scores, groups, data.weights)
     mix = np.zeros((len(targets), b + 1))
     mix[np.arange(len(targets)), targets] = 1.0
-    return _Equations(parts, mix, s)
+    return _Equations(data, parts, mix)
 
 
 def _group_of(place: int, data: ModelData) -> tuple[ColumnGroup, list[int]]:
@@ -265,20 +289,21 @@ def _group_of(place: int, data: ModelData) -> tuple[ColumnGroup, list[int]]:
 
 
 def _positive(
-    equations: _Equations, information: Floats, lengths: Floats, names: list[str]
+    equations: _Equations, information: Floats, lengths: Floats
 ) -> tuple[Floats, str | None]:
     """Second moments of the design that are positive definite, and a sentence if they were not.
 
     information : (b, b) of the columns divided by (b,) lengths.
     """
     s = equations.same
+    names = equations.data.ordered[s:]
     ordinary = information[:s, :s]
     slopes = np.linalg.solve(ordinary, information[:s, s:])
     explained = information[s:, :s] @ slopes
     rest = information[s:, s:] - explained
     variances = np.diag(rest)
     if not (variances > 0).all():
-        bad = [name for name, variance in zip(names[s:], variances, strict=True) if variance <= 0]
+        bad = [name for name, variance in zip(names, variances, strict=True) if variance <= 0]
         raise NotIdentifiableError(
             f"private columns must vary beside the ordinary covariates, found that {by_source(bad)}"
             " by the reports do not, so that the coefficients are not known; leave these out, or "

@@ -35,7 +35,10 @@ def answers(n, seed=1):
     frame["weight"] = rng.uniform(1, 4, n)
     frame["village"] = rng.integers(0, n // 20, n)
     frame["region"] = rng.choice(["n", "s"], n)
-    return frame
+    frame["nested"] = frame["region"] + (frame["village"] % 15).astype(str)
+    left_out = frame["village"].to_numpy()[:, None] % 20 == np.arange(20)
+    replicates = frame["weight"].to_numpy()[:, None] * np.where(left_out, 0, 20 / 19)
+    return frame.assign(**{f"left_{place}": column for place, column in enumerate(replicates.T)})
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +60,8 @@ def direct(truth, formula):
 
 
 WEIGHTED, CLUSTERED = {"weights": "weight"}, {"clusters": "village"}
+STRATIFIED = {"strata": "region", "clusters": "nested"}
+REPLICATED = {"replicates": [f"left_{place}" for place in range(20)], "method": "JK1"}
 LONG = "pay ~ a*age + C(region):b + c"
 
 
@@ -68,6 +73,9 @@ LONG = "pay ~ a*age + C(region):b + c"
         pytest.param(LONG, WEIGHTED, marks=pytest.mark.slow),
         pytest.param(LONG, CLUSTERED, marks=pytest.mark.slow),
         (LONG, "both"),
+        ("pay ~ a + b + age", {"strata": "region"}),
+        ("pay ~ a + b + age", WEIGHTED | STRATIFIED),
+        ("pay ~ a + b + age", WEIGHTED | REPLICATED),
     ],
 )
 def test_columns_that_all_rows_have_give_the_regression_by_scores(formula, design):
@@ -218,6 +226,26 @@ def test_few_clusters_have_students_t(survey):
     plain = rr.linear("a ~ b + age", grouped)
     assert np.allclose(fit.params, plain.params)
     assert (np.abs(np.log(fit.bse / plain.bse)) < 0.8).all()
+
+
+@pytest.mark.parametrize("formula", ["pay ~ a + b + age", "a ~ b + c + age"])
+def test_designs_of_a_plan_agree(survey, formula):
+    """Strata, clusters and the jackknife of the same clusters have like errors, and t."""
+    clusters = survey["village"] % 20
+    by_clusters = rr.SampleDesign(weights="weight", clusters=clusters)
+    expected = rr.linear(formula, survey, design=by_clusters)
+    in_one_stratum = rr.SampleDesign(weights="weight", clusters=clusters, strata=0 * clusters)
+    linearized = rr.linear(formula, survey, design=in_one_stratum)
+    replicated = rr.linear(formula, survey, design=rr.SampleDesign(**WEIGHTED | REPLICATED))
+    vcovs = [fit.vcov for fit in (expected, linearized, replicated)]
+    assert vcovs == ["clustered", "linearized", "replicates"]
+    for fit in (linearized, replicated):
+        assert np.allclose(fit.params, expected.params)
+        assert np.allclose(fit.bse / expected.bse, 1, atol=0.08)
+        assert (fit.df < 20).all()
+    by_rows = rr.linear(formula, survey, design=by_clusters, vcov="robust")
+    plain = rr.linear(formula, survey, weights="weight")
+    assert np.allclose(by_rows.bse, plain.bse)
 
 
 # -- what is refused ---------------------------------------------------------------------------

@@ -360,6 +360,10 @@ class SecondMoments:
         places = tuple(map(slice, [0, *ends[:-1]], ends))
         return cls(scores, weights, values, places)
 
+    def again(self, weights: Floats) -> SecondMoments:
+        """The moments by other weights."""
+        return SecondMoments.of(self.scores, [values.group for values in self.groups], weights)
+
     @property
     def n(self) -> int:
         """The number of rows."""
