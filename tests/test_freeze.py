@@ -463,7 +463,7 @@ record("planning", {
     "power of two": lambda: planning.power(400, 0.3, COIN, other=0.2, exact=False),
     "people for power": lambda: planning.people_for_power(0.8, 0.3, COIN, against=0.2),
     "detectable": lambda: planning.detectable(500, COIN, against=0.2),
-    "variance ratio": lambda: planning.variance_ratio(0.1, COIN),
+    "variance ratio": lambda: planning.relative_variance(0.1, COIN),
     "break even": lambda: planning.break_even(1000, 0.1, COIN, still_denying=0.5),
     "influence": lambda: planning.influence(COIN, 1000),
     "bias": lambda: planning.worst_case_bias(COIN, 0.05),

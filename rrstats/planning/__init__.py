@@ -6,7 +6,7 @@ Each function answers one question; for a table or a plot of several values use 
 - smallest epsilon for n people and a width: `least_epsilon`
 - power of a test: `power`; sample size for a power: `people_for_power`; smallest difference that n
   people can detect: `detectable`
-- variance relative to a direct question: `variance_ratio`; proportion of liars above which
+- variance relative to a direct question: `relative_variance`; proportion of liars above which
   randomized response has the smaller error: `break_even`
 - survey designs at one epsilon: `at_epsilon`; mechanisms for many categories: `recommend`
 - the matrix for a question (proportions, a mean, a distribution over brackets): `design`
@@ -30,7 +30,7 @@ from rrstats.planning.compare import (
     frame,
     influence,
     recommend,
-    variance_ratio,
+    relative_variance,
     worst_case_bias,
 )
 from rrstats.planning.compliance import (
@@ -57,8 +57,8 @@ __all__ = [
     "people_for_power",
     "power",
     "recommend",
+    "relative_variance",
     "tolerable_noncompliance",
-    "variance_ratio",
     "worst_case_bias",
 ]
 

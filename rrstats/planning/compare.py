@@ -1,6 +1,6 @@
 """Comparison of designs: with a direct question, with each other at one epsilon, and under attack.
 
-`variance_ratio` is the ratio of the sample sizes of a mechanism and of a direct question for the
+`relative_variance` is the ratio of the sample sizes of a mechanism and of a direct question for the
 same precision, if everybody is honest.  If a proportion t of carriers deny it in a direct question,
 its bias is f t for any sample size; `break_even` is the t above which randomized response has the
 smaller mean squared error.  The actual t must come from a validation study.
@@ -104,7 +104,7 @@ _DESIGNS: dict[str, Callable[..., Any]] = {
 
 
 @checked_options(CategoryOptions)
-def variance_ratio(
+def relative_variance(
     proportion: float,
     mechanism: MechanismLike | int = 2,
     prob: float | None = None,
@@ -129,9 +129,9 @@ def variance_ratio(
 
     Examples
     --------
-    >>> round(variance_ratio(0.2, 10, epsilon=1.0), 1)
+    >>> round(relative_variance(0.2, 10, epsilon=1.0), 1)
     29.5
-    >>> round(1000 / variance_ratio(0.2, 10, epsilon=1.0))
+    >>> round(1000 / relative_variance(0.2, 10, epsilon=1.0))
     34
 
     With 10 categories at epsilon 1, 1,000 reports are worth 34 direct answers for a

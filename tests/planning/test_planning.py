@@ -23,7 +23,7 @@ from rrstats.planning import (
     influence,
     people_for_power,
     recommend,
-    variance_ratio,
+    relative_variance,
     worst_case_bias,
 )
 
@@ -177,7 +177,7 @@ def test_many_categories_take_little_memory():
     tracemalloc.start()
     try:
         assert half_width(10**6, 0.1, 20_000, epsilon=5.0) < 0.02
-        assert variance_ratio(0.1, 20_000, epsilon=5.0) > 1
+        assert relative_variance(0.1, 20_000, epsilon=5.0) > 1
         for call in (half_width, people_for_power):
             with pytest.raises(ArgumentValueError, match=r"k, the number of categories, must be"):
                 call(0.9 if call is people_for_power else 100, 0.1, 10**10, epsilon=1.0)

@@ -9,7 +9,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.planning import at_epsilon, break_even, people, variance_ratio
+from rrstats.planning import at_epsilon, break_even, people, relative_variance
 
 NO_YES = ["no", "yes"]
 WARNER = rr.surveys.warner(NO_YES, 0.75, yes="yes")
@@ -25,7 +25,7 @@ def test_variance_ratio_golden():
     s = q + 0.2 * (p - q)
     expected = s * (1 - s) / ((p - q) ** 2 * 0.16)
     assert 29.5 == pytest.approx(expected, abs=0.05)
-    assert expected == pytest.approx(variance_ratio(0.2, 10, epsilon=1.0), rel=1e-9)
+    assert expected == pytest.approx(relative_variance(0.2, 10, epsilon=1.0), rel=1e-9)
 
 
 def error_of(n, rate, base, top, truth):
@@ -93,7 +93,7 @@ def test_one_person_asked_directly():
         (lambda: break_even(100, 0, epsilon=1), "proportion must be in"),
         (lambda: break_even(100, 0.1, epsilon=1, accusing=2), "accusing must be in"),
         (lambda: break_even(100, 0.1, epsilon=1, still_denying=-1), "still_denying must be in"),
-        (lambda: variance_ratio(1.5, epsilon=1), "proportion must be in"),
+        (lambda: relative_variance(1.5, epsilon=1), "proportion must be in"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(call, words):
