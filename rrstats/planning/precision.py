@@ -290,7 +290,7 @@ class FieldworkOptions(CategoryOptions, total=False):
     response_rate : the part of people who report, in (0, 1]; n is then the number of people who are
         asked.  By default all of them report.
     design_effect : the factor by which weights and clusters enlarge the variance of estimates, as
-        `Estimate.design_effect`.  The noise of the mechanism (`relative_variance`) is counted anyway.
+        `Estimate.design_effect`.  The mechanism's noise (`relative_variance`) is counted anyway.
         The design effect of a direct question is a safe value: noise has no clusters.
     items : the number of questions, or of groups, whose intervals or tests are to hold together
         (Bonferroni).  epsilon is that of each report: who asks several questions of everyone
