@@ -211,7 +211,7 @@ _ELSEWHERE = {
     **{name: _OF_FRAME.format(name) for name in ("to_csv", "to_excel", "to_markdown")},
     "opendp": "the page 'Coming from OpenDP' reads and writes its JSON in ten lines",
     "design_effect": "rr.planning.relative_variance compares the noise of a mechanism with a "
-    "direct question; people(design_effect=...) takes that of weights and clusters, as estimates have it",
+    "direct question; people(design_effect=...) takes that of weights and clusters",
     "credible_interval": "interval needs no prior, and the guide's page 'Your own model' has one",
 }
 """Names of the field for what the package has under another name, with the next step."""
