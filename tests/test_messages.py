@@ -135,6 +135,21 @@ MESSAGES = {
         ArgumentValueError,
         "target must be one of ['population', 'rows'], got str of 302 letters",
     ),
+    "one column of a frame by its name": (
+        lambda: rr.privatize(ANSWERS, "vote", ["no", "yes"], epsilon=1),
+        ArgumentTypeError,
+        "found list; the categories of one column go with columns=, or as df.rr.privatize(column,",
+    ),
+    "a sheet without its sample": (
+        lambda: rr.privacy.instructions(rr.surveys.list_experiment(3), "Did you?"),
+        ArgumentTypeError,
+        "group= must give the sample, one of ['control', 'treatment'], found None",
+    ),
+    "reports in no file": (
+        lambda: rr.files.estimate_file("nothing"),
+        ArgumentValueError,
+        "got 'nothing'; no folder has this name either",
+    ),
     "a prior of three": (
         lambda: rr.posterior(["poor"], rr.KRR(CATEGORIES["health"], 0.75), 0.2),
         ArgumentValueError,

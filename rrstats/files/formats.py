@@ -356,9 +356,9 @@ FORMATS: dict[tuple[str, ...], Callable[[Path, str], DataFile]] = {
 ENDINGS = tuple(ending for endings in FORMATS for ending in endings)
 
 
-def format_of(path: Path, argument: str) -> tuple[str, ...]:
+def format_of(path: Path, argument: str, hint: str = "") -> tuple[str, ...]:
     """The format by a file's name.  Raises ArgumentValueError for an unknown ending."""
-    check_ending(path, argument, ENDINGS, hint="a directory must hold Parquet files")
+    check_ending(path, argument, ENDINGS, hint=hint)
     return next(endings for endings in FORMATS if path.name.lower().endswith(endings))
 
 
@@ -464,7 +464,8 @@ def open_source(path: Path | str) -> FileSource:
     """
     path = Path(path)
     is_directory = path.is_dir()
-    endings = PARQUET if is_directory else format_of(path, "source")
+    no_folder = "no folder has this name either"
+    endings = PARQUET if is_directory else format_of(path, "source", no_folder)
     stamp = _stamp(path)
     top = path if is_directory else path.parent
     files = [FORMATS[endings](at, at.relative_to(top).as_posix()) for at in stamp]
@@ -589,8 +590,8 @@ def _check_alike(path: Path, first: DataFile, other: DataFile) -> None:
     if unlike:
         raise FileError(
             f"the files of {path} do not have the same columns: {other.relative} differs from "
-            f"{first.relative} from column {unlike[0]!r} on; privatize them separately, or write "
-            "them with one schema"
+            f"{first.relative} from column {unlike[0]!r} on; take them one by one, or write them "
+            "with one schema"
         )
 
 
@@ -601,8 +602,9 @@ def _data_files(path: Path) -> list[Path]:
     other = [file for file in files if not file.name.lower().endswith(PARQUET)]
     if other or not files:
         raise FileError(
-            f"{other[0] if other else path} is not a Parquet file and holds none; a directory may "
-            f"hold Parquet files ({' or '.join(PARQUET)}) and names that begin with _ or ."
+            f"{other[0] if other else path} is not a Parquet file and holds none; a folder may "
+            f"hold Parquet files ({' or '.join(PARQUET)}) and names that begin with _ or .; "
+            "privatize files of other formats one by one"
         )
     return sorted(files, key=lambda file: file.relative_to(path).parts)
 

@@ -5,7 +5,7 @@ I_g.  With r_g = s_g - I_g B sum_h s_h the variance of a contrast c is a quadrat
 q_g = c' K_g r_g: the sum of their squares for CR2, the spread within strata for linearized
 variances.  Where rows are independent, the working model, scores have covariances M_g that are
 known up to a factor; then those of the q_g are a matrix P, and the variance is nearly chi-squared
-with (trace P)^2 / trace P^2 degrees of freedom.
+with Satterthwaite's degrees of freedom, (trace P)^2 / trace P^2.
 Sources: Bell and McCaffrey (2002); Pustejovsky and Tipton (2018) for tests of several contrasts.
 """
 
@@ -110,7 +110,7 @@ class ClusterSandwich:
         return self._weighed(products)
 
     def df(self, contrasts: Floats) -> Floats:
-        """(n,) degrees of freedom, at least 1, of the variances of (n, b) contrasts; or NaN."""
+        """(n,) Satterthwaite's, at least 1, for the variances of (n, b) contrasts; or NaN."""
         size = len(self.bread)
         is_polynomial = size <= _FEW_ESTIMATES and len(contrasts) > size**2
         step = max(_PRODUCTS // (size**2 if is_polynomial else len(self.sums) ** 2), 1)

@@ -263,7 +263,8 @@ def sample_codes(
         check_left_out("group is the sample of a row, but this mechanism has only one", group=group)
         return None
     space = Categories(mechanism.groups)
-    rule = f"group= must give the sample of each of {rows} rows, one of {space.describe()}"
+    sample = "the sample" if rows == 1 else f"the sample of each of {rows} rows"
+    rule = f"group= must give {sample}, one of {space.describe()}"
     if group is None:
         step = ""
         if absent is not None:

@@ -497,7 +497,12 @@ def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates 
     for argument, value in arguments.items():
         if is_frame and is_by_row(value):
             check_instance(
-                value, argument, Number, "a number, or the name of a column of the frame"
+                value,
+                argument,
+                Number,
+                "a number, or the name of a column of the frame",
+                hint="the categories of one column go with columns=, or as df.rr.privatize(column, "
+                "categories, epsilon=1)",
             )
         if is_frame and names_column(value):
             labels[argument] = value
