@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from rrstats._typing import Floats, NumbersByCategory
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MissingPackageError
 
-MOST_CATEGORIES = 2**63
+MAX_CATEGORIES = 2**63
 
 _MAX_QUOTED_LETTERS = 60
 """The longest label that errors quote; of a longer one they name the type."""
@@ -316,7 +316,7 @@ def check_weights(values: ArrayLike, name: str, rows: int) -> Floats:
 
 def check_k(value: object) -> int:
     """The number of categories, at least 2."""
-    return check_whole_number(value, "k, the number of categories,", 2, MOST_CATEGORIES)
+    return check_whole_number(value, "k, the number of categories,", 2, MAX_CATEGORIES)
 
 
 _LIKELY_EPSILON = 10

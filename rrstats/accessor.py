@@ -798,7 +798,7 @@ class FrameAccessor:
         return "\n".join(filter(None, [methods, _privacy_note(self._data)]))
 
 
-_MOST_COLUMNS = 10
+_MAX_COLUMNS = 10
 """The number of private columns that the accessor prints."""
 
 
@@ -811,13 +811,13 @@ def _privacy_note(frame: pd.DataFrame) -> str:
     except RRStatsError as error:
         return f"The record of the private columns does not fit: {error}"
     rows = [["private column", "design"]]
-    for record in records[:_MOST_COLUMNS]:
+    for record in records[:_MAX_COLUMNS]:
         design = f"epsilon {epsilon_text(record)} per report"
         if not record.is_shortened:
             by_row = "" if record.by_row is None else ", the largest; it differs by row"
             design = f"{record.largest()!r}{by_row}"
         rows.append([label(record.name), design])
-    if len(records) > _MOST_COLUMNS:
+    if len(records) > _MAX_COLUMNS:
         rows.append(["...", f"{len(records)} in all"])
     width = max(len(name) for name, _ in rows)
     table = [f"  {name:<{width}}  {design}" for name, design in rows]

@@ -38,7 +38,7 @@ Codes = NDArray[Any]
 _MAX_SHOWN_LETTERS = 1600
 """The longest list of categories that is shown in full."""
 
-MOST_CATEGORIES = 1 << 22
+MAX_CATEGORIES = 1 << 22
 """More are refused before they take memory."""
 
 _FEWEST_IN_ORDER = 4
@@ -129,7 +129,7 @@ def _is_data(values: Any) -> bool:
     if isinstance(values, pd.Index):
         return isinstance(values, pd.CategoricalIndex) or any(n is not None for n in values.names)
     if isinstance(values, np.ndarray) and values.dtype.kind in "iufmM":
-        head = values[: MOST_CATEGORIES + 1]  # more are refused before they take memory
+        head = values[: MAX_CATEGORIES + 1]  # more are refused before they take memory
         return values.ndim != 1 or not bool((head[1:] > head[:-1]).all())
     is_extension = isinstance(values, pd.api.extensions.ExtensionArray)
     has_cells = any(map(partial(hasattr, values), ("__array__", "__arrow_c_stream__")))
@@ -161,10 +161,10 @@ def _as_sequence(categories: object) -> list[Any]:
             f"found {type(categories).__name__}; "
             "pass for example ['yes', 'no'], or the dtype of a Categorical"
         )
-    listed = list(islice(categories, MOST_CATEGORIES + 1))
-    if len(listed) > MOST_CATEGORIES:
+    listed = list(islice(categories, MAX_CATEGORIES + 1))
+    if len(listed) > MAX_CATEGORIES:
         raise ArgumentValueError(
-            f"categories must be at most {MOST_CATEGORIES:,}, found more; merge answers"
+            f"categories must be at most {MAX_CATEGORIES:,}, found more; merge answers"
         )
     if not isinstance(categories, set | frozenset):
         return listed

@@ -38,7 +38,7 @@ from rrstats.randomness.samplers import below, permutation
 from rrstats.randomness.sources import BLOCK_ROWS, open_source
 
 BUCKET_BYTES = 32 << 20
-MOST_BUCKETS = 1024
+MAX_BUCKETS = 1024
 """Each spill of 32 MiB writes to every bucket, so more buckets would be slow."""
 
 ORDER_BYTES = 24
@@ -92,7 +92,7 @@ class Shuffle:
         self._plain = _plain_schema(schema)
         growth = (row_bytes(self._plain) + ORDER_BYTES) / max(row_bytes(schema), 1)
         n_buckets = math.ceil(bytes_expected * growth / BUCKET_BYTES)
-        n_buckets = min(MOST_BUCKETS, max(1, n_buckets))
+        n_buckets = min(MAX_BUCKETS, max(1, n_buckets))
         # For each bucket, the places and sizes of its Arrow messages in the file.
         self._buckets: list[list[tuple[int, int]]] = [[] for _ in range(n_buckets)]
         self._waiting: list[pa.RecordBatch] = []

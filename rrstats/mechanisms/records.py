@@ -23,7 +23,7 @@ import pandas as pd
 
 from rrstats._checks import check_one_of, cut
 from rrstats._names import checked_keywords
-from rrstats.data.categories import MOST_CATEGORIES as MOST_DECLARED
+from rrstats.data.categories import MAX_CATEGORIES as MAX_DECLARED
 from rrstats.data.categories import (
     categories_digest,
     categories_from_json,
@@ -55,7 +55,7 @@ KEY = "rrstats"
 
 VERSION = 2
 
-MOST_CATEGORIES = 100
+MAX_CATEGORIES = 100
 
 _EPSILON_ROUNDING = 1e-9
 """How far, relatively, rounding may set a mechanism's epsilon above that of its plan."""
@@ -154,7 +154,7 @@ class ColumnRecord:
         described = mechanism.to_dict()
         for part in walk(described):
             listed = part.get("categories")
-            if isinstance(listed, list) and len(listed) > MOST_CATEGORIES:
+            if isinstance(listed, list) and len(listed) > MAX_CATEGORIES:
                 del part["categories"]
                 part |= {"k": len(listed), "categories_digest": categories_digest(listed)}
         mechanism_document = frozen(described)
@@ -210,7 +210,7 @@ class ColumnRecord:
             return given
         if self.is_shortened:
             raise MetadataError(
-                f"column {cut(self.name)} has more than {MOST_CATEGORIES} categories, so the "
+                f"column {cut(self.name)} has more than {MAX_CATEGORIES} categories, so the "
                 "data hold only a fingerprint of them; give the mechanism"
             )
         try:
@@ -234,10 +234,10 @@ class ColumnRecord:
         for part in walk(described):
             if part.pop("categories_digest", None) is not None:
                 k = part.pop("k", None)
-                if type(k) is not int or k > MOST_DECLARED:
+                if type(k) is not int or k > MAX_DECLARED:
                     raise MetadataError(
                         f"the fingerprint for column {cut(self.name)} needs a whole k of at most "
-                        f"{MOST_DECLARED:,} categories"
+                        f"{MAX_DECLARED:,} categories"
                     )
                 part["categories"] = list(range(k))
         return from_dict(described)
@@ -309,7 +309,7 @@ class ColumnRecord:
                 own = self.unlabelled().epsilon
         if self.plan is None or own is None:
             return
-        most = own + math.log(MOST_DECLARED)
+        most = own + math.log(MAX_DECLARED)
         if not own * (1 - _EPSILON_ROUNDING) <= self.plan.epsilon <= most:
             raise MetadataError(
                 f"the plan of column {cut(self.name)} has epsilon {self.plan.epsilon:.6g}, but the "

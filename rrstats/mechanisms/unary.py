@@ -34,16 +34,16 @@ from rrstats.randomness.sources import Source, Substream
 
 COIN_STREAM = 0
 
-MOST_CATEGORIES = 1 << 15
+MAX_CATEGORIES = 1 << 15
 """The largest number of bits whose random words have distinct addresses."""
 
 
 def bit_domain(categories: CategoriesLike) -> Categories:
     """The categories; raises if they are too many for one bit each."""
     domain = Categories(categories)
-    if domain.k > MOST_CATEGORIES:
+    if domain.k > MAX_CATEGORIES:
         raise ArgumentValueError(
-            f"categories must be at most {MOST_CATEGORIES}, found {domain.k}; a report has one "
+            f"categories must be at most {MAX_CATEGORIES}, found {domain.k}; a report has one "
             "bit for each"
         )
     return domain

@@ -67,9 +67,9 @@ from rrstats.mechanisms.krr import KRR, MechanismLike
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning.chances import CRITERIA, best_chances
-from rrstats.planning.designs import LEAST_EPSILON, QUESTIONS, design, least_variance
+from rrstats.planning.designs import MIN_EPSILON, QUESTIONS, design, least_variance
 from rrstats.planning.precision import (
-    MOST_PEOPLE,
+    MAX_PEOPLE,
     CategoryOptions,
     ask,
     check_people,
@@ -366,7 +366,7 @@ def at_epsilon(
     interval of 10% ± 3 points.
     """
     hint = "below it every design needs more than 2**40 people"
-    epsilon = check_number(check_epsilon(epsilon), "epsilon", LEAST_EPSILON, hint=hint)
+    epsilon = check_number(check_epsilon(epsilon), "epsilon", MIN_EPSILON, hint=hint)
     expected = check_probability(proportion, "proportion")
     width = check_number(half_width, "half_width", 0, 0.5, ends="()")
     answers = list(Categories(numbered(categories)).categories)
@@ -380,7 +380,7 @@ def at_epsilon(
     for name, family in _families(answers, yes).items():
         mechanism, number = _solve(*family, epsilon)
         variance = ask(mechanism, category=yes).variance(expected, target)
-        if normal_quantile(level) ** 2 * variance / width**2 >= _NEAR_LIMIT * MOST_PEOPLE:
+        if normal_quantile(level) ** 2 * variance / width**2 >= _NEAR_LIMIT * MAX_PEOPLE:
             left_out.append(name)
             continue
         size = people(width, expected, mechanism, category=yes, target=target, level=level)

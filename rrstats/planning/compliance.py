@@ -26,7 +26,7 @@ from rrstats.estimation.tallies.moments import ChannelMoments
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
-from rrstats.planning.precision import MOST_PEOPLE, check_people, numbered
+from rrstats.planning.precision import MAX_PEOPLE, check_people, numbered
 
 
 @checked_keywords
@@ -191,7 +191,7 @@ def people_for_design_fit(
         raise ArgumentValueError(
             "noncompliance must be above 0, got 0: no test finds people who are not there"
         )
-    if needed > noncentrality * MOST_PEOPLE:
+    if needed > noncentrality * MAX_PEOPLE:
         raise ArgumentValueError(
             "behaviour must be one that the test can see, found one that changes the samples as "
             "other proportions would; a control question finds it"

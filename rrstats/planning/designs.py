@@ -52,7 +52,7 @@ QUESTIONS = ("proportions", "mean", "distribution")
 
 WORST = "worst-case"
 
-LEAST_EPSILON = 1e-5
+MIN_EPSILON = 1e-5
 """Below this every design needs more than 2**40 people."""
 
 _THRESHOLDS_EPSILON = 0.05
@@ -206,7 +206,7 @@ def design(
     domain = Categories(numbered(categories))
     check_one_of(question, "question", QUESTIONS)
     hint = "below it every design needs more than 2**40 people"
-    epsilon = check_number(check_epsilon(epsilon), "epsilon", LEAST_EPSILON, hint=hint)
+    epsilon = check_number(check_epsilon(epsilon), "epsilon", MIN_EPSILON, hint=hint)
     prob = Fraction(krr_prob(epsilon, domain.k))
     ratio = prob * (domain.k - 1) / (1 - prob)
     if question == "mean":

@@ -46,7 +46,7 @@ from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates, has_latent_classes, transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.planning.precision import (
-    MOST_PEOPLE,
+    MAX_PEOPLE,
     FieldworkOptions,
     Question,
     check_people,
@@ -225,7 +225,7 @@ def people_for_power(
     planned = plan(_Test, proportion, (mechanism, prob, epsilon), rest)
     planned.check_possible(power)
     start = planned.guess(power)
-    if start > MOST_PEOPLE:
+    if start > MAX_PEOPLE:
         raise ArgumentValueError(
             f"a power of {power:g} needs about {start:.2g} people, more than 2**40"
         )
@@ -233,7 +233,7 @@ def people_for_power(
     def is_enough(n: int) -> bool:
         return bool(planned.power(np.array([n]))[0] >= power)
 
-    size = first_accepted(is_enough, 0, MOST_PEOPLE, max(1, math.ceil(start)))
+    size = first_accepted(is_enough, 0, MAX_PEOPLE, max(1, math.ceil(start)))
     return fieldwork.people(size if planned.exact is False else planned.settle(size, power))
 
 

@@ -55,7 +55,7 @@ from rrstats.planning.response_rates import fieldwork_of
 
 Plan = TypeVar("Plan")
 
-MOST_PEOPLE = 2**40
+MAX_PEOPLE = 2**40
 """Maximum sample size; for more the exact intervals are inaccurate."""
 
 _MAX_CATEGORIES = 1_000_000
@@ -265,7 +265,7 @@ def plan(
 
 def check_people(n: object) -> int:
     """A number of people, 1 to 2**40."""
-    return check_whole_number(check_count(n, "n"), "n, a number of people,", 1, MOST_PEOPLE)
+    return check_whole_number(check_count(n, "n"), "n, a number of people,", 1, MAX_PEOPLE)
 
 
 # -- the questions -------------------------------------------------------------------------------
@@ -450,15 +450,15 @@ def _reports_for(half_width: float, planned: _Width | _MeanWidth, proportion: An
     limit = check_number(half_width, "half_width", 0, planned.most, ends="()", hint=_TOO_WIDE)
     width = cache(planned)
     about = planned.about(limit)
-    if about > MOST_PEOPLE:
+    if about > MAX_PEOPLE:
         raise ArgumentValueError(
             f"a half_width of {limit:g} needs about {about:.2g} people, more than 2**40; use a "
             "larger half_width or a larger epsilon"
         )
     start = max(1, math.ceil(about))
     for _ in range(2):  # widths shrink by 1 / sqrt(n), so this lands next to the answer
-        start = min(max(1, math.ceil(start * (width(start) / limit) ** 2)), MOST_PEOPLE)
-    size = first_accepted(lambda n: width(n) <= limit, 0, MOST_PEOPLE, start)
+        start = min(max(1, math.ceil(start * (width(start) / limit) ** 2)), MAX_PEOPLE)
+    size = first_accepted(lambda n: width(n) <= limit, 0, MAX_PEOPLE, start)
     if planned.assurance is None:
         return size
     ahead = _ASSURANCE.ahead
@@ -466,7 +466,7 @@ def _reports_for(half_width: float, planned: _Width | _MeanWidth, proportion: An
         # Widths that are cut at 0 or 1 vary more from one n to the next.
         ahead += math.ceil(_ASSURANCE.cut_factor * math.sqrt(size))
     ahead = min(ahead, _ASSURANCE.max_ahead)
-    for larger in range(size + 1, MOST_PEOPLE):
+    for larger in range(size + 1, MAX_PEOPLE):
         if larger > size + ahead:
             break
         if width(larger) > limit:
@@ -582,7 +582,7 @@ class _Pooled:
         one is a v / (a + v), and that of the mean of the groups with the weight v / (a + v).
         """
         rule = "give both groups and between_std"
-        groups = check_whole_number(self.groups, "groups", 2, MOST_PEOPLE, hint=rule)
+        groups = check_whole_number(self.groups, "groups", 2, MAX_PEOPLE, hint=rule)
         deviation = check_number(self.between_std, "between_std", 0, 0.5, ends="(]", hint=rule)
         limit = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
         variance = self.question.variance(check_number(self.proportion, "proportion", 0, 1))
@@ -595,7 +595,7 @@ class _Pooled:
             return between * weight + weight * raw / groups <= least
 
         start = max(1, math.ceil(variance * max(1 / least - 1 / between, 1 / between)))
-        return max(2, first_accepted(is_enough, 0, MOST_PEOPLE, start))
+        return max(2, first_accepted(is_enough, 0, MAX_PEOPLE, start))
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,10 +56,10 @@ from rrstats.plots import PlotOptions, plot_intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_RANDOM = 1 - 1e-6
+_MAX_RANDOM = 1 - 1e-6
 """Largest proportion of random answers in an interval: beyond it nothing is left to estimate."""
 
-_MOST_REPORTS = 2**53
+_MAX_REPORTS = 2**53
 """Reports to a control question; more are no whole doubles."""
 
 _CONTRADICTION = 1e-4
@@ -281,7 +281,7 @@ class Corrected(Result):
         """(k,) ends of the intervals, which may leave [0, 1]."""
         estimate = self.moments.proportions
         ends = self.moments.outer_interval(level)
-        shares = [min(max(end, 0.0), _MOST_RANDOM) for end in self.control.interval(level)]
+        shares = [min(max(end, 0.0), _MAX_RANDOM) for end in self.control.interval(level)]
         kept = 1 - self.noncompliance
         center = self.proportions
         moved = [followers(estimate, self.scores, share) - center for share in shares]
@@ -487,7 +487,7 @@ def _control(estimate: Reported, control: Any, prevalence: Any) -> Control:
             "control must be (wrong, n), the number of wrong reports and of all to the control "
             f"question, or an estimate with prevalence=, found {type(control).__name__}"
         )
-    n = check_whole_number(pair[1], "n of control", 1, _MOST_REPORTS)
+    n = check_whole_number(pair[1], "n of control", 1, _MAX_REPORTS)
     wrong = check_whole_number(pair[0], "wrong of control", 0, n)
     if isinstance(estimate.space, Subsets):
         raise ArgumentValueError(
