@@ -224,7 +224,7 @@ def _text(epsilon: float) -> str:
 
 
 def _release_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[str]]]:
-    """When, where, which columns, and the epsilon of a row, for each release."""
+    """A table of releases: time, place, columns, and the epsilon of a row."""
     heads = ["when", "target", "rows", "columns", "epsilon of a row"]
     rows = []
     for release in releases:
@@ -243,7 +243,7 @@ def _release_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[st
 
 
 def _refused_text(releases: list[LedgerEntry]) -> list[Block]:
-    """What a release tells of columns whose policy refuses an answer; empty without one."""
+    """A sentence on the columns whose policy refuses an answer; empty without one."""
     records = [record for release in releases for record in release.records]
     refusing = {each.name: "" for each in records if "raise" in (each.unknown, each.missing)}
     if not refusing:

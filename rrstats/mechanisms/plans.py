@@ -49,7 +49,7 @@ def part_label(part: Sequence[Hashable]) -> str:
 @checked_keywords
 @dataclass(frozen=True)
 class PlanParts:
-    """What the public coin of a plan may ask a row, as the records of its columns hold it.
+    """The questions that the public coin of a plan may ask a row, as its records hold them.
 
     Attributes
     ----------

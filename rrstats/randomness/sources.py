@@ -312,7 +312,7 @@ class Seed:
 
 
 def simulation_source(seed: SeedLike) -> np.random.Generator | Seed:
-    """What a simulation draws from: a Generator itself, which advances, or a seed for columns."""
+    """The source of a simulation: a Generator itself, which advances, or a seed for columns."""
     return seed if isinstance(seed, np.random.Generator) else Seed(seed)
 
 

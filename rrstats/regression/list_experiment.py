@@ -206,7 +206,7 @@ def list_regression(
 
 
 def _title(regression: str, people: ListCounts) -> str:
-    """What a result is called."""
+    """The title of a result."""
     return f"{regression} of the sensitive item of a list with {people.items} others"
 
 

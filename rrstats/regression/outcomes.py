@@ -48,7 +48,7 @@ class Terms(NamedTuple):
 
 
 class Outcome(Protocol):
-    """What a likelihood needs to know of its outcome."""
+    """An outcome, as far as a likelihood needs to know it."""
 
     @property
     def predictors(self) -> int:
@@ -72,7 +72,7 @@ class Outcome(Protocol):
 
     @property
     def observed(self) -> tuple[Any, ...]:
-        """What was seen of people: arrays that two fits of the same people share."""
+        """The data of people: arrays that two fits of the same people share."""
 
     def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
         """Log-density of some rows by class, from (predictors, C, rows) and ancillary ones."""
