@@ -16,13 +16,17 @@ from functools import cached_property
 
 import numpy as np
 
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 
 MAX_CLUSTERS = 100
 """Up to so many clusters there are CR2 and its degrees of freedom; their time grows as squares."""
 
 _NO_VARIANCE = 1e-10
 """A part of the fit that a cluster leaves to the others, below which it decides by itself."""
+
+_DECIDED = 1e-8
+"""The part of a contrast's variance in directions that one cluster decides, above which it has no
+degrees of freedom; also the distance of a leverage from 1, within which a cluster decides."""
 
 _PRODUCTS = 1 << 20
 """Numbers of the matrices P that are in memory at once."""
@@ -109,8 +113,29 @@ class ClusterSandwich:
         products[:, places, places] += (weights * meat).sum(axis=2)
         return self._weighed(products)
 
+    @cached_property
+    def _decided(self) -> Floats:
+        """(d, b) directions that one cluster decides alone, each with its whole variance.
+
+        The cluster's residuals are 0 there, so that no covariance has the error of its part.
+        """
+        values, vectors = np.linalg.eigh(self.bread)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        leverages, axes = np.linalg.eigh(root.T @ self.informations @ root)
+        directions = root @ axes  # (G, b, b), in columns
+        return np.asarray(directions.swapaxes(1, 2)[np.abs(1 - leverages) < _DECIDED])
+
+    def is_decided(self, contrasts: Floats) -> Booleans:
+        """(n,) whether one cluster alone decides (n, b) contrasts, also in part."""
+        parts = ((contrasts @ self._decided.T) ** 2).sum(axis=1)
+        variances = ((contrasts @ self.bread) * contrasts).sum(axis=1)
+        return np.asarray(parts > _DECIDED * variances)
+
     def df(self, contrasts: Floats) -> Floats:
-        """(n,) Satterthwaite's, at least 1, for the variances of (n, b) contrasts; or NaN."""
+        """(n,) Satterthwaite's, at least 1, for the variances of (n, b) contrasts; or NaN.
+
+        There are none where one cluster decides a contrast: its variance is not estimated.
+        """
         size = len(self.bread)
         is_polynomial = size <= _FEW_ESTIMATES and len(contrasts) > size**2
         step = max(_PRODUCTS // (size**2 if is_polynomial else len(self.sums) ** 2), 1)
@@ -128,7 +153,8 @@ class ClusterSandwich:
                 of_squares = np.einsum("ngh,nhg->n", products, products)
             traces[:, start : start + step] = trace, of_squares
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(np.maximum(traces[0] ** 2 / traces[1], 1.0))
+            df = np.maximum(traces[0] ** 2 / traces[1], 1.0)
+        return np.where(self.is_decided(contrasts), np.nan, df)
 
     @cached_property
     def _polynomials(self) -> tuple[Floats, Floats]:
@@ -149,8 +175,10 @@ class ClusterSandwich:
     def joint_df(self, contrasts: Floats) -> float:
         """Degrees of freedom of Hotelling's T2 of (q, b) contrasts.
 
-        Those of a Wishart matrix whose entries have the same total variance.
+        Those of a Wishart matrix whose entries have the same total variance; NaN as for `df`.
         """
+        if self.is_decided(contrasts).any():
+            return np.nan
         weights, meat, moved = self._parts(contrasts)
         total = self.meats.sum(axis=0)
         q = len(contrasts)

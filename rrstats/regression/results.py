@@ -21,7 +21,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_instance, check_level, check_one_of, quote
+from rrstats._checks import check_instance, check_level, check_one_of, quote, quote_list
 from rrstats._display import FrameTable, SummaryTable, label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Floats
@@ -106,6 +106,7 @@ class RegressionResult(FrameTable):
         With up to 100 clusters, also within strata, Satterthwaite's (Bell and McCaffrey 2002);
         they are few where few clusters decide a coefficient.  With more clusters their number
         minus that of parameters; with strata and replicates as in `svyglm` of R's survey package.
+        NaN, and intervals are infinite, where one cluster alone decides a coefficient.
         """
         df = self.reference.df(np.eye(self.df_model))
         return pd.Series(df, index=self.index, name="df")
@@ -123,7 +124,14 @@ class RegressionResult(FrameTable):
         units = "replicates that differ" if self.vcov == "replicates" else "clusters"
         is_reduced = self.vcov == "clustered" and self.reference.sandwich is not None
         text = ""
-        if is_reduced and self.df.min() < _MIN_DF:
+        decided = list(self.index[self.df.isna() & np.isfinite(self.estimates)])
+        if self.reference.sandwich is not None and decided:
+            text = (
+                f"one cluster alone decides {quote_list(decided)}, whose errors no other cluster "
+                "shows: their intervals are infinite; leave covariates out that differ only in "
+                "one cluster"
+            )
+        elif is_reduced and self.df.min() < _MIN_DF:
             fewest = float(self.df.min())
             count = int((self.df < _MIN_DF).sum())
             text = (
@@ -255,7 +263,8 @@ class RegressionResult(FrameTable):
         method = "Wald test"
         if not self._is_normal:
             df, scale = self.reference.joint_df(contrasts)
-            method += f", F with {rank} and {df:.3g} degrees of freedom"
+            number = f"{df:.3g}" if df > 0 else "no"
+            method += f", F with {rank} and {number} degrees of freedom"
             p = scipy.special.fdtrc(rank, df, scale * statistic / rank) if df > 0 else np.nan
         null = "a coefficient of 0" if rank == 1 else f"equality of {rank} coefficients with 0"
         if (contrasts != 0).sum(axis=1).max() > 1:
@@ -607,7 +616,10 @@ class MaximumResult(RegressionResult):
         """
         inner, sandwich = self.fit.covariance(kind, self.data)
         covariance = self.fit.natural(inner)
-        df = design_df(kind, self.data, self.df_model)
+        model = self.fit.model
+        # the deviation of normal errors is no coefficient
+        is_number = isinstance(model.outcome, NormalOutcome)
+        df = design_df(kind, self.data, model.head if is_number else self.df_model)
         reference = Reference(df, sandwich, self.fit.slopes)
         return replace(self, inner=inner, covariance=covariance, vcov=kind, reference=reference)
 

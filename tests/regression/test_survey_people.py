@@ -347,3 +347,32 @@ def test_clusters_agree_with_club_sandwich(schools, method):
     test = fit.wald_test(["meals", "ell"])
     assert "F with 2 and 5.74 degrees of freedom" in test.method
     assert_allclose(test.p_value, 0.0001033434715437924, rtol=1e-8)
+
+
+@pytest.mark.parametrize("strata", [None, "stratum"])
+def test_what_one_cluster_decides_may_be_anything(strata):
+    """Its errors are not in the covariance: 51% of 95% intervals covered."""
+    rng = np.random.default_rng(1)
+    cluster = np.arange(270) % 9
+    columns = {"y": rng.normal(size=270), "x": rng.normal(size=270), "only": (cluster == 3) * 1.0}
+    frame = pd.DataFrame({**columns, "cluster": cluster, "stratum": cluster % 2})
+    design = rr.SampleDesign(clusters="cluster", strata=strata)
+    with pytest.warns(LowPrecisionWarning, match="one cluster alone decides.*only"):
+        fit = rr.linear("y ~ x + only", frame, design=design)
+    assert fit.df.isna().tolist() == [False, False, True]
+    assert np.isinf(fit.conf_int()).all(axis=1).tolist() == [False, False, True]
+    assert np.isnan(fit.pvalues["only"])
+    assert np.isnan(fit.wald_test(["x", "only"]).p_value)
+
+
+def test_the_deviation_of_normal_errors_is_no_coefficient():
+    """Linear models have the same degrees of freedom by both methods, also within strata."""
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"y": rng.normal(size=200), "x": rng.normal(size=200)})
+    frame["cluster"] = np.arange(200) % 8
+    design = rr.SampleDesign(clusters="cluster", strata=frame["cluster"] % 2)
+    with pytest.warns(LowPrecisionWarning, match="few clusters"):
+        scores = rr.linear("y ~ x", frame, design=design)
+    with pytest.warns(LowPrecisionWarning, match="few clusters"):
+        likelihood = rr.linear("y ~ x", frame, design=design, method="likelihood")
+    assert_allclose(likelihood.df[:2], scores.df, rtol=1e-9)
