@@ -119,6 +119,10 @@ _EXACT = (
 )
 
 
+_BY_MECHANISM = _Answer(
+    reason="each column has it in its mechanism, as in {column: rr.KRR(categories, epsilon=1)}",
+    calls=frozenset({"privatize_file", "privatize_parquet", "sink_privatized"}),
+)
 _KEEP_ORDER = (
     _Answer(
         reason="categories of public columns are written as plain values when rows are shuffled; "
@@ -143,8 +147,9 @@ def _alike(answers: Sequence[_Answer], *words: str) -> dict[str, Sequence[_Answe
 
 _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike(_SEED, "seed", "random_state", "rng", "random_seed", "generator"),
-    **_alike([_Answer("epsilon")], "eps", "e", "budget", "privacy_budget"),
-    **_alike([_QUANTILES[1]], "p", "probability", "prob_truth", "p_truth"),
+    **_alike([_Answer("epsilon"), _BY_MECHANISM], "eps", "e", "budget", "privacy_budget"),
+    **_alike([_QUANTILES[1], _BY_MECHANISM], "p", "probability", "prob_truth", "p_truth"),
+    **_alike([_BY_MECHANISM], "epsilon", "prob", "categories"),
     **_alike(_CONFIDENCE, "confidence", "conf", "conf_level", "confidence_level", "ci"),
     **_alike([_SIGNIFICANCE, *_INTERVALS], "level"),
     **_alike(_ALPHA, "alpha"),

@@ -32,7 +32,14 @@ import pandas as pd
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from rrstats._checks import check_epsilon, check_left_out, check_level, check_whole_number, cut
+from rrstats._checks import (
+    check_bool,
+    check_epsilon,
+    check_left_out,
+    check_level,
+    check_whole_number,
+    cut,
+)
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, is_missing
@@ -210,6 +217,8 @@ def audit(
         calls = min(max(rows // 20, _DESIGN.min_calls), _DESIGN.max_default_calls)
     calls = check_whole_number(calls, "calls", _DESIGN.min_calls)
     error = (1 - check_level(level)) / (len(EVENTS) + 1)
+    unknown = check_bool(unknown, "unknown")
+    missing = check_bool(missing, "missing")
     inputs = _Inputs.of(domain, unknown=unknown, missing=missing)
     _check_runs(fn, inputs)
     bounds, failing = _short_calls(fn, inputs, calls, error)

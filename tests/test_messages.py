@@ -150,6 +150,16 @@ MESSAGES = {
         ArgumentValueError,
         "got 'nothing'; no folder has this name either",
     ),
+    "epsilon of a file": (
+        lambda: rr.files.privatize_file("in.csv", "out.csv", CATEGORIES, epsilon=1),
+        ArgumentTypeError,
+        "takes no epsilon: each column has it in its mechanism, as in {column: rr.KRR(categories,",
+    ),
+    "a policy to audit": (
+        lambda: rr.audit(M, unknown="warn"),
+        ArgumentTypeError,
+        "unknown must be True or False, found str",
+    ),
     "a prior of three": (
         lambda: rr.posterior(["poor"], rr.KRR(CATEGORIES["health"], 0.75), 0.2),
         ArgumentValueError,

@@ -192,7 +192,8 @@ def _reading(path: Path | str) -> Iterator[None]:
 def _parsed(path: Path) -> Any:
     """Contents of a document's file."""
     readers: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
-    check_ending(path, "a plan", readers)
+    hint = "one column is given as {column: rr.KRR(categories, epsilon=1)}"
+    check_ending(path, "a plan", readers, hint=hint)
     with named(f"cannot read {path}"):
         text = path.read_bytes()
     try:
