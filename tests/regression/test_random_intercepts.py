@@ -525,7 +525,8 @@ def test_a_formula_names_the_column_of_the_groups():
     assert table["reports"].tolist() == [40, 40]
     with pytest.raises(ArgumentValueError, match="random_intercepts="):
         released.rr.logit("y ~ age + (1 | county)")
-    by_county = released.rr.logit("y ~ age + C(county)", random_intercepts="county")
+    few = released[released["county"] < 20]  # a term for each county costs its square
+    by_county = few.rr.logit("y ~ age + C(county)", random_intercepts="county")
     assert by_county.sd == 0
 
 
