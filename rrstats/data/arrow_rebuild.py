@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from rrstats._checks import cut
 from rrstats.data.compact import compacted, restored
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.sources import BLOCK_ROWS
@@ -83,12 +84,15 @@ def rebuilt(column: pa.ChunkedArray, *, declared: bool | None = None) -> pa.Chun
         declared = share_words(column.chunks)
     if not len(column) and not holds_words(column.type):
         return pa.chunked_array([], column.type)
-    if _is_fixed(column.type):
-        chunks = [_cells(_joined(column.chunks), None, declared=declared)]
-    elif len(column):
-        chunks = list(_pieces(column, declared=declared))
-    else:
-        chunks = [_cells(chunk, None, declared=declared) for chunk in column.chunks[:1]]
+    try:
+        if _is_fixed(column.type):
+            chunks = [_cells(_joined(column.chunks), None, declared=declared)]
+        elif len(column):
+            chunks = list(_pieces(column, declared=declared))
+        else:
+            chunks = [_cells(chunk, None, declared=declared) for chunk in column.chunks[:1]]
+    except pa.ArrowNotImplementedError:  # as for lists of run-end encoded cells behind gaps
+        raise _unknown_type(column.type) from None
     return pa.chunked_array(chunks, column.type)
 
 
@@ -205,9 +209,14 @@ def _cells(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
         return slots.array([], [_cells(field, slots.seen, declared=declared) for field in fields])
     if types.is_boolean(type) or _is_any(type, _FIXED):
         return slots.array([_values(slots)])
-    raise ArgumentTypeError(
-        f"a column has the type {type}, and rrstats does not know which bytes of it pyarrow "
-        f"{pa.__version__} would release; cast it to text, numbers, lists or structs first"
+    raise _unknown_type(type)
+
+
+def _unknown_type(type: pa.DataType) -> ArgumentTypeError:
+    """The error for cells that cannot be rebuilt."""
+    return ArgumentTypeError(
+        f"a column has the type {cut(str(type))}, and rrstats does not know which bytes of it "
+        f"pyarrow {pa.__version__} would release; cast it to text, numbers, lists or structs first"
     )
 
 

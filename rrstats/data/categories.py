@@ -128,9 +128,9 @@ def _is_data(values: Any) -> bool:
     """
     if isinstance(values, pd.Index):
         return isinstance(values, pd.CategoricalIndex) or any(n is not None for n in values.names)
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iufmM":
+    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufmM":
         head = values[: MAX_CATEGORIES + 1]  # more are refused before they take memory
-        return values.ndim != 1 or not bool((head[1:] > head[:-1]).all())
+        return not bool((head[1:] > head[:-1]).all())
     is_extension = isinstance(values, pd.api.extensions.ExtensionArray)
     has_cells = any(map(partial(hasattr, values), ("__array__", "__arrow_c_stream__")))
     return is_extension or (has_cells and not isinstance(values, np.generic))

@@ -25,6 +25,7 @@ FROM_DATA = {
     "falling numbers": np.array([2.5, 0.5]),
     "numbers and NaN": np.array([0.5, np.nan]),
     "days": np.array(["2021-01-02", "2021-01-01"], "M8[D]"),
+    "one number": np.array(2.5),
     "nullable": pd.array([1, 2]),
     "Categorical": ANSWERS.astype("category").unique(),
     "CategoricalIndex": pd.CategoricalIndex(["secret", "yes"]),

@@ -21,7 +21,7 @@ from answers import CATEGORIES, MISSING, hostile, objects
 from scripted import Counting, Recorded
 
 import rrstats as rr
-from rrstats.errors import UnrecordedWarning
+from rrstats.errors import ArgumentTypeError, UnrecordedWarning
 
 try:
     import pyarrow as pa
@@ -582,6 +582,17 @@ def test_dictionaries_that_a_reader_made_of_each_chunk_do_not_show_the_chunks(cu
     declared = pa.DictionaryArray.from_arrays([1, 0] * 20, ["z", "a", "unused"], ordered=True)
     kept = DOORS["privatize"](with_answers(declared))["public"].chunk(0)
     assert (declared.type, ["z", "a", "unused"]) == (kept.type, kept.dictionary.to_pylist())
+
+
+def test_a_type_whose_cells_arrow_cannot_take_is_refused_with_the_way_on():
+    """Arrow takes no run-end encoded cells; under a null between two lists lie some."""
+    pa = pytest.importorskip("pyarrow")
+    cells = pa.RunEndEncodedArray.from_arrays(pa.array([1, 2, 3], pa.int32()), ["a", "hidden", "b"])
+    mask = pa.array([False, True, False])
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), cells, mask=mask)
+    table = pa.table({"lists": lists, "answer": ["no", "yes", "no"]})
+    with pytest.raises(ArgumentTypeError, match="cast it to text"):
+        rr.privatize(table, {"answer": rr.KRR(["no", "yes"], epsilon=1)})
 
 
 def test_long_columns_leave_in_constant_chunks(monkeypatch):
