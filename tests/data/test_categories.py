@@ -430,7 +430,7 @@ def test_a_categorical_of_labels_is_read_by_them():
     reports = [rr.simulate(one, m, seed=1) for one in (labels, stray)]
     assert [1, 2, 3] == list(reports[0].cat.categories) == list(reports[1].cat.categories)
     assert reports[0].attrs == reports[1].attrs
-    codes = rr.simulate(pd.Series([3, 1] * 50), m, seed=1)
+    codes = rr.simulate(pd.Series([3, 1] * 50, name="q"), m, seed=1)
     assert codes.tolist() == reports[0].tolist()
     assert list(CODEBOOK.values()) == list(reports[0].rr.estimate().categories)
     assert rr.check(pd.Categorical(["Never"]), m)["status"].tolist() == ["unknown"]
