@@ -31,8 +31,8 @@ degrees of freedom; also the distance of a leverage from 1, within which a clust
 _PRODUCTS = 1 << 20
 """Numbers of the matrices P that are in memory at once."""
 
-_FEW_ESTIMATES = 24
-"""Up to so many estimates the squares of P of many contrasts are polynomials with b^4 terms."""
+_FEW_ESTIMATES = 32
+"""Up to so many estimates squares of P of many contrasts are polynomials with b^4 / 4 terms."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,11 +139,12 @@ class ClusterSandwich:
         size = len(self.bread)
         is_polynomial = size <= _FEW_ESTIMATES and len(contrasts) > size**2
         step = max(_PRODUCTS // (size**2 if is_polynomial else len(self.sums) ** 2), 1)
+        first, second = np.triu_indices(size)
         traces = np.empty((2, len(contrasts)))
         for start in range(0, len(contrasts), step):
             some = contrasts[start : start + step]
             if is_polynomial:
-                pairs = (some[:, :, None] * some[:, None]).reshape(len(some), -1)
+                pairs = some[:, first] * some[:, second]
                 linear, quadratic = self._polynomials
                 trace = pairs @ linear
                 of_squares = ((pairs @ quadratic) * pairs).sum(axis=1)
@@ -158,7 +159,10 @@ class ClusterSandwich:
 
     @cached_property
     def _polynomials(self) -> tuple[Floats, Floats]:
-        """(b^2,) and (b^2, b^2) coefficients of trace P and trace P^2 in products of a contrast."""
+        """(d,) and (d, d) coefficients of trace P and trace P^2 in the d products of a contrast.
+
+        d is b (b + 1) / 2: products are taken once for each pair of numbers.
+        """
         count, b, _ = self.factors.shape
         meat = self.factors @ self.meats
         moved = self.factors @ self.informations @ self.bread
@@ -168,8 +172,10 @@ class ClusterSandwich:
         of_pairs[places, places] += meat @ self.factors.swapaxes(1, 2)
         if self.form is not None:
             of_pairs = np.einsum("gk,khij->ghij", self.form, of_pairs)
-        flat = of_pairs.reshape(count, count, b * b)
-        squares = flat.reshape(-1, b * b).T @ flat.swapaxes(0, 1).reshape(-1, b * b)
+        first, second = np.triu_indices(b)
+        flat = of_pairs[:, :, first, second]
+        flat += np.where(first == second, 0.0, of_pairs[:, :, second, first])
+        squares = flat.reshape(-1, len(first)).T @ flat.swapaxes(0, 1).reshape(-1, len(first))
         return np.asarray(flat[places, places].sum(axis=0)), np.asarray(squares)
 
     def joint_df(self, contrasts: Floats) -> float:
