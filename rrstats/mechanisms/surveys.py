@@ -105,7 +105,7 @@ _MAX_CONTROL_ITEMS = 20
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> NoReturn:
-        raise AttributeError(missing_attribute(__name__, name, __all__))
+        raise AttributeError(missing_attribute("rrstats.surveys", name, __all__))
 
 
 def __dir__() -> list[str]:

@@ -326,7 +326,7 @@ def decode_report(mechanism: MechanismLike, text: Any, *, invalid: str = "raise"
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> NoReturn:
-        raise AttributeError(missing_attribute(__name__, name, __all__))
+        raise AttributeError(missing_attribute("rrstats.client", name, __all__))
 
 
 def __dir__() -> list[str]:

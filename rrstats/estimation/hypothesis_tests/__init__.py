@@ -46,7 +46,7 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> NoReturn:
-        raise AttributeError(missing_attribute(__name__, name, __all__))
+        raise AttributeError(missing_attribute("rrstats.hypotheses", name, __all__))
 
 
 def __dir__() -> list[str]:
