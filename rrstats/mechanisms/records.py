@@ -15,7 +15,8 @@ import contextlib
 import json
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -214,9 +215,14 @@ class ColumnRecord:
                 "data hold only a fingerprint of them; give the mechanism"
             )
         try:
-            return from_dict(self.mechanism)
+            return self._described
         except MetadataError as error:
             raise MetadataError(f"column {cut(self.name)}: {error}") from None
+
+    @cached_property
+    def _described(self) -> Mechanism:
+        """The mechanism of the document, made once."""
+        return from_dict(self.mechanism)
 
     @property
     def is_shortened(self) -> bool:
@@ -229,7 +235,7 @@ class ColumnRecord:
         Its probabilities and its epsilon are those of the column's mechanism.
         """
         if not self.is_shortened:
-            return from_dict(self.mechanism)
+            return self._described
         described = json.loads(json.dumps(self.mechanism))  # a copy that can be changed
         for part in walk(described):
             if part.pop("categories_digest", None) is not None:
@@ -258,7 +264,8 @@ class ColumnRecord:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON."""
-        document = vars(self) | {"name": categories_to_json([self.name])[0]}
+        facts = {fact.name: vars(self)[fact.name] for fact in fields(self)}
+        document = facts | {"name": categories_to_json([self.name])[0]}
         if self.plan is not None:
             document["plan"] = self.plan.in_record()
         if self.by_row is not None:
