@@ -533,26 +533,11 @@ class EffectiveMoments(Moments):
         return contrasts.hull(interval, Interval(self.proportions, self.proportions))
 
 
-class MixedMoments(EffectiveMoments):
-    """Moments of reports of several k-RR: weighted means of the reports' scores.
+class TargetMoments(EffectiveMoments):
+    """Moments whose covariance is computed for any target, whatever their own."""
 
-    Intervals are those of as many reports as `effective_n` of one binomial channel (`MeanRates`):
-    Kish's number for the weights, and fewer where `variance` is larger, because populations differ.
-    """
-
-    default_method = DEFAULT_METHOD
     target: str
     ddof: int
-
-    @property
-    @abstractmethod
-    def mean_rates(self) -> MeanRates:
-        """The binomial channel with the mean variance of the reports."""
-
-    @property
-    @abstractmethod
-    def squared_weights(self) -> float:
-        """The sum of the squares of the reports' weights, which sum to 1."""
 
     @abstractmethod
     def _covariance(self, target: str, ddof: int) -> Floats:
@@ -566,6 +551,29 @@ class MixedMoments(EffectiveMoments):
     def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
         """(j, j) covariance of (j, k) contrasts of the proportions."""
         return [np.asarray(contrasts @ self.covariance @ contrasts.T)]
+
+
+class MixedMoments(TargetMoments):
+    """Moments of reports of several k-RR: weighted means of the reports' scores.
+
+    Intervals are those of as many reports as `effective_n` of one binomial channel (`MeanRates`):
+    Kish's number for the weights, and fewer where `variance` is larger, because populations differ.
+    """
+
+    @property
+    def default_method(self) -> str:
+        """The default method of intervals."""
+        return DEFAULT_METHOD
+
+    @property
+    @abstractmethod
+    def mean_rates(self) -> MeanRates:
+        """The binomial channel with the mean variance of the reports."""
+
+    @property
+    @abstractmethod
+    def squared_weights(self) -> float:
+        """The sum of the squares of the reports' weights, which sum to 1."""
 
     @cached_property
     def variance(self) -> Floats:
@@ -631,9 +639,6 @@ class RowMoments(MixedMoments):
     The variance is that of a ratio of sums, so it holds whatever differs between rows.
     """
 
-    is_multinomial = False
-    condition_number = 0.0
-
     def __init__(self, sums: RowSums, target: str, ddof: int) -> None:
         self.row_sums = sums
         self.n = sums.n
@@ -645,6 +650,16 @@ class RowMoments(MixedMoments):
     def channel(self) -> Channel:
         """Raises with what to do instead: rows have channels of their own."""
         raise no_common_channel()
+
+    @property
+    def is_multinomial(self) -> bool:
+        """False: rows have no common channel."""
+        return False
+
+    @property
+    def condition_number(self) -> float:
+        """0, because rows have no common channel."""
+        return 0.0
 
     @property
     def reported(self) -> NDArray[Any]:
@@ -796,7 +811,7 @@ class WeightedRowMoments(RowMoments):
         return ["The prob differs by row; every row counts by its weight."]
 
 
-class PooledMoments(CountedMoments, EffectiveMoments):
+class PooledMoments(CountedMoments, TargetMoments):
     """Moments of reports of several samples to which a coin assigned people: a plan's parts.
 
     The estimate is f = sum over samples of W_j r_j, with the rates r_j of the n_j reports of sample
@@ -810,7 +825,10 @@ class PooledMoments(CountedMoments, EffectiveMoments):
     the variance of drawing them (Neyman 1923).
     """
 
-    default_method = "empirical-likelihood"
+    @property
+    def default_method(self) -> str:
+        """The default method of intervals."""
+        return "empirical-likelihood"
 
     @cached_property
     def sizes(self) -> Floats:
@@ -821,11 +839,6 @@ class PooledMoments(CountedMoments, EffectiveMoments):
     def gains(self) -> Floats:
         """(k, m) the estimate is ``gains @ (rates within each sample)``."""
         return fixed(arrays.weights(self.channel, self.reported))
-
-    @property
-    def covariance(self) -> Floats:
-        """(k, k) covariance of the proportions, for the target."""
-        return self._covariance(self.target, self.ddof)
 
     def _covariance(self, target: str, ddof: int) -> Floats:
         if target == "population":
@@ -841,10 +854,6 @@ class PooledMoments(CountedMoments, EffectiveMoments):
         return arrays.pooled_covariance(
             self.channel, self.gains, self.proportions, self.sizes, corrected=ddof > 0
         )
-
-    def contrast_covariances(self, contrasts: Floats) -> list[Floats]:
-        """(j, j) covariance of (j, k) contrasts of the proportions."""
-        return [np.asarray(contrasts @ self.covariance @ contrasts.T)]
 
     @cached_property
     def variance(self) -> Floats:
@@ -884,7 +893,10 @@ class PartMoments(MixedMoments, PooledMoments):
     categories up to a factor: fixed by the plan.
     """
 
-    default_method = DEFAULT_METHOD
+    @property
+    def default_method(self) -> str:
+        """The default method of intervals."""
+        return DEFAULT_METHOD
 
     @cached_property
     def _weights_of_parts(self) -> tuple[Floats, Floats]:
@@ -912,9 +924,6 @@ class PartMoments(MixedMoments, PooledMoments):
         """The binomial channel with the mean variance of the reports."""
         sizes, weights = self._weights_of_parts
         return arrays.mean_rates(self._parts, sizes * weights**2)
-
-    def _covariance(self, target: str, ddof: int) -> Floats:
-        return PooledMoments._covariance(self, target, ddof)
 
     @cached_property
     def variance(self) -> Floats:
