@@ -190,16 +190,20 @@ class SupportChannel:
             return int(mean), int(mean)
         return 0, k
 
-    @cached_property
-    def gap(self) -> float:
-        """P(supported | truth) - P(supported | other), the divisor of every estimate."""
+    def check_informative(self) -> None:
+        """Raise where the true answer is reported as often as any other."""
         gap = self.prob_truth - self.prob_other
         if abs(gap) <= max(self.prob_truth, Fraction(1, 2)) * _MIN_RELATIVE_GAP:
             raise NotIdentifiableError(
                 f"reports carry no information: for {self.k} categories the true answer is "
                 "reported as often as any other; choose a larger prob or epsilon"
             )
-        return float(gap)
+
+    @cached_property
+    def gap(self) -> float:
+        """P(supported | truth) - P(supported | other), the divisor of every estimate."""
+        self.check_informative()
+        return float(self.prob_truth - self.prob_other)
 
     def support_counts(self, counts: ArrayLike) -> Floats:
         """(..., k) the counts themselves."""

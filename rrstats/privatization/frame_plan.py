@@ -212,7 +212,9 @@ class FramePlan(PlanParts):
         >>> round(rr.planning.half_width(people, 0.2, plan.mechanisms["a"]), 3)
         0.03
         """
-        _ = [place_of(pd.DataFrame(columns=[*self.categories]), name) for name in names]
+        private_columns = pd.DataFrame(columns=[*self.categories])
+        for name in names:
+            place_of(private_columns, name)
         asking = [self.chances[place] for place in self.asking(*names)]
         return math.fsum(asking) / math.fsum(self.chances)
 

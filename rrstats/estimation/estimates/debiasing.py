@@ -340,7 +340,7 @@ def confidence_interval(
             "reported must be whole numbers, because intervals need counts of people"
         )
     size = _size(counts, n, k)
-    _ = channel.gap  # may raise NotIdentifiableError
+    channel.check_informative()
     rates = BinomialRates(
         np.asarray(float(channel.prob_other)),
         np.asarray(float(channel.prob_truth)),
