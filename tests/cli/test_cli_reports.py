@@ -298,7 +298,7 @@ def test_groups_of_a_file(tmp_path, capsys, monkeypatch, ending):
 def test_groups_are_of_ordinary_columns(tmp_path, monkeypatch):
     """A column of reports is no group; the public column of a plan is one."""
     monkeypatch.chdir(tmp_path)
-    frame = pd.DataFrame({"a": WORDS * 40, "b": [True, False, True] * 40})
+    frame = pd.DataFrame({"a": WORDS[::-1] * 40, "b": [True, False, True] * 40})
     both = frame.rr.privatize({"a": WORDS, "b": [False, True]}, prob=0.75)
     both.rr.to_parquet("both.parquet")
     with pytest.raises(rr.errors.ArgumentValueError, match="by must be an ordinary column"):
