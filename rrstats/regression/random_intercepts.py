@@ -87,7 +87,7 @@ _QUADRATURE = _QuadratureConstants()
 
 
 @dataclass(frozen=True)
-class _SearchConstants:
+class _DeviationSearch:
     """Constants of the search for the standard deviation of intercepts.
 
     min_start : from which it starts at least, so that the likelihood has a slope.
@@ -108,7 +108,7 @@ class _SearchConstants:
     end_tolerance: float = 1e-7
 
 
-_SEARCH = _SearchConstants()
+_SEARCH = _DeviationSearch()
 
 
 @dataclass(frozen=True)
