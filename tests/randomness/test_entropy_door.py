@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from refusals import refused
 
@@ -112,7 +111,7 @@ def test_columns_and_rounds_of_one_seed_share_no_noise(kind):
     assert 0.3 < np.mean(np.equal(first, second)) < 0.8
 
 
-def test_equal_name_and_seed_share_noise():
+def test_equal_name_and_seed_share_noise(pa):
     """In whatever container, alone or among others; arrays have no name."""
     frame = pd.DataFrame({"a": ["no"] * 300, "b": ["no"] * 300, 1: "no"})
     expected = frame.rr.simulate("a", YES_NO, 0.6, seed=1)["a"].tolist()
