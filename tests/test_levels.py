@@ -1,6 +1,7 @@
 """Each door that takes a level of confidence or of significance refuses what is none."""
 
 import inspect
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -28,9 +29,13 @@ def results():
     people = pd.DataFrame(answers, columns=["a", "b"]).assign(
         group=rng.choice(["p", "q", "r"], 400), amount=rng.normal(size=400)
     )
-    released = people.rr.privatize({"a": COIN, "b": COIN})
+    released = people.rr.simulate({"a": COIN, "b": COIN}, seed=1)
     groups = released.rr.estimate("a", by="group")
-    return {
+    fits = {}
+    if find_spec("formulaic"):
+        fits["logit"] = released.rr.logit("a ~ amount")
+        fits["linear"] = released.rr.linear("amount ~ a")
+    return fits | {
         "estimate": released.rr.estimate("a"),
         "groups": groups,
         "pooled": groups.pooled(),
@@ -38,8 +43,6 @@ def results():
         "crosstab": released.rr.crosstab("a", "b"),
         "mean": released.rr.means("amount", "a"),
         "bounds": released.rr.estimate("a").noncompliance(0.1),
-        "logit": released.rr.logit("a ~ amount"),
-        "linear": released.rr.linear("amount ~ a"),
     }
 
 

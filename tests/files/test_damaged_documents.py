@@ -352,7 +352,7 @@ def test_metadata_that_pandas_did_not_write_are_named(tmp_path, text):
         rr.files.read(path)
 
 
-def test_a_csv_without_the_public_column_of_its_plan_is_refused(tmp_path):
+def test_a_csv_without_the_public_column_of_its_plan_is_refused(tmp_path, pa):
     """The column says which rows were asked."""
     path = tmp_path / "out.csv"
     plan = rr.FramePlan({"a": ["x", "y"], "b": [1, 2]}, 1.5, [("a", "b")])

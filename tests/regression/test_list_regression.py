@@ -709,7 +709,7 @@ def test_a_person_who_alone_decides_a_coefficient_has_no_hc3_error():
     assert np.isfinite(fit_of(frame, "linear", vcov="robust").bse).all()
 
 
-def test_logit_refuses_counts_and_names_the_regression_of_lists():
+def test_logit_refuses_counts_and_names_the_regression_of_lists(formulaic):
     """Their likelihood needs a model of the control items; a logit alone would be another one."""
     design = rr.surveys.list_experiment(3)
     rows = {"count": [1, 2, 3, 0] * 50, "treat": ["control", "treatment"] * 100, "age": range(200)}
