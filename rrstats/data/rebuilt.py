@@ -65,9 +65,11 @@ def _rebuilt_array(cells: Any) -> Any:
         return pd.Categorical.from_codes(cells.codes.copy(), dtype=declared)
     if arrow_type(dtype) is not None:
         return pd.array(rebuilt_column(_chunked(cells)), dtype=dtype, copy=False)
-    if isinstance(dtype, pd.StringDtype) or dtype == np.dtype(object):
+    if isinstance(cells, pd.arrays.NumpyExtensionArray):  # of objects: others are plain
+        return _rebuilt_objects(cells.to_numpy(dtype=object))
+    if isinstance(dtype, pd.StringDtype):
         objects = _rebuilt_objects(cells.to_numpy(dtype=object))
-        return objects if dtype == np.dtype(object) else pd.array(objects, dtype=dtype, copy=False)
+        return pd.array(objects, dtype=dtype, copy=False)
     if hasattr(dtype, "numpy_dtype") and hasattr(cells, "_mask"):
         zero = dtype.numpy_dtype.type(0)
         values = cells.to_numpy(dtype=dtype.numpy_dtype, na_value=zero, copy=True)

@@ -652,8 +652,10 @@ def test_no_public_column_of_pandas_leaves_with_hidden_bytes(name):
     pickles = set()
     for secret in (0, 1, 4):
         public = HIDDEN[name](secret)
-        frame = pd.DataFrame({"q": ["no", "yes"] * 3, "public": pd.Series(public)})
-        for index in (None, pd.Index(HIDDEN[name](secret), name="label", tupleize_cols=False)):
+        dtype = public.dtype  # pandas 3 would make text of objects
+        labels = pd.Index(HIDDEN[name](secret), dtype, name="label", tupleize_cols=False)
+        frame = pd.DataFrame({"q": ["no", "yes"] * 3, "public": pd.Series(public, dtype=dtype)})
+        for index in (None, labels):
             given = frame if index is None else frame.set_axis(index)
             released = DOORS["privatize"](given)
             pickles.add((index is None, pickle.dumps(released)))
