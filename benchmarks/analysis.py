@@ -89,12 +89,12 @@ def _crosstab(settings: Settings) -> list[Line]:
     mechanisms = dict.fromkeys(names, rr.KRR(WORDS, PROB))
     expected = frame.groupby(names, observed=False).size().to_numpy()
 
-    def ours() -> rr.Crosstab:
+    def ours() -> rr.estimators.Crosstab:
         with _in_silence():
             return rr.crosstab(frame, *names, mechanisms=mechanisms)
 
     def check(found: Any) -> None:
-        counts = found.reported if isinstance(found, rr.Crosstab) else found.to_numpy()
+        counts = found.reported if isinstance(found, rr.estimators.Crosstab) else found.to_numpy()
         right = np.array_equal(np.ravel(counts), expected)
         stop_unless(right, "crosstab", "the counts are not those of the reports")
 
@@ -120,7 +120,7 @@ def _groups(settings: Settings) -> list[Line]:
 
     def ours() -> GroupEstimates:
         with _in_silence():
-            return rr.estimate(frame["report"], mechanism, by=frame["group"], observed=False)
+            return rr.estimate(frame["report"], mechanism, by=frame["group"])
 
     def check_ours(found: GroupEstimates) -> None:
         counts = np.concatenate([one.reported for one in found.values()])
@@ -332,7 +332,7 @@ def _survey(settings: Settings) -> list[Line]:
     ways = [
         Way(
             "rrstats",
-            lambda: rr.logit(reports, columns, mechanism=mechanism),
+            lambda: rr.logit(reports, columns[:, 1:], mechanism=mechanism),
             lambda found: _check_coefficients(found, beta),
             1e3,
         )
@@ -371,7 +371,7 @@ def _private_covariate(settings: Settings) -> Iterator[Line]:
 
     def ours() -> Any:
         with _in_silence():
-            return rr.linear("y ~ C(a) + x", frame, covariates={"a": mechanism})
+            return rr.linear("y ~ C(a) + x", frame, mechanisms={"a": mechanism})
 
     def check(fit: Any) -> None:
         _check_coefficients(fit, beta)
@@ -394,7 +394,7 @@ def _many_categories(settings: Settings) -> Iterator[Line]:
     error = estimate.std_error.max()
 
     def check(found: Any) -> None:
-        far = abs(found.mean - 0.5) > STANDARD_ERRORS * error * k**0.5
+        far = abs(found.value - 0.5) > STANDARD_ERRORS * error * k**0.5
         stop_unless(not far, "Estimate.mean", "the mean is wrong")
 
     times = take_turns(
@@ -412,7 +412,7 @@ def _many_categories(settings: Settings) -> Iterator[Line]:
     yield Line(f"table of k = {k:,} categories", "ms", times["rrstats"], target=at_most(200))
 
 
-def _of_many_categories(k: int) -> rr.Estimate:
+def _of_many_categories(k: int) -> rr.estimators.Estimate:
     """An estimate from as many reports as a large survey has, all categories alike."""
     counts = np.random.default_rng(8).multinomial(LARGE, np.full(k, 1 / k))
     with _in_silence():
@@ -425,7 +425,7 @@ def large(rows: int) -> tuple[float, float]:
 
     columns, beta, _, reports = _people(rows, LARGE_COVARIATES)
     start = time.perf_counter()
-    found = rr.logit(reports, columns, mechanism=rr.KRR([False, True], PROB))
+    found = rr.logit(reports, columns[:, 1:], mechanism=rr.KRR([False, True], PROB))
     spent = time.perf_counter() - start
     _check_coefficients(found, beta)
     return spent, (highest() or 0) / MIB

@@ -28,7 +28,7 @@ def lines(settings: Settings) -> Iterator[Line]:
         mechanism = rr.KRR(WORDS, PROB)
         expected = np.bincount(codes, minlength=len(WORDS))
 
-        def check_estimate(found: rr.Estimate, expected: Any = expected) -> None:
+        def check_estimate(found: rr.estimators.Estimate, expected: Any = expected) -> None:
             rates = expected / expected.sum()
             shares = (rates * (len(WORDS) - 1) + PROB - 1) / (PROB * len(WORDS) - 1)
             right = np.allclose(found.proportions, shares, rtol=0, atol=1e-9)

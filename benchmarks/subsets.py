@@ -38,8 +38,14 @@ QUICK_ROWS = 500
 PRIVATIZE, ESTIMATE = Target(20), Target(5)
 
 FAMILIES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
-    "unary": (lambda: rr.UnaryEncoding.optimized(range(K), epsilon=SUBSET_EPSILON), UNARY_RIVALS),
-    "selection": (lambda: rr.SubsetSelection(range(K), epsilon=SUBSET_EPSILON), SELECTION_RIVALS),
+    "unary": (
+        lambda: rr.mechanisms.UnaryEncoding.optimized(range(K), epsilon=SUBSET_EPSILON),
+        UNARY_RIVALS,
+    ),
+    "selection": (
+        lambda: rr.mechanisms.SubsetSelection(range(K), epsilon=SUBSET_EPSILON),
+        SELECTION_RIVALS,
+    ),
 }
 
 

@@ -22,7 +22,7 @@ PUBLIC = {f"rrstats.{name}" for name in rrstats.__all__ if inspect.ismodule(geta
 PUBLIC |= {f"rrstats.engines.{name}" for name in ("dask", "polars", "spark")}
 FILES: dict[str, str] = {}
 FIRST = (
-    *("interval", "conf_int", "to_frame", "summary", "interpret", "plot", "mean", "difference"),
+    *("interval", "conf_int", "to_frame", "interpret", "plot", "mean", "difference"),
     *("proportions", "counts", "low", "high", "std_error", "covariance", "n", "effective_n"),
     *("params", "bse", "pvalues", "epsilon", "prob", "categories", "k", "notes"),
 )

@@ -48,9 +48,9 @@ def draw(listed: Sequence[StudyQuestion], place: Path) -> str:
     sentences = []
     for row, question in enumerate(listed):
         share = question.estimate()[question.category]
-        words = f"{question.id}: computed {percent(share.proportion)}"
+        words = f"{question.id}: computed {percent(share.value)}"
         axes.plot([share.low, share.high], [row, row], color=OURS, linewidth=1.5)
-        axes.plot([share.proportion], [row], "o", color=OURS)
+        axes.plot([share.value], [row], "o", color=OURS)
         if question.published is not None:
             axes.plot([float(question.published)], [row + 0.22], "D", color=THEIRS, markersize=5)
             words += f", published {published(question)}"

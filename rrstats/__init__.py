@@ -5,18 +5,20 @@ true proportions from the reports with confidence intervals.
 
     import rrstats as rr
 
-    reports = rr.privatize(answers, ["never", "once", "often"], 0.75)
-    est = rr.estimate(reports, ["never", "once", "often"], 0.75)
-    est.interval(0.95)
+    released = df.rr.privatize("answer", ["never", "once", "often"], epsilon=1)
+    est = released.rr.estimate("answer")       # prints a table; est.interval(0.95), est.plot()
+    released.rr.crosstab("answer", "region")   # true answers by an ordinary or a private column
+    released.rr.logit("answer ~ age")          # rr.regression has more
+    rr.planning.recommend(["never", "once", "often"], epsilon=1)   # which mechanism
 
-In pandas: ``df.rr.privatize("answer", ["never", "once", "often"], 0.75)``; see ``help(df.rr)``.
-For files of any size: ``rr.files.privatize_file`` (needs pyarrow), or the command ``rrstats``.
+Arrays and Series: ``rr.privatize(answers, categories, prob)``, ``rr.estimate(reports, ...)``.
+Files of any size: ``rr.files.privatize_file`` (needs pyarrow), or the command ``rrstats``.
+``dir(rr)`` lists everything at hand, ``help(df.rr)`` the methods of a frame.
 """
 
 from __future__ import annotations
 
 import importlib
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -25,22 +27,10 @@ if TYPE_CHECKING:
     from rrstats.accessor import FrameAccessor, SeriesAccessor
 
 _PLACES = {
-    "Crosstab": "rrstats.estimation.estimates.crosstab:Crosstab",
-    "Estimate": "rrstats.estimation.estimates.estimate:Estimate",
-    "FrameAccessor": "rrstats.accessor:FrameAccessor",
-    "FramePlan": "rrstats.privatization.frame_plan:FramePlan",
     "KRR": "rrstats.mechanisms.krr:KRR",
-    "Key": "rrstats.randomness.keyed:Key",
     "MatrixDesign": "rrstats.mechanisms.matrix_design:MatrixDesign",
-    "Mechanism": "rrstats.mechanisms.base:Mechanism",
-    "Rappor": "rrstats.mechanisms.unary:Rappor",
     "SampleDesign": "rrstats.estimation.report_columns.sample_design:SampleDesign",
-    "Samples": "rrstats.mechanisms.samples:Samples",
-    "SecureGenerator": "rrstats.randomness.sources:SecureGenerator",
-    "SeriesAccessor": "rrstats.accessor:SeriesAccessor",
-    "SubsetSelection": "rrstats.mechanisms.subset_selection:SubsetSelection",
     "Tally": "rrstats.estimation.tallies.tally:Tally",
-    "UnaryEncoding": "rrstats.mechanisms.unary:UnaryEncoding",
     "__version__": "rrstats._version:__version__",
     "audit": "rrstats.auditing:audit",
     "check": "rrstats.privatization.frame:check",
@@ -49,32 +39,24 @@ _PLACES = {
     "crosstab": "rrstats.estimation.estimates.crosstab:crosstab",
     "datasets": "rrstats.datasets",
     "difference": "rrstats.estimation.hypothesis_tests.difference:difference",
-    "epsilon_from_prob": "rrstats.mechanisms.epsilon:epsilon_from_prob",
     "errors": "rrstats.errors",
     "estimate": "rrstats.estimation.estimates.estimate:estimate",
     "estimators": "rrstats.estimators",
     "explain": "rrstats.privacy:explain",
     "files": "rrstats.files",
     "hypotheses": "rrstats.estimation.hypothesis_tests",
-    "instantaneous": "rrstats.privatization.frame:instantaneous",
     "linear": "rrstats.regression.models:linear",
-    "list_regression": "rrstats.regression.list_experiment:list_regression",
-    "list_with_direct": "rrstats.regression.list_experiment:list_with_direct",
     "logit": "rrstats.regression.models:logit",
+    "mechanisms": "rrstats.mechanisms",
     "means": "rrstats.estimation.estimates.means:means",
-    "metadata": "rrstats.metadata",
-    "new_key": "rrstats.randomness.keyed:new_key",
-    "pairwise": "rrstats.estimation.hypothesis_tests.pairwise:pairwise",
     "planning": "rrstats.planning",
-    "posterior": "rrstats.estimation.estimates.posterior:posterior",
     "privacy": "rrstats.privacy",
     "privatize": "rrstats.privatization.frame:privatize",
-    "prob_from_epsilon": "rrstats.mechanisms.epsilon:prob_from_epsilon",
     "quantiles": "rrstats.estimation.estimates.quantiles:quantiles",
+    "regression": "rrstats.regression",
     "simulate": "rrstats.privatization.frame:simulate",
     "surveys": "rrstats.mechanisms.surveys",
     "tally": "rrstats.estimation.tallies.tally:tally",
-    "two_rounds": "rrstats.mechanisms.krr:two_rounds",
 }
 """The place of each public name, as module:name; `__init__.pyi` tells type checkers the same."""
 
@@ -82,7 +64,7 @@ __all__ = sorted(name for name in _PLACES if name[0] != "_")
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, imported when it is first used; `rr.files` also needs pyarrow."""
+    """A public name, imported when it is first used."""
     if name not in _PLACES:
         names = importlib.import_module("rrstats._names")
         raise AttributeError(names.missing_attribute("rrstats", name, __all__, _home(name)))
@@ -97,9 +79,9 @@ def _home(name: str) -> str | None:
     """A name as it is written where one of the public modules has it, such as rr.surveys.warner."""
     modules = [module for module, place in _PLACES.items() if ":" not in place]
     for module in modules if name[0] != "_" else ():
-        with suppress(ImportError):  # of an optional package
-            if name in __getattr__(module).__all__:
-                return f"rr.{module}.{name}"
+        for public_name in __getattr__(module).__all__:
+            if public_name.casefold() == name.casefold() and public_name not in __all__:
+                return f"rr.{module}.{public_name}"
     return None
 
 

@@ -78,7 +78,7 @@ def quote_list(labels: Iterable[object], most: int = 8) -> str:
 
 def _scalar(value: object) -> Any:
     """A NumPy scalar, or an array without axes, as Python's own number."""
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+    if hasattr(value, "ndim") and hasattr(value, "item") and value.ndim == 0:
         return value.item()
     return value
 

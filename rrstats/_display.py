@@ -6,7 +6,7 @@ blocks; it is written as Markdown, as self-contained HTML, or for a terminal.
 A block is a kind and its content: a "title", "heading", "column", "text", "warning", "code" or
 "cut" (a line along which to cut the page) holds text, a "list" and (numbered) "steps" hold texts,
 a "table" a header and rows.  Blocks hold names and categories unescaped; each writer escapes
-everything that could be markup.
+everything that could be markup.  `Text` is a page that public functions return.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ import textwrap
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 
-from rrstats._names import checked_keywords, missing_member
+from rrstats._checks import check_ending
+from rrstats._names import MissingMembers, checked_keywords
 
 Block = tuple[str, Any]
 
@@ -50,6 +52,15 @@ def label(value: Hashable) -> str:
 
 def _plain(value: object) -> str:
     return repr(value) if isinstance(value, bytes | tuple) else str(value)
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "row"), counted(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def chance(prob: float) -> str:
@@ -248,10 +259,87 @@ def _text_block(kind: str, content: Any) -> str:
     return str(content) if kind == "code" else wrap(content)
 
 
+# -- a text of several blocks ----------------------------------------------------------------
+
+PAGE_WRITERS: dict[str, Callable[[Iterable[Block]], str]] = {
+    ".md": as_markdown,
+    ".markdown": as_markdown,
+    ".html": as_html,
+    ".htm": as_html,
+    ".txt": as_text,
+}
+"""The writer of a page by the ending of its file."""
+
+
+@checked_keywords
+class Text(str):
+    """A text of this package: a ``str`` that prints as it reads, and that is saved as a page.
+
+    A notebook shows it as a page.
+
+    Attributes
+    ----------
+    blocks : sequence of (str, object)
+        The kind and the content of each part: a heading, a paragraph, a list, a table.
+    bibtex : str
+        The literature that the text cites, as BibTeX; empty if there is none.
+    """
+
+    blocks: Sequence[Block]
+    bibtex: str
+
+    def __new__(cls, content: str, blocks: Sequence[Block] = (), bibtex: str = "") -> Self:
+        """The text as it prints, and its blocks: by default one paragraph."""
+        text = super().__new__(cls, content)
+        text.blocks = tuple(blocks) or (("text", content),)
+        text.bibtex = bibtex
+        return text
+
+    def to_html(self) -> str:
+        """Return one page to print on A4 or Letter; it loads nothing.
+
+        Returns
+        -------
+        str
+        """
+        return as_html(self.blocks)
+
+    def save(self, path: Path | str) -> None:
+        """Write the text to a file, in the format of its ending; an existing file is replaced.
+
+        Parameters
+        ----------
+        path : path
+            A file that ends in .html or .htm (a page to print), .md (Markdown) or .txt, or, where
+            the text cites literature, in .bib.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> page = rr.privacy.instructions(rr.surveys.two_coin([False, True]), "Do you smoke?")
+        >>> page.save("page.html")  # doctest: +SKIP
+        """
+        target = Path(path)
+        if self.bibtex and target.suffix.lower() == ".bib":
+            content = f"{self.bibtex}\n"
+        else:
+            endings = [*PAGE_WRITERS, ".bib"] if self.bibtex else PAGE_WRITERS
+            check_ending(target, "path", endings)
+            content = PAGE_WRITERS[target.suffix.lower()](self.blocks)
+        target.write_text(content, "utf-8")
+
+    def _repr_html_(self) -> str:
+        smaller = {"title": "column", "heading": "column"}  # the notebook has headings of its own
+        return as_fragment([(smaller.get(kind, kind), content) for kind, content in self.blocks])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 # -- a result as a table ---------------------------------------------------------------------
 
 
-class FrameTable(ABC):
+class FrameTable(MissingMembers, ABC):
     """Base of all that has a table: its frame, which pandas writes to files."""
 
     __slots__ = ()
@@ -259,12 +347,6 @@ class FrameTable(ABC):
     @abstractmethod
     def to_frame(self) -> pd.DataFrame:
         """The unrounded numbers."""
-
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Raise with the way on for the name of what is elsewhere."""
-            raise AttributeError(missing_member(type(self).__name__, name))
 
 
 @checked_keywords

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from inspect import Parameter
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
 from rrstats.errors import ArgumentTypeError
@@ -52,10 +52,29 @@ class _Answer:
 _RELEASES = frozenset({"privatize", "privatize_file", "report", "instantaneous"})
 """Functions whose noise protects respondents."""
 
-_ESTIMATES = frozenset({"estimate", "tally", "crosstab", "means", "quantiles", "difference"})
+_ESTIMATES = frozenset(
+    {
+        "estimate",
+        "tally",
+        "crosstab",
+        "means",
+        "quantiles",
+        "difference",
+        "mean",
+        "among",
+        "tipping_point",
+    }
+)
 """Functions whose results have intervals."""
 
-_REGRESSIONS = frozenset({"logit", "linear"})
+_REGRESSIONS = frozenset({"linear", "list_regression", "logit", "mixed", "ordinal"})
+
+_FIT_TABLES = frozenset(
+    {"predict", "marginal_effects", "odds_ratios", "intercepts", "poststratify", "proportions"}
+)
+"""Methods of fits whose tables have intervals of any level."""
+
+_PLOT = frozenset({"plot"})
 
 _SEED = (
     _Answer("seed"),
@@ -83,6 +102,14 @@ _ALPHA = (
     _Answer("level", "the confidence: level=0.95 for alpha=0.05"),
     *_INTERVALS,
 )
+_OF_FIT_TABLE = _Answer(
+    reason="the table has it, as in to_frame(level=0.95) and plot(level=0.95)",
+    calls=_FIT_TABLES,
+)
+_PICTURES = {
+    "effects": [_Answer(reason="fit.marginal_effects().plot() draws them", calls=_PLOT)],
+    "odds_ratios": [_Answer(reason="fit.odds_ratios().plot() draws them", calls=_PLOT)],
+}
 _IN_PLACE = (
     _Answer(
         reason="it returns new data and leaves the true answers as they are; assign the result, "
@@ -106,7 +133,7 @@ _QUANTILES = (
 )
 _TABLE = (
     _Answer(
-        reason="the table has it, as table(normalize='index') for rows or 'columns', and "
+        reason="the table has it, as to_frame(normalize='index') for rows or 'columns', and "
         "conditional() with intervals",
         calls=frozenset({"crosstab"}),
     ),
@@ -121,7 +148,15 @@ _EXACT = (
 
 _BY_MECHANISM = _Answer(
     reason="each column has it in its mechanism, as in {column: rr.KRR(categories, epsilon=1)}",
-    calls=frozenset({"privatize_file", "privatize_parquet", "sink_privatized"}),
+    calls=frozenset({"privatize_parquet", "sink_privatized"}),
+)
+_LIKELIHOOD = (
+    "every row counts the same; where true proportions do not depend on prob, the likelihood is "
+    "more precise: df.rr.logit('smoker ~ 1')"
+)
+_KEYED = (
+    _Answer("id"),
+    _Answer("key", "as in key=rr.client.Keyed(key, id='person', question='smoker')"),
 )
 _KEEP_ORDER = (
     _Answer(
@@ -129,6 +164,39 @@ _KEEP_ORDER = (
         "read them with pd.Categorical(column, categories=[...], ordered=True)",
         calls=frozenset({"privatize", "privatize_file", "privatize_parquet"}),
     ),
+)
+_CLAIM = _Answer(reason="the claimed proportion is claim", calls=frozenset({"tipping_point"}))
+_PAGE_FORMAT = _Answer(
+    reason="the ending of the file has it, as in page.save('page.html'), .md or .txt",
+    calls=frozenset({"statement_of", "sign_off"}),
+)
+
+
+_LIST_ITEMS = _Answer("mechanism", "as in mechanism=rr.surveys.list_experiment(items=4)")
+
+
+_GROUPS_OF_MIXED = _Answer(
+    reason="rr.regression.mixed has groups, as in mixed('y ~ x + (1 | group)', df)",
+    calls=frozenset({"logit"}),
+)
+_ORDERED = _Answer(reason="use rr.regression.ordinal", calls=frozenset({"logit"}))
+_DECLARED_ORDER = _Answer(
+    reason="ordered categories have their declared order", calls=frozenset({"ordinal"})
+)
+_BASELINE = _Answer("baseline", "of two categories the other one, whose probability is modelled")
+_ADDED_INTERCEPT = _Answer(
+    reason="arrays get an intercept, and a formula has one unless it says - 1", calls=_REGRESSIONS
+)
+_MECHANISMS = _Answer("mechanisms", "a mapping from privatized covariate to mechanism")
+_AFTER_BAR = _Answer(
+    reason="what explains classes that nobody saw follows | in the formula: 'y ~ age | sex' for "
+    "people who do not follow, 'y ~ x | 1' for equal proportions of a privatized covariate",
+    calls=frozenset({"linear", "logit"}),
+)
+_NO_SURVEY_OF_GROUPS = _Answer(
+    reason="weights of people do not say what those of groups are, on which random intercepts "
+    "depend; rr.logit takes them, with clusters",
+    calls=frozenset({"mixed"}),
 )
 
 
@@ -151,8 +219,9 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike([_QUANTILES[1], _BY_MECHANISM], "p", "probability", "prob_truth", "p_truth"),
     **_alike([_BY_MECHANISM], "epsilon", "prob", "categories"),
     **_alike(_CONFIDENCE, "confidence", "conf", "conf_level", "confidence_level", "ci"),
-    **_alike([_SIGNIFICANCE, *_INTERVALS], "level"),
-    **_alike(_ALPHA, "alpha"),
+    **_alike([_OF_FIT_TABLE, _SIGNIFICANCE, *_INTERVALS], "level"),
+    **_alike([_OF_FIT_TABLE, *_ALPHA], "alpha"),
+    **_PICTURES,
     **_alike(_IN_PLACE, "inplace"),
     **_alike(_DESIGN_EFFECT, "deff", "design_effect"),
     **_alike(
@@ -165,11 +234,21 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike([_Answer("proportion")], "prop", "prop1", "prevalence"),
     **_alike([_Answer("other", "the proportion of the second group")], "prop2"),
     **_alike(_of_design("strata"), "strata", "stratum", "stratify"),
-    **_alike(_of_design("clusters"), "clusters", "cluster", "psu", "ids"),
+    **_alike(_of_design("clusters"), "clusters", "cluster", "psu", "ids", "id"),
     **_alike(_of_design("population"), "population", "population_size", "fpc"),
     **_alike(_of_design("probabilities"), "probabilities"),
     **_alike(_of_design("lonely_psu"), "lonely_psu"),
-    **_alike(_of_design("weights"), "weights", "weight", "wt", "sample_weight"),
+    **_alike(
+        [*_of_design("weights"), _NO_SURVEY_OF_GROUPS],
+        *("weights", "weight", "wt", "sample_weight"),
+    ),
+    **_alike([_NO_SURVEY_OF_GROUPS], "design"),
+    **_alike([_GROUPS_OF_MIXED], "random_intercepts", "random", "random_effects"),
+    **_alike([_ORDERED], "ordered"),
+    **_alike([_DECLARED_ORDER, _BASELINE], "baseline", "event"),
+    **_alike([_ADDED_INTERCEPT], "intercept", "add_constant", "fit_intercept"),
+    **_alike([_MECHANISMS], "covariates"),
+    **_alike([_AFTER_BAR], "behaviour", "covariate_model"),
     **_alike([_Answer("mechanisms", "a mapping from column to mechanism")], "mechanism"),
     **_alike([_Answer("mechanism"), _Answer("categories")], "mechanisms"),
     **_alike([_Answer("categories")], "labels", "choices", "cats", "domain"),
@@ -178,22 +257,88 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike(_QUANTILES, "probs", "quantiles", "quantile", "percentiles", "tau"),
     **_alike([_Answer("threads")], "n_jobs", "workers"),
     **_alike([_Answer("missing")], "na", "na_action", "dropna", "skipna"),
-    **_alike([_Answer("id")], "person", "user_id"),
+    **_alike(
+        [_Answer(reason="groups that occur are counted; result.to_frame() can be reindexed")],
+        "observed",
+    ),
+    **_alike([_Answer(reason=_LIKELIHOOD)], "weighting"),
+    **_alike(_KEYED, "id", "question", "person", "user_id"),
     **_alike([_Answer("link")], "family"),
+    **_alike([_Answer("vcov", "the kind of covariance")], "cov_type", "covariance_type", "robust"),
+    **_alike([_Answer("group", "the column of the sample")], "treat", "treatment", "arm"),
+    **_alike([_LIST_ITEMS], "items", "J"),
     **_alike(_TABLE, "normalize"),
     **_alike(_EXACT, "simulations", "simulate_p_value"),
     **_alike(_KEEP_ORDER, "keep_order"),
+    **_alike([_PAGE_FORMAT], "format"),
+    **_alike([_CLAIM], "value"),
 }
 """The answers to wrong keywords, of which the first that fits is used."""
 
-_OF_TABLE = "it is a method of a table: rr.crosstab(...).{}()"
+_OF_TABLE = "a table of two columns has it: rr.crosstab(...).association('{}')"
 _OF_FRAME = "the frame has it, with all options of pandas: result.to_frame().{}(...)"
+_OF_MOMENTS = "an estimate has it among its second moments, as est.moments.{}"
 _OF_LINK = "give its name to logit: rr.logit(..., link='{}')"
 _BY_MATRIX = "the guide's page 'Designs by their matrix' makes it of rr.MatrixDesign"
-_SAMPLE_SIZE = "rr.planning.people is the sample size for a width, people_for_power for a power"
+_SAMPLE_SIZE = "it is rr.planning.sample_size for a width, people_for_power for a power"
+
+_TESTS = "rr.difference compares two groups or two estimates"
+_INTERVAL = "interval(level=0.95) has the intervals of a result, conf_int() the same as a frame"
+_STD_ERROR = "std_error has the standard errors of a result; of a fit it is bse, as in statsmodels"
+_PROPORTION = (
+    "proportions has them all, and result[category] one of them with its interval; of a fit it is "
+    "fit.predict(average=True)"
+)
+_P_VALUE = "a test has it: rr.hypotheses.goodness_of_fit, rr.difference; of a fit it is pvalues"
+_MEMBER = "the result of estimate() has it, as in df.rr.estimate(column).proportions"
+_PARAMS = "params has the coefficients of a fit, summary() prints them with errors and p-values"
+_EFFECTS = "marginal_effects() has the average ones of a fit"
+_PRIVATIZE = "privatize() replaces true answers by reports"
+_LOGIT = "rr.logit is logistic regression of a private outcome"
+_LINEAR = "rr.linear is linear regression with private columns"
+_MIXED = "rr.regression.mixed('y ~ x + (1 | group)', df) has random intercepts"
+_ORDINAL = "rr.regression.ordinal is for ordered categories"
+_KRR = "rr.KRR(categories, prob) is the mechanism, rr.privatize(answers, categories, prob) uses it"
+_NUMBERS = "it adds noise to numbers, and rrstats is for categories"
+_CROSSTAB = "rr.hypotheses.independence(table) tests a table, goodness_of_fit one estimate"
+_SURVEY = "rr.SampleDesign has weights, strata and clusters: estimate(..., design=design)"
+_UNRELATED = "it is rr.surveys.unrelated_question"
+_LIST = "it is rr.surveys.list_experiment; rr.regression.list_regression has covariates"
+_COUNTS = "estimate() has the estimated counts, and naive has the reported proportions"
+_EPSILON = "a mechanism has it, as in rr.KRR(categories, 0.75).epsilon; rr.privacy.compose adds up"
+_POSTERIOR = "rr.privacy.posterior has P(true answer | report)"
+_LOCAL_HASHING = "rr.planning.recommend names the mechanism that needs the fewest people"
+
+
+def _for_words(answer: str, words: str) -> dict[str, str]:
+    """A table in which several words have one answer."""
+    return dict.fromkeys(words.split(), answer)
+
 
 _ELSEWHERE = {
     **{name: _OF_TABLE.format(name) for name in ("correlation", "cramers_v", "odds_ratio", "phi")},
+    **{
+        name: _OF_MOMENTS.format(name)
+        for name in (
+            "channel",
+            "covariance_with",
+            "designed",
+            "df_with",
+            "implausible",
+            "log_likelihood",
+            "randomization_variance",
+            "sampling_variance",
+        )
+    },
+    "effective_size": "the table prints it; effective_n has that of each cell",
+    "table": "to_frame(wide='proportion') has one number of each cell, side by side",
+    "reported": "the tally has it, as est.tally.reported; of a crosstab its moments",
+    "plan": "the tally has it, as est.tally.plan",
+    "about": "merge has other categories for the same reports, or latent classes: est.merge(...)",
+    "share_among": "give the people to among, and look the category up: est.among([...])['yes']",
+    "summary": "print the result; to_frame() has its numbers",
+    "with_target": "give target to rr.estimate, as in rr.estimate(est.tally, target='rows'), or to "
+    "rr.crosstab",
     **{name: _OF_LINK.format(name) for name in ("cloglog", "probit")},
     "cauchit": "logit has the links 'logit', 'probit' and 'cloglog'",
     **dict.fromkeys(
@@ -212,15 +357,79 @@ _ELSEWHERE = {
     "devore": "mangat has its matrix, and forced_response that forces only a yes its words",
     "disguised_response": "warner has its matrix, and kuk with one card its words",
     "soberanis_cruz": "unrelated_question has its matrix",
-    **dict.fromkeys(("sample_size", "samplesize", "required_n"), _SAMPLE_SIZE),
+    **dict.fromkeys(("samplesize", "required_n", "people"), _SAMPLE_SIZE),
+    "at_epsilon": "it is rr.planning.compare_designs",
+    "design": "it is rr.planning.optimal_matrix",
+    "detectable": "it is rr.planning.detectable_difference",
     **{name: _OF_FRAME.format(name) for name in ("to_csv", "to_excel", "to_markdown")},
+    "FrameAccessor": "it is the type of df.rr, rrstats.accessor.FrameAccessor",
+    "SeriesAccessor": "it is the type of s.rr, rrstats.accessor.SeriesAccessor",
+    "frame": "it is rr.planning.plan",
+    "metadata": "df.rr.mechanisms and rr.files.records(df.attrs) read it, df.rr.carry(*earlier) "
+    "restores it after a merge",
+    "carry": "df.rr.carry(*earlier) restores the records of a frame, s.rr.carry those of a column",
     "opendp": "the page 'Coming from OpenDP' reads and writes its JSON in ten lines",
     "design_effect": "rr.planning.relative_variance compares the noise of a mechanism with a "
-    "direct question; people(design_effect=...) takes that of weights and clusters",
+    "direct question; sample_size(design_effect=...) takes that of weights and clusters",
+    "not_following": "it is value",
     "credible_interval": "interval needs no prior, and the guide's page 'Your own model' has one",
+    # -- words of R, statsmodels, scikit-learn, OpenDP and pure-ldp, without case ------------
+    **_for_words(_INTERVAL, "ci confint confidence_interval confidence_intervals lower upper"),
+    **_for_words(_STD_ERROR, "se stderr std_err sem sd std standard_error standard_errors"),
+    **_for_words(_PROPORTION, "prob p_hat estimates share shares prevalence prevalences percent"),
+    **_for_words(_PARAMS, "coef coef_ coefs coefficients coefficient intercept_ beta betas"),
+    **_for_words(_EFFECTS, "get_margeff margeff margins ame slopes"),
+    **_for_words("predict() has the probabilities", "predict_proba predicted fitted fittedvalues"),
+    **_for_words("compare() tests a fit against a nested one", "deviance lrtest"),
+    **_for_words("it is rr.hypotheses.homogeneity", "anova"),
+    **_for_words(_P_VALUE, "pvalue p_value p_values"),
+    **_for_words("rr.quantiles has the quantiles of a number in true groups", "median"),
+    **_for_words(_MEMBER, "proportions counts interval low high variance covariance"),
+    **_for_words(_PRIVATIZE, "anonymize anonymise randomize randomise perturb sanitize obfuscate"),
+    **_for_words(_COUNTS, "value_counts frequencies tabulate tab freq"),
+    **_for_words(_LOGIT, "logistic logisticregression logistic_regression glm rrlog"),
+    **_for_words(_LINEAR, "ols lm linearregression linear_regression rrlin"),
+    **_for_words(_MIXED, "mixed glmm glmmrr glmer rrglmm lmer mixedlm random_intercepts"),
+    **_for_words(_ORDINAL, "ordinal polr orderedmodel proportional_odds"),
+    **_for_words(
+        _KRR,
+        "grr krr k_rr krandomizedresponse randomized_response randomizedresponse "
+        "make_randomized_response make_randomized_response_bool directencoding de_client",
+    ),
+    **_for_words("it is rr.mechanisms.UnaryEncoding", "oue sue ue unary"),
+    **_for_words("it is rr.mechanisms.SubsetSelection", "ss subset"),
+    **_for_words(_LOCAL_HASHING, "olh blh lh hadamard hadamardresponse cms"),
+    **_for_words(_NUMBERS, "laplace gaussian make_laplace make_gaussian piecewise duchi"),
+    **_for_words("rr.estimate has the proportions of one column", "rruni rr_est"),
+    **_for_words("rr.surveys.cheater_detection is the design", "rrcheat"),
+    **_for_words(_LIST, "ictreg ict item_count itemcount unmatched_count list_count"),
+    **_for_words(_SURVEY, "svydesign as_survey svymean svytable survey"),
+    **_for_words(_UNRELATED, "greenberg simmons uqm unrelated"),
+    **_for_words("it is rr.surveys.forced_response", "forced boruch"),
+    **_for_words(_TESTS, "ttest t_test ztest prop_test proportions_ztest test compare fisher"),
+    **_for_words("it is rr.hypotheses.change", "mcnemar stuart_maxwell"),
+    **_for_words(_CROSSTAB, "chi2 chisq chisquare chi2_contingency chi_square"),
+    **_for_words(_POSTERIOR, "posterior bayes"),
+    **_for_words(_EPSILON, "eps epsilon delta budget accountant"),
+    **_for_words("it is rr.planning.power", "power power_of"),
+    **_for_words("it is rr.audit", "audit"),
+    **_for_words("it is rr.regression.list_regression", "list_regression"),
+    **_for_words("groups.pairwise() compares all pairs of groups", "pairwise posthoc"),
+    **_for_words("a fit with random intercepts has it", "poststratify mrp"),
+    **_for_words("estimate(...).noncompliance(...) has them", "bounds"),
+    **_for_words("results have it, as in result.plot()", "plot"),
+    **_for_words("it is rr.difference", "difference"),
+    **_for_words("pandas reads it; rr.files.read keeps the records", "read_csv read_parquet"),
+    **{name: _OF_FRAME.format(name) for name in ("to_latex", "to_html", "to_json", "to_dict")},
 }
-"""Names of the field for what the package has under another name, with the next step."""
+"""Names of the field, and of other packages, for what rrstats has under another name."""
 
+
+_NEAR_ATTRIBUTE = 0.75
+"""Similarity from which an attribute is near another; at .7 'bounds' is near 'two_rounds'."""
+
+_VERY_NEAR_ATTRIBUTE = 0.88
+"""Similarity from which the attribute itself comes before the answer to a word of the field."""
 
 _DECORATED: WeakSet[Callable[..., Any]] = WeakSet()
 """The functions that answer wrong keywords already."""
@@ -294,6 +503,11 @@ def _refused(
     for name in keywords:
         if name not in by_name:
             return wrong_keyword(call, name, by_name)
+        if name in by_place[: len(args)]:
+            order = ", ".join(by_place)
+            return ArgumentTypeError(
+                f"{call} takes {name} once, found it by position and by name; the order is {order}"
+            )
     if len(args) > len(by_place) and Parameter.VAR_POSITIONAL not in kinds:
         named_only = [name for name in by_name if name not in by_place]
         rule = f"takes only {', '.join(by_place)}" if by_place else "takes nothing"
@@ -365,6 +579,21 @@ def checked_options(options: type) -> Callable[[Public], Public]:
     return decorate
 
 
+def _hint(name: str, names: Iterable[str], home: str | None = None) -> str:
+    """The end of a message about a missing attribute: what is near, or what the field calls so."""
+    if name.startswith("_"):  # asked for by Python's own tools, and notebooks'
+        return ""
+    if home is not None:
+        return f"; it is {home}"
+    word = _ELSEWHERE.get(name) or _ELSEWHERE.get(name.casefold())
+    listed = {each.casefold(): each for each in names}
+    cutoff = _NEAR_ATTRIBUTE if word is None else _VERY_NEAR_ATTRIBUTE
+    near = difflib.get_close_matches(name.casefold(), listed, n=1, cutoff=cutoff)
+    if near:
+        return f"; did you mean {listed[near[0]]}?"
+    return "" if word is None else f"; {word}"
+
+
 def missing_attribute(module: str, name: str, names: Iterable[str], home: str | None = None) -> str:
     """The message about an attribute that a module does not have; home : where it is instead.
 
@@ -374,23 +603,25 @@ def missing_attribute(module: str, name: str, names: Iterable[str], home: str | 
     >>> missing_attribute("rrstats.surveys", "croswise", ["warner", "crosswise"])
     "module 'rrstats.surveys' has no attribute 'croswise'; did you mean crosswise?"
     """
-    # Names with two underscores are asked for by Python's own tools.
-    near = None if name.startswith("__") else nearest(name, names)
-    hint = f"; did you mean {near}?" if near else ""
-    if name in _ELSEWHERE:
-        hint = f"; {_ELSEWHERE[name]}"
-    if home is not None:
-        hint = f"; it is {home}"
-    return f"module {module!r} has no attribute {name!r}{hint}"
+    return f"module {module!r} has no attribute {name!r}{_hint(name, names, home)}"
 
 
-def missing_member(kind: str, name: str) -> str:
-    """The message about an attribute that a result does not have.
+def missing_member(kind: type, name: str) -> str:
+    """The message about an attribute that a result or an accessor does not have.
 
-    Python itself adds the nearest of its attributes.
-
-    >>> missing_member("Estimate", "proportion")
-    "'Estimate' object has no attribute 'proportion'"
+    >>> print(missing_member(str, "coef_"))
+    'str' object has no attribute 'coef_'; params has the coefficients of a fit, summary() prints \
+them with errors and p-values
     """
-    hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-    return f"{kind!r} object has no attribute {name!r}{hint}"
+    members = [member for member in dir(kind) if not member.startswith("_")]
+    return f"{kind.__name__!r} object has no attribute {name!r}{_hint(name, members)}"
+
+
+class MissingMembers:
+    """A base of results and accessors, which answer names that they do not have."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise with the way on for the name of what is elsewhere."""
+            raise AttributeError(missing_member(type(self), name))

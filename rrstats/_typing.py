@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,15 @@ Column: TypeAlias = Iterable[Any]
 
 ColumnLike: TypeAlias = Hashable | Column
 """A column: its name in a frame, or its values."""
+
+
+class FrameLike(Protocol):
+    """A frame of pandas or Polars, or a table of Arrow: it has columns."""
+
+    @property
+    def columns(self) -> Any:
+        """The columns, or their names."""
+
 
 ColumnNames: TypeAlias = Hashable | list[Any]
 """The name of one column, or a list of names."""

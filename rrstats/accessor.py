@@ -6,19 +6,14 @@ each method calls the public function of the same name.
 
 from __future__ import annotations
 
-import functools
 import importlib
-import inspect
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import (
     Any,
-    Concatenate,
     NamedTuple,
-    ParamSpec,
     Protocol,
-    TypeVar,
     Unpack,
     cast,
     overload,
@@ -26,19 +21,20 @@ from typing import (
 
 import pandas as pd
 
-from rrstats._checks import check_distinct
+from rrstats._checks import check_distinct, needing
 from rrstats._display import label
-from rrstats._names import checked_keywords
+from rrstats._names import MissingMembers, checked_keywords
 from rrstats._typing import ColumnLike, ColumnName, ColumnNames, GroupsLike, RateLike
 from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of
-from rrstats.errors import ArgumentValueError, RRStatsError
-from rrstats.estimation.estimates.crosstab import Crosstab, crosstab
+from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
+from rrstats.estimation.estimates.association import Correlations, correlations
+from rrstats.estimation.estimates.counting_accessor import CountingAccessor, as_method
 from rrstats.estimation.estimates.estimate import Estimate, EstimateOptions, estimate
 from rrstats.estimation.estimates.groups import Estimates, GroupEstimates
 from rrstats.estimation.estimates.means import Means, means
 from rrstats.estimation.estimates.quantiles import Quantiles, quantiles
-from rrstats.estimation.report_columns.report_frames import Plan, ReportFrame, ReportRequest, listed
+from rrstats.estimation.report_columns.report_frames import ReportFrame, ReportRequest, listed
 from rrstats.estimation.report_columns.sample_design import (
     SampleDesign,
     check_names,
@@ -47,9 +43,10 @@ from rrstats.estimation.report_columns.sample_design import (
     public_column,
 )
 from rrstats.estimation.tallies.tally import tally
-from rrstats.mechanisms.attrs import Mechanisms, released_records
+from rrstats.mechanisms.attrs import Mechanisms, carry, released_records
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import MechanismLike
 from rrstats.mechanisms.records import read
 from rrstats.mechanisms.row_privacy import (
@@ -60,45 +57,44 @@ from rrstats.mechanisms.row_privacy import (
     row_mechanisms,
 )
 from rrstats.privacy.composition import Composition, check_rows_per_person, compose
-from rrstats.privatization.frame import check, check_table, privatize, simulate, telling_columns
-from rrstats.privatization.frame_plan import FramePlan
-from rrstats.randomness.sources import RandomSource, SeedLike
+from rrstats.privatization.frame import (
+    PrivatizeOptions,
+    SimulateOptions,
+    check,
+    check_table,
+    privatize,
+    simulate,
+    telling_columns,
+)
+from rrstats.randomness.sources import SeedLike
 from rrstats.regression.models import linear, logit
-
-Arguments = ParamSpec("Arguments")
-Result = TypeVar("Result")
+from rrstats.regression.results import LikelihoodResult, RegressionResult
 
 
-def _bound(
-    function: Callable[Concatenate[Any, Arguments], Result],
-) -> Callable[Concatenate[Any, Arguments], Result]:
-    """A public function as a method: the data come first, the other arguments are the same."""
+class _FramePrivatize(Protocol):
+    """`rrstats.privatize` as a method of a frame."""
 
-    @functools.wraps(function)
-    def method(self: Any, /, *args: Arguments.args, **options: Arguments.kwargs) -> Result:
-        return function(self._data, *args, **options)
-
-    return method
-
-
-def _of_formula(function: Callable[..., Result]) -> Callable[..., Result]:
-    """A regression as a method of a frame: the formula first, the other arguments are the same."""
-
-    @functools.wraps(function)
-    def method(self: Any, formula: str, **options: Any) -> Result:
-        return function(formula, self._data, **options)
-
-    signature = inspect.signature(function)
-    data_names = ("outcome", "data")
-    options = [each for each in signature.parameters.values() if each.name not in data_names]
-    self_and_formula = list(inspect.signature(method, follow_wrapped=False).parameters.values())[:2]
-    vars(method)["__signature__"] = signature.replace(parameters=[*self_and_formula, *options])
-    return method
+    def __call__(
+        self,
+        columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
+        categories: MechanismLike | None = None,
+        prob: RateLike | None = None,
+        **options: Unpack[PrivatizeOptions],
+    ) -> pd.DataFrame: ...
 
 
-def _frame_columns(columns: Any) -> Any:
-    """The names of the columns to privatize: None is the name of a column here, too."""
-    return [None] if columns is None else columns
+class _FrameSimulate(Protocol):
+    """`rrstats.simulate` as a method of a frame."""
+
+    def __call__(
+        self,
+        columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
+        categories: MechanismLike | None = None,
+        prob: RateLike | None = None,
+        *,
+        seed: SeedLike,
+        **options: Unpack[SimulateOptions],
+    ) -> pd.DataFrame: ...
 
 
 class _GroupColumns(NamedTuple):
@@ -110,7 +106,7 @@ class _GroupColumns(NamedTuple):
 
 
 @checked_keywords
-class FrameAccessor:
+class FrameAccessor(CountingAccessor):
     """Randomized response on a frame: privatize columns, and estimate from the reports.
 
     ::
@@ -125,6 +121,7 @@ class FrameAccessor:
         df.rr.logit("answer ~ age")                        # a logistic regression
         df.rr.check("answer", ["never", "once", "often"])  # private: for the data curator only
         df.rr.mechanisms, df.rr.epsilon                    # how the frame was privatized
+        merged.rr.carry(df)                                # the same after a merge, which loses it
 
     The promise: for every record, whatever the other records and columns, the privatized cell is
     epsilon-LDP for replacing that record's value by any other declared category.  With
@@ -137,168 +134,19 @@ class FrameAccessor:
     """
 
     def __init__(self, data: pd.DataFrame) -> None:
-        self._data = data
+        self._data: pd.DataFrame = data
 
-    def privatize(
-        self,
-        columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
-        categories: MechanismLike | None = None,
-        prob: RateLike | None = None,
-        *,
-        epsilon: RateLike | None = None,
-        unknown: str = "raise",
-        missing: str = "unknown",
-        group: Hashable = None,
-        again: bool = False,
-        rng: RandomSource | None = None,
-        threads: int | None = None,
-        key: bytes | None = None,
-        id: ColumnLike | None = None,
-        question: Any = None,
-    ) -> pd.DataFrame:
-        """Return a new frame in which some columns hold reports instead of true answers.
-
-        Parameters
-        ----------
-        columns : hashable, list of hashables, mapping, or FramePlan
-            One column name or a list of names, all with the same design; or a mapping from
-            column name to mechanism; or a `FramePlan`, one epsilon for all its columns.
-        categories : sequence of k hashables, Mechanism or mapping, optional
-            The design: the categories, with ``prob`` or ``epsilon``; or a mechanism alone.
-        prob : float or hashable, optional
-            P(report = truth), in [1/k, 1).  Where it differs by row it is the name of a public
-            column.
-        epsilon : float or hashable, optional
-            The privacy loss of one report in nats, instead of ``prob``.
-        unknown : {"raise", "uniform"}
-            Treatment of answers that are no category: refused with an error that counts them, or
-            each replaced by a uniformly random category.
-        missing : {"unknown", "uniform", "keep", "raise"}
-            Treatment of missing answers if None is not a category: like unknown ones, replaced,
-            left missing (which publishes who did not answer), or refused.
-        group : hashable, optional
-            The column that holds each row's sample, for designs with several samples.
-        again : bool, default False
-            Randomize reports once more; otherwise a column recorded as holding reports is refused.
-        rng : numpy.random.Generator, optional
-            By default a fresh key from the operating system.  A generator is for teaching: the call
-            warns and marks the result.
-        threads : int, optional
-            The number of threads for a large column.
-        key : bytes, optional
-            32 secret bytes from `rr.new_key`, for keyed reports, which are the same in every call.
-        id : hashable or list of hashables, optional
-            The column, or columns, that identify the person, for keyed reports.
-        question : hashable or mapping, optional
-            The question's name, on which keyed noise depends; by default the column's name.
-
-        Returns
-        -------
-        DataFrame
-            The same index, columns and order as the original; with a `FramePlan` one public column
-            more, which says what each row reports.
-
-        Examples
-        --------
-        >>> import pandas as pd, rrstats
-        >>> df = pd.DataFrame({"q1": ["yes", "no", "no"], "q2": ["no"] * 3, "age": [31, 42, 53]})
-        >>> released = df.rr.privatize(["q1", "q2"], ["yes", "no"], 0.75)
-        >>> list(released.columns), sorted(released.rr.mechanisms)
-        (['q1', 'q2', 'age'], ['q1', 'q2'])
-        """
-        return privatize(
-            self._data,
-            categories,
-            prob,
-            epsilon=epsilon,
-            columns=_frame_columns(columns),
-            unknown=unknown,
-            missing=missing,
-            group=group,
-            again=again,
-            rng=rng,
-            threads=threads,
-            key=key,
-            id=id,
-            question=question,
-        )
-
-    def simulate(
-        self,
-        columns: ColumnNames | Mapping[Any, MechanismLike],
-        categories: MechanismLike | None = None,
-        prob: float | None = None,
-        *,
-        seed: SeedLike,
-        epsilon: float | None = None,
-        unknown: str = "raise",
-        missing: str = "unknown",
-        group: Hashable = None,
-        again: bool = False,
-        threads: int | None = None,
-    ) -> pd.DataFrame:
-        """Privatize with reproducible noise, for teaching and tests.  Never release the result.
-
-        Parameters
-        ----------
-        columns : hashable, list of hashables, or mapping
-            One column name or a list of names, all with the same design; or a mapping from
-            column name to mechanism.
-        categories : sequence of k hashables or Mechanism, optional
-            The design: the categories, with ``prob`` or ``epsilon``; or a mechanism alone.
-        prob : float, optional
-            P(report = truth), in [1/k, 1).
-        seed : int or numpy.random.Generator
-            As for `rrstats.simulate`: each column has noise of its own by its name, and calls with
-            equal name and seed share it.
-        epsilon : float, optional
-            The privacy loss of one report in nats, instead of ``prob``.
-        unknown : {"raise", "uniform"}
-            Treatment of answers that are no category, as in `privatize`.
-        missing : {"unknown", "uniform", "keep", "raise"}
-            Treatment of missing answers, as in `privatize`.
-        group : hashable, optional
-            The column that holds each row's sample, for designs with several samples.
-        again : bool, default False
-            Randomize reports once more; otherwise a column recorded as holding reports is refused.
-        threads : int, optional
-            The number of threads for a large column.
-
-        Returns
-        -------
-        DataFrame
-            A new frame, marked as simulated.
-
-        Examples
-        --------
-        >>> import pandas as pd, rrstats
-        >>> df = pd.DataFrame({"answer": ["yes", "no", "no"]})
-        >>> first = df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1)
-        >>> first.equals(df.rr.simulate("answer", ["yes", "no"], 0.75, seed=1))
-        True
-        """
-        return simulate(
-            self._data,
-            categories,
-            prob,
-            seed=seed,
-            epsilon=epsilon,
-            columns=_frame_columns(columns),
-            unknown=unknown,
-            missing=missing,
-            group=group,
-            again=again,
-            threads=threads,
-        )
+    privatize = cast("_FramePrivatize", as_method(cast(Any, privatize)))
+    simulate = cast("_FrameSimulate", as_method(cast(Any, simulate)))
 
     @overload
     def estimate(
         self,
         columns: list[Any] | None = None,
-        categories: MechanismLike | Plan | None = None,
+        categories: MechanismLike | FramePlan | None = None,
         prob: RateLike | None = None,
         *,
-        mechanism: MechanismLike | Plan | None = None,
+        mechanism: MechanismLike | FramePlan | None = None,
         by: None = None,
         **options: Unpack[EstimateOptions],
     ) -> Estimates[Estimate]: ...
@@ -307,10 +155,10 @@ class FrameAccessor:
     def estimate(
         self,
         columns: list[Any] | None = None,
-        categories: MechanismLike | Plan | None = None,
+        categories: MechanismLike | FramePlan | None = None,
         prob: RateLike | None = None,
         *,
-        mechanism: MechanismLike | Plan | None = None,
+        mechanism: MechanismLike | FramePlan | None = None,
         by: GroupsLike,
         **options: Unpack[EstimateOptions],
     ) -> Estimates[GroupEstimates[Estimate]]: ...
@@ -319,10 +167,10 @@ class FrameAccessor:
     def estimate(
         self,
         columns: ColumnName,
-        categories: MechanismLike | Plan | None = None,
+        categories: MechanismLike | FramePlan | None = None,
         prob: RateLike | None = None,
         *,
-        mechanism: MechanismLike | Plan | None = None,
+        mechanism: MechanismLike | FramePlan | None = None,
         by: None = None,
         **options: Unpack[EstimateOptions],
     ) -> Estimate: ...
@@ -331,10 +179,10 @@ class FrameAccessor:
     def estimate(
         self,
         columns: ColumnName,
-        categories: MechanismLike | Plan | None = None,
+        categories: MechanismLike | FramePlan | None = None,
         prob: RateLike | None = None,
         *,
-        mechanism: MechanismLike | Plan | None = None,
+        mechanism: MechanismLike | FramePlan | None = None,
         by: GroupsLike,
         **options: Unpack[EstimateOptions],
     ) -> GroupEstimates[Estimate]: ...
@@ -342,19 +190,17 @@ class FrameAccessor:
     def estimate(
         self,
         columns: ColumnNames | None = None,
-        categories: MechanismLike | Plan | None = None,
+        categories: MechanismLike | FramePlan | None = None,
         prob: RateLike | None = None,
         *,
         epsilon: RateLike | None = None,
-        mechanism: MechanismLike | Plan | None = None,
+        mechanism: MechanismLike | FramePlan | None = None,
         group: ColumnLike | None = None,
         target: str = "population",
         ddof: int = 1,
         by: ColumnLike | None = None,
-        observed: bool = True,
         weights: ColumnLike | None = None,
         design: SampleDesign | None = None,
-        weighting: str = "equal",
     ) -> Any:
         """Estimate true proportions of privatized columns.
 
@@ -382,14 +228,10 @@ class FrameAccessor:
             Subtracted from n in the population's variance.
         by : hashable or list of hashables, optional
             The column, or columns, of groups, each of which gets an estimate.
-        observed : bool
-            Whether only groups that occur are counted; False keeps all of a Categorical.
         weights : hashable, optional
             The column of the sampling weights.
         design : SampleDesign, optional
             Weights, strata, clusters and more of the sample, as names of columns.
-        weighting : {"equal", "precision"}
-            Of rows whose prob differs: the mean of the rows' scores, or weighted by (p - q)^2.
 
         Returns
         -------
@@ -410,29 +252,22 @@ class FrameAccessor:
         >>> df.rr.estimate("answer", ["yes", "no"], 0.75, by="sex")["f"].n
         50
         """
-        mechanisms = self._mechanisms_of(mechanism)
         if columns is None:
             designs = mechanism if categories is None else categories
-            names = designs if isinstance(designs, Mapping) else self.mechanisms
-            columns = [name for name in names if name in self._data.columns]
-        return estimate(
-            self._data,
+            columns = list(designs) if isinstance(designs, Mapping) else self._recorded(designs)
+        return super().estimate(
+            columns,
             categories,
             prob,
             epsilon=epsilon,
-            mechanism=mechanisms,
-            columns=cast(Any, columns),
+            mechanism=self._mechanisms_of(mechanism),
             group=group,
             target=target,
             ddof=ddof,
-            by=cast(Any, by),
-            observed=observed,
+            by=by,
             weights=weights,
             design=design,
-            weighting=weighting,
         )
-
-    crosstab: Callable[..., Crosstab] = _bound(crosstab)
 
     def means(
         self,
@@ -565,63 +400,135 @@ class FrameAccessor:
         column = public_column(frame, "values", values)
         return _GroupColumns(column, reports, frame_design(frame, design))
 
-    logit = _of_formula(logit)
-    linear = _of_formula(linear)
+    correlations: Callable[..., Correlations] = as_method(correlations)
 
-    def tally(
+    def logit(
         self,
-        columns: ColumnNames,
-        categories: MechanismLike | Plan | None = None,
-        prob: float | None = None,
+        formula: str,
         *,
-        epsilon: float | None = None,
-        group: Hashable = None,
-        by: ColumnLike | None = None,
-        observed: bool = True,
-        weights: Hashable = None,
+        mechanism: Any = None,
+        prob: Any = None,
+        epsilon: Any = None,
+        group: Any = None,
+        baseline: Hashable = None,
+        link: str = "logit",
+        weights: Any = None,
+        frequencies: Any = None,
         design: SampleDesign | None = None,
-    ) -> Any:
-        """Count the reports of privatized columns; tallies of several frames can be added.
+        offset: Any = None,
+        missing: str = "raise",
+        vcov: str | None = None,
+        mechanisms: Any = None,
+    ) -> LikelihoodResult:
+        """Logistic regression of the true answer on covariates, from reports of it.
 
         Parameters
         ----------
-        columns : hashable or list of hashables
-            A column name or a list of names.
-        categories : sequence of k hashables, Mechanism, mapping or FramePlan, optional
-            The categories, with ``prob`` or ``epsilon``; or a mechanism alone; by default the
-            recorded one.
-        prob : float, optional
-            P(report = truth).
-        epsilon : float, optional
-            The privacy loss of one report, instead of ``prob``.
-        group : hashable, optional
-            The column with each row's sample, for designs with several samples.
-        by : hashable or list of hashables, optional
-            The column, or columns, of groups, each of which gets a tally.
-        observed : bool
-            Whether only groups that occur are counted; False keeps all of a Categorical.
-        weights : hashable, optional
-            The column of the sampling weights.
-        design : SampleDesign, optional
-            Weights, strata, clusters and more of the sample, as names of columns.
+        formula : str
+            Such as ``"smoker ~ age + C(region)"``; the columns are those of the frame.
+            A formula is a program, which may run any command: never take a formula from somebody
+            else.
+        mechanism, prob, epsilon, group, baseline, link, weights, frequencies, design, offset,
+        missing, vcov, mechanisms
+            As for `rrstats.logit`, as names of columns.
 
         Returns
         -------
-        Tally
-            With ``by``, a dict from group to Tally; for a list of names, a dict from name to these.
+        LikelihoodResult
+            Ordered categories are those of `rrstats.regression.ordinal`, groups such as counties
+            of `rrstats.regression.mixed`.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"vote": ["yes", "no"] * 50, "age": list(range(50)) * 2})
+        >>> fit = df.rr.logit("vote ~ age", mechanism=rrstats.KRR(["no", "yes"], 0.9))
+        >>> fit.nobs
+        100
         """
-        return tally(
+        return logit(
+            formula,
             self._data,
-            categories,
-            prob,
+            mechanism=mechanism,
+            prob=prob,
             epsilon=epsilon,
-            columns=columns,
             group=group,
-            by=by,
-            observed=observed,
+            baseline=baseline,
+            link=link,
+            weights=weights,
+            frequencies=frequencies,
+            design=design,
+            offset=offset,
+            missing=missing,
+            vcov=vcov,
+            mechanisms=mechanisms,
+        )
+
+    def linear(
+        self,
+        formula: str,
+        *,
+        mechanisms: Any = None,
+        method: str = "scores",
+        group: Any = None,
+        weights: Any = None,
+        design: SampleDesign | None = None,
+        missing: str = "raise",
+        vcov: str | None = None,
+        values: Mapping[Any, Any] | None = None,
+    ) -> RegressionResult:
+        """Linear regression with privatized covariates, and among columns of one plan.
+
+        Parameters
+        ----------
+        formula : str
+            Such as ``"income ~ age + smoker"``; the columns are those of the frame.
+            A formula is a program, which may run any command: never take a formula from somebody
+            else.
+        mechanisms, method, group, weights, design, missing, vcov, values
+            As for `rrstats.linear`, as names of columns.
+
+        Returns
+        -------
+        RegressionResult
+            A ScoreResult, or with ``method="likelihood"`` a LikelihoodResult.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats
+        >>> df = pd.DataFrame({"smoker": ["yes", "no"] * 50, "pay": range(100)})
+        >>> made_by = {"smoker": rrstats.KRR(["no", "yes"], 0.9)}
+        >>> df.rr.linear("pay ~ smoker", mechanisms=made_by).nobs
+        100
+        """
+        return linear(
+            formula,
+            self._data,
+            mechanisms=mechanisms,
+            method=method,
+            group=group,
             weights=weights,
             design=design,
+            missing=missing,
+            vcov=vcov,
+            values=values,
         )
+
+    def _recorded(self, designs: Any) -> list[Hashable]:
+        """The columns that the frame, or a plan, says to be privatized; raises for none."""
+        frame = ReportFrame.of(self._data, designs)
+        names = [name for name in frame.records if name in frame.names]
+        if len(names) < len(frame.records):
+            for other in frame.names:
+                if other not in frame.records:
+                    frame.refuse_renamed(other)
+        if not names:
+            raise MetadataError(
+                "the frame has no record of a privatized column, which merge, join, concat and "
+                "read_csv lose: give the column and its mechanism, as in df.rr.estimate('health', "
+                "categories, epsilon=1), or df = df.rr.carry(released)"
+            )
+        return names
 
     def _mechanisms_of(self, mechanism: Any) -> Any:
         """The mechanism, or the column of mechanisms that a name refers to."""
@@ -687,6 +594,52 @@ class FrameAccessor:
         """
         records = released_records(self._data)
         return RowEpsilon(row_epsilon(records), coverage_note(records, self._data.columns))
+
+    def carry(
+        self,
+        *earlier: Any,
+        names: Mapping[Hashable, Hashable] | None = None,
+        dropped: Iterable[Hashable] = (),
+    ) -> pd.DataFrame:
+        """Copy the records of privatized columns from earlier data to this frame.
+
+        Parameters
+        ----------
+        *earlier : DataFrame, Series, mapping, ColumnRecord or list of them
+            The data before a merge, a concat, an assignment or a renaming; or their document, such
+            as `rr.files.describe_file` of the file that this frame was read from.  Records that
+            this frame still has are used too.
+        names : mapping, optional
+            For renamed columns, a mapping from the earlier name to the new one.
+        dropped : iterable of hashables, optional
+            Privatized columns of the earlier data that are not in this frame under any name.
+
+        Returns
+        -------
+        DataFrame
+            It shares its data with this frame, which is not changed; it has records only of columns
+            that it contains.
+
+        Raises
+        ------
+        MetadataError
+            If the earlier data contradict each other, if a column's type does not fit its record,
+            if there is no record, or if a privatized column is absent and may have been renamed.
+            The last cannot happen if the earlier data have all columns of this frame by name.
+
+        Examples
+        --------
+        >>> import pandas as pd, rrstats as rr
+        >>> answers = pd.DataFrame({"id": [1, 2, 3], "answer": ["yes", "no", "no"]})
+        >>> reports = answers.rr.privatize("answer", ["yes", "no"], 0.75)
+        >>> merged = pd.DataFrame({"id": [1, 2, 3], "age": [31, 42, 53]}).merge(reports, on="id")
+        >>> merged.rr.carry(reports).rr.epsilon
+        1.0986122886681098 (counts ['answer'], not ['id', 'age'], which the frame does not record)
+        >>> answers["kept"] = reports["answer"]
+        >>> answers[["kept"]].rr.carry(reports, names={"answer": "kept"}).rr.epsilon
+        1.0986122886681098 (counts ['kept'])
+        """
+        return carry(self._data, earlier, names, dropped)
 
     def budget(self, *, max_rows_per_person: int = 1, person: Hashable = None) -> Composition:
         """Compute the total privacy loss of one person over all their rows and columns.
@@ -770,7 +723,8 @@ class FrameAccessor:
 
         The file can be estimated without its design: ``rr.files.estimate_file(path)``.
         """
-        files = importlib.import_module("rrstats.files.privatize_file")
+        with needing("writing a frame needs pyarrow; install pyarrow (pip install pyarrow)"):
+            files = importlib.import_module("rrstats.files.privatize_file")
         return files.save_frame(self._data, released_records(self._data), path, **options)
 
     def to_parquet(self, path: Path | str, **options: Any) -> Any:
@@ -793,7 +747,8 @@ class FrameAccessor:
     def __repr__(self) -> str:
         methods = (
             "<randomized response on a DataFrame: privatize, estimate, crosstab, means, logit, "
-            "linear, tally, check, simulate, to_csv, to_parquet, budget, mechanisms, epsilon>"
+            "linear, tally, check, simulate, to_csv, to_parquet, carry, budget, mechanisms, "
+            "epsilon>"
         )
         return "\n".join(filter(None, [methods, _privacy_note(self._data)]))
 
@@ -853,7 +808,7 @@ class _SeriesEstimate(Protocol):
 
 
 @checked_keywords
-class SeriesAccessor:
+class SeriesAccessor(MissingMembers):
     """Randomized response on one column: privatize it, or estimate from its reports.
 
     ::
@@ -867,11 +822,42 @@ class SeriesAccessor:
     def __init__(self, data: pd.Series[Any]) -> None:
         self._data = data
 
-    privatize: Callable[..., pd.Series[Any]] = _bound(privatize)
-    simulate: Callable[..., pd.Series[Any]] = _bound(simulate)
-    estimate = cast("_SeriesEstimate", _bound(cast(Any, estimate)))
-    tally = _bound(tally)
-    check: Callable[..., pd.DataFrame] = _bound(check)
+    privatize: Callable[..., pd.Series[Any]] = as_method(privatize)
+    simulate: Callable[..., pd.Series[Any]] = as_method(simulate)
+    estimate = cast("_SeriesEstimate", as_method(cast(Any, estimate)))
+    tally = as_method(tally)
+    check: Callable[..., pd.DataFrame] = as_method(check)
+
+    def carry(
+        self,
+        *earlier: Any,
+        names: Mapping[Hashable, Hashable] | None = None,
+        dropped: Iterable[Hashable] = (),
+    ) -> pd.Series[Any]:
+        """Copy the record of this column from earlier data, as `df.rr.carry` does for a frame.
+
+        Parameters
+        ----------
+        *earlier : DataFrame, Series, mapping, ColumnRecord or list of them
+            The data before an assignment or a renaming, or their document.
+        names : mapping, optional
+            For a renamed column, a mapping from the earlier name to the new one.
+        dropped : iterable of hashables, optional
+            Privatized columns of the earlier data that this column is not.
+
+        Returns
+        -------
+        Series
+            It shares its data with this one, which is not changed.
+
+        Raises
+        ------
+        MetadataError
+            In the cases of `df.rr.carry`.
+        """
+        return carry(self._data, earlier, names, dropped)
 
     def __repr__(self) -> str:
-        return "<randomized response on a Series: privatize, estimate, tally, check, simulate>"
+        return (
+            "<randomized response on a Series: privatize, estimate, tally, check, simulate, carry>"
+        )

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from rrstats._checks import check_instance, check_one_of
-from rrstats._display import Block, as_html, as_markdown, as_text, chance, label
+from rrstats._checks import check_instance
+from rrstats._display import Block, Text, as_markdown, as_text, chance, label
 from rrstats._version import __version__
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
@@ -155,6 +155,15 @@ def _epsilon(value: float) -> str:
     return round_up(value) if value < math.inf else "infinite: no protection is proven"
 
 
+@runtime_checkable
+class _Kept(Protocol):
+    """A mechanism whose first round a person may keep."""
+
+    @property
+    def epsilon_lifetime(self) -> float:
+        """The privacy loss of all reports of one unchanged answer, in nats."""
+
+
 @dataclass(frozen=True)
 class _Column:
     """A record and its mechanism, which has the same probabilities even if labels are unknown."""
@@ -236,7 +245,6 @@ class _Column:
     def _procedure(self) -> Iterator[str]:
         """Sentences on the plan, the samples or the rounds of the column, if it has any."""
         mechanism = self.mechanism
-        rounds: Sequence[Mechanism] = getattr(mechanism, "rounds", ())
         if self.record.plan is not None:
             yield from self._asked(self.record.plan)
         elif mechanism.groups is not None:
@@ -244,18 +252,20 @@ class _Column:
                 f"There were {len(mechanism.groups)} samples, each with instructions of its own: "
                 f"{_listed(map(label, mechanism.groups))}."
             )
-        elif len(rounds) > 1:
+        elif len(mechanism.rounds) > 1:
             yield (
-                f"The answers were randomized {len(rounds)} times in a row. The probabilities are "
-                "those of the final reports."
+                f"The answers were randomized {len(mechanism.rounds)} times in a row. The "
+                "probabilities are those of the final reports."
             )
 
     def _lifetime(self) -> Iterator[str]:
         """Sentences on the epsilon of everything that one first round reveals."""
         mechanism = self.mechanism
-        lifetime = getattr(mechanism, "epsilon_lifetime", None)
-        if lifetime is None:  # each sample has rounds of its own
-            parts = getattr(mechanism, "parts", (mechanism,))
+        lifetime: float | None
+        if isinstance(mechanism, _Kept):
+            lifetime = mechanism.epsilon_lifetime
+        else:  # each sample has rounds of its own
+            parts = mechanism.of_samples
             firsts = [part.rounds[0].epsilon for part in parts if len(part.rounds) > 1]
             lifetime = max(firsts, default=None)
         if lifetime is not None and not self.record.simulated:
@@ -530,14 +540,13 @@ def statement(
     beside: str | None = None,
     questions: Mapping[Any, str] | None = None,
     contact: str | None = None,
-    format: str = "markdown",
-) -> str:
+) -> Text:
     """Write the page that accompanies a release.
 
     Parameters
     ----------
     records : iterable of ColumnRecord
-        One for each privatized column, from `metadata.read` or `files.describe_file`.
+        One for each privatized column, from `files.records` or `files.describe_file`.
     rows : int, optional
         The number of rows.
     title : str, optional
@@ -552,13 +561,12 @@ def statement(
         The wording of the questions.
     contact : str, optional
         The person or organization responsible for the release.
-    format : {"markdown", "html"}
-        The HTML is one file that loads no other resource.
 
     Returns
     -------
-    str
-        The text of the page.
+    Text
+        The page: in Markdown where it is printed; ``save("page.html")`` writes one HTML file that
+        loads no other resource.
 
     Raises
     ------
@@ -573,8 +581,6 @@ def statement(
     >>> print(statement([record]).splitlines()[0])
     # How the answers in this file were protected
     """
-    writers = {"markdown": as_markdown, "html": as_html}
-    writer = writers[check_one_of(format, "format", list(writers))]
     check_instance(made, "made", (type(None), str, datetime.date), "a date or a text")
     listed = list(records)
     columns = [_Column(record, record.unlabelled()) for record in listed]
@@ -600,7 +606,8 @@ def statement(
         hint=_HINT_IF_LOST if is_complete else "",
         document=document,
     )
-    return writer(_blocks(page))
+    blocks = list(_blocks(page))
+    return Text(as_markdown(blocks), blocks)
 
 
 def _document_text(records: list[ColumnRecord]) -> str:

@@ -11,17 +11,18 @@ from collections.abc import Callable, Hashable
 from fractions import Fraction
 from typing import Any
 
-from rrstats import (
+from rrstats import surveys
+from rrstats.mechanisms import (
     KRR,
+    Chain,
     MatrixDesign,
     Mechanism,
     Rappor,
     Samples,
     SubsetSelection,
     UnaryEncoding,
-    surveys,
 )
-from rrstats.mechanisms import Chain, SurveyDesign
+from rrstats.mechanisms.survey_design import SurveyDesign
 
 AWKWARD: dict[str, list[Hashable]] = {
     "bool": [True, False],

@@ -59,37 +59,46 @@ def chances(listed: Any, rates: Any) -> np.ndarray:
     return np.exp(logs + special.xlogy(listed, rates).sum(axis=1))
 
 
-def assert_law(counts: Any, law: Any, *, false_alarm: float = FALSE_ALARM) -> None:
-    """Counts are a sample of the law; rows of both, if any, are independent samples.
+def assert_distribution(
+    counts: Any, distribution: Any, *, false_alarm: float = FALSE_ALARM
+) -> None:
+    """Counts are a sample of the distribution; rows of both, if any, are independent samples.
 
-    counts : (..., k) how often each outcome came.  law : (..., k) its probabilities.
+    counts : (..., k) how often each outcome came.  distribution : (..., k) its probabilities.
     """
-    counts, law = np.asarray(counts), np.asarray(law, dtype=float)
-    law = np.broadcast_to(law, counts.shape)
+    counts, distribution = np.asarray(counts), np.asarray(distribution, dtype=float)
+    distribution = np.broadcast_to(distribution, counts.shape)
     n = counts.sum(axis=-1, keepdims=True)
-    assert np.allclose(1.0, law.sum(axis=-1)), "the law does not sum to 1"
-    found = p_value(counts, n, law)
+    assert np.allclose(1.0, distribution.sum(axis=-1)), "the distribution does not sum to 1"
+    found = p_value(counts, n, distribution)
     worst = np.unravel_index(np.argmin(found), found.shape)
     assert found[worst] * counts.size > false_alarm, (
-        f"cell {tuple(map(int, worst))}: expected share {law[worst]:.6g}, found "
+        f"cell {tuple(map(int, worst))}: expected share {distribution[worst]:.6g}, found "
         f"{counts[worst] / n[(*worst[:-1], 0)]:.6g} in {n[(*worst[:-1], 0)]} draws "
         f"(p-value {found[worst]:.3g}, {counts.size} comparisons)"
     )
 
 
 def assert_product(
-    first: Any, second: Any, first_law: Any, second_law: Any, *, false_alarm: float = FALSE_ALARM
+    first: Any,
+    second: Any,
+    first_distribution: Any,
+    second_distribution: Any,
+    *,
+    false_alarm: float = FALSE_ALARM,
 ) -> None:
-    """Paired outcomes are independent, each with its law.
+    """Paired outcomes are independent, each with its distribution.
 
     first, second : (n,) outcomes, integers from 0.  The joint counts are compared with the
-    product of the laws.
+    product of the distributions.
     """
-    joint_law = np.outer(np.asarray(first_law, dtype=float), np.asarray(second_law, dtype=float))
-    columns = joint_law.shape[1]
+    joint_distribution = np.outer(
+        np.asarray(first_distribution, dtype=float), np.asarray(second_distribution, dtype=float)
+    )
+    columns = joint_distribution.shape[1]
     codes = np.asarray(first, dtype=np.int64) * columns + np.asarray(second, dtype=np.int64)
-    counts = np.bincount(codes, minlength=joint_law.size)
-    assert_law(counts, joint_law.ravel(), false_alarm=false_alarm)
+    counts = np.bincount(codes, minlength=joint_distribution.size)
+    assert_distribution(counts, joint_distribution.ravel(), false_alarm=false_alarm)
 
 
 def batches(outcomes: Any, size: int, k: int) -> np.ndarray:
@@ -100,23 +109,25 @@ def batches(outcomes: Any, size: int, k: int) -> np.ndarray:
     return np.bincount(places, minlength=number * k).reshape(number, k)
 
 
-def assert_spread(counts: Any, law: Any, *, false_alarm: float = FALSE_ALARM) -> None:
+def assert_spread(counts: Any, distribution: Any, *, false_alarm: float = FALSE_ALARM) -> None:
     """Batches vary as independent draws do: neither too little (a kept share) nor too much.
 
-    counts : (batches, k), every batch of the same size.  law : (k,).
-    How many batches fall into the middle half of their binomial law is itself binomial,
+    counts : (batches, k), every batch of the same size.  distribution : (k,).
+    How many batches fall into the middle half of their binomial distribution is itself binomial,
     with a probability that is computed exactly.  Take at least 60 batches: fewer cannot
     reject a share that is kept exactly at 1e-9.
     """
-    counts, law = np.asarray(counts), np.asarray(law, dtype=float)
+    counts, distribution = np.asarray(counts), np.asarray(distribution, dtype=float)
     size = int(counts[0].sum())
     assert (counts.sum(axis=1) == size).all(), "batches differ in size"
-    low, high = stats.binom.ppf(0.25, size, law), stats.binom.ppf(0.75, size, law)
-    middle = stats.binom.cdf(high, size, law) - stats.binom.cdf(low - 1, size, law)
+    low, high = stats.binom.ppf(0.25, size, distribution), stats.binom.ppf(0.75, size, distribution)
+    middle = stats.binom.cdf(high, size, distribution) - stats.binom.cdf(
+        low - 1, size, distribution
+    )
     inside = ((counts >= low) & (counts <= high)).sum(axis=0)
     found = p_value(inside, len(counts), middle)
     worst = int(np.argmin(found))
-    assert found[worst] * len(law) > false_alarm, (
+    assert found[worst] * len(distribution) > false_alarm, (
         f"outcome {worst}: {inside[worst]} of {len(counts)} batches have between "
         f"{low[worst]:.0f} and {high[worst]:.0f}, expected {middle[worst] * len(counts):.1f} "
         f"(p-value {found[worst]:.3g})"

@@ -18,7 +18,9 @@ import pyarrow.parquet as pq
 from answers import QUIET
 
 import rrstats as rr
-from rrstats import files
+from rrstats.files.plan import wanted_columns
+from rrstats.files.privatize_file import release_file
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.records import ColumnRecord
 
 
@@ -129,8 +131,14 @@ def privatize(source, columns=None, **options):
     """The source privatized to a target beside it, every known answer kept."""
     target = source.with_name("target" + source.name.removeprefix("source"))
     options = {"rng": REVERSING, "unknown": "uniform"} | options
-    files.privatize_file(source, target, columns or {"answer": KRR}, **options)
+    simulate_file(source, target, columns or {"answer": KRR}, **options)
     return target
+
+
+def simulate_file(source, target, columns, *, rng, unknown="raise", missing="unknown", **options):
+    """`privatize_file` with a source of words, which only its inside takes; returns the receipt."""
+    requests = wanted_columns(columns, unknown, missing)
+    return release_file(source, target, requests, rng=rng, **options)
 
 
 def parquet_with(schema_metadata=None, frame=None, **options):
@@ -143,7 +151,7 @@ def parquet_with(schema_metadata=None, frame=None, **options):
 
 def document(*names, **facts):
     """The metadata document of columns that KRR made."""
-    return rr.metadata.write([ColumnRecord.of(name, KRR, **facts) for name in names])
+    return column_records.write([ColumnRecord.of(name, KRR, **facts) for name in names])
 
 
 def with_document(data, *names, **facts):

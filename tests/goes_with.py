@@ -81,7 +81,7 @@ def reports_by_row() -> pd.DataFrame:
 @cache
 def planned(*parts: Any) -> pd.DataFrame:
     """The reports of a plan, of which each row has a part."""
-    plan = rr.FramePlan(ANSWERS, 3, list(parts))
+    plan = rr.planning.FramePlan(ANSWERS, 3, list(parts))
     return rr.simulate(people(), plan, seed=1)
 
 
@@ -154,7 +154,7 @@ CALLS: dict[str, Callable[[Data], Any]] = {
     "`difference` of groups": lambda data: rr.difference(
         regions(data)["north"], regions(data)["south"]
     ),
-    "`pairwise`": lambda data: rr.pairwise(regions(data)),
+    "`groups.pairwise()`": lambda data: regions(data).pairwise().to_frame(),
     "`groups.pooled()`": lambda data: regions(data).pooled().to_frame(),
     "`crosstab` with an ordinary column": lambda data: crosstab(data, "a", "region").to_frame(),
     "`crosstab` of two private columns": lambda data: crosstab(data, "a", "b").to_frame(),
@@ -169,8 +169,12 @@ CALLS: dict[str, Callable[[Data], Any]] = {
     "`hypotheses.independence`": lambda data: rr.hypotheses.independence(crosstab(data, "a", "b")),
     "`hypotheses.change`": lambda data: rr.hypotheses.change(crosstab(data, "a", "b")),
     "`logit` of a private answer": lambda data: logit(data, "a ~ age"),
-    "`logit(ordered=True)`": lambda data: logit(data, "score ~ age", ordered=True),
-    "`logit(random_intercepts=)`": lambda data: logit(data, "a ~ age", random_intercepts="region"),
+    "`regression.ordinal`": lambda data: rr.regression.ordinal(
+        "score ~ age", data.frame, **data.options
+    ),
+    "`regression.mixed`": lambda data: rr.regression.mixed(
+        "a ~ age + (1 | region)", data.frame, **data.options
+    ),
     "`logit` on a private covariate": lambda data: logit(data, "a ~ b"),
     "`linear` on a private covariate": lambda data: rr.linear(
         "age ~ a", data.frame, **data.options

@@ -28,8 +28,6 @@ def _days(seed):
     return datetime.date(1970, 1, 1) + datetime.timedelta(days=_numbers(seed))
 
 
-_FIELDS = [pa.field("t", pa.string()), pa.field("n", pa.int8())]
-
 TYPES = {
     "bool": (pa.bool_(), [True, False], lambda s: s == "SECRET"),
     "int8": (pa.int8(), [1, 2, 3], _numbers),
@@ -46,7 +44,6 @@ TYPES = {
     "binary_view": (pa.binary_view(), [b"shown", b"longer bytes that are shown"], str.encode),
     "list": (pa.list_(pa.string()), [["shown"], [], ["b", "c"]], lambda s: [s, s]),
     "large_list": (pa.large_list(pa.int8()), [[1], [], [2, 3]], lambda s: [_numbers(s)] * 3),
-    "list_view": (pa.list_view(pa.string()), [["shown"], [], ["b", "c"]], lambda s: [s, s]),
     "list of views": (pa.list_(pa.string_view()), [["shown"], ["b"]], lambda s: [s, s]),
     "fixed_size_list": (pa.list_(pa.int16(), 2), [[1, 2], [3, 4]], lambda s: [_numbers(s)] * 2),
     "map": (pa.map_(pa.string(), pa.int8()), [[("shown", 1)], []], lambda s: [(s, 1), (s, 2)]),
@@ -71,8 +68,6 @@ TYPES = {
         lambda s: "low" if s == "SECRET" else "high",
     ),
     "run_end_encoded": (pa.run_end_encoded(pa.int32(), pa.string()), ["shown", "b"], str),
-    "sparse_union": (pa.sparse_union(_FIELDS), ["shown", 3], str),
-    "dense_union": (pa.dense_union(_FIELDS), ["shown", 3], str),
     "uuid": (
         getattr(pa, "uuid", pa.int8)(),
         [b"0" * 16, b"1" * 16],
@@ -98,27 +93,7 @@ def _array(type, values):
         return pa.DictionaryArray.from_arrays(codes, pa.array(WORDS))
     if pa.types.is_run_end_encoded(type):
         return pc.run_end_encode(pa.array(values, type.value_type))
-    if pa.types.is_union(type):
-        return _union(type, values)
     return pa.array(values, type)
-
-
-def _union(type, values):
-    """Text and numbers; where a number shows, a secret is the text that does not."""
-    secret = values[0]
-    kinds = pa.array([int(isinstance(value, int)) for value in values], pa.int8())
-    names = ["t", "n"]
-    if type.mode == "sparse":
-        texts = [value if isinstance(value, str) else secret for value in values]
-        numbers = [value if isinstance(value, int) else _numbers(secret) for value in values]
-        children = [pa.array(texts), pa.array(numbers, pa.int8())]
-        return pa.UnionArray.from_sparse(kinds, children, names)
-    texts = [secret, *(value for value in values if isinstance(value, str))]
-    numbers = [_numbers(secret), *(value for value in values if isinstance(value, int))]
-    counts = np.cumsum([[isinstance(v, str), isinstance(v, int)] for v in values], axis=0)
-    places = [int(counts[n, int(isinstance(value, int))]) for n, value in enumerate(values)]
-    children = [pa.array(texts), pa.array(numbers, pa.int8())]
-    return pa.UnionArray.from_dense(kinds, pa.array(places, pa.int32()), children, names)
 
 
 def _under_nulls(array, valid):
@@ -142,8 +117,6 @@ def _own_buffers(type):
     types = pa.types
     if types.is_struct(type) or types.is_fixed_size_list(type):
         return 1
-    if types.is_list_view(type) or types.is_large_list_view(type):
-        return 3
     return 2 if type.num_fields else None
 
 
@@ -152,7 +125,7 @@ def column(name, variant):
     type, shown, hide = TYPES[name]
     secret, cuts = TAGS[variant]
     hidden = hide(secret)
-    has_nulls = not (pa.types.is_union(type) or pa.types.is_run_end_encoded(type))
+    has_nulls = not pa.types.is_run_end_encoded(type)
     cells = [shown[row % len(shown)] for row in range(ROWS)]
     if has_nulls:
         cells = [hidden if row % 5 == 0 else cell for row, cell in enumerate(cells)]

@@ -3,7 +3,7 @@
 Every function that takes ``rng=`` takes one of these, and every mechanism's ``randomize`` does.
 
     Scripted     chosen words, row by row; raises when a script is too short
-    EveryStream  all streams of tiny words at once: one call of the shipped code gives its law
+    EveryStream  all streams of tiny words: one call of the shipped code gives its distribution
     Counting     endless fixed words of the shipped widths, for "same words, other data"
     Recorded     another source, and a log of the addresses that were asked
 
@@ -11,8 +11,8 @@ A row is counted over the whole call: row r of block b is row b * BLOCK_ROWS + r
 
 >>> from rrstats.randomness.samplers import coin
 >>> source = EveryStream(2, {0: 1})
->>> source.law(coin(source, 0, 0, source.rows, prob=Fraction(3, 4)), 2)
-Law(probs=[Fraction(1, 4), Fraction(3, 4)], undecided=Fraction(0, 1))
+>>> source.distribution(coin(source, 0, 0, source.rows, prob=Fraction(3, 4)), 2)
+Distribution(probs=[Fraction(1, 4), Fraction(3, 4)], undecided=Fraction(0, 1))
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ class Asked(NamedTuple):
     which: bytes
 
 
-class Law(NamedTuple):
+class Distribution(NamedTuple):
     """Exact shares of all streams: those with each outcome, and those that ran out of words."""
 
     probs: list[Fraction]
     undecided: Fraction
 
     def brackets(self, target: Sequence[Fraction]) -> bool:
-        """Whether the law can be ``target``, each undecided stream going anywhere."""
+        """Whether the distribution can be ``target``, each undecided stream going anywhere."""
         return len(target) == len(self.probs) and all(
             low <= aim <= low + self.undecided for low, aim in zip(self.probs, target, strict=True)
         )
@@ -90,8 +90,8 @@ class EveryStream:
     """A source with one row for each combination of ``bits``-bit words.
 
     depths : how many rounds each stream has; any other stream that is asked is an error.
-    Call the shipped code once on ``source.rows`` rows, then ask ``source.law(outcomes, k)``.
-    Rows that asked for more rounds than there are count as undecided: the true law lies
+    Call the shipped code once on ``source.rows`` rows, then ``source.distribution(outcomes, k)``.
+    Rows that asked for more rounds than there are count as undecided: the true distribution lies
     between ``probs`` and ``probs + undecided``.  Use a new source for each call.
     """
 
@@ -119,13 +119,13 @@ class EveryStream:
         self.undecided[places] = True
         return Counting(0, bits).words(stream, block, rows, round=round, bits=bits)
 
-    def law(self, outcomes: Any, k: int) -> Law:
-        """The exact law of ``outcomes`` (rows,), integers below k or booleans (then k = 2)."""
+    def distribution(self, outcomes: Any, k: int) -> Distribution:
+        """The exact distribution of ``outcomes`` (rows,), integers below k or booleans (k = 2)."""
         decided = np.asarray(outcomes)[~self.undecided].astype(np.int64)
         assert len(outcomes) == self.rows
         counts = np.bincount(decided, minlength=k)
         assert len(counts) == k, f"an outcome is not below {k}"
-        return Law(
+        return Distribution(
             [Fraction(int(count), self.rows) for count in counts],
             Fraction(int(self.undecided.sum()), self.rows),
         )

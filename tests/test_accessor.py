@@ -17,6 +17,7 @@ from refusals import refused
 from scripted import Counting
 
 import rrstats as rr
+from rrstats.accessor import FrameAccessor
 from rrstats.mechanisms import Chain
 from rrstats.mechanisms.epsilon import total_epsilon
 
@@ -151,7 +152,7 @@ def test_any_column_label_is_served(columns, name):
     frame.columns = columns
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rr.errors.UnrecordedWarning)  # a Timestamp has no JSON form
-        out = frame.rr.privatize(name, CATEGORIES, 0.99, rng=QUIET)
+        out = frame.rr.privatize([name], CATEGORIES, 0.99, rng=QUIET)
     pd.testing.assert_index_equal(columns, out.columns, exact=True)
     pd.testing.assert_frame_equal(frame, out)
     with warnings.catch_warnings():
@@ -220,14 +221,14 @@ def test_a_list_of_columns_has_one_design():
     frame = pd.DataFrame({"q1": ["a", "b"] * 50, "q2": ["b", "b"] * 50, "id": range(100)})
     expected = frame.rr.privatize(dict.fromkeys(("q1", "q2"), YES), rng=Counting(1))
     listed = frame.rr.privatize(["q1", "q2"], ["a", "b"], 0.75, rng=Counting(1))
-    called = rr.privatize(frame, ["a", "b"], 0.75, columns=["q1", "q2"], rng=Counting(1))
+    called = rr.privatize(frame, ["q1", "q2"], ["a", "b"], 0.75, rng=Counting(1))
     for found in (listed, called):
         pd.testing.assert_frame_equal(expected, found)
         assert found.attrs == expected.attrs
     assert [*listed.rr.mechanisms] == ["q1", "q2"]
-    seeded = rr.simulate(frame, ["a", "b"], 0.75, columns=["q1", "q2"], seed=1)
+    seeded = rr.simulate(frame, ["q1", "q2"], ["a", "b"], 0.75, seed=1)
     pd.testing.assert_frame_equal(seeded, frame.rr.simulate(["q1", "q2"], YES, seed=1))
-    refused(rr.errors.RRStatsError, "columns=", rr.privatize, frame, ["a", "b"], 0.75)
+    refused(rr.errors.RRStatsError, "'health', categories", rr.privatize, frame, ["a", "b"], 0.75)
 
 
 def test_arguments_beside_a_mapping_or_without_categories_are_refused():
@@ -370,7 +371,7 @@ def test_of_two_releases_the_words_tell_which_one_is_not_counted(put):
     assert re.search(note, repr(both.rr.epsilon))
     assert re.search(note, repr(both.rr.budget(max_rows_per_person=2)))
     assert re.search(note, both.rr.budget().note)
-    whole = rr.metadata.carry(both, first[["q1", "age"]], second[["q2"]])
+    whole = both.rr.carry(first[["q1", "age"]], second[["q2"]])
     assert whole.rr.epsilon == pytest.approx(2 * YES.epsilon)
     assert "counts ['q1', 'q2'], not ['age'], which" in repr(whole.rr.budget())
 
@@ -380,7 +381,7 @@ def test_public_columns_of_a_release_are_not_named_as_unrecorded():
     frame = pd.DataFrame({"q1": ["a", "b"] * 5, "q2": ["b", "a"] * 5, "p": [0.6, 0.7] * 5})
     rated = frame[["q1", "p"]].rr.privatize("q1", ["a", "b"], prob="p")
     assert repr(rated.rr.epsilon).endswith("(counts ['q1'])")
-    plan = rr.FramePlan({"q1": ["a", "b"], "q2": ["a", "b"]}, 1.5, ["q1", "q2"])
+    plan = rr.planning.FramePlan({"q1": ["a", "b"], "q2": ["a", "b"]}, 1.5, ["q1", "q2"])
     planned = frame.rr.privatize(plan)
     words = "counts ['q1', 'q2'], not ['p'], which the frame does not record"
     assert repr(planned.rr.epsilon) == f"1.5 ({words})"
@@ -392,7 +393,9 @@ def test_simulated_noise_has_no_epsilon(design):
     """Who finds the seed reads the answers: epsilon and budget are infinite and say void."""
     frame = pd.DataFrame({"q1": ["a", "b"] * 5, "q2": ["b", "a"] * 5})
     if design == "plan":
-        plan = rr.FramePlan({"q1": ["a", "b"], "q2": ["a", "b"]}, 1.5, ["q1", ("q1", "q2")])
+        plan = rr.planning.FramePlan(
+            {"q1": ["a", "b"], "q2": ["a", "b"]}, 1.5, ["q1", ("q1", "q2")]
+        )
         made = frame.rr.simulate(plan, seed=1)
     elif design == "generator":
         with pytest.warns(rr.errors.SimulationWarning):
@@ -416,7 +419,7 @@ def test_simulated_noise_has_no_epsilon(design):
 )
 def test_methods_list_their_own_parameters(name):
     """Each parameter of a method stands in its docstring, with a type."""
-    method = getattr(rr.FrameAccessor, name)
+    method = getattr(FrameAccessor, name)
     section = (
         inspect.getdoc(method).partition("Parameters\n----------\n")[2].partition("Returns")[0]
     )
@@ -426,3 +429,17 @@ def test_methods_list_their_own_parameters(name):
         for word in names.split(",")
     ]
     assert listed == [each for each in inspect.signature(method).parameters if each != "self"]
+
+
+def test_an_estimate_of_all_columns_says_which_it_cannot_find():
+    """A frame without a record, also of other libraries, and a renamed column."""
+    frame = frame_of()
+    with pytest.raises(rr.errors.MetadataError, match=r"no record of a privatized column.*concat"):
+        frame.rr.estimate()
+    released = frame.rr.privatize("answer", M)
+    renamed = released.rename(columns={"answer": "reply"})
+    words = r"privatized column 'answer'.*every value of 'reply'"
+    with pytest.raises(rr.errors.MetadataError, match=words):
+        renamed.rr.estimate()
+    with pytest.raises(TypeError, match="merge, join, concat"):
+        pd.DataFrame({"vote": ["no"]}).rr.estimate("vote")

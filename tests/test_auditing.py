@@ -21,10 +21,10 @@ SURE = 1 - 1e-6
 EVENTS = len(auditing.EVENTS) + 1
 CATEGORIES = list(faulty.CATEGORIES)
 
-# -- the law: exact -----------------------------------------------------------------------------
+# -- the distribution: exact -------------------------------------------------------------------
 
 
-def krr_law(prob):
+def krr_distribution(prob):
     """P(reports | truths) of two rows of binary randomized response, independent of each other."""
     return {
         truths: {
@@ -37,12 +37,12 @@ def krr_law(prob):
     }
 
 
-def dependent_law():
+def dependent_distribution():
     """Two rows whose reports depend on each other, with odds of at most 3 for each record."""
-    noisy, rows = krr_law(Fraction(3, 5)), {}
-    for truths, law in noisy.items():
+    noisy, rows = krr_distribution(Fraction(3, 5)), {}
+    for truths, distribution in noisy.items():
         both = {(0, 0): Fraction(0), (0, 1): Fraction(0), (1, 0): Fraction(0), (1, 1): Fraction(0)}
-        for reports, prob in law.items():
+        for reports, prob in distribution.items():
             # One shared coin: both rows say what the first did, half the time.
             both[reports] += prob / 2
             both[(reports[0], reports[0])] += prob / 2
@@ -50,18 +50,29 @@ def dependent_law():
     return rows
 
 
-def odds_of(law):
+def odds_of(distribution):
     """The worst ratio over truths that differ in one record."""
-    near = [(a, b) for a in law for b in law if sum(x != y for x, y in zip(a, b, strict=True)) == 1]
-    return max(law[a][reports] / law[b][reports] for a, b in near for reports in law[a])
+    near = [
+        (a, b)
+        for a in distribution
+        for b in distribution
+        if sum(x != y for x, y in zip(a, b, strict=True)) == 1
+    ]
+    return max(
+        distribution[a][reports] / distribution[b][reports]
+        for a, b in near
+        for reports in distribution[a]
+    )
 
 
-@pytest.mark.parametrize("law", [krr_law(Fraction(3, 4)), dependent_law()])
-def test_no_way_of_guessing_beats_the_binomial_bound(law):
+@pytest.mark.parametrize(
+    "distribution", [krr_distribution(Fraction(3, 4)), dependent_distribution()]
+)
+def test_no_way_of_guessing_beats_the_binomial_bound(distribution):
     """Whatever is guessed from the reports, and however rows depend, right ones are dominated."""
-    share = odds_of(law) / (1 + odds_of(law))
-    for reports in next(iter(law.values())):
-        posterior = {truths: law[truths][reports] for truths in law}
+    share = odds_of(distribution) / (1 + odds_of(distribution))
+    for reports in next(iter(distribution.values())):
+        posterior = {truths: distribution[truths][reports] for truths in distribution}
         whole = sum(posterior.values())
         for rule in itertools.product((None, 0, 1), repeat=2):
             told = [at for at, guess in enumerate(rule) if guess is not None]
@@ -301,7 +312,7 @@ def test_an_error_is_a_note_unless_the_claim_covers_it():
 @pytest.mark.parametrize(
     "mechanism",
     [
-        rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1.0),
+        rr.mechanisms.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1.0),
         rr.surveys.two_coin([True, False]),
         rr.KRR(["a", "b", None], epsilon=1.0),
         rr.MatrixDesign(

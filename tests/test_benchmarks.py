@@ -1,4 +1,4 @@
-"""The benchmarks run, compare like with like, say what is absent, and time no wrong law."""
+"""The benchmarks run, compare like with like, say what is absent, and time no wrong sampler."""
 
 import gc
 import importlib.util
@@ -53,11 +53,9 @@ def _frozen_objects():
     """What thousands of tests left behind would make each collection between turns slow."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
-# -- the law -------------------------------------------------------------------------------
+# -- the distribution ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -99,7 +97,7 @@ WRONG = {
 
 @pytest.mark.parametrize("k", [4, 100])
 @pytest.mark.parametrize("fault", WRONG)
-def test_a_wrong_law_is_not_timed(fault, k):
+def test_a_wrong_distribution_is_not_timed(fault, k):
     """A sampler that does not have the distribution stops the run."""
     # A lie that may hit one truth of 100 raises the share of true reports by 0.0025 only.
     rows = 6_000_000 if (fault, k) == ("lies may hit the truth", 100) else 200_000

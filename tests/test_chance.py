@@ -11,7 +11,7 @@ from refusals import refused
 from scipy import stats
 
 K, PROB = 4, 0.7
-LAW = np.full((K, K), (1 - PROB) / (K - 1)) + np.eye(K) * (PROB - (1 - PROB) / (K - 1))
+DISTRIBUTION = np.full((K, K), (1 - PROB) / (K - 1)) + np.eye(K) * (PROB - (1 - PROB) / (K - 1))
 N = chance.sample_size(gap=0.007, cells=K * K)
 
 
@@ -74,30 +74,42 @@ def test_p_value_is_exact():
 
 
 def test_a_correct_sampler_passes():
-    """The law, the pairs and the spread of a correct sampler raise nothing."""
-    chance.assert_law(counts_by_truth(correct), LAW)
+    """The distribution, the pairs and the spread of a correct sampler raise nothing."""
+    chance.assert_distribution(counts_by_truth(correct), DISTRIBUTION)
     reports = correct(np.random.default_rng(1), np.zeros(N, dtype=int))
     pairs = reports[: N // 2 * 2]
-    chance.assert_product(pairs[::2], pairs[1::2], LAW[0], LAW[0])
-    chance.assert_spread(chance.batches(reports, 500, K), LAW[0])
+    chance.assert_product(pairs[::2], pairs[1::2], DISTRIBUTION[0], DISTRIBUTION[0])
+    chance.assert_spread(chance.batches(reports, 500, K), DISTRIBUTION[0])
 
 
 @pytest.mark.parametrize(
     "fault",
     [lie_may_hit_the_truth, lie_to_the_neighbour, one_coin_for_all, prob_off_by_one_percent],
 )
-def test_a_wrong_law_is_caught(fault):
+def test_a_wrong_distribution_is_caught(fault):
     """Each planted fault moves some share by 0.007 or more, and fails."""
-    refused(AssertionError, "expected share", chance.assert_law, counts_by_truth(fault), LAW)
+    refused(
+        AssertionError,
+        "expected share",
+        chance.assert_distribution,
+        counts_by_truth(fault),
+        DISTRIBUTION,
+    )
 
 
 def test_a_share_kept_exactly_is_caught_only_by_the_spread():
-    """A sampler that keeps exactly 70% has the right law; its batches vary too little."""
+    """A sampler that keeps exactly 70% has the right distribution; its batches vary too little."""
     rng = np.random.default_rng(2)
     samples = [share_kept_exactly(rng, np.zeros(500, dtype=int)) for _ in range(200)]
     counts = chance.batches(np.concatenate(samples), 500, K)
-    chance.assert_law(counts.sum(axis=0), LAW[0])
-    refused(AssertionError, "outcome 0: 200 of 200 batches", chance.assert_spread, counts, LAW[0])
+    chance.assert_distribution(counts.sum(axis=0), DISTRIBUTION[0])
+    refused(
+        AssertionError,
+        "outcome 0: 200 of 200 batches",
+        chance.assert_spread,
+        counts,
+        DISTRIBUTION[0],
+    )
 
 
 def test_one_coin_for_a_batch_is_caught_by_the_spread():
@@ -105,23 +117,23 @@ def test_one_coin_for_a_batch_is_caught_by_the_spread():
     rng = np.random.default_rng(3)
     samples = [one_coin_for_all(rng, np.zeros(500, dtype=int)) for _ in range(200)]
     with pytest.raises(AssertionError, match=r"outcome \d: 0 of 200 batches"):
-        chance.assert_spread(chance.batches(np.concatenate(samples), 500, K), LAW[0])
+        chance.assert_spread(chance.batches(np.concatenate(samples), 500, K), DISTRIBUTION[0])
 
 
 def test_noise_that_is_used_twice_is_caught_by_the_pairs():
-    """Two columns with the same noise have the right law each, and the wrong joint law."""
+    """Two columns with the same noise have each the right distribution, and jointly a wrong one."""
     reports = correct(np.random.default_rng(4), np.zeros(N, dtype=int))
-    chance.assert_law(np.bincount(reports, minlength=K), LAW[0])
+    chance.assert_distribution(np.bincount(reports, minlength=K), DISTRIBUTION[0])
     with pytest.raises(AssertionError, match="expected share"):
-        chance.assert_product(reports, reports, LAW[0], LAW[0])
+        chance.assert_product(reports, reports, DISTRIBUTION[0], DISTRIBUTION[0])
 
 
 def test_low_coverage_is_caught():
-    """95% holds at 9,500 of 10,000; 93% of 100,000 does not, nor does a law that is no law."""
+    """95% holds at 9,500 of 10,000; 93% of 100,000 does not, nor do rates that do not sum to 1."""
     chance.assert_at_least(9_500, 10_000, 0.95)
     with pytest.raises(AssertionError, match=r"found 0\.93 in 100000 trials"):
         chance.assert_at_least(93_000, 100_000, 0.95)
-    refused(AssertionError, "does not sum to 1", chance.assert_law, [1, 2], [0.5, 0.4])
+    refused(AssertionError, "does not sum to 1", chance.assert_distribution, [1, 2], [0.5, 0.4])
 
 
 @pytest.mark.parametrize("module", [chance, scripted])

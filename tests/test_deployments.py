@@ -19,7 +19,7 @@ def forced(truth, no, yes):
 
 def replaced(rate, k):
     """A report that with this rate is drawn from all k outcomes, the true one among them."""
-    return rr.epsilon_from_prob(1 - rate * (k - 1) / k, k)
+    return rr.privacy.epsilon_from_prob(1 - rate * (k - 1) / k, k)
 
 
 def rate(epsilon, k):
@@ -33,7 +33,7 @@ def firefox(epsilon, n):
 
 def rappor(**noise):
     """Two hashes set two bits, so both epsilons are twice those of one bit a category."""
-    m = rr.Rappor(range(32), **noise)
+    m = rr.mechanisms.Rappor(range(32), **noise)
     return 2 * m.epsilon, 2 * m.epsilon_lifetime
 
 
@@ -86,7 +86,7 @@ def test_the_table_of_epsilons_is_right(deployment, epsilon):
         ("is the same, {:.3f}", [PAPER[1]]),
         ("a bound of {:.3f}", [SPARSE[1]]),
         ("flipped with probability {:.3f}",
-         [1 - rr.UnaryEncoding.symmetric(range(100), epsilon=4).prob_own]),
+         [1 - rr.mechanisms.UnaryEncoding.symmetric(range(100), epsilon=4).prob_own]),
     ],
 )  # fmt: skip
 def test_numbers_in_sentences_are_right(sentence, numbers):

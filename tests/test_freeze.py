@@ -16,8 +16,10 @@ import sys
 import tempfile
 import warnings
 from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import replace
 from functools import cache, partial
 from io import StringIO
+from operator import attrgetter
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -27,11 +29,13 @@ import pytest
 from catalogue import EXAMPLES, SILENT, WITH_MATRIX
 
 import rrstats as rr
-from rrstats import cli, crosstab, estimate, estimators, hypotheses, planning
+from rrstats import cli, crosstab, estimate, estimators, hypotheses, planning, privacy
 from rrstats.errors import RRStatsError
 from rrstats.inference.contrasts import project_to_simplex
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.planning.power import fit_distance
+from rrstats.privacy import posterior
+from rrstats.privacy.explanation import probability_after
 
 FROZEN = Path(__file__).with_name("frozen.json")
 VECTORS = Path(__file__).parents[1] / "docs" / "vectors"
@@ -91,8 +95,8 @@ def record(group, calls, read=lambda result: result):
 
 
 def of(names, result):
-    """Some attributes of a result; methods are called."""
-    found = {name: getattr(result, name) for name in names.split()}
+    """Some attributes of a result, by the last part of their names; methods are called."""
+    found = {name.rpartition(".")[2].strip("_"): attrgetter(name)(result) for name in names.split()}
     return {name: value() if callable(value) else value for name, value in found.items()}
 
 
@@ -131,8 +135,8 @@ def simulated(mechanism, rows=12):
 def keyed(mechanism):
     """Reports under a fixed key."""
     values, group = answers(mechanism)
-    options = {"key": rr.Key(bytes(range(32))), "id": list(range(12)), "unknown": "uniform"}
-    return rr.privatize(values, mechanism, **options, question="answer", **group)
+    key = rr.client.Keyed(rr.client.Key(bytes(range(32))), list(range(12)), question="answer")
+    return rr.privatize(values, mechanism, key=key, unknown="uniform", **group)
 
 
 def texts(mechanism):
@@ -152,7 +156,9 @@ def both_targets(mechanism, names):
     """Parts of an estimate, of the people's population and of these rows."""
     reports, group = simulated(mechanism, 60)
     estimated = estimate(reports, mechanism, **group)
-    return {target: of(names, estimated.with_target(target)) for target in ("population", "rows")}
+    return {
+        target: of(names, replace(estimated, target=target)) for target in ("population", "rows")
+    }
 
 
 def every(read):
@@ -165,8 +171,8 @@ record("reports", every(lambda m: simulated(m)[0]))
 record("keyed reports", every(partial(either, keyed)))
 record("texts of reports", every(texts))
 # test_battery holds the covariances behind each matrix, by enumeration and by another channel.
-PARTS = "reported proportions counts std_error interval"
-PARTS_WITHOUT_MATRIX = "reported proportions counts std_error covariance interval"
+PARTS = "tally.reported proportions counts std_error interval"
+PARTS_WITHOUT_MATRIX = "tally.reported proportions counts std_error covariance interval"
 record("estimate", {
     name: partial(lambda make, names: both_targets(make(), names), make, names)
     for name, make in EXAMPLES.items()
@@ -185,7 +191,11 @@ THREE = rr.KRR(["never", "once", "often"], 0.6)
 CARDS = rr.surveys.kuk(["no", "yes"], 0.75, 0.25, yes="yes", draws=3)
 METHODS = ("clopper-pearson", "wilson", "agresti-coull", "blaker", "likelihood-ratio", "wald")
 METHODS += ("profile-likelihood",)
-SHARE = "proportion std_error low high"
+
+
+def number(name, result):
+    """An estimated number, under the name that its value was recorded by."""
+    return {name: result.value, **of("std_error low high", result)}
 
 
 @cache
@@ -200,7 +210,7 @@ cards = partial(counted, 41, 60, 22, 7, mechanism=CARDS)
 
 def intervals(found, method):
     asked = {"0.95": {}, "0.8": {"level": 0.8}, "all": {"simultaneous": True}}
-    whom = [found().with_target(target) for target in ("population", "rows")]
+    whom = [replace(found(), target=target) for target in ("population", "rows")]
     return {n: [either(x.interval, method=method, **o) for x in whom] for n, o in asked.items()}
 
 
@@ -211,14 +221,17 @@ record("estimate", {"few": few, "wilson": lambda: table(many(), 0.8, method="wil
 record("estimate", {"likeliest": lambda: few().mle(), "projected": lambda: few().project()}, table)
 record("likeliest", {"many": lambda: many().mle(), "cards": lambda: cards().mle()}, table)
 record("estimate", {
-    "one category": lambda: of(f"n reported naive count {SHARE}", few()["often"]),
+    "one category": lambda: {
+        **few().to_frame().iloc[2][["n", "reported", "naive", "count"]].to_dict(),
+        **number("proportion", few()["often"]),
+    },
     "counts": lambda: [few().count_interval(), many().count_interval(simultaneous=True)],
     "ddof": lambda: few(ddof=0).variance,
     "among": lambda: table(few().among(["once", "often"])),
-    "share among": lambda: of(SHARE, few().share_among("often", ["once", "often"])),
-    "mean": lambda: of("mean std_error low high", few(mechanism=rr.KRR([0, 1, 5], 0.6)).mean()),
-    "log-likelihood": lambda: [x.log_likelihood() for x in (many(), cards())],
-    "posterior": lambda: np.asarray(rr.posterior(["often", "never"], THREE, [0.2, 0.3, 0.5])),
+    "share among": lambda: number("proportion", few().among(["once", "often"])["often"]),
+    "mean": lambda: number("mean", few(mechanism=rr.KRR([0, 1, 5], 0.6)).mean()),
+    "log-likelihood": lambda: [x.moments.log_likelihood() for x in (many(), cards())],
+    "posterior": lambda: np.asarray(posterior(["often", "never"], THREE, [0.2, 0.3, 0.5])),
 })  # fmt: skip
 record("estimators", {
     "proportions": lambda: estimators.debias_proportions([0.165, 0.349, 0.284, 0.202], 0.75),
@@ -285,7 +298,7 @@ def ages(**options):
 def all_of_sample(found):
     names = (
         "covariance interval counts count_std_error count_interval df "
-        "design_effect effective_n randomization_variance sampling_variance"
+        "design_effect effective_n moments.randomization_variance moments.sampling_variance"
     )
     return [table(found), of(names, found)]
 
@@ -315,7 +328,9 @@ record("survey", {
         simultaneous=True
     ),
     "means": lambda: [of("covariance interval", ages()), table(ages(weights=survey()["weights"]))],
-    "means apart": lambda: list(ages().difference(*PARTY.categories[:2])),
+    "means apart": lambda: list(
+        of("value std_error low high p_value", ages().difference(*PARTY.categories[:2])).values()
+    ),
     "epsilon": lambda: [fresh().rr.epsilon, fresh().rr.budget(max_rows_per_person=2).epsilon],
 })  # fmt: skip
 
@@ -331,23 +346,23 @@ pair = partial(joint, "vote", "tv")
 record("crosstab", {
     "all": joint,
     "rows": partial(joint, target="rows"),
-    "wide": lambda: pair().table(),
+    "wide": lambda: pair().to_frame(wide="proportion"),
     "conditional": lambda: pair().conditional("vote", given="tv"),
     "conditional, wide": lambda: pair().conditional("tv", given="vote").wide(),
     "margin": lambda: joint().margin("vote"),
-    "one": lambda: joint().estimate("party"),
+    "one": lambda: joint()._estimate("party"),
     "projected": lambda: joint().project(),
 }, table)  # fmt: skip
 record("likeliest", {"crosstab": lambda: pair().mle()}, table)
 record("crosstab", {
     "interval": lambda: [either(pair().interval, method=m) for m in (None, *METHODS)],
-    "moments": lambda: of("counts covariance effective_n effective_size", joint("party", "vote")),
+    "moments": lambda: of("counts covariance effective_n _effective_size", joint("party", "vote")),
 })  # fmt: skip
 record("association", {
-    "phi": lambda: pair().phi(),
-    "odds ratio": lambda: pair().odds_ratio(),
-    "Cramer's V": lambda: joint("party", "tv").cramers_v(),
-    "correlation": lambda: pair().correlation(values=SCORES),
+    "phi": lambda: pair().association("phi"),
+    "odds ratio": lambda: pair().association("odds_ratio"),
+    "Cramer's V": lambda: joint("party", "tv").association("cramers_v"),
+    "correlation": lambda: pair().association("correlation", values=SCORES),
 }, partial(of, "value std_error low high"))  # fmt: skip
 record("association", {
     "correlations": lambda: table(rr.correlations(survey(), "vote", "age", "tv", values=SCORES))
@@ -392,7 +407,7 @@ TERMS = "vote ~ age + C(tv)"
 def arrays(names="", column="vote", **options):
     """A regression on age and news, in arrays."""
     data = survey()[["age", "tv_news_days"]] / 10
-    return rr.logit(survey()[column], data, intercept=True, **options, **sampled(names))
+    return rr.logit(survey()[column], data, **options, **sampled(names))
 
 
 @cache
@@ -405,7 +420,7 @@ def private(law="linear", **options):
     """A regression on a column of reports."""
     outcome = survey()["tv_news_days" if law == "linear" else "tv"]
     data = survey()[["age", "vote"]].assign(age=survey()["age"] / 10)
-    options |= {"covariates": {"vote": VOTE}, "intercept": True}
+    options |= {"mechanisms": {"vote": VOTE}}
     return getattr(rr, law)(outcome, data, **options)
 
 
@@ -420,16 +435,16 @@ record("fit, private", laws, partial(of, "params bse cov_params effective_n"))
 record("fit", {
     "frame": arrays,
     "profile": lambda: arrays().conf_int(method="profile-likelihood"),
-    "private, shares": lambda: by_likelihood().proportions(),
-    "private, effects": lambda: private("logit").marginal_effects(),
-    "private, prevalence": lambda: private("logit").prevalence(),
+    "private, shares": lambda: by_likelihood().proportions().to_frame(),
+    "private, effects": lambda: private("logit").marginal_effects().to_frame(),
+    "private, prevalence": lambda: private("logit").predict(average=True).to_frame(),
     "private, posterior": lambda: private("logit").posterior().head(3),
 }, table)  # fmt: skip
 PROFILES = pd.DataFrame({"age": [20, 60], "tv": [True, False]})
 record("formula", {
-    "effects": lambda: formula().marginal_effects(),
-    "prevalence": lambda: formula().prevalence(),
-    "predictions": lambda: formula().predict(PROFILES),
+    "effects": lambda: formula().marginal_effects().to_frame(),
+    "prevalence": lambda: formula().predict(average=True).to_frame(),
+    "predictions": lambda: formula().predict(PROFILES).to_frame(),
     "posterior": lambda: formula().posterior().head(3),
 }, table)  # fmt: skip
 record("formula", {
@@ -450,18 +465,18 @@ def curve(*mechanisms, **options):
 
 
 record("privacy", {
-    "epsilons": lambda: [rr.epsilon_from_prob(p, k) for p in (0.5, 0.75, 0.9) for k in (2, 7)],
-    "probs": lambda: [rr.prob_from_epsilon(e, k) for e in (0.1, 1.0, 5.0) for k in (2, 7)],
-    "posterior": lambda: rr.privacy.posterior(0.05, 3.0),
+    "epsilons": lambda: [privacy.epsilon_from_prob(p, k) for p in (0.5, 0.75, 0.9) for k in (2, 7)],
+    "probs": lambda: [privacy.prob_from_epsilon(e, k) for e in (0.1, 1.0, 5.0) for k in (2, 7)],
+    "posterior": lambda: probability_after(0.05, 3.0),
     "sum": lambda: total_epsilon([0.1, 0.2, 0.3]),
     "rounds": lambda: json.dumps(
-        rr.two_rounds(["a", "b"], epsilon_lifetime=2, epsilon_first_report=1).to_dict()
+        rr.mechanisms.two_rounds(["a", "b"], epsilon_lifetime=2, epsilon_first_report=1).to_dict()
     ),
     "curve, alike": partial(curve, COIN, COIN, COIN, COIN),
     "curve, unlike": partial(curve, COIN, THREE, max_rows_per_person=3),
 })  # fmt: skip
 record("planning", {
-    "people": lambda: [planning.people(0.05, 0.1, m) for m in (COIN, CARDS)],
+    "people": lambda: [planning.sample_size(0.05, 0.1, m) for m in (COIN, CARDS)],
     "width": lambda: planning.half_width(800, 0.1, COIN),
     "width, rows": lambda: planning.half_width(300, 0.1, COIN, target="rows"),
     "width, assured": lambda: planning.half_width(500, 0.1, COIN, assurance=0.9),
@@ -469,14 +484,14 @@ record("planning", {
     "power": lambda: planning.power(400, 0.3, COIN, against=0.2, alpha=0.01),
     "power of two": lambda: planning.power(400, 0.3, COIN, other=0.2, exact=False),
     "people for power": lambda: planning.people_for_power(0.8, 0.3, COIN, against=0.2),
-    "detectable": lambda: planning.detectable(500, COIN, against=0.2),
+    "detectable": lambda: planning.detectable_difference(500, COIN, against=0.2),
     "variance ratio": lambda: planning.relative_variance(0.1, COIN),
     "break even": lambda: planning.break_even(1000, 0.1, COIN, still_denying=0.5),
     "influence": lambda: planning.influence(COIN, 1000),
     "bias": lambda: planning.worst_case_bias(COIN, 0.05),
     "best": lambda: [planning.recommend(k, 1.0).best for k in (2, 5, 40)],
     "designs": lambda: table(planning.recommend(5, 1.0, 2000).table),
-    "at epsilon": lambda: table(planning.at_epsilon(1.0)),
+    "at epsilon": lambda: table(planning.compare_designs(1.0)),
 })  # fmt: skip
 
 # -- files, ledger and command line --------------------------------------------------------------
@@ -502,7 +517,8 @@ def released(ending):
     """A file privatized with fixed draws: its reports, and all that is said of it."""
     source, target = f"in{ending}", f"out{ending}"
     rng = np.random.default_rng(1)
-    receipt = rr.files.privatize_file(source, target, {"vote": VOTE}, rng=rng)
+    samples = pytest.importorskip("file_samples")
+    receipt = samples.simulate_file(Path(source), Path(target), {"vote": VOTE}, rng=rng)
     said = {path.name: path.read_text() for path in Path().glob("out*.json")}
     if ending == ".parquet":
         schema = pytest.importorskip("pyarrow.parquet").read_schema(target)

@@ -13,10 +13,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 COIN = rr.KRR(["no", "yes"], epsilon=2)
 ARGUMENTS = {
-    "tipping_point": {"category": "yes", "value": 0.4},
-    "share_among": {"category": "yes", "among": ["no", "yes"]},
-    "among": {"among": ["no", "yes"]},
-    "difference": {"first": "no", "second": "yes"},
+    "association": {"kind": "phi"},
 }
 """What methods need besides the level."""
 
@@ -43,6 +40,9 @@ def results():
         "crosstab": released.rr.crosstab("a", "b"),
         "mean": released.rr.means("amount", "a"),
         "bounds": released.rr.estimate("a").noncompliance(0.1),
+        "category": released.rr.estimate("a")["yes"],
+        "difference of means": released.rr.means("amount", "a").difference("no", "yes"),
+        "tipping point": released.rr.estimate("a").tipping_point("yes", 0.4),
     }
 
 

@@ -25,7 +25,7 @@ ANSWERS = pd.DataFrame(
 )
 CATEGORIES = {"vote": ["no", "yes"], "health": ["poor", "fair", "good"]}
 REPORTS = ANSWERS.rr.privatize(CATEGORIES, epsilon=1)
-PLAN = rr.planning.frame(CATEGORIES, 2)
+PLAN = rr.planning.plan(CATEGORIES, 2)
 DIRECT = rr.surveys.direct(CATEGORIES["health"])
 ESTIMATE = rr.estimate(rr.Tally.from_counts([640, 200, 160], rr.KRR(CATEGORIES["health"], 0.75)))
 
@@ -36,7 +36,7 @@ def test_a_mapping_to_categories_takes_one_epsilon():
         assert mechanism == rr.KRR(CATEGORIES[column], epsilon=1)
     assert REPORTS.rr.epsilon == pytest.approx(2)
     assert 1.9 < REPORTS.rr.epsilon <= 2
-    by_function = rr.privatize(ANSWERS, CATEGORIES, 0.75)
+    by_function = rr.privatize(ANSWERS, CATEGORIES, prob=0.75)
     assert by_function.rr.mechanisms["health"] == rr.KRR(CATEGORIES["health"], 0.75)
     with pytest.raises(ArgumentTypeError, match="give prob or epsilon, found neither"):
         ANSWERS.rr.privatize(CATEGORIES)
@@ -61,7 +61,7 @@ MESSAGES = {
         "found the text '0.75'; write prob=0.75",
     ),
     "a column in no part": (
-        lambda: rr.planning.frame(CATEGORIES, 2, want=["health"]),
+        lambda: rr.planning.plan(CATEGORIES, 2, want=["health"]),
         ArgumentValueError,
         "['vote'] is in none; add them to a part, or leave them out of the plan",
     ),
@@ -101,12 +101,12 @@ MESSAGES = {
         "for counts of reports give rr.Tally.from_counts(counts, mechanism)",
     ),
     "names of carry": (
-        lambda: rr.metadata.carry(REPORTS, names=["vote"]),
+        lambda: REPORTS.rr.carry(names=["vote"]),
         ArgumentTypeError,
-        "names must be a mapping from the name in the sources to the name in target, found list",
+        "names must be a mapping from the earlier name to the new one, found list",
     ),
     "no key": (
-        lambda: rr.Key.read("there/is/no.key"),
+        lambda: rr.client.Key.read("there/is/no.key"),
         OSError,
         "path must be a file that Key.save wrote; 'there/is/no.key' cannot be read: No such file",
     ),
@@ -121,7 +121,7 @@ MESSAGES = {
         "by must name at least one column",
     ),
     "columns of a table": (
-        lambda: rr.Crosstab.from_counts([[1, 2], [3, 4]], 3),
+        lambda: rr.estimators.Crosstab.from_counts([[1, 2], [3, 4]], 3),
         ArgumentTypeError,
         "columns must be a mapping from each column's name to its mechanism or its levels",
     ),
@@ -136,9 +136,9 @@ MESSAGES = {
         "target must be one of ['population', 'rows'], got str of 302 letters",
     ),
     "one column of a frame by its name": (
-        lambda: rr.privatize(ANSWERS, "vote", ["no", "yes"], epsilon=1),
+        lambda: rr.privatize(ANSWERS, ["no", "yes"], 0.75),
         ArgumentTypeError,
-        "found list; the categories of one column go with columns=, or as df.rr.privatize(column,",
+        "rr.privatize(df, 'health', categories, 0.75), found a number; with a mapping",
     ),
     "a sheet without its sample": (
         lambda: rr.privacy.instructions(rr.surveys.list_experiment(3), "Did you?"),
@@ -150,18 +150,13 @@ MESSAGES = {
         ArgumentValueError,
         "got 'nothing'; no folder has this name either",
     ),
-    "epsilon of a file": (
-        lambda: rr.files.privatize_file("in.csv", "out.csv", CATEGORIES, epsilon=1),
-        ArgumentTypeError,
-        "takes no epsilon: each column has it in its mechanism, as in {column: rr.KRR(categories,",
-    ),
     "a policy to audit": (
         lambda: rr.audit(M, unknown="warn"),
         ArgumentTypeError,
         "unknown must be True or False, found str",
     ),
     "a prior of three": (
-        lambda: rr.posterior(["poor"], rr.KRR(CATEGORIES["health"], 0.75), 0.2),
+        lambda: rr.privacy.posterior(["poor"], rr.KRR(CATEGORIES["health"], 0.75), 0.2),
         ArgumentValueError,
         "prior must have dimension 1",
     ),
@@ -200,16 +195,16 @@ def test_crosstab_takes_a_list_of_columns():
 
 def test_prior_of_two_answers_may_be_a_number():
     """It is the proportion of the last answer, as for an estimate."""
-    by_number = rr.posterior(["no", "yes"], M, 0.2)
-    by_name = rr.posterior(["no", "yes"], M, {"yes": 0.2, "no": 0.8})
+    by_number = rr.privacy.posterior(["no", "yes"], M, 0.2)
+    by_name = rr.privacy.posterior(["no", "yes"], M, {"yes": 0.2, "no": 0.8})
     np.testing.assert_allclose(by_number.probabilities, by_name.probabilities, rtol=1e-12)
     with pytest.raises(ArgumentValueError, match="prior must be in"):
-        rr.posterior(["no"], M, 1.2)
+        rr.privacy.posterior(["no"], M, 1.2)
 
 
 def test_audit_of_a_mechanism():
     """A mechanism stands for the function that privatizes with it, with its own epsilon."""
-    for mechanism in (M, rr.UnaryEncoding.symmetric(["a", "b", "c"], epsilon=1)):
+    for mechanism in (M, rr.mechanisms.UnaryEncoding.symmetric(["a", "b", "c"], epsilon=1)):
         audited = rr.audit(mechanism, trials=1000, level=1 - 1e-6)
         assert audited.passed
         assert audited.claimed == mechanism.epsilon

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import rrstats as rr
+from rrstats.mechanisms import records as column_records
 from rrstats.randomness.sources import FreshWords, Substream
 
 YES_NO = rr.KRR(["yes", "no"], 0.75)
@@ -52,7 +53,7 @@ def test_reports_that_were_simulated_are_not_released_by_a_second_round():
     with pytest.raises(rr.errors.MetadataError, match="holds simulated reports"):
         simulated.rr.privatize("a", rr.KRR(["yes", "no"], 0.99), again=True)
     twice = simulated.rr.simulate("a", YES_NO, seed=2, again=True)
-    assert rr.metadata.find(twice.attrs, "a").simulated
+    assert column_records.find(twice.attrs, "a").simulated
 
 
 def test_missing_kept_once_stays_out_of_the_counts():
@@ -95,17 +96,20 @@ def test_words_of_another_call_are_refused_in_any_wrapping():
 
 def test_codes_of_another_type_are_refused():
     """Signed or narrow codes would wrap around in the sum modulo k."""
-    source = rr.SecureGenerator().open()
+    source = rr.client.SecureGenerator().open()
     with pytest.raises(rr.errors.RRStatsError, match="codes must be uint8"):
         YES_NO.randomize(np.zeros(4, dtype=np.int64), source)
 
 
 def test_the_callers_decimal_context_changes_nothing():
     """Traps and exponents of the caller's decimal context do not reach the rounding."""
-    expected = rr.epsilon_from_prob(0.75, 2), rr.prob_from_epsilon(1.0, 2)
+    expected = rr.privacy.epsilon_from_prob(0.75, 2), rr.privacy.prob_from_epsilon(1.0, 2)
     strict = decimal.Context(prec=3, Emax=5, Emin=-5, traps=[decimal.Inexact])
     with decimal.localcontext(strict):
-        assert expected == (rr.epsilon_from_prob(0.75, 2), rr.prob_from_epsilon(1.0, 2))
+        assert expected == (
+            rr.privacy.epsilon_from_prob(0.75, 2),
+            rr.privacy.prob_from_epsilon(1.0, 2),
+        )
 
 
 def test_variances_are_never_negative_at_the_ends():

@@ -1,12 +1,16 @@
 """Wrong names are answered: keywords of public calls, options of plots, names in modules."""
 
 import inspect
+import re
 import types
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats._names import _ANSWERS, checked_keywords, checked_options
+from rrstats._names import _ANSWERS, _ELSEWHERE, checked_keywords, checked_options
+from rrstats.accessor import FrameAccessor, SeriesAccessor
 from rrstats.errors import ArgumentTypeError
 from rrstats.estimation.estimates.result import Result
 from rrstats.planning.power import PowerOptions
@@ -16,8 +20,15 @@ from rrstats.regression.results import RegressionResult
 M = rr.KRR(["no", "yes"], 0.75)
 REPORTS = ["no"] * 64 + ["yes"] * 36
 
-WITHOUT_ARGUMENTS = {"Mechanism", "SecureGenerator"}
+WITHOUT_ARGUMENTS = {"mechanisms.Mechanism", "client.SecureGenerator"}
 """Classes whose constructor is that of Python's object."""
+
+RESULTS = {
+    f"estimators.{name}"
+    for name in rr.estimators.__all__
+    if inspect.isclass(getattr(rr.estimators, name))
+}
+"""Results stand in a list for annotations; functions make them, with arguments of their own."""
 
 
 def public_calls():
@@ -46,7 +57,8 @@ def descendants(kind):
 def public_methods():
     """The public methods of public classes and of results, by their path."""
     classes = {call for call in public_calls().values() if inspect.isclass(call)}
-    classes.discard(rr.SecureGenerator)  # its method is for Mechanisms
+    classes |= {FrameAccessor, SeriesAccessor}
+    classes.discard(rr.client.SecureGenerator)  # its method is for Mechanisms
     for kind in (Result, RegressionResult):
         classes |= {each for each in descendants(kind) if each.__module__.startswith("rrstats.")}
     return {
@@ -66,7 +78,7 @@ def takes_any_keyword(call):
     return inspect.Parameter.VAR_KEYWORD in kinds
 
 
-@pytest.mark.parametrize("path", sorted(public_calls().keys() - WITHOUT_ARGUMENTS))
+@pytest.mark.parametrize("path", sorted(public_calls().keys() - WITHOUT_ARGUMENTS - RESULTS))
 def test_every_public_call_answers_a_wrong_keyword(path):
     """A keyword that a public function or class does not take is refused by its name."""
     call = public_calls()[path]
@@ -108,11 +120,11 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
         (lambda: rr.estimate(REPORTS, M, deff=True), "the result has it, as result.design_effect"),
         (lambda: rr.crosstab(None, "a", "b", mechanism=M), "give mechanisms, a mapping"),
         (lambda: rr.estimate(REPORTS, mechanisms=M), "takes no mechanisms; give mechanism"),
-        (lambda: rr.crosstab(None, "a", "b", normalize="rows"), r"table\(normalize='index'\)"),
+        (lambda: rr.crosstab(None, "a", "b", normalize="rows"), r"to_frame\(normalize='index'\)"),
         (lambda: rr.estimate(REPORTS, M, tagret="rows"), "did you mean target?"),
         (lambda: rr.estimate(REPORTS, M, zzz=1), "takes no zzz; its arguments are reports, cat"),
         (lambda: rr.estimate(REPORTS, M, None, 1), "takes only reports, categories, prob by posi"),
-        (lambda: rr.new_key(1), "new_key takes nothing by position, found 1 arguments"),
+        (lambda: rr.client.new_key(1), "new_key takes nothing by position, found 1 arguments"),
     ],
 )
 def test_wrong_keyword_is_answered_by_name_and_reason(call, words):
@@ -139,9 +151,11 @@ def test_signatures_stay():
         if inspect.isfunction(call):
             assert list(inspect.signature(call).parameters)[0:1] != ["args"], path
     assert "weights" in inspect.signature(rr.estimate).parameters
-    assert "alpha" not in inspect.signature(rr.Estimate.interval).parameters
+    assert "alpha" not in inspect.signature(rr.estimators.Estimate.interval).parameters
     assert rr.estimate.__name__ == "estimate"
-    assert inspect.getdoc(rr.Estimate.interval).startswith("Intervals of the true proportions")
+    assert inspect.getdoc(rr.estimators.Estimate.interval).startswith(
+        "Intervals of the true proportions"
+    )
 
 
 def test_errors_inside_a_call_pass_unchanged():
@@ -192,15 +206,18 @@ def test_answers_name_arguments_that_exist():
     ("module", "wrong", "right"),
     [
         (rr, "estimat", "estimate"),
-        (rr, "Crosstabs", "Crosstab"),
+        (rr.estimators, "Crosstabs", "Crosstab"),
         (rr.surveys, "croswise", "crosswise"),
-        (rr.planning, "framee", "frame"),
-        (rr.metadata, "cary", "carry"),
+        (rr.planning, "plann", "plan"),
+        (rr.files, "record", "records"),
         (rr.privacy, "compse", "compose"),
         (rr.datasets, "load_anes", "load_anes96"),
         (rr.client, "reports", "report"),
         (rr.estimators, "debias_count", "debias_counts"),
         (rr.hypotheses, "independance", "independence"),
+        (rr, "correlation", "correlations"),
+        (rr, "krr", "KRR"),
+        (rr.surveys, "Warner", "warner"),
     ],
 )
 def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
@@ -215,16 +232,29 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
     [
         (
             rr,
-            "phi odds_ratio cramers_v correlation",
-            r"method of a table: .*\.{}\(\)",
+            "phi odds_ratio cramers_v",
+            r"a table of two columns has it: .*association\('{}'\)",
         ),
         (rr, "cauchit", "links 'logit', 'probit' and 'cloglog'"),
         (rr, "probit cloglog", r"rr.logit\(..., link='{}'\)"),
         (rr.surveys, "disguised_response", "warner has its matrix, and kuk"),
         (rr, "crosswise warner two_coin", r"it is rr.surveys.{}$"),
-        (rr, "power people recommend", r"it is rr.planning.{}$"),
+        (rr, "power sample_size recommend", r"it is rr.planning.{}$"),
         (rr, "independence", r"it is rr.hypotheses.{}$"),
-        (rr, "sample_size", "rr.planning.people is the sample size"),
+        (
+            rr,
+            "Rappor Mechanism Samples SubsetSelection UnaryEncoding two_rounds instantaneous",
+            "it is rr.mechanisms.{}$",
+        ),
+        (rr, "epsilon_from_prob prob_from_epsilon posterior", "it is rr.privacy.{}$"),
+        (rr, "list_regression list_with_direct", "it is rr.regression.{}$"),
+        (rr, "Estimate Crosstab", "it is rr.estimators.{}$"),
+        (rr, "Key new_key SecureGenerator", "it is rr.client.{}$"),
+        (rr, "FrameAccessor SeriesAccessor", "rrstats.accessor.{}$"),
+        (rr, "FramePlan", "it is rr.planning.FramePlan$"),
+        (rr.planning, "frame", "it is rr.planning.plan$"),
+        (rr, "sample_size", "it is rr.planning.sample_size$"),
+        (rr.planning, "people at_epsilon design detectable", "it is rr.planning"),
         (rr, "opendp", "page 'Coming from OpenDP' reads and writes its JSON in ten lines$"),
         (rr.surveys, "devore", "mangat has its matrix, and forced_response"),
         (rr.surveys, "soberanis_cruz", "unrelated_question has its matrix"),
@@ -236,10 +266,92 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
     ],
 )
 def test_a_name_of_the_field_says_where_its_thing_is(module, names, answer):
-    """Not the name that is spelt alike, such as correlations, or mangat for another design."""
+    """Not the name that is spelt alike, such as mangat for another design."""
     for name in names.split():
         with pytest.raises(AttributeError, match=answer.format(name)):
             getattr(module, name)
+
+
+def frames_and_results():
+    """One object of each kind that people look attributes up on."""
+    data = pd.DataFrame({"a": ["yes", "no"] * 50, "g": ["x", "x", "y", "y"] * 25})
+    released = data.rr.simulate("a", ["no", "yes"], 0.75, seed=1)
+    return {
+        "df.rr": released.rr,
+        "s.rr": released["a"].rr,
+        "estimate": released.rr.estimate("a"),
+        "groups": released.rr.estimate("a", by="g"),
+        "table": released.rr.crosstab("a", "g"),
+        "fit": rr.logit(np.tile([0, 1], 50), mechanism=rr.KRR([0, 1], 0.75)),
+        "rr": rr,
+        "hypotheses": rr.hypotheses,
+        "surveys": rr.surveys,
+    }
+
+
+@pytest.mark.parametrize(
+    ("kind", "names", "answer"),
+    [
+        ("df.rr", "privatise", "did you mean privatize?"),
+        ("df.rr", "anonymize randomise", "privatize() replaces true answers by reports"),
+        ("df.rr", "list_regression", "it is rr.regression.list_regression"),
+        ("df.rr", "logistic glm", "rr.logit is logistic regression"),
+        ("df.rr", "proportions interval", "df.rr.estimate(column).proportions"),
+        ("s.rr", "value_counts", "naive has the reported proportions"),
+        ("estimate groups", "ci lower", "interval(level=0.95) has the intervals"),
+        ("estimate", "proportion", "did you mean proportions?"),
+        ("estimate table", "to_latex", "result.to_frame().to_latex(...)"),
+        ("estimate", "se stderr", "std_error has the standard errors"),
+        ("estimate", "pvalue", "a test has it: rr.hypotheses.goodness_of_fit"),
+        ("table", "margins", "did you mean margin?"),
+        ("fit", "get_margeff", "marginal_effects() has the average ones"),
+        ("fit", "coef_ coef intercept_", "params has the coefficients"),
+        ("fit", "predict_proba", "predict() has the probabilities"),
+        ("fit", "pvalue", "did you mean pvalues?"),
+        ("rr", "methods", "it is rr.privacy.methods"),
+        ("rr", "power", "it is rr.planning.power"),
+        ("rr", "Warner", "it is rr.surveys.warner"),
+        ("rr", "rappor", "it is rr.mechanisms.Rappor"),
+        ("rr", "glmm GLMMRR", "random intercept"),
+        ("rr", "poststratify", "a fit with random intercepts has it"),
+        ("rr", "bounds", "noncompliance"),
+        ("rr", "plot", "result.plot()"),
+        ("rr", "GRR make_randomized_response", "rr.KRR(categories, prob) is the mechanism"),
+        ("rr", "OUE", "it is rr.mechanisms.UnaryEncoding"),
+        ("rr", "RRlog", "rr.logit"),
+        ("rr", "ictreg", "rr.surveys.list_experiment"),
+        ("rr", "svydesign", "rr.SampleDesign"),
+        ("rr hypotheses", "chi2", "rr.hypotheses.independence(table)"),
+        ("hypotheses", "mcnemar", "it is rr.hypotheses.change"),
+        ("surveys", "simmons", "it is rr.surveys.unrelated_question"),
+    ],
+)
+def test_plausible_attributes_are_answered(kind, names, answer):
+    """Words of R, statsmodels, scikit-learn and OpenDP lead to what does it here."""
+    objects = frames_and_results()
+    for each in kind.split():
+        for name in names.split():
+            with pytest.raises(AttributeError) as raised:
+                getattr(objects[each], name)
+            assert answer in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["_repr_mimebundle_", "xyz", "quantum", "__deepcopy__"])
+def test_nothing_is_said_where_nothing_is_near(name):
+    """No attribute of another meaning is proposed, and Python's own tools get no words."""
+    for each in frames_and_results().values():
+        with pytest.raises(AttributeError) as raised:
+            getattr(each, name)
+        assert str(raised.value).endswith(f"has no attribute {name!r}")
+
+
+def test_answers_to_attributes_name_what_exists():
+    """Each rr.name in an answer is there."""
+    for answer in _ELSEWHERE.values():
+        for path in re.findall(r"(?<![\w.])rr((?:\.[A-Za-z_]+)+)", answer):
+            place = rr
+            for name in path[1:].split("."):
+                place = getattr(place, name)
 
 
 def test_every_public_module_answers_and_lists_its_names():
@@ -251,8 +363,19 @@ def test_every_public_module_answers_and_lists_its_names():
             assert dir(module) == sorted(module.__all__), name
 
 
+def test_every_public_name_stands_in_one_list(pa):
+    """A name at the top may stand in its module, too; no other name has two places."""
+    modules = [name for name in rr.__all__ if inspect.ismodule(getattr(rr, name))]
+    lists = {name: set(getattr(rr, name).__all__) - set(rr.__all__) for name in modules}
+    everywhere = [inner for names in lists.values() for inner in names]
+    assert [] == sorted({inner for inner in everywhere if everywhere.count(inner) > 1})
+    for module in modules:
+        for inner in set(getattr(rr, module).__all__) & set(rr.__all__):
+            assert getattr(rr, inner) is getattr(getattr(rr, module), inner), inner
+
+
 def test_files_answer_wrong_keywords_and_names(pa):
-    """The functions of files do as the others; they are apart because they need pyarrow."""
+    """The functions of files do as the others; most of them need pyarrow."""
     for name in rr.files.__all__:
         with pytest.raises(ArgumentTypeError, match=f"^{name} takes no frobnicate"):
             getattr(rr.files, name)(frobnicate=1)

@@ -36,7 +36,7 @@ CLAIMS = {
         assert (people[shown].loc[0.5] / people[shown].loc[1]).round().tolist() == [6, 4, 4, 4]
         assert holds(rows["low"], rows["high"], rows["truth"]) == [1] * 5
         assert ratio["KRR"].loc[[5, 100, 1000]].round(1).tolist() == [1, 9.6, 92.4]
-        for design, points in ((rr.KRR, 59), (rr.SubsetSelection, 3)):
+        for design, points in ((rr.KRR, 59), (rr.mechanisms.SubsetSelection, 3)):
             bias = planning.worst_case_bias(design(pages, epsilon=1), proportion_of_attackers=0.01)
             assert round(100 * bias) == points
         assert sum(low > 0) == 13 and holds(low, high, shares) == [1] * 100
@@ -45,7 +45,7 @@ CLAIMS = {
     "03_analysis": """
         ends = [np.transpose(one.interval())[1] for one in groups.values()]
         assert holds(*np.transpose(ends), truth) == [1] * 5
-        assert [round(100 * (groups[bill]["seen"].proportion - truth[bill]), 1)
+        assert [round(100 * (groups[bill]["seen"].value - truth[bill]), 1)
                 for bill in (0, 95)] == [1.2, -2.3]
         assert holds(by_health["low"], by_health["high"], by_health["truth"]) == [1] * 4
         assert round((true["health"] == "poor")[rand["health"] == "poor"].mean(), 2) == 0.11
@@ -57,7 +57,7 @@ CLAIMS = {
         within = table.to_frame(normalize="columns").set_index(["health", "plan", "doctor"])
         known = true.groupby("health")[["plan", "doctor"]].value_counts(normalize=True)
         assert holds(within["low"], within["high"], known[within.index]) == [1] * 16
-        assert round(true_fit.marginal_effects()["effect"].iloc[1], 3) == 0.03
+        assert round(true_fit.marginal_effects().to_frame()["effect"].iloc[1], 3) == 0.03
         assert holds(*fit.conf_int().to_numpy().T, true_fit.params) == [1] * 3
         assert round((naive_fit.params / fit.params)["school"], 2) == 0.76
         direct = len(panel) * (true_fit.bse / fit.bse) ** 2
@@ -66,12 +66,13 @@ CLAIMS = {
         assert three.loc["health[T.poor]"].round(1).tolist() == [0.2, 2.3, 2]
         assert three.loc["chronic_diseases"].round(3).tolist() == [0.141, 0.134, 0.135]
         assert sum(holds(low, high, share)) == 192
-        assert abs(np.mean([each["seen"].proportion for each in releases]) - share) < 0.001
+        assert abs(np.mean([each["seen"].value for each in releases]) - share) < 0.001
     """,
     "04_planning": """
         half = [planning.half_width(n, 0.10, NO_YES, epsilon=1) for n in (needed, needed - 1)]
         assert half[0] <= 0.03 < half[1] and round(direct / needed, 1) == 0.1
-        assert planning.people(0.03, 0.10, NO_YES, epsilon=least) == ours and everybody < needed
+        assert planning.sample_size(0.03, 0.10, NO_YES, epsilon=least) == ours
+        assert everybody < needed
         assert designs.table["people"].head(4).eq(2477).all() and abs(planned / 2477 - 1) < 0.03
         assert days == 99 and field.epsilon <= 1
         power = [planning.power(n, 0.15, against=0.10, epsilon=1) for n in (enough, enough - 1)]
@@ -92,11 +93,12 @@ CLAIMS = {
         width = (rows["high"] - rows["low"])[:20].round(2)
         assert [width.min(), width.max()] == [0.3, 0.67]
         assert np.round(np.exp([die.epsilon, coins.epsilon]), 9).tolist() == [5, 3]
-        assert rr.posterior(["yes"], coins, [0.65, 0.35]).probabilities.round(2)[0, 1] == 0.62
+        inferred = rr.privacy.posterior(["yes"], coins, [0.65, 0.35]).probabilities
+        assert inferred.round(2)[0, 1] == 0.62
         assert widths.loc[30].round(2).tolist() == [0.32, 0.26, 0.17]
     """,
     "07_did_they_follow": """
-        assert round(dice.tipping_point("yes", 0.0312).not_following, 2) == 0.25
+        assert round(dice.tipping_point("yes", 0.0312).value, 2) == 0.25
         assert round(dice.noncompliance(0.2976).proportions[1], 3) == 0
         disagree = [p < 0.05 for *_, p, _, _ in rows]
         assert disagree == [True] * 4 + [False]

@@ -11,6 +11,7 @@ import inspect
 import itertools
 import pkgutil
 import re
+import warnings
 from functools import partial
 
 import numpy as np
@@ -21,7 +22,7 @@ from refusals import refused
 import rrstats as rr
 from rrstats import planning, plots
 from rrstats._display import label, percent_range
-from rrstats.errors import ArgumentValueError
+from rrstats.errors import ArgumentValueError, LowPrecisionWarning
 from rrstats.estimation.estimates.groups import Estimates, label_text
 
 mpl = pytest.importorskip("matplotlib")
@@ -219,7 +220,7 @@ def some_estimate(kind):
         prob = np.where(frame["sex"] == "f", 0.9, 0.7)
         return rr.estimate(frame["smokes"], list(SMOKES.categories), prob)
     if kind == "bits":
-        made = rr.UnaryEncoding(["x", "z", "y"], 0.8, 0.3)
+        made = rr.mechanisms.UnaryEncoding(["x", "z", "y"], 0.8, 0.3)
         truth = np.repeat(["y", "x", "z"], [500, 300, 90])
         return rr.estimate(rr.simulate(truth, made, seed=3), made)
     if kind == "samples":
@@ -314,6 +315,17 @@ def check_difference(kind):
     draw = partial(result.plot, level=0.9)
     compare_intervals(draw(), expected, bounds=(-1.0, 1.0))
     check_order(draw, expected, bounds=(-1.0, 1.0))
+
+
+def check_among(kind):
+    """The proportions among some categories."""
+    est = rr.estimate(reports()["mood"], MOOD)
+    result = est.among(est.categories[:-1])
+    labels = list(map(label, result.categories))
+    expected = expected_of(result.to_frame(0.9), "proportion", labels=labels)
+    draw = partial(result.plot, level=0.9)
+    compare_intervals(draw(), expected)
+    check_order(draw, expected)
 
 
 def check_corrected(kind):
@@ -481,7 +493,7 @@ def check_posterior(kind):
         made = rr.mechanisms.Samples({"b": rr.KRR(["u", "t"], 0.9), "a": rr.KRR(["u", "t"], 0.7)})
         given, group = np.array(["u", "t", "t", "u"]), np.array(["a", "b", "a", "b"])
     prior = np.arange(1, made.k + 1) / np.arange(1, made.k + 1).sum()
-    result = rr.posterior(given, made, prior, group=group)
+    result = rr.privacy.posterior(given, made, prior, group=group)
     frame = result.to_frame()
     frame = frame[~frame.index.duplicated()]
     stacked = [
@@ -505,7 +517,7 @@ def compare_bars(ax, values):
 
 def check_design_table(kind):
     """A bar for each design: the people that it takes."""
-    result = planning.at_epsilon(1.3)
+    result = planning.compare_designs(1.3)
     frame = result.to_frame()
     values = pd.Series(frame["people"].to_numpy(), frame.iloc[:, 0])
     compare_bars(result.plot(), values)
@@ -514,7 +526,7 @@ def check_design_table(kind):
 
 def check_recommendation(kind):
     """A bar for each design: the ratio of its variance to the best."""
-    options = {"question": kind} | ({"scores": [1, 9, 4, 2]} if kind == "mean" else {})
+    options = {"goal": kind} | ({"scores": [1, 9, 4, 2]} if kind == "mean" else {})
     result = planning.recommend(["d", "a", "c", "b"], 1.1, 500, **options)
     frame = result.to_frame()
     compare_bars(result.plot(), pd.Series(frame["ratio"].to_numpy(), frame.iloc[:, 0]))
@@ -525,34 +537,33 @@ def some_regression(kind):
     frame = reports()
     x = frame[["age"]].assign(sex=(frame["sex"] == "f") * 1.0)
     if kind == "multinomial":
-        return rr.logit(frame["smokes"], x, mechanism=SMOKES, intercept=True)
+        return rr.logit(frame["smokes"], x, mechanism=SMOKES)
     if kind == "intercepts":
         nothing = x.iloc[:, :0]
-        return rr.logit(frame["smokes"], nothing, mechanism=SMOKES, intercept=True)
+        return rr.logit(frame["smokes"], nothing, mechanism=SMOKES)
     if kind == "groups":
-        groups = np.arange(len(frame)) % 20
-        return rr.logit(
-            frame["drink"], x, mechanism=DRINK, intercept=True, random_intercepts=groups
-        )
+        pytest.importorskip("formulaic")
+        people = x.assign(drink=frame["drink"], group=np.arange(len(frame)) % 20)
+        formula = "drink ~ age + sex + (1 | group)"
+        return rr.regression.mixed(formula, people, mechanism=DRINK)
     if kind.startswith("list"):
         counts = np.repeat([0, 1, 2, 3, 0, 1, 2, 3, 4], [8, 132, 222, 227, 19, 123, 229, 219, 34])
         treated = np.repeat([0, 1], [589, 624])
         others = pd.DataFrame({"even": np.arange(1213) % 2, "third": np.arange(1213) % 3})
-        return rr.list_regression(
+        return rr.regression.list_regression(
             counts,
             others,
             mechanism=rr.surveys.list_experiment(3, groups=(0, 1)),
             group=treated,
             method="linear" if kind == "list" else "likelihood",
-            intercept=True,
         )
     if kind == "scores":
         columns = x.assign(smokes=frame["smokes"])
         covariates = {"smokes": SMOKES}
-        return rr.linear(frame["weight"], columns, covariates=covariates, intercept=True)
+        return rr.linear(frame["weight"], columns, mechanisms=covariates)
     if kind == "ordered":
-        return rr.logit(frame["smokes"], x, mechanism=SMOKES, intercept=True, ordered=True)
-    return rr.logit(frame["drink"], x, mechanism=DRINK, intercept=True)
+        return rr.regression.ordinal(frame["smokes"], x, mechanism=SMOKES)
+    return rr.logit(frame["drink"], x, mechanism=DRINK)
 
 
 def check_regression(kind):
@@ -568,11 +579,55 @@ def check_regression(kind):
     draw = partial(result.plot, level=0.9)
     compare_intervals(draw(), expected, bounds=None)
     check_order(draw, expected, bounds=None)
-    if kind in ("binary", "multinomial"):
-        frame = result.marginal_effects(0.9)
-        names = frame.columns.drop(["effect", "std_error", "z", "p", "low", "high"])
-        expected = expected_of(frame, "effect", labels=frame[names].apply(joined, axis=1))
-        compare_intervals(draw(effects=True), expected, bounds=None)
+
+
+def check_pairwise(kind):
+    """All pairs of four regions: of one category of two, and of each of several."""
+    column, categories = ("drink", DRINK) if kind == "one category" else ("mood", MOOD)
+    result = rr.estimate(reports(), categories, columns=column, by="region").pairwise()
+    frame = result.to_frame(0.9)
+    names = [
+        f"{first} minus {second}"
+        for first, second in zip(frame.iloc[:, 0], frame.iloc[:, 1], strict=True)
+    ]
+    if frame["category"].nunique() > 1:
+        names = [
+            f"{name}: {label(each)}" for name, each in zip(names, frame["category"], strict=True)
+        ]
+    expected = expected_of(frame, "difference", labels=names)
+    draw = partial(result.plot, level=0.9)
+    compare_intervals(draw(), expected, bounds=(-1.0, 1.0))
+    check_order(draw, expected, bounds=(-1.0, 1.0))
+
+
+def check_fit_table(kind):
+    """Effects and odds ratios of a fit, its predictions, intercepts and areas."""
+    warnings.simplefilter("ignore", LowPrecisionWarning)  # these groups are alike
+    fit = some_regression("groups" if kind in ("areas", "intercepts") else "multinomial")
+    result = fit.marginal_effects() if kind == "effects" else fit.predict([[30.0, 1], [50, 0]])
+    bounds = (0.0, 1.0)
+    if kind == "ratios":
+        result = fit.odds_ratios()
+    if kind == "intercepts":
+        result = fit.intercepts()
+    if kind == "areas":
+        cells = pd.DataFrame({"age": 30.0, "sex": 1.0, "group": fit.groups})
+        result = fit.poststratify(cells, np.ones(len(cells)), by="group")
+    frame = result.to_frame(0.9)
+    names = frame[list(result.labels)].apply(joined, axis=1)
+    expected = expected_of(frame, result.estimate, labels=names)
+    if kind == "ratios":
+        expected[["estimate", "low", "high"]] = np.log(expected[["estimate", "low", "high"]])
+    if kind in ("effects", "ratios", "intercepts"):
+        bounds = None
+    draw = partial(result.plot, level=0.9, sort=False)
+    ax = draw()
+    compare_intervals(ax, expected, bounds=bounds)
+    assert result.estimate.replace("_", " ") == ax.get_xlabel()
+    check_order(partial(result.plot, level=0.9), expected, bounds=bounds)
+    if kind in ("areas", "intercepts"):  # a caterpillar
+        largest_first = expected.sort_values("estimate", ascending=False, kind="stable")
+        compare_intervals(result.plot(level=0.9), largest_first, bounds=bounds)
 
 
 CHECKS = {
@@ -580,10 +635,12 @@ CHECKS = {
     "GroupEstimates": (check_groups, ["one", "two"]),
     "Estimates": (check_estimates, ["columns", "same", "groups", "two"]),
     "Corrected": (check_corrected, ["plain"]),
+    "ProportionsAmong": (check_among, ["plain"]),
     "NoncomplianceBounds": (check_noncompliance, ["random", "any"]),
     "PooledGroups": (check_pooled, ["plain"]),
     "Quantiles": (check_quantiles, ["median", "two"]),
     "Difference": (check_difference, ["plain"]),
+    "PairwiseDifferences": (check_pairwise, ["one category", "several"]),
     "Means": (check_means, ["plain", "rare"]),
     "Crosstab": (check_crosstab, ["mood region", "smokes mood", "drink sex smokes"]),
     "ConditionalProportions": (check_conditional, ["pair", "back", "three"]),
@@ -595,6 +652,7 @@ CHECKS = {
     "LikelihoodResult": (check_regression, ["binary", "multinomial", "intercepts", "ordered"]),
     "RandomInterceptsResult": (check_regression, ["groups"]),
     "ScoreResult": (check_regression, ["scores"]),
+    "FitTable": (check_fit_table, ["effects", "ratios", "predictions", "areas", "intercepts"]),
 }
 """For each public class that draws: the function that compares, and its cases."""
 
@@ -698,7 +756,7 @@ def test_a_category_that_no_column_has_is_refused():
     refused(ArgumentValueError, "not among the categories of any column", result.plot, category="x")
     rows = read_intervals(result.plot(category="gin"))
     assert [f"smokes (n={len(frame):,})"] == rows["label"].tolist()
-    assert result["smokes"]["gin"].proportion == rows["estimate"][0]
+    assert result["smokes"]["gin"].value == rows["estimate"][0]
 
 
 def test_items_of_one_scale_diverge_from_its_middle():
@@ -736,21 +794,20 @@ def test_coefficients_of_a_private_covariate_are_not_drawn():
     frame = reports()
     private = {"smokes": SMOKES}
     data = frame[["drink", "smokes", "age"]]
-    result = rr.logit("drink ~ smokes + age", data, mechanism=DRINK, covariates=private)
+    result = rr.logit("drink ~ smokes + age", data, mechanism=DRINK, mechanisms=private)
     table = result.to_frame(0.9)
     names = ["smokes[T.gin]", "smokes[T.wine]", "age"]
     assert len(table) > len(names) + 1
     expected = expected_of(table.loc[names], "coef", labels=names)
     compare_intervals(result.plot(level=0.9), expected, bounds=None)
-    ax = result.plot(level=0.9, odds_ratios=True)
-    compare_intervals(ax, expected, bounds=None)
+    ax = result.odds_ratios().plot(level=0.9)
+    drawn = read_intervals(ax)
+    for end in ("estimate", "low", "high"):
+        assert expected[end].to_numpy() == pytest.approx(drawn[end].to_numpy(), abs=1e-12)
     assert "odds ratio" == ax.get_xlabel()
     ratios = [float(text.get_text()) for text in ax.get_xticklabels()]
     assert len(ratios) > 2
     assert np.exp(ax.get_xticks()) == pytest.approx(ratios, rel=0.005)
-    refused(ArgumentValueError, "odds_ratios are", result.plot, odds_ratios=True, effects=True)
-    other = rr.logit("drink ~ age", data, mechanism=DRINK, link="probit")
-    refused(ArgumentValueError, "odds_ratios are", other.plot, odds_ratios=True)
 
 
 def test_a_picture_of_many_rows_is_not_a_scroll():

@@ -246,7 +246,7 @@ TITLED = {
     ),
     "corrected": (lambda frame: frame.rr.estimate("vote").corrected((4, 80)), "vote: 80 reports"),
     "a margin of a table": (
-        lambda frame: frame.rr.crosstab("vote", "sex").estimate("vote"),
+        lambda frame: frame.rr.crosstab("vote", "sex")._estimate("vote"),
         "vote: 80 reports",
     ),
     "conditional": (
@@ -297,7 +297,7 @@ def comparison(name):
         values, reports = np.arange(900.0), ["no", "no", "yes"] * 300
         return rr.means(values, reports, design), ["no", "yes"]
     counts, columns = [[300, 350], [200, 150]], {"smoker": design, "region": ["north", "south"]}
-    table = rr.Crosstab.from_counts(counts, columns)
+    table = rr.estimators.Crosstab.from_counts(counts, columns)
     return table.conditional("smoker", given="region"), ["no", "yes"]
 
 
@@ -312,7 +312,7 @@ def test_results_draw_their_own_intervals(name):
     assert categories == labels(ax)
     assert "90% interval" in legend(ax)
     assert ("north" in legend(ax)) == (name == "conditional")
-    for text in (repr(found), str(found.summary()), found._repr_html_()):
+    for text in (repr(found), found._repr_html_()):
         assert all(category in text for category in categories)
     assert found.interpret() in found._repr_html_()
     assert "yes" in found.interpret()
@@ -465,10 +465,11 @@ def test_a_regression_draws_its_coefficients_and_its_effects():
     """Without the intercept, whose size says nothing beside the others; effects on request."""
     x = pd.DataFrame({"age": np.arange(300.0) % 7, "sex": np.arange(300) % 2})
     reports = np.array(list("abc"))[(np.arange(300) * 7 % 11) % 3]
-    found = rr.logit(reports, x, mechanism=rr.KRR(list("abc"), 0.8), intercept=True)
+    found = rr.logit(reports, x, mechanism=rr.KRR(list("abc"), 0.8))
     low, high = found.conf_int(0.9).drop("Intercept", level=1).to_numpy().T
     drawn = drawn_intervals(found.plot(level=0.9))
     assert np.allclose([(a, b) for a, b, _ in drawn], np.transpose([low, high]))
-    ax = found.plot(effects=True)
-    assert dots(ax)[0] == found.marginal_effects()["effect"].tolist()
+    effects = found.marginal_effects()
+    ax = effects.plot()
+    assert dots(ax)[0] == effects.to_frame()["effect"].tolist()
     assert "age, slope, a" in [text.get_text() for text in ax.get_yticklabels()]

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import rrstats as rr
+from rrstats.accessor import FrameAccessor, SeriesAccessor
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -151,7 +152,7 @@ def test_pages_name_only_what_exists(files):
                 found = getattr(found, part, None)
             assert found is not None, f"{file.name} names rr.{path}"
         for owner, name in re.findall(r"\b(df|s)\.rr\.(\w+)", text):
-            assert hasattr({"df": rr.FrameAccessor, "s": rr.SeriesAccessor}[owner], name)
+            assert hasattr({"df": FrameAccessor, "s": SeriesAccessor}[owner], name)
 
 
 @pytest.mark.slow

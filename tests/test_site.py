@@ -14,6 +14,7 @@ import pytest
 from browser import PROGRAM, Browser
 
 import rrstats
+from rrstats.accessor import FrameAccessor, SeriesAccessor
 from rrstats.datasets import book
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -45,8 +46,10 @@ def public_names():
     for name, one in places.items():
         if inspect.ismodule(one):
             yield from (f"{name}.{inner}" for inner in one.__all__)
-        elif name.endswith("Accessor"):
-            yield from (f"{name}.{inner}" for inner in vars(one) if inner[0] != "_")
+    for kind in (FrameAccessor, SeriesAccessor):
+        name = f"rrstats.accessor.{kind.__name__}"
+        yield name
+        yield from (f"{name}.{inner}" for inner in vars(kind) if inner[0] != "_")
 
 
 def test_every_public_name_has_a_page(monkeypatch, pa):
@@ -70,13 +73,13 @@ def test_members_of_a_class_stand_by_use(monkeypatch):
     pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(DOCS)
     pages = importlib.import_module("reference_pages")
-    attributes, methods = pages.members(rrstats.Estimate)
+    attributes, methods = pages.members(rrstats.estimators.Estimate)
     assert methods[:3] == ["interval", "conf_int", "to_frame"]
     assert attributes[:4] == ["proportions", "counts", "low", "high"]
     assert len(attributes) + len(methods) == len({*attributes, *methods})
-    named = {name for name, _ in inspect.getmembers(rrstats.Estimate) if name[0] != "_"}
+    named = {name for name, _ in inspect.getmembers(rrstats.estimators.Estimate) if name[0] != "_"}
     assert named >= {*attributes, *methods} >= {"mle", "mechanism", "design_effect", "naive"}
-    _, methods = pages.members(rrstats.FrameAccessor)
+    _, methods = pages.members(FrameAccessor)
     assert methods[:3] == ["privatize", "simulate", "estimate"]
 
 
@@ -86,11 +89,13 @@ def test_members_with_pages_of_their_own_are_described_once(monkeypatch):
     monkeypatch.syspath_prepend(DOCS)
     pages = importlib.import_module("reference_pages")
     names = [name for names in pages.listed(DOCS / "reference").values() for name in names]
-    assert "rrstats.Crosstab.phi" in names
-    text = pages.page("rrstats.Crosstab", names)
-    assert ".. automethod:: rrstats.Crosstab.interval\n" in text
-    assert ".. automethod:: rrstats.Crosstab.phi\n" not in text
-    assert ".. automethod:: rrstats.Crosstab.phi\n" in pages.page("rrstats.Crosstab.phi")
+    assert "rrstats.estimators.Crosstab.association" in names
+    text = pages.page("rrstats.estimators.Crosstab", names)
+    assert ".. automethod:: rrstats.estimators.Crosstab.interval\n" in text
+    assert ".. automethod:: rrstats.estimators.Crosstab.association\n" not in text
+    assert ".. automethod:: rrstats.estimators.Crosstab.association\n" in pages.page(
+        "rrstats.estimators.Crosstab.association"
+    )
 
 
 @pytest.mark.parametrize("page", ["cheatsheet.md", "guide/own_model.md", "citing.md"])
@@ -103,7 +108,7 @@ def test_names_of_short_pages_exist(page, pa):
         place = rrstats
         for part in name.split("."):
             place = getattr(place, part)
-    for owner, mark in ((rrstats.Estimate, "est"), (rrstats.FrameAccessor, r"\w+\.rr")):
+    for owner, mark in ((rrstats.estimators.Estimate, "est"), (FrameAccessor, r"\w+\.rr")):
         for name in re.findall(rf"\b{mark}\.([a-z_]+)\(", text):
             assert hasattr(owner, name), name
 

@@ -15,6 +15,7 @@ from refusals import refused
 import rrstats as rr
 from rrstats import _display as pages
 from rrstats import statement as statements
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.channel import expected_rates
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.records import ColumnRecord
@@ -73,9 +74,9 @@ def test_the_promise_is_that_of_the_documents(part):
     promised = getattr(statements, part)
     for name in ("docs/guide/limits.md", *["README.md"] * (part == "PROMISE")):
         assert promised in " ".join((ROOT / name).read_text("utf-8").replace("`", "").split())
-    for format in ("markdown", "html"):
-        page = statement([record()], format=format)
-        assert promised in (words(page) if format == "markdown" else Reader(page).text)
+    page = statement([record()])
+    assert promised in words(page)
+    assert promised in Reader(page.to_html()).text
 
 
 @pytest.mark.parametrize("stretched", [True, False])
@@ -126,7 +127,7 @@ def test_epsilon_of_a_row_is_the_sum_rounded_up():
 
 def test_a_plan_looks_at_the_answers_that_it_asks_for():
     """What a row was not asked for is not looked at, so the page does not say that it fits."""
-    plan = rr.FramePlan({"a": ["no", "yes"], "b": ["no", "yes"]}, 1, ["a", "b"])
+    plan = rr.planning.FramePlan({"a": ["no", "yes"], "b": ["no", "yes"]}, 1, ["a", "b"])
     page = paragraphs(*plan.records)
     said = "stopped the release, so there were none among those that were asked for."
     assert said in page
@@ -267,20 +268,20 @@ def test_the_file_beside_is_named():
 def test_every_mechanism_has_a_page(name, format):
     """Each mechanism of the catalogue is described with its epsilon, rounded up."""
     mechanism = catalogue.EXAMPLES[name]()
-    page = statement([record(mechanism)], format=format)
+    page = statement([record(mechanism)])
     epsilon = round_up(mechanism.epsilon)
     assert ("no protection is proven" if epsilon == "inf" else epsilon) in page
     assert statements.describe([record(mechanism)])
-    shown = Reader(page).text if format == "html" else words(page)
+    shown = Reader(page.to_html()).text if format == "html" else words(page)
     first = float(expected_rates(mechanism.channel, np.eye(mechanism.domain.k))[0, 0])
     truth = pages.chance(first) if 0 < first < 1 else f"{first:.0%}"
     assert re.search(rf"(?<![\d.]){re.escape(truth)}", shown)
 
 
 SEVERAL = {
-    "unary": lambda: rr.UnaryEncoding.optimized(list("abc"), epsilon=1.0),
-    "selection": lambda: rr.SubsetSelection(list("abcdef"), epsilon=1.0, size=2),
-    "rappor": lambda: rr.Rappor(list("abc"), 0.5, 0.5, 0.75),
+    "unary": lambda: rr.mechanisms.UnaryEncoding.optimized(list("abc"), epsilon=1.0),
+    "selection": lambda: rr.mechanisms.SubsetSelection(list("abcdef"), epsilon=1.0, size=2),
+    "rappor": lambda: rr.mechanisms.Rappor(list("abc"), 0.5, 0.5, 0.75),
 }
 
 
@@ -330,14 +331,16 @@ def test_a_general_design_is_a_table():
     assert "| b | 5% | 70% | 5% | 20% |" in page
     assert f"| answer | 3 | see below | {round_up(mechanism.epsilon)} |" in page
     rows = [["3/4", "1/8", "1/8"], ["1/8", "3/4", "1/4"], ["1/8", "1/8", "5/8"]]
-    law = [list(map(Fraction, row)) for row in rows]
-    assert "| c | 12.5% | 25% | 62.5% |" in paragraphs(record(rr.MatrixDesign(list("abc"), law)))
+    distribution = [list(map(Fraction, row)) for row in rows]
+    assert "| c | 12.5% | 25% | 62.5% |" in paragraphs(
+        record(rr.MatrixDesign(list("abc"), distribution))
+    )
 
 
 def test_an_infinite_epsilon_is_no_protection():
     """Where some report proves an answer, the page opens with that."""
-    law = [[1, 0, 0], [0, 1, 0.5], [0, 0, 0.5]]
-    said = record(rr.MatrixDesign(list("abc"), law))
+    distribution = [[1, 0, 0], [0, 1, 0.5], [0, 0, 0.5]]
+    said = record(rr.MatrixDesign(list("abc"), distribution))
     page = statement([said])
     assert page.split("\n\n")[1].startswith("> **NO PROTECTION IS PROVEN for \u201canswer\u201d")
     assert "infinite: no protection is proven" in words(page)
@@ -346,7 +349,7 @@ def test_an_infinite_epsilon_is_no_protection():
 
 
 def test_long_lists_of_categories_are_described_by_their_number():
-    """Above 100 categories the data hold a fingerprint: the law is known, the labels are not."""
+    """Above 100 categories the data hold a fingerprint: probabilities are known, labels are not."""
     mechanism = rr.KRR(range(50_000), epsilon=2)
     page = paragraphs(record(mechanism))
     assert "There are 50,000 possible answers, fixed beforehand. The file holds a fing" in page
@@ -382,9 +385,8 @@ def test_the_page_says_how_to_estimate_without_rrstats():
 
 
 def test_bad_arguments_are_refused():
-    """Nothing to describe, another format, and a date of another type."""
+    """Nothing to describe, and a date of another type."""
     refused(rr.errors.ArgumentValueError, ".", statement, [])
-    refused(rr.errors.ArgumentValueError, "pdf", statement, [record()], format="pdf")
     refused(rr.errors.ArgumentTypeError, "made", statement, [record()], made=2026)
 
 
@@ -394,8 +396,8 @@ def test_bad_arguments_are_refused():
 def test_html_runs_and_loads_nothing():
     """Names and categories are text: no tag comes from them, and no address is called."""
     mechanism = rr.KRR([NASTY, "b"], 0.75)
-    page = statement([record(mechanism, NASTY)], title=NASTY, file=NASTY, format="html")
-    plain = statement([record()], title="t", file="f", format="html")
+    page = statement([record(mechanism, NASTY)], title=NASTY, file=NASTY).to_html()
+    plain = statement([record()], title="t", file="f").to_html()
     reader = Reader(page)
     assert {tag for tag, _ in Reader(plain).tags} == {tag for tag, _ in reader.tags}
     assert not {"script", "img", "link", "iframe", "a"} & {tag for tag, _ in reader.tags}
@@ -442,9 +444,9 @@ def test_markup_at_the_start_of_a_paragraph_is_text(text):
 def test_the_document_on_the_page_reads_back():
     """What stands at the end is the metadata document, complete, in both formats."""
     records = [record(), record(rr.KRR([1, None, 2], epsilon=1), NASTY, missing="unknown")]
-    for page in (statement(records), Reader(statement(records, format="html")).text):
+    for page in (statement(records), Reader(statement(records).to_html()).text):
         (text,) = re.findall(r'^\{"v".*?^\]\}$', page, re.M | re.S)
-        assert records == rr.metadata.read({"rrstats": json.loads(text)})
+        assert records == column_records.read({"rrstats": json.loads(text)})
 
 
 # -- words ---------------------------------------------------------------------------------

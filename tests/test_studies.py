@@ -48,7 +48,7 @@ def test_numbers_of_other_programs_are_ours(name):
     """The estimate and its error are what a package of R prints for the same counts."""
     question = QUESTIONS[name]
     share = question.estimate()[question.category]
-    assert book.same_digits(share.proportion, question.software.estimate)
+    assert book.same_digits(share.value, question.software.estimate)
     assert book.same_digits(share.std_error, question.software.error)
 
 
@@ -136,14 +136,14 @@ def test_other_readings():
     doping = rr.datasets.study("cruyff2024.doping-a")
     assert doping.readings == ("plain", "one-sayers")
     one_sayers = doping.estimate("one-sayers")
-    assert one_sayers["always different"].proportion == pytest.approx(0.106380937, abs=1e-9)
-    others = one_sayers.share_among("yes", ["no", "yes"])
-    assert others.proportion == pytest.approx(0.130415071, abs=1e-9)
+    assert one_sayers["always different"].value == pytest.approx(0.106380937, abs=1e-9)
+    others = one_sayers.among(["no", "yes"])["yes"]
+    assert others.value == pytest.approx(0.130415071, abs=1e-9)
     corrected = doping.estimate().corrected(doping.control)
     assert corrected.proportions[1] == pytest.approx(0.0518, abs=5e-5)
     anchored = rr.datasets.study("cwise2023.cmdata").estimate("anchor")
-    attentive = anchored.share_among("yes", ["no", "yes"])
-    assert book.same_digits(attentive.proportion, Decimal("0.1054"))
+    attentive = anchored.among(["no", "yes"])["yes"]
+    assert book.same_digits(attentive.value, Decimal("0.1054"))
 
 
 def test_simulated_reports_are_drawn_as_their_source_says():

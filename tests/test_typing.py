@@ -1,6 +1,6 @@
 """Type checkers see the types that users read: they run on the script beside this file.
 
-pandas' own types do not know the accessor ``df.rr``; ``rr.FrameAccessor(df)`` is the same object,
+pandas' own types do not know the accessor ``df.rr``; ``FrameAccessor(df)`` is the same object,
 and checkers know its methods.
 """
 

@@ -8,6 +8,7 @@ from typing import reveal_type
 import pandas as pd
 
 import rrstats as rr
+from rrstats.accessor import FrameAccessor, SeriesAccessor
 
 frame = pd.DataFrame({"q1": ["no", "yes"] * 50, "q2": ["no"] * 100, "sex": ["f", "m"] * 50})
 mechanism = rr.KRR(["no", "yes"], 0.75)
@@ -27,12 +28,12 @@ reveal_type(several["q1"])  # Estimate
 both = rr.estimate(frame, mechanism, columns=["q1", "q2"], by=["sex"])
 reveal_type(both)  # Estimates[GroupEstimates[Estimate]]
 reveal_type(both["q1"]["f"].n)  # int
-plan = rr.planning.frame({"q1": ["no", "yes"], "q2": ["no", "yes"]}, 2.0)
+plan = rr.planning.plan({"q1": ["no", "yes"], "q2": ["no", "yes"]}, 2.0)
 reveal_type(rr.estimate(frame, plan))  # Estimates[Estimate]
 reveal_type(rr.estimate(frame, mechanism=plan, by="sex"))  # Estimates[GroupEstimates[Estimate]]
 
 reveal_type(est.proportions)  # NDArray[float64]
-reveal_type(est["yes"].proportion)  # float
+reveal_type(est["yes"].value)  # float
 reveal_type(est.interval(0.9).low)  # NDArray[float64]
 reveal_type(est.to_frame())  # DataFrame
 reveal_type(est.n)  # int
@@ -42,7 +43,7 @@ reveal_type(est.plot())  # Axes
 reveal_type(groups.plot(category="yes", sort=True))  # Axes
 reveal_type(both.plot(title="both", figsize=(6, 3)))  # Axes
 
-accessor = rr.FrameAccessor(frame)
+accessor = FrameAccessor(frame)
 reveal_type(accessor.estimate("q1", mechanism))  # Estimate
 reveal_type(accessor.estimate("q1", mechanism, by="sex"))  # GroupEstimates[Estimate]
 reveal_type(accessor.estimate(["q1"], mechanism))  # Estimates[Estimate]
@@ -53,7 +54,7 @@ reveal_type(accessor.crosstab("q1", "q2"))  # Crosstab
 reveal_type(accessor.crosstab("q1", "q2").plot())  # Axes
 reveal_type(accessor.means("age", "q1", mechanism).plot())  # Axes
 reveal_type(accessor.epsilon)  # float
-series = rr.SeriesAccessor(frame["q1"])
+series = SeriesAccessor(frame["q1"])
 reveal_type(series.estimate(mechanism))  # Estimate
 reveal_type(series.estimate(mechanism, by=frame["sex"]))  # GroupEstimates[Estimate]
 reveal_type(rr.difference(est, est).plot())  # Axes

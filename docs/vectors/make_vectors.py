@@ -135,13 +135,13 @@ def _chain():
 
 def _samples():
     dice, cards = rr.KRR(["no", "yes"], 0.75), rr.KRR(["no", "yes"], 0.9)
-    yield "dice and cards", rr.Samples({"dice": dice.then(cards), "cards": cards}), []
+    yield "dice and cards", rr.mechanisms.Samples({"dice": dice.then(cards), "cards": cards}), []
 
 
 def _unary():
-    yield "three", rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25), []
-    yield "symmetric, eight", rr.UnaryEncoding.symmetric(range(8), epsilon=1.0), []
-    seventy = rr.UnaryEncoding.optimized(range(70), epsilon=1.0)
+    yield "three", rr.mechanisms.UnaryEncoding(["a", "b", "c"], 0.75, 0.25), []
+    yield "symmetric, eight", rr.mechanisms.UnaryEncoding.symmetric(range(8), epsilon=1.0), []
+    seventy = rr.mechanisms.UnaryEncoding.optimized(range(70), epsilon=1.0)
     bits = digits(Fraction(seventy.prob_other), 64, bits=1)
     ties = {(BITS, 2 * place): TOP * (1 - bit) for place, bit in enumerate(bits)}
     yield "optimized, seventy", seventy, [ties]
@@ -152,9 +152,9 @@ def _unary():
         {(BITS, place): 2 if place > 66 else 3 for place in range(80)},
         {(BITS, place): 1 if place == 79 else 3 for place in range(80)},
     ]
-    yield "a rare bit", rr.UnaryEncoding(["a", "b"], 0.5, 2**-80), corners
+    yield "a rare bit", rr.mechanisms.UnaryEncoding(["a", "b"], 0.5, 2**-80), corners
     # The probabilities of two rounds have about a hundred binary digits: coins that can tie.
-    mixed = rr.Rappor(["red", "green", "blue"], f=0.3, p=0.4, q=0.7)
+    mixed = rr.mechanisms.Rappor(["red", "green", "blue"], f=0.3, p=0.4, q=0.7)
     yield "RAPPOR", mixed, [*near(COIN, Fraction(mixed.prob_own))]
 
 
@@ -166,8 +166,8 @@ def _subset():
         {(COIN, 0): TOP, (SUBSET, 0): TOP, (SUBSET, 1): digits(Fraction(2, 3), 1)[0]},
         {(COIN, 0): 0, (SUBSET, 0): 1 << 62, (SUBSET, 1): digits(Fraction(1, 3), 1)[0]},
     ]
-    yield "two of five", rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2), corners
-    yield "the best size of twenty", rr.SubsetSelection(range(20), epsilon=1.0), []
+    yield "two of five", rr.mechanisms.SubsetSelection(list("abcde"), epsilon=1.0, size=2), corners
+    yield "the best size of twenty", rr.mechanisms.SubsetSelection(range(20), epsilon=1.0), []
 
 
 # -- documents -----------------------------------------------------------------------------------
@@ -304,9 +304,9 @@ def keyed_document():
     for name, mechanism, people in (
         ("k-RR", four, [[one] for one in IDS] + [[7, "person 1"], ["person 1", 7]]),
         ("k-RR of 300", rr.KRR(range(300), 0.01), [[1], [2]]),
-        ("two samples", rr.Samples({"dice": chained, "cards": coins}), [[7]]),
-        ("unary", rr.UnaryEncoding.optimized(range(40), epsilon=1.0), [[7]]),
-        ("subset", rr.SubsetSelection(range(5), epsilon=1.0, size=2), [[7], [8]]),
+        ("two samples", rr.mechanisms.Samples({"dice": chained, "cards": coins}), [[7]]),
+        ("unary", rr.mechanisms.UnaryEncoding.optimized(range(40), epsilon=1.0), [[7]]),
+        ("subset", rr.mechanisms.SubsetSelection(range(5), epsilon=1.0, size=2), [[7], [8]]),
     ):
         made = [
             keyed_vector(mechanism, answer, ids, group)

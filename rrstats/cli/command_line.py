@@ -32,6 +32,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from rrstats._checks import needing
 from rrstats._names import wrong_keyword
 from rrstats._version import __version__
 from rrstats.errors import (
@@ -139,7 +140,8 @@ def _page(options: argparse.Namespace) -> str:
         from rrstats.cli import studies
 
         return studies.page(options)
-    from rrstats.cli import file_commands  # needs pyarrow, an optional package
+    with needing("the commands of files need pyarrow; install pyarrow (pip install pyarrow)"):
+        from rrstats.cli import file_commands
 
     return str(getattr(file_commands, options.command)(options))
 
@@ -233,7 +235,7 @@ commands:
   studies     list published studies, or compute one again
 
 Options and examples of a command: rrstats privatize --help
-In Python: import rrstats as rr; help(rr); help(rr.FrameAccessor)
+In Python: import rrstats as rr; help(rr); help(rr.estimate)
 """
 
 

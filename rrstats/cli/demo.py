@@ -15,6 +15,7 @@ from rrstats._checks import check_ending, needing
 from rrstats._display import chance, columns, label, percent, percent_range, wrap
 from rrstats.errors import FileError
 from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.estimates.groups import GroupEstimates
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.records import ColumnRecord
@@ -101,15 +102,16 @@ def save_plot(
 
 
 def share_table(
-    estimate: Estimate,
+    result: Estimate | GroupEstimates[Estimate],
     level: float,
     method: str | None = None,
     truth: Iterable[float] | None = None,
 ) -> str:
-    """The table of an estimate; intervals are rounded as in the sentence."""
-    frame = estimate.to_frame(level, method=method)
+    """The table of an estimate, or of groups; intervals are rounded as in the sentence."""
+    frame = result.to_frame(level, method=method)
     ends = zip(frame["low"], frame["high"], strict=True)
-    cells: dict[str, Iterable[str]] = {"category": map(label, estimate.categories)}
+    labels = frame.loc[:, :"category"]
+    cells: dict[str, Iterable[str]] = {str(name): map(label, labels[name]) for name in labels}
     if truth is not None:
         cells["true"] = map(percent, truth)
     cells |= {
@@ -129,7 +131,7 @@ def share_note(estimates: Iterable[Estimate]) -> str:
         "its confidence interval. Count: the estimated true count."
     )
     # Implausible reports have a warning instead: noise does not explain them.
-    plausible = [estimate for estimate in estimates if not estimate.implausible.any()]
+    plausible = [estimate for estimate in estimates if not estimate.moments.implausible.any()]
     if any((e.proportions < 0).any() or (e.proportions > 1).any() for e in plausible):
         note += (
             " An estimate below 0% or above 100% is due to noise: estimates are unbiased and "

@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from rrstats._checks import check_ending
-from rrstats._display import chance, columns, label, wrap
+from rrstats._display import PAGE_WRITERS, chance, columns, counted, label, wrap
 from rrstats.cli.demo import save_plot, share_note, share_table
 from rrstats.errors import ArgumentValueError, FileError, ImplausibleReportsWarning
 from rrstats.estimation.estimates.estimate import Estimate
@@ -39,8 +39,6 @@ from rrstats.mechanisms.records import POLICIES, ColumnRecord, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text
 from rrstats.privatization.frame import IN_ORDER
 from rrstats.statement import describe as describe_records
-
-PAGES = {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}
 
 
 def privatize(options: argparse.Namespace) -> str:
@@ -171,7 +169,7 @@ def _report(report: Mapping[str, Any], format: str) -> str:
                 f"{together} in total."
             )
     verb = "would be privatized" if "dry_run" in report else "privatized"
-    count = "" if report["rows"] is None else f", {report['rows']:,} rows"
+    count = "" if report["rows"] is None else f", {counted(report['rows'], 'row')}"
     void = f", {VOID}" if "void" in report else ""
     epsilon = f"Epsilon of a row: {round_up(float(report['epsilon_per_row']))}{void}."
     heading = f"{label(report['target'])}: {verb}{count}"
@@ -186,7 +184,7 @@ def _tell_the_curator(receipt: Receipt) -> None:
     for name, counts in receipt.private.items():
         unknown = counts["unknown"]
         missing = counts["missing"]
-        among = "the answers asked for" if name in planned else f"{receipt.rows:,} answers"
+        among = "the answers asked for" if name in planned else counted(receipt.rows, "answer")
         notes = [f"{unknown:,} unknown and {missing:,} missing of {among}"]
         if unknown and unknown + missing == receipt.rows:
             notes.append(
@@ -229,7 +227,7 @@ def estimate(options: argparse.Namespace) -> str:
     options.unfit = [
         f"column {label(name)}: {IMPLAUSIBLE}"
         for name, estimate in estimates.items()
-        if (estimate.implausible if options.by is not None else estimate.implausible.any())
+        if estimate._cautions
     ]
     simulated = _simulated(options)
     if options.by is not None:
@@ -249,7 +247,7 @@ def estimate(options: argparse.Namespace) -> str:
             method=options.method or estimate.moments.default_method,
             epsilon=_loss(estimate, is_void=name in simulated),
             missing=estimate.n_missing,
-            implausible=bool(estimate.implausible.any()),
+            implausible=bool(estimate.moments.implausible.any()),
         )
     if options.format == "csv":
         return pd.concat(tables.values()).to_csv(index=False, lineterminator="\n")
@@ -268,7 +266,7 @@ def _by_group(
     if options.plot is not None:
         save_plot(estimates, options.plot, options.level)
     frames = []
-    parts = []
+    parts: list[str] = []
     for name, groups in estimates.items():
         frame = groups.to_frame(options.level, method=options.method)
         frame.insert(0, "column", name)
@@ -276,10 +274,12 @@ def _by_group(
         frames.append(frame.assign(level=options.level, epsilon=loss))
         void = f", {VOID}" if name in simulated else ""
         heading = (
-            f"{label(name)}: {groups.n:,} reports in {len(groups)} groups by {label(groups.by)}; "
-            f"epsilon {round_up(loss)} per report{void}"
+            f"{label(name)}: {counted(groups.n, 'report')} in {counted(len(groups), 'group')} "
+            f"by {label(groups.by)}; epsilon {round_up(loss)} per report{void}"
         )
-        parts += [wrap(heading), str(groups.summary(options.level))]
+        parts += map(wrap, groups._cautions)
+        parts.append(f"{wrap(heading)}\n{share_table(groups, options.level, options.method)}")
+        parts += map(wrap, groups.notes)
     if options.format == "text":
         return "\n\n".join(parts) + "\n"
     table = pd.concat(frames, ignore_index=True)
@@ -300,7 +300,8 @@ def _loss(estimate: Estimate, *, is_void: bool) -> float:
     """Epsilon of a report or, in a plan, of a row; infinite where the noise was simulated."""
     if is_void:
         return math.inf
-    return float(estimate.mechanism.epsilon if estimate.plan is None else estimate.plan.epsilon)
+    plan = estimate.tally.plan
+    return float(estimate.mechanism.epsilon if plan is None else plan.epsilon)
 
 
 def _estimates(options: argparse.Namespace) -> dict[str, Estimate]:
@@ -328,7 +329,7 @@ def _as_text(
     for name, estimate in estimates.items():
         unit = "report"
         missing = f" and {estimate.n_missing:,} times {label(None)}"
-        if estimate.plan is not None:
+        if estimate.tally.plan is not None:
             unit = "row"
             missing = f"; {estimate.n_missing:,} rows were not asked"
         if not estimate.n_missing:
@@ -339,7 +340,7 @@ def _as_text(
             epsilon = f"{epsilon}, {VOID}"
         about = {"population": "the population behind them", "rows": "these rows alone"}
         heading = (
-            f"{label(name)}: {estimate.n:,} reports{missing}; estimated proportions of "
+            f"{label(name)}: {counted(estimate.n, 'report')}{missing}; estimated proportions of "
             f"{about[estimate.target]}; {epsilon}"
         )
         table = share_table(estimate, options.level, options.method)
@@ -348,7 +349,7 @@ def _as_text(
         is_default = options.method in (None, estimate.moments.default_method)
         by = "" if is_default else f", by {estimate.moments.default_method}"
         sentence = estimate.interpret(read, options.level)
-        parts += map(wrap, estimate.cautions)
+        parts += map(wrap, estimate._cautions)
         parts += [f"{wrap(heading)}\n{table}", wrap(f"In words{by}: {label(sentence)}.")]
     return "\n\n".join([*parts, wrap(share_note(list(estimates.values())))]) + "\n"
 
@@ -442,7 +443,7 @@ def describe(options: argparse.Namespace) -> str:
     """Describe how a file was made, and write its statement on request."""
     page = options.statement
     if page is not None:
-        check_ending(page, "--statement", PAGES)
+        check_ending(page, "--statement", PAGE_WRITERS)
         if len(options.file) > 1:
             raise ArgumentValueError(
                 f"--statement is for one file or folder, found {len(options.file)}; write one for "
@@ -468,11 +469,11 @@ def describe(options: argparse.Namespace) -> str:
             title=options.title,
             questions=questions,
             contact=options.contact,
-            format=PAGES[page.suffix.lower()],
         )
+        content = PAGE_WRITERS[page.suffix.lower()](text.blocks)
         with Publication(page, overwrite=options.overwrite) as publication:
             with publication.open() as file:
-                file.write(text.encode())
+                file.write(content.encode())
             publication.publish()
     if options.format == "json":
         return as_json(write(records))

@@ -1,10 +1,11 @@
 """Columns of answers and reports.
 
-`categories` has the declared categories, their codes and their JSON, `arrow` their Arrow types and
-arrays of Arrow.  `rebuilt` makes public columns anew from their cells, with `arrow_rebuild` for
-Arrow's buffers and `compact` for its views.  `encoders` turn cells into codes, `columns` opens
-containers, `builders` make reports in the container's type, and `codecs` bring them together for
-reports that are categories; `bitsets` has reports that are subsets of categories, and `identifiers`
-ids of persons.  Modules import from those named before them, `rebuilt` from its two helpers.  No
-name here is public.
+`declared` refuses lists of categories that may come from the answers, `categories` has the
+declared ones, their codes and their JSON, `arrow` their Arrow types and arrays of Arrow.
+`rebuilt` makes public columns anew from their cells, with `arrow_rebuild` for Arrow's buffers and
+`compact` for its views.  `encoders` turn cells into codes, `columns` opens containers, `builders`
+make reports in the container's type, and `codecs` bring them together for reports that are
+categories; `bitsets` has reports that are subsets of categories, and `identifiers` ids of persons.
+Modules import from those named before them, `rebuilt` from its two helpers.  No name here is
+public.
 """

@@ -26,14 +26,14 @@ Its storage is int32: 0 .. k-1, k for another word, and missing.
 
 def are_word_places(arrow: Any) -> bool:
     """True for the type of cells of text that were looked up among words."""
-    return getattr(arrow, "extension_name", None) == WORD_PLACES
+    return hasattr(arrow, "extension_name") and arrow.extension_name == WORD_PLACES
 
 
 def arrow_type(dtype: Any) -> Any:
     """The Arrow type behind a declared type, of pandas or Arrow; None if there is none."""
     if isinstance(dtype, pd.ArrowDtype):
         return dtype.pyarrow_dtype
-    if getattr(dtype, "storage", "") == "pyarrow":
+    if isinstance(dtype, pd.StringDtype) and dtype.storage == "pyarrow":
         import pyarrow as pa
 
         return pa.large_string()
@@ -123,19 +123,25 @@ def arrow_objects(cells: ArrowCells) -> list[Any]:
     return [value_of(cell) for cell in cells]
 
 
+def chunks_of(cells: Any) -> list[pa.Array]:
+    """The chunks of an Arrow array, or of an array of pandas that holds it."""
+    array = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
+    return list(array.chunks) if hasattr(array, "chunks") else [array]
+
+
 def taken(cells: Any, places: NDArray[np.intp]) -> pa.ChunkedArray:
     """The cells at some increasing places of an Arrow array, or of one of pandas that holds it."""
     import pyarrow as pa
 
-    array = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
+    chunks = chunks_of(cells)
     parts = []
     start = 0
-    for chunk in getattr(array, "chunks", [array]):  # their dictionaries may differ
+    for chunk in chunks:  # their dictionaries may differ
         first, last = np.searchsorted(places, [start, start + len(chunk)])
         if first < last:
             parts.append(chunk.take(pa.array(places[first:last] - start)))
         start += len(chunk)
-    return pa.chunked_array(parts, array.type)
+    return pa.chunked_array(parts, chunks[0].type if chunks else cells.type)
 
 
 def polars_series(like: pl.Series, reports: ArrowCells) -> pl.Series:
@@ -146,7 +152,7 @@ def polars_series(like: pl.Series, reports: ArrowCells) -> pl.Series:
     import polars as pl
 
     series = pl.Series(like.name, reports)
-    words = getattr(reports, "dictionary", None)  # none where reports are bits
-    if words is None or type(like.dtype).__name__ not in ("Enum", "Categorical"):
+    are_bits = not hasattr(reports, "dictionary")
+    if are_bits or type(like.dtype).__name__ not in ("Enum", "Categorical"):
         return series
-    return series.cast(pl.Enum(words.to_pylist()))
+    return series.cast(pl.Enum(reports.dictionary.to_pylist()))

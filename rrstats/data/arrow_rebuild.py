@@ -13,7 +13,7 @@ The module needs pyarrow.  Layouts: the columnar format of Apache Arrow, version
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rrstats._checks import cut
-from rrstats.data.compact import compacted, restored
+from rrstats.data.compact import compacted, converted, is_any
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -41,8 +41,6 @@ _TEXT = (
 _LISTS = (
     pa.types.is_list,
     pa.types.is_large_list,
-    pa.types.is_list_view,
-    pa.types.is_large_list_view,
     pa.types.is_map,
 )
 
@@ -50,7 +48,6 @@ _LARGE = (
     pa.types.is_large_string,
     pa.types.is_large_binary,
     pa.types.is_large_list,
-    pa.types.is_large_list_view,
 )
 """Types whose offsets have 64 bits."""
 
@@ -62,10 +59,6 @@ _FIXED = (
     pa.types.is_fixed_size_binary,
 )
 """Types with a fixed number of bytes for each cell."""
-
-
-def _is_any(type: pa.DataType, tests: Iterable[Any]) -> bool:
-    return any(test(type) for test in tests)
 
 
 # -- columns --------------------------------------------------------------------------------
@@ -133,13 +126,15 @@ def _children(cells: pa.Array) -> list[pa.Array]:
     type = cells.type
     if isinstance(type, pa.BaseExtensionType):
         return [cells.storage]
-    if pa.types.is_struct(type) or pa.types.is_union(type):
+    if pa.types.is_struct(type):
         return [cells.field(place) for place in range(type.num_fields)]
+    if pa.types.is_union(type) or not hasattr(cells, "values"):
+        raise _unknown_type(type)
     return [cells.values]
 
 
 def _is_fixed(type: pa.DataType) -> bool:
-    return _is_any(type, (*_FIXED, pa.types.is_boolean, pa.types.is_null))
+    return is_any(type, (*_FIXED, pa.types.is_boolean, pa.types.is_null))
 
 
 def _joined(chunks: list[pa.Array]) -> pa.Array:
@@ -187,17 +182,15 @@ def _cells(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
     if types.is_run_end_encoded(type):
         decoded = _cells(pc.run_end_decode(cells), shown, declared=declared)
         return pc.run_end_encode(decoded, run_end_type=type.run_end_type)
-    if types.is_union(type):
-        return _union(cells, shown, declared=declared)
     views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
     if type in views:
         return _cells(cells.cast(views[type]), shown, declared=declared).cast(type)
     slots = _Slots(cells, shown)
     if types.is_dictionary(type):
         return _dictionary(slots, declared=declared)
-    if _is_any(type, _TEXT):
+    if is_any(type, _TEXT):
         return _text(slots)
-    if _is_any(type, _LISTS):
+    if is_any(type, _LISTS):
         return _lists(slots, declared=declared)
     if types.is_fixed_size_list(type):
         width = type.list_size
@@ -207,7 +200,7 @@ def _cells(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
     if types.is_struct(type):
         fields = [cells.field(place) for place in range(type.num_fields)]
         return slots.array([], [_cells(field, slots.seen, declared=declared) for field in fields])
-    if types.is_boolean(type) or _is_any(type, _FIXED):
+    if types.is_boolean(type) or is_any(type, _FIXED):
         return slots.array([_values(slots)])
     raise _unknown_type(type)
 
@@ -271,12 +264,12 @@ def _values(slots: _Slots) -> Any:
 def _text(slots: _Slots) -> pa.Array:
     """Text and bytes; nothing stands under a null."""
     cells = slots.cells
-    offsets = _numbers(cells, 1, slots.rows + 1)
+    offsets = _offsets(slots, cells)
     if slots.seen is not None and np.diff(offsets)[~slots.seen].any():
         # With the same type, whose empty value has no bytes.
         empty = pa.scalar(b"", pa.binary()).cast(cells.type)
         cells = pc.if_else(pa.array(slots.seen), cells, empty)
-        offsets = _numbers(cells, 1, slots.rows + 1)
+        offsets = _offsets(slots, cells)
     letters = cells.buffers()[2]
     first = int(offsets[0])
     last = int(offsets[-1])
@@ -286,24 +279,18 @@ def _text(slots: _Slots) -> pa.Array:
     return slots.array([offsets - offsets[0], content])
 
 
-def _numbers(cells: pa.Array, buffer: int, rows: int) -> NDArray[Any]:
-    """Offsets or sizes of an array, for the slots of its slice."""
-    dtype = np.dtype(np.int64 if _is_any(cells.type, _LARGE) else np.int32)
-    source = cells.buffers()[buffer]
-    return np.frombuffer(source, dtype, rows, cells.offset * dtype.itemsize)
+def _offsets(slots: _Slots, cells: pa.Array) -> NDArray[Any]:
+    """(rows + 1,) the offsets of text or lists, for the slots of their slice."""
+    dtype = np.dtype(np.int64 if is_any(cells.type, _LARGE) else np.int32)
+    return np.frombuffer(cells.buffers()[1], dtype, slots.rows + 1, cells.offset * dtype.itemsize)
 
 
 def _lists(slots: _Slots, *, declared: bool) -> pa.Array:
-    """Lists, list views and maps: the values of each list follow those of the one before."""
+    """Lists and maps: the values of each list follow those of the one before."""
     cells = slots.cells
-    is_view = pa.types.is_list_view(cells.type) or pa.types.is_large_list_view(cells.type)
-    if is_view:
-        starts = _numbers(cells, 1, slots.rows).astype(np.int64)
-        sizes = _numbers(cells, 2, slots.rows).astype(np.int64)
-    else:
-        offsets = _numbers(cells, 1, slots.rows + 1).astype(np.int64)
-        starts = offsets[:-1]
-        sizes = np.diff(offsets)
+    offsets = _offsets(slots, cells).astype(np.int64)
+    starts = offsets[:-1]
+    sizes = np.diff(offsets)
     if slots.seen is not None:
         sizes = np.where(slots.seen, sizes, 0)
     ends = np.cumsum(sizes)
@@ -317,13 +304,10 @@ def _lists(slots: _Slots, *, declared: bool) -> pa.Array:
         # For each value its place in the source: the start of its list, and on from there.
         places = np.repeat(shifts, sizes[sizes > 0]) + np.arange(total)
         # Of views, Arrow takes no cells.
-        values = restored(compacted(cells.values).take(pa.array(places)), cells.values.type)
-    width = np.int64 if _is_any(cells.type, _LARGE) else np.int32
+        values = converted(compacted(cells.values).take(pa.array(places)), cells.values.type)
+    width = np.int64 if is_any(cells.type, _LARGE) else np.int32
     bounds = np.concatenate([[0], ends])
-    buffers = [bounds.astype(width)]
-    if is_view:
-        buffers = [bounds[:-1].astype(width), sizes.astype(width)]
-    return slots.array(buffers, [_cells(values, None, declared=declared)])
+    return slots.array([bounds.astype(width)], [_cells(values, None, declared=declared)])
 
 
 def _dictionary(slots: _Slots, *, declared: bool) -> pa.Array:
@@ -351,33 +335,3 @@ def _dictionary(slots: _Slots, *, declared: bool) -> pa.Array:
         ordered=type.ordered,
         safe=False,  # places were checked when the source was made
     )
-
-
-def _union(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
-    """Unions; slots that are not shown become the first type's."""
-    codes = cells.type.type_codes
-    buffers = cells.buffers()  # pyarrow's own views of them begin at the wrong slot of a slice
-    chosen = np.frombuffer(buffers[1], np.int8, len(cells), cells.offset)
-    if shown is not None:
-        chosen = np.where(shown, chosen, codes[0]).astype(np.int8)
-    is_dense = cells.type.mode == "dense"
-    if is_dense:
-        offsets = np.frombuffer(buffers[2], np.int32, len(cells), 4 * cells.offset)
-    places = np.zeros(len(cells), np.int32)
-    children = []
-    for place, code in enumerate(codes):
-        of_type = chosen == code
-        field = cells.field(place)
-        below = of_type if shown is None else of_type & shown
-        if is_dense:
-            hidden = None if shown is None else ~shown[of_type]
-            field = field.take(pa.array(offsets[of_type], mask=hidden))
-            places[of_type] = np.arange(len(field))
-            below = None if shown is None else shown[of_type]
-        children.append(_cells(field, below, declared=declared))
-    fields = list(islice(cells.type, cells.type.num_fields))
-    names = [field.name for field in fields]
-    types = pa.array(chosen)
-    if is_dense:
-        return pa.UnionArray.from_dense(types, pa.array(places), children, names, codes)
-    return pa.UnionArray.from_sparse(types, children, names, codes)

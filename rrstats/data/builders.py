@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from rrstats.data.arrow import arrow_type, category_array
 from rrstats.data.categories import Categories, Codes
 from rrstats.data.columns import Column, unchanged
-from rrstats.data.encoders import Places, type_of
+from rrstats.data.encoders import Places, storage_type, type_of
 
 Mask = NDArray[np.bool_]
 
@@ -144,7 +144,8 @@ class ArrowBuilder:
 
         bits = None if valid is None else pa.py_buffer(np.packbits(valid, bitorder="little"))
         # The numbers themselves, or places in a dictionary.
-        values = getattr(self.table, "indices", self.table)
+        is_dictionary = pa.types.is_dictionary(self.table.type)
+        values = self.table.indices if is_dictionary else self.table
         is_looked_up = pa.types.is_integer(values.type) and not values.null_count
         cells = values.to_numpy()[codes] if is_looked_up else codes
         # Much faster than an array of pyarrow with a mask.
@@ -152,7 +153,7 @@ class ArrowBuilder:
         part = pa.Array.from_buffers(pa.from_numpy_dtype(cells.dtype), len(cells), buffers)
         if not is_looked_up:
             part = pc.take(self.table, part, boundscheck=False)
-        elif pa.types.is_dictionary(self.table.type):
+        elif is_dictionary:
             ordered = self.table.type.ordered
             part = pa.DictionaryArray.from_arrays(
                 part, self.table.dictionary, ordered=ordered, safe=False
@@ -296,9 +297,6 @@ def pandas_table(
 ) -> Any:
     """The categories as an array of the type that reports of a pandas column get."""
     values: list[Any] = list(categories.categories)
-    masked = None
-    if not isinstance(column_type, np.dtype):
-        masked = getattr(column_type, "numpy_dtype", None)
     if isinstance(column_type, pd.CategoricalDtype):
         labels: Any = [c for c in values if c is not None]
         if categories.kind == "other":  # pd.Index would look inside tuples
@@ -313,8 +311,9 @@ def pandas_table(
         isinstance(column_type, pd.BooleanDtype) and categories.kind == "bool"
     ):
         return pd.array(values, dtype=column_type)
-    if masked is not None and categories.kind in ("int", "float"):
-        fitting = _numpy_type(categories, masked, holds_missing=False)
+    is_masked = not isinstance(column_type, np.dtype) and hasattr(column_type, "numpy_dtype")
+    if is_masked and categories.kind in ("int", "float"):
+        fitting = _numpy_type(categories, storage_type(column_type), holds_missing=False)
         if fitting is not None:
             masked_type = pd.array(np.zeros(1, fitting)).dtype  # Int64, UInt8, Float32 and so on
             return pd.array(values, dtype=masked_type)

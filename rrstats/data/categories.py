@@ -22,24 +22,21 @@ import numbers
 import unicodedata
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
-from functools import cached_property, partial
-from itertools import islice, pairwise
-from typing import Any, ClassVar, cast
+from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from rrstats._checks import check_numbers, cut
+from rrstats.data.declared import declared_list, increase
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 
 Codes = NDArray[Any]
 
 _MAX_SHOWN_LETTERS = 1600
 """The longest list of categories that is shown in full."""
-
-MAX_CATEGORIES = 1 << 22
-"""More are refused before they take memory."""
 
 _FEWEST_IN_ORDER = 4
 """The fewest categories whose order is compared with that of the data: 1 in 24 by chance."""
@@ -49,7 +46,7 @@ _KINDS |= {"date": datetime.date, "duration": datetime.timedelta}
 """Kinds of categories, as far as containers distinguish them; a bool is an int, too."""
 
 
-def is_missing(value: object) -> bool:
+def is_missing(value: Any) -> bool:
     """Tell a missing value: None, NaN, NaT and pandas.NA are all the same.
 
     Parameters
@@ -61,9 +58,8 @@ def is_missing(value: object) -> bool:
     -------
     bool
     """
-    cell = cast(Any, value)
     try:
-        return cell is None or (pd.api.types.is_scalar(cell) and bool(pd.isna(cell)))
+        return value is None or (pd.api.types.is_scalar(value) and bool(pd.isna(value)))
     except Exception:  # an answer may be an object that raises when looked at, as sNaN does
         return type(value) is Decimal
 
@@ -117,65 +113,24 @@ def _collision_key(category: Hashable) -> Hashable:
         return unicodedata.normalize("NFC", category)
     if isinstance(category, tuple):
         return tuple(_collision_key(part) for part in category)
-    return cast(Hashable, _comparable(category))
+    comparable: Hashable = _comparable(category)
+    return comparable
 
 
-def _is_data(values: Any) -> bool:
-    """True for a column or an array that may hold answers in the order of the data.
-
-    Increasing numbers are declared, whatever holds them, and so are the labels of a dtype: an Index
-    without a name.  An Index with one is what `value_counts` and `groupby` return.
-    """
-    if isinstance(values, pd.Index):
-        return isinstance(values, pd.CategoricalIndex) or any(n is not None for n in values.names)
-    if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iufmM":
-        head = values[: MAX_CATEGORIES + 1]  # more are refused before they take memory
-        return not bool((head[1:] > head[:-1]).all())
-    is_extension = isinstance(values, pd.api.extensions.ExtensionArray)
-    has_cells = any(map(partial(hasattr, values), ("__array__", "__arrow_c_stream__")))
-    return is_extension or (has_cells and not isinstance(values, np.generic))
-
-
-def _increase(values: Sequence[Any]) -> bool:
-    """True where each value is above the one before."""
-    with contextlib.suppress(Exception):
-        return all(a < b for a, b in pairwise(values))
-    return False
-
-
-def _as_sequence(categories: object) -> list[Any]:
-    """The declared categories as a list; raises for data, text and what has no order."""
-    if isinstance(categories, pd.CategoricalDtype):
-        categories = list(categories.categories)
-    if _is_data(categories):
-        named = " with a name" if isinstance(categories, pd.Index) else ""
-        raise ArgumentTypeError(
-            "categories must be declared, not taken from data, whose order would be published and "
-            f"tells answers, found {type(categories).__name__}{named}; write the possible answers "
-            "as a list, as in the questionnaire, such as ['yes', 'no'], or give a range, a "
-            "CategoricalDtype or a mapping from code to label"
-        )
-    if isinstance(categories, str | bytes) or not isinstance(categories, Iterable):
-        raise ArgumentTypeError(
-            "categories must be a list of the possible answers, "
-            f"found {type(categories).__name__}; "
-            "pass for example ['yes', 'no'], or the dtype of a Categorical"
-        )
-    listed = list(islice(categories, MAX_CATEGORIES + 1))
-    if len(listed) > MAX_CATEGORIES:
-        raise ArgumentValueError(
-            f"categories must be at most {MAX_CATEGORIES:,}, found more; merge answers"
-        )
-    if not isinstance(categories, set | frozenset):
-        return listed
-    with contextlib.suppress(Exception):
-        listed = sorted(listed)
-    if _increase(listed):  # NaN and nested sets sort without an error, but in no fixed order
-        return listed
-    raise ArgumentTypeError(
-        "categories given as a set must be sortable, because their order is part of the design; "
-        "pass a list"
-    )
+def _distinct_places(plain: Sequence[Hashable]) -> dict[Hashable, int]:
+    """The place of each category by the key that it might collide with; raises for two alike."""
+    seen: dict[Hashable, int] = {}
+    for place, category in enumerate(plain):
+        first = seen.setdefault(_collision_key(category), place)
+        if first != place:
+            # Not quoted: who passes the data as categories by mistake would see answers.
+            raise ArgumentValueError(
+                f"categories must be distinct, but number {first + 1} "
+                f"({type(plain[first]).__name__}) and number {place + 1} "
+                f"({type(category).__name__}) are equal or would be confused; "
+                "drop or rename one"
+            )
+    return seen
 
 
 class Categories:
@@ -217,22 +172,14 @@ class Categories:
     """A randomized answer needs an alternative."""
 
     def __init__(self, categories: object) -> None:
-        plain = tuple(_plain(c) for c in _as_sequence(categories))
+        listed = declared_list(categories)
+        is_range = isinstance(categories, range)  # of distinct whole numbers, perhaps of millions
+        plain = tuple(listed) if is_range else tuple(map(_plain, listed))
         if len(plain) < self._fewest:
             raise ArgumentValueError(
                 f"categories must have at least two distinct values, found {len(plain)}"
             )
-        seen: dict[Hashable, int] = {}
-        for place, category in enumerate(plain):
-            first = seen.setdefault(_collision_key(category), place)
-            if first != place:
-                # Not quoted: who passes the data as categories by mistake would see answers.
-                raise ArgumentValueError(
-                    f"categories must be distinct, but number {first + 1} "
-                    f"({type(plain[first]).__name__}) and number {place + 1} "
-                    f"({type(category).__name__}) are equal or would be confused; "
-                    "drop or rename one"
-                )
+        seen = {} if is_range else _distinct_places(plain)
         declared: Any = plain
         labels = plain
         if isinstance(categories, Mapping):
@@ -275,7 +222,7 @@ class Categories:
 
         Any k categories are in a given order by chance in 1 of k! cases.
         """
-        return self.k >= _FEWEST_IN_ORDER and not _increase(
+        return self.k >= _FEWEST_IN_ORDER and not increase(
             [category for category in self.categories if category is not None]
         )
 
@@ -359,7 +306,7 @@ class Categories:
         """Return an empty array for the codes of ``rows`` reports."""
         return np.empty(rows, dtype=self.dtype)
 
-    def code(self, value: object) -> int:
+    def code(self, value: Any) -> int:
         """Return the code of one value.
 
         Parameters
@@ -376,7 +323,7 @@ class Categories:
             return self.absent_code
         try:
             if type(value).__module__ == "pyarrow.lib":  # what a list of an Arrow array holds
-                return self.code(cast(Any, value).as_py())
+                return self.code(value.as_py())
             if isinstance(value, bool | np.bool_):
                 return self.bool_codes.get(bool(value), self.k)
             return self.value_codes.get(_comparable(value), self.k)
@@ -442,7 +389,7 @@ def categories_to_json(categories: Iterable[Hashable]) -> list[Any]:
             category = category.item()  # as in the name of a column of integers
         kind = type(category)
         tag = kind.__name__
-        value = cast(Any, category)
+        value: Any = category
         if category is None:
             tag = "missing"
             value = True
@@ -488,6 +435,8 @@ def categories_from_json(document: Iterable[Any]) -> Any:
     >>> categories_from_json([{"str": "never"}, {"int": 1}, "by hand"])
     ['never', 1, 'by hand']
     """
+    if isinstance(document, range):  # numbers in the place of labels that are not known
+        return document
     if isinstance(document, str | dict) or not isinstance(document, Iterable):
         raise MetadataError("categories in a document must be a list")
     items = list(document)
@@ -524,10 +473,12 @@ def _from_json(item: Any) -> Hashable:
     """One category from its tagged or bare JSON value."""
     try:
         if item is None or type(item) in (bool, int, str):
-            return cast(Hashable, item)  # untagged, written by hand
+            bare: Hashable = item  # untagged, written by hand
+            return bare
         ((tag, value),) = [("float", item)] if type(item) is float else item.items()
         if tag in ("bool", "int", "str") and type(value).__name__ == tag:
-            return cast(Hashable, value)
+            plain: Hashable = value
+            return plain
         return _READERS[tag](value)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
         raise MetadataError(

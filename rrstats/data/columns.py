@@ -156,7 +156,7 @@ def open_column(values: Any) -> Column:
 
 def _open_pandas(values: Any) -> Column:
     """Open a Series, an Index or an array of pandas."""
-    cells = getattr(values, "array", values)
+    cells: Any = values.array if isinstance(values, pd.Series | pd.Index) else values
     if type(cells) is pd.arrays.NumpyExtensionArray or isinstance(cells.dtype, np.dtype):
         cells = values.to_numpy()
     elif isinstance(cells.dtype, pd.ArrowDtype):
@@ -201,7 +201,8 @@ def _open_arrow(values: Any) -> Column | None:
             wrap: Callable[[Any], Any] = partial(polars_series, values)
         else:
             cells = pa.chunked_array(values) if streams else pa.array(values)
-            wrap = getattr(type(values), "from_arrow", type(values))
+            kind: Any = type(values)
+            wrap = kind.from_arrow if hasattr(kind, "from_arrow") else kind
         if pa.types.is_struct(cells.type):
             return None
         wrap(cells[:0])
@@ -233,7 +234,8 @@ def engine_hint(values: Any) -> str:
     return (
         f" of {engine}: a lazy frame is computed again for every use, and fresh noise would be "
         f"drawn each time, which reveals the answers; {_SINKS[engine]} writes reports once, "
-        f"and a lazy frame can have keyed ones (key= and id=; import rrstats.engines.{module}); "
+        "and a lazy frame can have keyed ones (key=rr.client.Keyed(key, id); import "
+        f"rrstats.engines.{module}); "
         "to count reports, give rr.tally or "
         "rr.estimate the engine's frame and columns="
     )
@@ -245,23 +247,35 @@ def is_table(values: Any) -> bool:
     return (library, type(values).__name__) in (("polars", "DataFrame"), ("pyarrow", "Table"))
 
 
-def _labels_of(data: Any) -> Any:
-    """The names of the columns of a frame or table."""
+def column_labels(data: Any) -> Any:
+    """The names of the columns of a frame or table, as an Index of pandas."""
     if isinstance(data, pd.DataFrame):
         return data.columns
     # Of Arrow, columns are the cells.
-    return pd.Index(getattr(data, "column_names", data.columns), dtype=object)
+    names = data.column_names if hasattr(data, "column_names") else data.columns
+    return pd.Index(names, dtype=object)
+
+
+def name_of(values: Any, default: Hashable = None) -> Hashable:
+    """The name of a Series, an Index or another named column; of all else the default.
+
+    A single answer may have a ``name``, too, which is private: the members of an Enum do.
+    """
+    is_column = isinstance(values, pd.Index) or hasattr(type(values), "__arrow_c_stream__")
+    is_named = isinstance(values, pd.Series) or (is_column and hasattr(values, "name"))
+    name: Hashable = values.name if is_named else default
+    return name
 
 
 def check_any_column(data: Any, names: Collection[Hashable]) -> None:
     """Raise if none of several names is a column: then they may be answers, and are counted."""
-    if len(names) > 1 and not {*names} & {*_labels_of(data)}:
+    if len(names) > 1 and not {*names} & {*column_labels(data)}:
         raise ArgumentValueError(f"none of the {len(names)} names is a column")
 
 
 def place_of(data: Any, name: Hashable) -> int:
     """Position of one column of a frame; raises where it is not there just once."""
-    labels: Any = _labels_of(data)
+    labels: Any = column_labels(data)
     try:
         location = labels.get_loc(name)
     except (KeyError, TypeError, ValueError, pd.errors.InvalidIndexError):

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.arrow import are_word_places, arrow_kind, arrow_objects, arrow_type
+from rrstats.data.arrow import are_word_places, arrow_kind, arrow_objects, arrow_type, chunks_of
 from rrstats.data.categories import Categories, Codes
 from rrstats.errors import ArgumentTypeError
 
@@ -141,7 +141,7 @@ def _of_type(categories: Categories, dtype: Any) -> Encoder:
     if arrow is not None:
         return _of_arrow(categories, arrow)
     is_numpy = isinstance(dtype, np.dtype)
-    storage = dtype if is_numpy else getattr(dtype, "numpy_dtype", np.dtype(object))
+    storage = storage_type(dtype)
     kind = storage.kind
     if isinstance(dtype, pd.DatetimeTZDtype) or (is_numpy and kind in "mM"):
         return _of_distinct(categories)
@@ -290,9 +290,8 @@ def _of_arrow(categories: Categories, arrow: pa.DataType) -> Encoder:
     of_chunk = _of_chunk(categories, arrow)
 
     def codes(cells: Any) -> Codes:
-        array = cells.__arrow_array__() if hasattr(cells, "__arrow_array__") else cells
         parts = []
-        for chunk in getattr(array, "chunks", [array]):
+        for chunk in chunks_of(cells):
             part = of_chunk(chunk)
             if chunk.null_count:
                 missing = chunk.is_null().to_numpy(zero_copy_only=False)
@@ -390,7 +389,17 @@ def _of_objects(categories: Categories) -> Encoder:
 
 def type_of(cells: Any) -> Any:
     """The declared type of an array of any library; of a list, that of objects."""
-    return cells.dtype if hasattr(cells, "dtype") else getattr(cells, "type", np.dtype(object))
+    if isinstance(cells, list):
+        return np.dtype(object)
+    return cells.dtype if hasattr(cells, "dtype") else cells.type
+
+
+def storage_type(dtype: Any) -> np.dtype[Any]:
+    """The NumPy type of the numbers behind a declared type of NumPy or pandas; else objects."""
+    if isinstance(dtype, np.dtype):
+        return dtype
+    masked: np.dtype[Any] = dtype.numpy_dtype if hasattr(dtype, "numpy_dtype") else np.dtype(object)
+    return masked
 
 
 def kind_of_type(dtype: Any) -> str:
@@ -404,5 +413,4 @@ def kind_of_type(dtype: Any) -> str:
     arrow = arrow_type(dtype)
     if arrow is not None:
         return arrow_kind(arrow)
-    storage = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "numpy_dtype", None)
-    return _KINDS.get(getattr(storage, "kind", ""), "any")
+    return _KINDS.get(storage_type(dtype).kind, "any")

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from rrstats.data.arrow import arrow_kind, arrow_type
 from rrstats.data.categories import is_missing
 from rrstats.data.columns import open_column
-from rrstats.data.encoders import kind_of_type, type_of
+from rrstats.data.encoders import kind_of_type, storage_type, type_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.keyed import Identity
 
@@ -102,7 +102,7 @@ def _read(part: Any, name: str) -> tuple[Blocks, Kinds]:
         return _of_arrow(part if arrow is dtype else part.__arrow_array__(), name)
     kind = kind_of_type(dtype)
     if kind == "int":
-        return _of_integers(part.astype(getattr(dtype, "numpy_dtype", dtype), copy=False))
+        return _of_integers(part.astype(storage_type(dtype), copy=False))
     if kind == "str" or dtype == np.dtype(object):
         return _of_objects(part if isinstance(part, list) else part.tolist(), name)
     if dtype == np.dtype("V16") and dtype.names is None:
@@ -183,7 +183,7 @@ def _of_value(value: Any, name: str) -> tuple[bytes, int]:
                 "normalize the column"
             )
         return blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16).digest(), _TEXT
-    content = value if isinstance(value, bytes) else getattr(value, "bytes", None)  # of a UUID
+    content = value.bytes if hasattr(value, "bytes") else value  # of a UUID
     if isinstance(content, bytes):
         if len(content) == 16:
             return content, _SIXTEEN

@@ -93,7 +93,7 @@ class StudyQuestion:
     Examples
     --------
     >>> question = study("wada2011.wca")
-    >>> question.published, round(question.estimate()["yes"].proportion, 4)
+    >>> question.published, round(question.estimate()["yes"].value, 4)
     (Decimal('0.436'), 0.4364)
     >>> question.agrees, question.is_validation
     (True, False)
@@ -155,7 +155,7 @@ class StudyQuestion:
         Examples
         --------
         >>> question = study("cruyff2024.doping-a")
-        >>> round(question.estimate("one-sayers")["always different"].proportion, 3)
+        >>> round(question.estimate("one-sayers")["always different"].value, 3)
         0.106
         >>> question.estimate().corrected(question.control).proportions.round(3)
         array([0.948, 0.052])
@@ -178,7 +178,7 @@ class StudyQuestion:
     @property
     def computed(self) -> float:
         """The proportion of `category`, computed from the counts."""
-        return float(self._plain[self.category].proportion)
+        return float(self._plain[self.category].value)
 
     @property
     def agrees(self) -> bool | None:
@@ -215,12 +215,12 @@ class StudyQuestion:
         facts = [
             ("design", design_words(self.mechanism.to_dict())),
             ("epsilon", round_up(self.mechanism.epsilon)),
-            ("reports", f"{ours.n:,}, {self.counts_from}"),
+            ("reports", f"{self.n:,}, {self.counts_from}"),
             ("counts", _count_words(self.counts)),
             ("published", _published_words(self)),
             (
                 "computed",
-                f"{percent(ours.proportion)} {label(self.category)}, standard error "
+                f"{percent(ours.value)} {label(self.category)}, standard error "
                 f"{percent(ours.std_error)}, 95% interval {percent_range(ours.low, ours.high)}",
             ),
             ("agrees", _agrees_words(self)),
@@ -410,7 +410,7 @@ def study(id: str) -> StudyQuestion:
 
     Examples
     --------
-    >>> round(study("nigeria2015.contact").estimate()["yes"].proportion, 4)
+    >>> round(study("nigeria2015.contact").estimate()["yes"].value, 4)
     0.2619
     """
     check_instance(id, "id", str, "text")

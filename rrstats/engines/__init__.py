@@ -8,3 +8,10 @@ A lazy engine that privatizes again makes a second release, and many releases re
 So privatizing is a sink, which writes once.  A lazy result exists only as keyed reports, which are
 the same however often they are computed.  The public functions of rrstats count the reports.
 """
+
+import importlib
+
+from rrstats._checks import needing
+
+with needing("rrstats.engines needs pyarrow; install pyarrow (pip install pyarrow)"):
+    importlib.import_module("pyarrow")

@@ -3,7 +3,7 @@
     import rrstats.engines.dask as rrd
 
     rrd.privatize_parquet("/shared/in", "/shared/out", {"answer": m}, client=client)   a sink
-    ddf.rr.privatize("answer", m, key=key, id="id")            lazy, only with keyed reports
+    ddf.rr.privatize("answer", m, key=keyed)                   lazy, only with keyed reports
     ddf.rr.estimate("answer", m)                               counted by Dask
 
 A Dask frame is computed again whenever its result is used, and when a worker is lost.  With fresh
@@ -36,12 +36,9 @@ import pandas as pd
 
 from rrstats._checks import needing
 from rrstats._names import checked_keywords, missing_attribute
-from rrstats._typing import ColumnName
 from rrstats.data.arrow_rebuild import rebuilt_table
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
-from rrstats.estimation.estimates.crosstab import crosstab
-from rrstats.estimation.estimates.estimate import estimate
-from rrstats.estimation.tallies.tally import tally
+from rrstats.estimation.estimates.counting_accessor import CountingAccessor
 from rrstats.files import file_metadata
 from rrstats.files.batches import BatchRelease, Seen, anew, check_lazy, check_told
 from rrstats.files.plan import ColumnRequest, wanted_columns
@@ -56,6 +53,7 @@ from rrstats.files.privatize_file import (
 )
 from rrstats.files.shuffle import Shuffle
 from rrstats.privatization.frame import column_mechanisms, privatize
+from rrstats.randomness.keyed import Keyed
 from rrstats.randomness.sources import secret_bytes
 
 with needing("rrstats.engines.dask needs Dask and pyarrow; pip install 'dask[dataframe]' pyarrow"):
@@ -510,10 +508,10 @@ class _Keyed:
 
 @checked_keywords
 @register_dataframe_accessor("rr")
-class DaskAccessor:
+class DaskAccessor(CountingAccessor):
     """Randomized response on a Dask frame: keyed reports and counts.
 
-    ddf.rr.privatize("answer", categories, 0.75, key=key, id="id")    lazy
+    ddf.rr.privatize("answer", categories, 0.75, key=keyed)           lazy
     ddf.rr.estimate("answer", m), ddf.rr.tally("answer", m)           counted by Dask
     ddf.rr.crosstab("answer", "region", mechanisms={"answer": m})
 
@@ -521,7 +519,7 @@ class DaskAccessor:
     """
 
     def __init__(self, data: dd.DataFrame) -> None:
-        self._data = data
+        self._data: dd.DataFrame = data
 
     def privatize(
         self,
@@ -532,8 +530,7 @@ class DaskAccessor:
         epsilon: float | None = None,
         unknown: str = "raise",
         missing: str = "unknown",
-        key: Any = None,
-        id: Any = None,
+        key: Keyed | None = None,
         **options: Any,
     ) -> dd.DataFrame:
         """A lazy frame of keyed reports, which are the same in every computation.
@@ -546,12 +543,11 @@ class DaskAccessor:
             Required: nothing can be refused when Dask computes.  The default "raise" is refused.
         missing : {"unknown", "uniform", "keep"}
             As for ``df.rr.privatize`` of pandas.
-        key : bytes
-            A key of `rrstats.new_key`; it is sent to the workers with the tasks.
-        id : column name, or list of column names
-            Identifies the respondent.  An id must belong to one person in all releases under the
-            key.  If two people have one id (a household's number), their equal answers have equal
-            reports, so different reports reveal different answers.
+        key : Keyed
+            ``rr.client.Keyed(key, id)``, which is sent to the workers with the tasks; id is the
+            column, or the columns, that identify the respondent.  An id must belong to one person
+            in all releases under the key.  If two people have one id (a household's number), their
+            equal answers have equal reports, so different reports reveal different answers.
 
         Returns
         -------
@@ -561,7 +557,7 @@ class DaskAccessor:
         Raises
         ------
         ArgumentTypeError
-            key or id is missing: a lazy frame that is computed again would be a second release.
+            key is missing: a lazy frame that is computed again would be a second release.
         ArgumentValueError
             unknown is not "uniform", or missing is "raise"; or the parts of the frame depend on the
             answers, as those of `read_csv` in blocks do, see `privatize_parquet`.
@@ -570,30 +566,18 @@ class DaskAccessor:
         -----
         Limits of keyed reports: they hide a value, but not whether or when it changed; epsilon
         counts for every distinct value of a person; rows with the same id and value have the same
-        noise; the key reveals nearly every answer.  See `rrstats.new_key`.
+        noise; the key reveals nearly every answer.  See `rrstats.client.new_key`.
         """
         sink = "dask.privatize_parquet(ddf, path, plan)"
-        check_lazy(key, id, sink, column)
+        check_lazy(key, sink, column)
         check_told(unknown, missing, sink)
         mechanisms = column_mechanisms(column, categories, prob, epsilon)
         check_layout(self._data, list(map(str, mechanisms)))
         policies = {"unknown": unknown, "missing": missing}
-        keyed = _Keyed(mechanisms, {"key": key, "id": id, **policies, **options})
+        keyed = _Keyed(mechanisms, {"key": key, **policies, **options})
         meta = keyed(self._data._meta)
         lazy: dd.DataFrame = self._data.map_partitions(keyed, meta=meta)
         return lazy
-
-    def estimate(self, column: ColumnName, *design: Any, **options: Any) -> Any:
-        """`rrstats.estimate` of a column of reports, counted by Dask, with its options."""
-        return estimate(self._data, *design, columns=column, **options)
-
-    def tally(self, column: Hashable, *design: Any, **options: Any) -> Any:
-        """`rrstats.tally` of a column of reports, counted by Dask, with its options."""
-        return tally(self._data, *design, columns=column, **options)
-
-    def crosstab(self, *columns: Hashable, **options: Any) -> Any:
-        """`rrstats.crosstab` of columns, counted by Dask, with its options."""
-        return crosstab(self._data, *columns, **options)
 
     def __repr__(self) -> str:
         return "<randomized response on a Dask frame: privatize, estimate, tally, crosstab>"

@@ -3,7 +3,7 @@
     import rrstats.engines.polars as rrp              # brings df.rr, lf.rr and s.rr
     rrp.sink_privatized(pl.scan_parquet("answers.parquet"), "reports.parquet", {"answer": m})
     df.rr.privatize("answer", m)                      # a DataFrame, at once, as in pandas
-    lf.rr.privatize("answer", m, key=key, id="id")    # a LazyFrame, only with keyed reports
+    lf.rr.privatize("answer", m, key=keyed)   # a LazyFrame, only with keyed reports
     lf.rr.estimate("answer", m)                       # counted by Polars
 
 Polars computes a lazy frame again each time it is collected, so fresh noise would make another
@@ -28,7 +28,7 @@ from rrstats._checks import check_ending, check_instance, needing
 from rrstats._names import checked_keywords, missing_attribute
 from rrstats.data.rebuilt import rebuilt_polars
 from rrstats.errors import FileError, RRStatsError
-from rrstats.estimation.estimates.crosstab import crosstab
+from rrstats.estimation.estimates.counting_accessor import CountingAccessor, as_method
 from rrstats.estimation.estimates.estimate import estimate
 from rrstats.estimation.tallies.tally import tally
 from rrstats.files.atomic import Publication
@@ -37,6 +37,7 @@ from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, write
 from rrstats.privatization.frame import column_mechanisms, privatize
+from rrstats.randomness.keyed import Keyed, check_keyed
 
 with needing("rrstats.engines.polars needs polars and pyarrow; pip install polars pyarrow"):
     import polars as pl
@@ -53,18 +54,17 @@ __all__ = ["FrameNamespace", "LazyNamespace", "SeriesNamespace", "sink_privatize
 def open_release(
     schema: Mapping[str, pl.DataType],
     requests: list[ColumnRequest],
-    *,
-    key: Any = None,
-    id: str | list[str] | None = None,
+    key: Keyed | None,
 ) -> BatchRelease:
     """The release of some columns; other columns are needed as ids, or by name only."""
-    ids = id if isinstance(id, list) else [id]
+    ids: Any = [] if key is None else check_keyed(key).id
+    ids = ids if isinstance(ids, list) else [ids]
     needed = {str(request.name) for request in requests} | set(ids)
     fields = []
     for name, dtype in schema.items():
         cells = pl.Series([], dtype=dtype if name in needed else pl.Null).to_arrow()
         fields.append(pa.field(name, cells.type))
-    return BatchRelease(pa.schema(fields), requests, key=key, id=id)
+    return BatchRelease(pa.schema(fields), requests, key=key)
 
 
 def report_types(release: BatchRelease) -> dict[str, pl.DataType]:
@@ -130,8 +130,7 @@ def sink_privatized(
     unknown: str = "raise",
     missing: str = "unknown",
     overwrite: bool = False,
-    key: Any = None,
-    id: Any = None,
+    key: Keyed | None = None,
 ) -> Receipt:
     """Privatize columns of a LazyFrame into a new Parquet file, streaming.
 
@@ -147,11 +146,11 @@ def sink_privatized(
         As for `rr.files.privatize_file`.
     overwrite : bool
         Replace an existing file.
-    key, id
-        For keyed reports, see `rr.privatize`; id is a column's name or a list of names.  An id must
-        belong to one person in all releases under a key, so a household's number is no id: two
-        persons with the same id and answer have the same report, so different reports reveal
-        different answers.
+    key : Keyed, optional
+        For keyed reports, ``rr.client.Keyed(key, id)``, where id is a column's name or a list of
+        names.  An id must belong to one person in all releases under a key, so a household's number
+        is no id: two persons with the same id and answer have the same report, so different
+        reports reveal different answers.
 
     Returns
     -------
@@ -181,7 +180,7 @@ def sink_privatized(
     frame = check_instance(lazyframe, "lazyframe", kinds, "a LazyFrame or a DataFrame").lazy()
     requests = wanted_columns(plan, unknown, missing)
     schema = careful(frame.collect_schema)
-    release = open_release(schema, requests, key=key, id=id)
+    release = open_release(schema, requests, key)
     with Publication(place, overwrite=overwrite) as publication:
         rows = _write(frame, release, publication)
         release.confirm(rows)
@@ -226,69 +225,16 @@ def _write(frame: pl.LazyFrame, release: BatchRelease, publication: Publication)
 
 
 @checked_keywords
-class _Counting:
-    """Methods of frames and lazy frames that only count."""
-
-    def __init__(self, data: Any) -> None:
-        self._data = data
-
-    def estimate(self, column: Any, *design: Any, **options: Any) -> Any:
-        """`rrstats.estimate` of a column of reports, with its options as column names."""
-        return estimate(self._data, *design, columns=column, **options)
-
-    def tally(self, column: Any, *design: Any, **options: Any) -> Any:
-        """`rrstats.tally` of a column of reports, with its options as column names."""
-        return tally(self._data, *design, columns=column, **options)
-
-    def crosstab(self, *columns: Any, **options: Any) -> Any:
-        """`rrstats.crosstab` of columns of reports and ordinary columns, with its options."""
-        return crosstab(self._data, *columns, **options)
-
-
-@checked_keywords
 @pl.api.register_dataframe_namespace("rr")
-class FrameNamespace(_Counting):
+class FrameNamespace(CountingAccessor):
     """Randomized response on a Polars DataFrame: privatize columns, count and estimate."""
 
-    def privatize(
-        self,
-        column: Any,
-        categories: Any = None,
-        prob: float | None = None,
-        *,
-        epsilon: float | None = None,
-        **options: Any,
-    ) -> pl.DataFrame:
-        """A new frame in which some columns hold reports; each call is another release.
-
-        Parameters
-        ----------
-        column : str, mapping or FramePlan
-            A name, with categories and prob or epsilon, or with a mechanism; or a mapping from
-            column to mechanism; or a plan of the frame.
-        categories, prob, epsilon, **options
-            As for `rrstats.privatize`; id is a column's name.
-
-        Returns
-        -------
-        polars.DataFrame
-            It does not record how it was made: keep the mechanism.
-
-        Examples
-        --------
-        >>> import polars as pl, rrstats
-        >>> df = pl.DataFrame({"answer": ["yes", "no", "no"], "age": [31, 42, 53]})
-        >>> df.rr.privatize("answer", ["yes", "no"], 0.75).columns
-        ['answer', 'age']
-        """
-        options |= {"columns": column, "prob": prob, "epsilon": epsilon}
-        reports: pl.DataFrame = privatize(self._data, categories, **options)
-        return reports
+    privatize: Callable[..., pl.DataFrame] = as_method(privatize)
 
 
 @checked_keywords
 @pl.api.register_lazyframe_namespace("rr")
-class LazyNamespace(_Counting):
+class LazyNamespace(CountingAccessor):
     """Randomized response on a LazyFrame: keyed reports, counts and estimates."""
 
     def privatize(
@@ -300,8 +246,7 @@ class LazyNamespace(_Counting):
         epsilon: float | None = None,
         unknown: str = "raise",
         missing: str = "unknown",
-        key: Any = None,
-        id: Any = None,
+        key: Keyed | None = None,
     ) -> pl.LazyFrame:
         """A lazy frame in which some columns hold keyed reports, the same in every computation.
 
@@ -313,7 +258,7 @@ class LazyNamespace(_Counting):
             Required: nothing can be refused when Polars computes.  The default "raise" is refused.
         missing : {"unknown", "uniform", "keep"}
             As for a DataFrame.
-        key, id
+        key : Keyed
             Required.  An id belongs to one person, not to a household, see `sink_privatized`.
 
         Returns
@@ -323,7 +268,7 @@ class LazyNamespace(_Counting):
         Raises
         ------
         ArgumentTypeError
-            key or id is missing; the message names the sink.
+            key is missing; the message names the sink.
         ArgumentValueError
             unknown is not "uniform", or missing is "raise".
 
@@ -335,15 +280,15 @@ class LazyNamespace(_Counting):
 
         Polars reads a file in parts whose bytes include the answers, so parts tell their lengths.
         Here all rows are put together and rebuilt, which needs memory for the columns in use.
-        `sink_privatized` with key and id streams instead.
+        `sink_privatized` with a key streams instead.
         """
         sink = "polars.sink_privatized(lf, path, ...)"
-        check_lazy(key, id, sink, column)
+        check_lazy(key, sink, column)
         check_told(unknown, missing, sink)
         plan = column_mechanisms(column, categories, prob, epsilon)
         requests = wanted_columns(plan, unknown, missing)
         schema = careful(self._data.collect_schema)
-        release = open_release(schema, requests, key=key, id=id)
+        release = open_release(schema, requests, key)
         lazy: pl.LazyFrame = self._data.with_columns(
             _keyed(release, name, dtype) for name, dtype in report_types(release).items()
         )
@@ -378,18 +323,9 @@ class SeriesNamespace:
     def __init__(self, data: pl.Series) -> None:
         self._data = data
 
-    def privatize(self, categories: Any, prob: float | None = None, **options: Any) -> pl.Series:
-        """A Series of reports, with the options of `rrstats.privatize`; ids are a Series."""
-        reports: pl.Series = privatize(self._data, categories, prob, **options)
-        return reports
-
-    def estimate(self, *design: Any, **options: Any) -> Any:
-        """`rrstats.estimate` from this column of reports, with its options."""
-        return estimate(self._data, *design, **options)
-
-    def tally(self, *design: Any, **options: Any) -> Any:
-        """`rrstats.tally` of this column of reports, with its options."""
-        return tally(self._data, *design, **options)
+    privatize: Callable[..., pl.Series] = as_method(privatize)
+    estimate: Callable[..., Any] = as_method(estimate)
+    tally: Callable[..., Any] = as_method(tally)
 
 
 if not TYPE_CHECKING:

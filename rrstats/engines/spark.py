@@ -44,12 +44,12 @@ from rrstats.errors import (
     RRStatsError,
     RRStatsWarning,
 )
-from rrstats.files import file_metadata
+from rrstats.files import file_records
 from rrstats.files.batches import BatchRelease, Seen, careful, check_lazy, check_told
 from rrstats.files.plan import ColumnRequest, wanted_columns
 from rrstats.files.privatize_file import Receipt, release_receipt
 from rrstats.mechanisms.records import KEY, ColumnRecord, read, write
-from rrstats.randomness.keyed import check_key
+from rrstats.randomness.keyed import Keyed
 from rrstats.randomness.sources import secret_bytes
 
 with needing("rrstats.engines.spark needs pyspark; pip install pyspark, and Java 17 or newer"):
@@ -139,18 +139,18 @@ def read_source(spark: SparkSession, path: str) -> tuple[DataFrame, list[str], d
     document = _document_of(spark, path)
     footers = {file: _footer(spark, file) for file in files}
     first = footers[files[0]] if files else Footer({}, {}, 0)
-    file_records = file_metadata.read_records(first.metadata)
+    first_records = file_records.records(first.metadata)
     # Spark uses the columns of one file, and fills columns that others lack with null.
     for file, footer in footers.items():
         has_same_columns = footer.columns == first.columns
-        if not has_same_columns or file_metadata.read_records(footer.metadata) != file_records:
+        if not has_same_columns or file_records.records(footer.metadata) != first_records:
             raise FileError(
                 f"the files {files[0]} and {file} of {path} have different columns, or different "
                 "records of how these were made; privatize them separately, or write them with one "
                 "schema"
             )
     filled = [file for file, footer in footers.items() if footer.rows] or files
-    records = one_document([file_records, read({KEY: document})])
+    records = one_document([first_records, read({KEY: document})])
     return frame, filled, {**first.metadata, KEY.encode(): records}
 
 
@@ -252,7 +252,7 @@ def _footer(spark: SparkSession, file: str) -> Footer:
 
 def one_document(places: Iterable[list[ColumnRecord]]) -> bytes:
     """One document from the records of several places, which must agree."""
-    return json.dumps(write(file_metadata.joined("the data say", *places))).encode()
+    return json.dumps(write(file_records.joined("the data say", *places))).encode()
 
 
 # -- columns of Spark as columns of Arrow, and back -----------------------------------------
@@ -265,7 +265,7 @@ def arrow_schema(frame: DataFrame, private: set[str], metadata: dict[bytes, byte
     """
     failed = "Spark cannot give the columns as Arrow"
     fields = retold(failed, lambda: list(frame.limit(0).toArrow().schema))
-    records = [file_metadata.read_records(metadata)]
+    records = [file_records.records(metadata)]
     for place, field in enumerate(frame.schema.fields):
         kind = fields[place].type if field.name in private else pa.null()
         fields[place] = pa.field(field.name, kind)
@@ -316,14 +316,13 @@ class Adding(AccumulatorParam[Any]):
 class Task:
     """The work of one attempt on the batches of a partition, on any machine, with its own keys.
 
-    names : of the columns, by place.  key, id : for keyed reports, as for `BatchRelease`.
+    names : of the columns, by place.  key : for keyed reports, as for `BatchRelease`.
     seen : the accumulator of counts, or None.
     """
 
     names: list[str]
     requests: list[ColumnRequest]
-    key: Any = None
-    id: str | list[str] | None = None
+    key: Keyed | None = None
     seen: Any = None
 
     def reports(self, batches: Batches) -> Batches:
@@ -344,7 +343,7 @@ class Task:
             answers = batch.rename_columns(self.names)
             if release is None:
                 schema = answers.schema.remove_metadata()
-                release = BatchRelease(schema, self.requests, key=self.key, id=self.id, threads=1)
+                release = BatchRelease(schema, self.requests, key=self.key, threads=1)
             yield release, answers
         if release is not None and self.seen is not None:
             self.seen.add(release.seen())
@@ -383,14 +382,13 @@ def prepare(
     metadata: dict[bytes, bytes],
     *,
     again: bool,
-    key: Any = None,
-    id: str | list[str] | None = None,
+    key: Keyed | None = None,
 ) -> tuple[BatchRelease, Task, T.StructType]:
     """A release that only checks and counts; the task; Spark's schema of the reports."""
     names = list(frame.columns)
     schema = arrow_schema(frame, {str(request.name) for request in requests}, metadata)
-    release = BatchRelease(schema, requests, again=again, key=key, id=id)
-    return release, Task(names, requests, key, id), reports_schema(frame.schema, release)
+    release = BatchRelease(schema, requests, again=again, key=key)
+    return release, Task(names, requests, key), reports_schema(frame.schema, release)
 
 
 # -- privatize ------------------------------------------------------------------------------
@@ -548,8 +546,7 @@ def privatize(
     df: DataFrame,
     columns: Any,
     *,
-    key: Any = None,
-    id: str | list[str] | None = None,
+    key: Keyed | None = None,
     unknown: str = "raise",
     missing: str = "unknown",
     again: bool = False,
@@ -561,10 +558,9 @@ def privatize(
     df : DataFrame
     columns : mapping
         From column to mechanism, or a plan.
-    key : bytes
-        32 secret bytes of ``rr.new_key()``; it is sent to the executors with each job.
-    id : column name, or list of column names
-        Identifies the respondent; missing ids are refused.
+    key : Keyed
+        ``rr.client.Keyed(key, id)``, which is sent to the executors with each job; id is the
+        column, or the columns, that identify the respondent, and missing ids are refused.
     unknown : {"uniform"}
         Required, here or in the plan: nothing can be refused when Spark computes.  The default
         "raise" is refused.
@@ -582,7 +578,7 @@ def privatize(
     Raises
     ------
     ArgumentTypeError
-        key or id is missing.
+        key is missing.
     ArgumentValueError
         unknown is not "uniform", or missing is "raise".
 
@@ -599,12 +595,12 @@ def privatize(
     """
     check_instance(df, "df", DataFrame, "a Spark DataFrame")
     sink = "spark.privatize_parquet(df, dst, ...)"
-    check_lazy(key, id, sink, columns)
+    check_lazy(key, sink, columns)
     requests = wanted_columns(columns, unknown, missing)
     for request in requests:
         check_told(request.unknown, request.missing, sink)
     refuse_by(df, requests)
-    _, task, schema = prepare(df, requests, {}, again=again, key=check_key(key), id=id)
+    _, task, schema = prepare(df, requests, {}, again=again, key=key)
     return mapped(df, task.reports, schema)
 
 

@@ -7,6 +7,7 @@ Four folders, each importing only from those before it:
 - `estimates`: results, their intervals, tables and words
 - `hypothesis_tests`: tests (`rr.hypotheses`) and comparisons of estimates
 
-Public: `rr.estimate`, `rr.tally`, `rr.crosstab`, `rr.difference`, `rr.pairwise`, `rr.means`,
-`rr.quantiles`, `rr.posterior`, `rr.hypotheses`, `rr.correlations`, `rr.SampleDesign`, results.
+Public: `rr.estimate`, `rr.tally`, `rr.crosstab`, `rr.difference`, `rr.means`, `rr.quantiles`,
+`rr.privacy.posterior`, `rr.hypotheses`, `rr.correlations`, `rr.SampleDesign`, and the results in
+`rr.estimators`.
 """

@@ -5,20 +5,49 @@
     rr.files.read("out.parquet").rr.estimate()       # the frame with its records
     page = rr.files.statement_of("out.parquet")      # the page to publish with it: Markdown, HTML
 
+    rr.files.records(schema.metadata)                # how columns were made, also of df.attrs
+
 Formats: Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or
-not.  Reading and writing needs pyarrow: ``pip install pyarrow``.
+not.  Reading and writing needs pyarrow (``pip install pyarrow``); `records` does not.
 
 `formats` and `csv` read and write one file and keep the contract in `data_file`.  `batches`
 privatizes its rows, and `shuffle` shuffles them, in the types of `data.compact`.  `plan` reads the
-request, `file_metadata` and `ledger` record the release, and `atomic` publishes it.
+request, `file_metadata` and `ledger` record the release, `file_records` reads the records, and
+`atomic` publishes it.
 `privatize_file`, `estimate_file` and `read_file` bring them together; `sign_off` shows the ledger
 to those who decide.
 """
 
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rrstats._names import missing_attribute
 from rrstats.errors import MissingPackageError
+from rrstats.files.file_records import records
+
+__all__ = [
+    "check_file",
+    "describe_file",
+    "estimate_file",
+    "privatize_file",
+    "read",
+    "records",
+    "sign_off",
+    "statement_of",
+    "tally_file",
+]
+
+
+def _needing_arrow(name: str) -> Callable[..., NoReturn]:
+    """A function in the place of one that needs pyarrow, which says how to install it."""
+
+    def refuse(*_arguments: Any, **_keywords: Any) -> NoReturn:
+        raise MissingPackageError(
+            f"rr.files.{name} needs pyarrow; install pyarrow (pip install pyarrow)"
+        )
+
+    return refuse
+
 
 try:
     from rrstats.files.estimate_file import (
@@ -34,20 +63,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "pyarrow":
         raise
-    raise MissingPackageError(
-        "rrstats.files needs pyarrow; install pyarrow (pip install pyarrow)"
-    ) from None
-
-__all__ = [
-    "check_file",
-    "describe_file",
-    "estimate_file",
-    "privatize_file",
-    "read",
-    "sign_off",
-    "statement_of",
-    "tally_file",
-]
+    globals().update({name: _needing_arrow(name) for name in __all__ if name != "records"})
 
 
 if not TYPE_CHECKING:

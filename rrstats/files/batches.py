@@ -39,14 +39,16 @@ from rrstats.errors import (
     SimulationWarning,
     warn,
 )
-from rrstats.files import file_metadata
+from rrstats.files import file_metadata, file_records
 from rrstats.files.data_file import Blocks
 from rrstats.files.file_metadata import Columns, WrittenColumn
 from rrstats.files.plan import ColumnRequest, wanted_columns
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.records import ColumnRecord, check_policies
 from rrstats.privatization.column import ColumnAnswers, ColumnRelease
 from rrstats.privatization.frame import refuse, warn_of
-from rrstats.privatization.frame_plan import FramePlan, FrameRelease
+from rrstats.privatization.frame_release import FrameRelease
+from rrstats.randomness.keyed import Keyed, check_keyed
 from rrstats.randomness.sources import BLOCK_ROWS, SIMULATED_TEXT, Unpicklable
 
 Result = TypeVar("Result")
@@ -194,19 +196,22 @@ def _column_releases(
     earlier: Mapping[str, ColumnRecord],
     *,
     again: bool,
-    key: Any,
+    key: Keyed | None,
     rng: Any,
     threads: int | None,
 ) -> dict[str, ColumnRelease]:
     """A release of each column, by its name; earlier : the records of earlier rounds."""
+    questions: Mapping[Any, Any] = {}
+    if key is not None and key.question is not None:
+        questions = key.questions([str(request.name) for request in requests])
     return {
         str(request.name): request.open(
             likes[str(request.name)],
             earlier.get(str(request.name)),
             column=place,
             again=again,
-            key=key,
-            question=key and str(request.name),
+            key=None if key is None else key.key,
+            question=questions.get(str(request.name), str(request.name)),
             rng=rng,
             threads=threads,
         )
@@ -274,7 +279,7 @@ class ReleasedColumns:
         *,
         records: Iterable[ColumnRecord | None] = (),
         again: bool = False,
-        key: Any = None,
+        key: Keyed | None = None,
         rng: Any = None,
         threads: int | None = None,
     ) -> None:
@@ -391,8 +396,8 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         `plan.wanted_columns`.
     unknown, missing, again, rng : as for `privatize_file`.  threads : as for `privatize`; 1 if
         an engine assigns the cores.
-    key, id : for keyed reports, the key and the column name (or list of names) that identifies
-        the respondent; then every recomputation gives the same reports.
+    key : for keyed reports, the key and the names of the columns that identify the respondent;
+        then every recomputation gives the same reports.
     The attribute ``schema`` is that of the reports, with the document of how they were made;
     ``columns`` are the private columns; ``id`` lists the identifying columns.  Everything is
     checked here, from declarations alone; nothing is drawn.
@@ -414,16 +419,16 @@ class BatchRelease(ReleasedColumns, Unpicklable):
         unknown: str = "raise",
         missing: str = "unknown",
         again: bool = False,
-        key: Any = None,
-        id: str | list[str] | None = None,
+        key: Keyed | None = None,
         rng: Any = None,
         threads: int | None = None,
     ) -> None:
         self._source = schema
         metadata = dict(schema.metadata or {})
-        source_records = file_metadata.read_records(metadata)
+        source_records = file_records.records(metadata)
         requests = wanted_columns(plan, unknown, missing)
-        self.id = _id_columns(schema, key, id, [request.name for request in requests])
+        private = [request.name for request in requests]
+        self.id = [] if key is None else _id_columns(schema, check_keyed(key).id, private)
         likes = {}
         for request in requests:
             name = check_column(request.name, schema.names, self.declared, metadata)
@@ -438,7 +443,7 @@ class BatchRelease(ReleasedColumns, Unpicklable):
             rng=rng,
             threads=threads,
         )
-        self.records = file_metadata.merge(source_records, self.new_records)
+        self.records = file_records.merge(source_records, self.new_records)
         self.schema = changed_schema(schema, self.written).with_metadata(
             file_metadata.release_metadata(metadata, self.written, self.records)
         )
@@ -506,11 +511,11 @@ def anew(error: Exception, what: str) -> RRStatsError:
     )
 
 
-def check_lazy(key: Any, id: Any, sink: str, columns: Any) -> None:
+def check_lazy(key: Keyed | None, sink: str, columns: Any) -> None:
     """Raise ArgumentTypeError unless a lazy result is the same whenever it is computed."""
     is_plan = isinstance(columns, FramePlan)
-    if is_plan or key is None or id is None:
-        hint = ", or give key= (rr.new_key()), id= and unknown='uniform' for keyed reports"
+    if is_plan or key is None:
+        hint = ", or give key=rr.client.Keyed(key, id) and unknown='uniform' for keyed reports"
         if is_plan:
             hint = "; the coin of a plan cannot be keyed"
         raise ArgumentTypeError(
@@ -587,21 +592,9 @@ def _check_once(
     raise ArgumentValueError(f"column {cut(name)}{where} {problem}{hint}")
 
 
-def _id_columns(
-    schema: pa.Schema, key: Any, id: str | list[str] | None, private: list[Hashable]
-) -> list[str]:
-    """The columns that identify the respondent; none for fresh noise."""
-    names: list[str] = []
-    if isinstance(id, list):
-        names = id
-    elif id is not None:
-        names = [id]
-    if (key is None) != (not names):
-        raise ArgumentTypeError(
-            f"{'id needs key' if key is None else 'key needs id'} too: keyed reports depend on a "
-            "key of rr.new_key() and on the column that identifies the respondent; for fresh "
-            "noise give neither"
-        )
+def _id_columns(schema: pa.Schema, id: str | list[str], private: list[Hashable]) -> list[str]:
+    """The columns that identify the respondent."""
+    names = id if isinstance(id, list) else [id]
     for name in names:
         _check_once(name, schema.names)
         if name in private:

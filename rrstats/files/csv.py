@@ -37,7 +37,8 @@ from rrstats.errors import ArgumentTypeError, FileError
 from rrstats.files.atomic import SIDECAR
 from rrstats.files.batches import EVEN_ROWS, reading
 from rrstats.files.data_file import Blocks, Piece, ReportSpace, Spaces
-from rrstats.files.file_metadata import Columns, Records, records_in
+from rrstats.files.file_metadata import Columns, Records
+from rrstats.files.file_records import records_in
 
 BLOCK_BYTES = 4 << 20
 ZIPPED_BYTES = 1 << 20

@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from rrstats._display import Text
 from rrstats._names import checked_keywords
 from rrstats.data.arrow import are_word_places
 from rrstats.data.categories import Categories, PublicCategories
@@ -34,7 +35,7 @@ from rrstats.estimation.report_columns.report_columns import (
 )
 from rrstats.estimation.report_columns.sample_design import Rows, rows_of
 from rrstats.estimation.tallies.tally import Tally, count_groups, count_units
-from rrstats.files import file_metadata
+from rrstats.files import file_records
 from rrstats.files.atomic import SIDECAR
 from rrstats.files.data_file import Piece, ReportSpace
 from rrstats.files.formats import FileSource, Paths, open_released, open_source
@@ -151,7 +152,7 @@ def estimate_file(
         name: GroupEstimates(
             (by,),
             {
-                label: replace(estimate(each, target=target), group=group_text((by,), label))
+                label: replace(estimate(each, target=target), _group=group_text((by,), label))
                 for label, each in groups.items()
             },
             _rows(everyone) - sum(_rows(each) for each in groups.values()),
@@ -431,7 +432,7 @@ def describe_file(path: Paths) -> list[ColumnRecord]:
     source = open_released(path)
     records: list[ColumnRecord] = []
     for file in source.files:
-        records = file_metadata.merge(file.records, records)
+        records = file_records.merge(file.records, records)
     for record in records:
         source.record_of(str(record.name))  # raises where files disagree
     return records
@@ -445,8 +446,7 @@ def statement_of(
     made: str | datetime.date | None = None,
     questions: Mapping[str, str] | None = None,
     contact: str | None = None,
-    format: str = "markdown",
-) -> str:
+) -> Text:
     """Write the page to publish with a released file: what was done, promised and not promised.
 
     Parameters
@@ -457,13 +457,14 @@ def statement_of(
         The page's heading.
     made : str or date, optional
         The page's date; by default today.
-    questions, contact, format
+    questions, contact
         As for `rrstats.statement.statement`.
 
     Returns
     -------
-    str
-        The text of the page.
+    Text
+        The page: in Markdown where it is printed; ``save("page.html")`` writes one HTML file that
+        loads no other resource.
 
     Raises
     ------
@@ -493,7 +494,6 @@ def statement_of(
         made=made,
         questions=questions,
         contact=contact,
-        format=format,
     )
 
 

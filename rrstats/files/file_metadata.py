@@ -14,12 +14,10 @@ applies to all files of the directory.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,9 +25,8 @@ import pyarrow as pa
 
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
-from rrstats.errors import DamagedDocumentError, MetadataError
-from rrstats.files.atomic import named
-from rrstats.mechanisms.records import KEY, ColumnRecord, arrow_places, read, write
+from rrstats.files.file_records import SPARK, objects_in
+from rrstats.mechanisms.records import KEY, ColumnRecord, write
 from rrstats.mechanisms.serialization import parse_object
 
 DOCUMENT = "_rrstats.json"
@@ -40,7 +37,6 @@ Metadata = dict[bytes, bytes]
 RRSTATS = KEY.encode()
 ATTRS = b"PANDAS_ATTRS"
 PANDAS = b"pandas"
-SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 
 
 @dataclass(frozen=True)
@@ -59,63 +55,6 @@ Columns = Mapping[str, WrittenColumn]
 """The columns that a release writes, by name; those that the source lacks come last."""
 
 Records = Sequence[ColumnRecord]
-
-
-def _objects(described: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    """The objects in a list of a description; none if it is not a list."""
-    items = described.get(key)
-    if not isinstance(items, list):
-        return []
-    return [item for item in items if isinstance(item, dict)]
-
-
-def read_records(metadata: Mapping[bytes, bytes]) -> list[ColumnRecord]:
-    """Records of the columns of a file, from all places where it may hold them.
-
-    Raises MetadataError for a document that cannot be read, and if two places disagree.
-    """
-    places = [read(place) for place in arrow_places(metadata)]
-    for field in _objects(parse_object(metadata, SPARK), "fields"):
-        name = field.get("name")
-        field_metadata = field.get("metadata")
-        if isinstance(field_metadata, dict) and isinstance(name, str):
-            # The record stays with the column when the column is renamed.
-            places.append([replace(record, name=name) for record in read(field_metadata)])
-    return joined("the file says", *places)
-
-
-def joined(they_say: str, *places: Iterable[ColumnRecord]) -> list[ColumnRecord]:
-    """Records of several places, each column once; MetadataError if two disagree."""
-    records: dict[str, ColumnRecord] = {}
-    for place in places:
-        for record in place:
-            if records.setdefault(str(record.name), record) != record:
-                raise MetadataError(
-                    f"{they_say} two different things about how column {record.name!r} was made; "
-                    "remove the wrong one"
-                )
-    return list(records.values())
-
-
-def records_in(document: Path) -> list[ColumnRecord]:
-    """Records in a separate document file; empty if there is no such file.
-
-    Raises FileError or DamagedDocumentError if it cannot be read.
-    """
-    if not os.path.lexists(document):
-        return []
-    with named(f"cannot read {document}"):
-        text = document.read_bytes()
-    try:
-        return read({KEY: text})
-    except MetadataError as error:
-        raise DamagedDocumentError(f"{document}: {error}") from None
-
-
-def merge(old: Iterable[ColumnRecord], new: Iterable[ColumnRecord]) -> list[ColumnRecord]:
-    """Old records of columns without a new record, then the new records."""
-    newer = {str(record.name): record for record in new}
-    return [*(record for record in old if str(record.name) not in newer), *newer.values()]
 
 
 def release_metadata(
@@ -147,7 +86,7 @@ def release_metadata(
     kept[RRSTATS] = json.dumps(document).encode()
     kept[ATTRS] = json.dumps({**attributes, KEY: document}).encode()
     spark_schema = parse_object(kept, SPARK)
-    if _objects(spark_schema, "fields"):  # Spark reads no other columns
+    if objects_in(spark_schema, "fields"):  # Spark reads no other columns
         _describe_to_spark(spark_schema, names, all_records)
         kept[SPARK] = json.dumps(spark_schema).encode()
     return kept
@@ -160,7 +99,7 @@ def _describe_to_spark(
 
     names : of the columns to write.  records : of all columns that hold reports.
     """
-    fields = _objects(schema, "fields")
+    fields = objects_in(schema, "fields")
     for field in fields:
         name = field.get("name")
         metadata = field.get("metadata")
@@ -218,7 +157,7 @@ def fitted(metadata: Mapping[bytes, bytes], schema: pa.Schema) -> Metadata:
     For a schema whose dictionaries became plain values, or that lacks a stored index.
     """
     described = parse_object(metadata, PANDAS)
-    columns = _objects(described, "columns")
+    columns = objects_in(described, "columns")
     if not columns:
         return dict(metadata)
     kept = []
@@ -274,7 +213,7 @@ def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
     """True if a pandas index has the column's name, and so may be a copy of its answers."""
     described = parse_object(metadata, PANDAS)
     indexes = described.get("index_columns")
-    for entry in _objects(described, "columns"):
+    for entry in objects_in(described, "columns"):
         if entry.get("name") is None:
             continue
         label = str(entry["name"])
@@ -288,7 +227,7 @@ def carries_copy(metadata: Mapping[bytes, bytes], name: str) -> bool:
 
 def _describe_again(described: dict[str, Any], name: str, column: WrittenColumn) -> None:
     """Write pandas' description of one column again, from declarations alone."""
-    for entry in _objects(described, "columns"):
+    for entry in objects_in(described, "columns"):
         if name == entry.get("field_name", entry.get("name")):
             names = {key: entry[key] for key in ("name", "field_name") if key in entry}
             old_type = str(entry.get("numpy_type"))

@@ -31,7 +31,7 @@ from rrstats._checks import check_ending, cut
 from rrstats.data.arrow_rebuild import holds_words, rebuilt_table, share_words
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, MetadataError
-from rrstats.files import batches, file_metadata
+from rrstats.files import batches, file_metadata, file_records
 from rrstats.files.atomic import SIDECAR, is_ledger_file
 from rrstats.files.batches import ArrowPiece, grouped, reading, row_bytes
 from rrstats.files.csv import TextFile
@@ -152,7 +152,7 @@ class ParquetFile(ArrowFile):
         self._stores_schema = ARROW_SCHEMA in extra
         kept = {k: v for k, v in extra.items() if k != ARROW_SCHEMA}
         self.metadata = kept | (self.schema.metadata or {})
-        self.records = file_metadata.read_records(self.metadata)
+        self.records = file_records.records(self.metadata)
 
     def _open(self, old_timestamp_unit: str | None = None) -> pq.ParquetFile:
         """The opened file, with timestamps of 96 bits in a unit; by default nanoseconds."""
@@ -305,7 +305,7 @@ class FeatherFile(ArrowFile):
             self.rows = sum(reader.get_batch(number).num_rows for number in counts)
         self.names = self.schema.names
         self.metadata = dict(self.schema.metadata or {})
-        self.records = file_metadata.read_records(self.metadata)
+        self.records = file_records.records(self.metadata)
 
     def pieces(self, spaces: Spaces, *, lines: bool = False, only: bool = False) -> Iterator[Piece]:
         """The batches of the file; long batches are cut."""
@@ -472,9 +472,9 @@ def open_source(path: Path | str) -> FileSource:
     for file in files[1:]:
         _check_alike(path, files[0], file)
     if is_directory:
-        common_records = file_metadata.records_in(path / file_metadata.DOCUMENT)
+        common_records = file_records.records_in(path / file_metadata.DOCUMENT)
         for file in files if common_records else ():
-            file.records = file_metadata.joined(
+            file.records = file_records.joined(
                 f"{file_metadata.DOCUMENT} and {file.relative} say", file.records, common_records
             )
     return FileSource(path, endings, is_directory, files, stamp)

@@ -38,10 +38,10 @@ from rrstats._checks import check_distinct, check_ending
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.files.atomic import named
 from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.frame_plans import FramePlan, frame_plan
 from rrstats.mechanisms.krr import as_mechanism
 from rrstats.mechanisms.records import KEY, OLD_POLICY, POLICIES, ColumnRecord, read, write
 from rrstats.privatization.column import ColumnRelease
-from rrstats.privatization.frame_plan import FramePlan, frame_plan
 
 WHOLE = re.compile(r"(?:0|-?[1-9][0-9]*)")
 NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -116,8 +116,8 @@ def wanted_columns(columns: Any, unknown: str, missing: str) -> list[ColumnReque
         ]
     elif not is_document(columns):
         raise ArgumentTypeError(
-            "columns must be a mapping from column to mechanism, or a plan (a FramePlan, a path, a "
-            f"document or records), found {type(columns).__name__}"
+            "columns must be names with categories, a mapping from column to mechanism, or a plan "
+            f"(a FramePlan, a path, a document or records), found {type(columns).__name__}"
         )
     elif (unknown, missing) != ("raise", "unknown"):
         raise ArgumentTypeError(
@@ -192,7 +192,7 @@ def _reading(path: Path | str) -> Iterator[None]:
 def _parsed(path: Path) -> Any:
     """Contents of a document's file."""
     readers: dict[str, Callable[[str], Any]] = {".json": json.loads, ".toml": tomllib.loads}
-    hint = "one column is given as {column: rr.KRR(categories, epsilon=1)}"
+    hint = "one column is given with its categories, as in 'health', categories, epsilon=1"
     check_ending(path, "a plan", readers, hint=hint)
     with named(f"cannot read {path}"):
         text = path.read_bytes()

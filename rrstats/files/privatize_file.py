@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rrstats._checks import check_ending, quote
+from rrstats._display import counted
 from rrstats._names import checked_keywords
 from rrstats.data.columns import column_of
 from rrstats.errors import (
@@ -35,7 +36,7 @@ from rrstats.errors import (
     SimulationWarning,
     warn,
 )
-from rrstats.files import file_metadata
+from rrstats.files import file_metadata, file_records
 from rrstats.files.atomic import LEDGER, Publication, check_overwrite, make, repair
 from rrstats.files.batches import (
     BatchRelease,
@@ -64,9 +65,10 @@ from rrstats.files.read_file import other_cells
 from rrstats.files.shuffle import Shuffle
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
+from rrstats.mechanisms.krr import MechanismLike
 from rrstats.mechanisms.records import ColumnRecord, write
 from rrstats.mechanisms.row_privacy import VOID, epsilon_text
-from rrstats.privatization.frame import TABLE_CHECK
+from rrstats.privatization.frame import TABLE_CHECK, column_mechanisms
 from rrstats.randomness.sources import SIMULATED_TEXT, secret_bytes
 
 Progress = Callable[[int, int | None], object]
@@ -155,8 +157,9 @@ class Receipt:
         )
         void = f", {VOID}" if self.void else ""
         return (
-            f"<Receipt: {self.rows:,} rows in {self.target}; {columns}{more}; a row spends epsilon "
-            f"{round_up(self.epsilon_per_row)}{void}; {'; '.join([entered, *self.notes])}>"
+            f"<Receipt: {counted(self.rows, 'row')} in {self.target}; {columns}{more}; a row "
+            f"spends epsilon {round_up(self.epsilon_per_row)}{void}; "
+            f"{'; '.join([entered, *self.notes])}>"
         )
 
 
@@ -165,7 +168,10 @@ def privatize_file(
     source: Path | str,
     target: Path | str,
     columns: Any,
+    categories: MechanismLike | None = None,
+    prob: float | None = None,
     *,
+    epsilon: float | None = None,
     unknown: str = "raise",
     missing: str = "unknown",
     again: bool = False,
@@ -173,7 +179,6 @@ def privatize_file(
     shuffle_rows: bool = False,
     ledger: Path | str | None = None,
     progress: Progress | None = None,
-    rng: Any = None,
 ) -> Receipt:
     """Privatize columns of a file, or of a directory of Parquet files, into a new one.
 
@@ -182,9 +187,15 @@ def privatize_file(
     source, target : path
         Paths of the same format: Parquet (.parquet, .pq, or a directory of such files),
         Arrow IPC (.feather, .arrow, .ipc), CSV and TSV (also .gz).
-    columns : mapping, FramePlan, list of ColumnRecord, dict or path
-        A mapping from column to mechanism; or a plan: a `FramePlan`, a list of records, a document,
-        or the path of a .json or .toml file.  The public column of a `FramePlan` comes last.
+    columns : str, list of str, mapping, FramePlan, list of ColumnRecord, dict or path
+        One column's name or a list of names, with categories; or a mapping from column to
+        mechanism, or to categories with prob or epsilon; or a plan: a `FramePlan`, a list of
+        records, a document, or the path of a .json or .toml file.  The public column of a
+        `FramePlan` comes last.
+    categories : sequence of k hashables, or Mechanism, optional
+        The k categories of the named columns, with ``prob`` or ``epsilon``; or a mechanism alone.
+    prob, epsilon : float, optional
+        P(report = truth), or instead the privacy loss of one report in nats.
     unknown, missing : str
         As for `rrstats.privatize`, for all columns; with a plan, the plan sets them.
     again : bool
@@ -202,8 +213,6 @@ def privatize_file(
         The private record of releases; by default beside the source.
     progress : callable, optional
         Called with the rows done so far and, if known, the total number.
-    rng
-        As for `rrstats.privatize`.
 
     Returns
     -------
@@ -234,15 +243,44 @@ def privatize_file(
     >>> import pandas as pd, rrstats as rr, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> pd.DataFrame({"smoker": ["yes", "no"] * 50}).to_csv(f"{folder}/in.csv", index=False)
-    >>> mechanism = rr.KRR(["yes", "no"], 0.75)
-    >>> receipt = privatize_file(f"{folder}/in.csv", f"{folder}/out.csv", {"smoker": mechanism})
+    >>> source, target = f"{folder}/in.csv", f"{folder}/out.csv"
+    >>> receipt = privatize_file(source, target, "smoker", ["yes", "no"], epsilon=1)
     >>> receipt.rows, receipt.ledger.name
     (100, 'in.csv.rrstats-ledger.json')
+    """
+    if any(argument is not None for argument in (categories, prob, epsilon)):
+        columns = column_mechanisms(columns, categories, prob, epsilon)
+    return release_file(
+        source,
+        target,
+        wanted_columns(columns, unknown, missing),
+        again=again,
+        overwrite=overwrite,
+        shuffle_rows=shuffle_rows,
+        ledger=ledger,
+        progress=progress,
+    )
+
+
+def release_file(
+    source: Path | str,
+    target: Path | str,
+    requests: list[ColumnRequest],
+    *,
+    again: bool = False,
+    overwrite: bool = False,
+    shuffle_rows: bool = False,
+    ledger: Path | str | None = None,
+    progress: Progress | None = None,
+    rng: Any = None,
+) -> Receipt:
+    """As `privatize_file`, with requests that are checked, and with a source of words for tests.
+
+    rng : as for `privatize`; the records then say that the noise is simulated.
     """
     origin = open_source(source)
     place = check_target(origin, target)
     repair(place)
-    requests = wanted_columns(columns, unknown, missing)
     release = _prepare(origin, requests, again=again, rng=rng)
     work = _Files(origin, release, shuffle_rows, progress, rng)
     return _release(origin, place, work, again=again, overwrite=overwrite, ledger=ledger)
@@ -318,14 +356,14 @@ def privatize_by_tasks(
     release = _prepare(origin, requests, again=again)
     tasks = []
     for file in origin.files:
-        records = file_metadata.merge(file.records, release.new_records)
+        records = file_records.merge(file.records, release.new_records)
         tasks.append(FileTask(file.path, file.relative, file.rows, requests, records, shuffle_rows))
     common_records = [
         record
         for record in origin.files[0].records
         if all(record in file.records for file in origin.files)
     ]
-    target_records = file_metadata.merge(common_records, release.new_records)
+    target_records = file_records.merge(common_records, release.new_records)
     work = TaskOutputs(tasks, run, target_records, release, progress)
     return _release(origin, place, work, again=again, overwrite=overwrite, ledger=ledger)
 
@@ -467,7 +505,7 @@ def _release(
         publication.sync()
         source_records = [file.records for file in origin.files]
         new_records = work.columns.new_records
-        documents = [file_metadata.merge(records, new_records) for records in source_records]
+        documents = [file_records.merge(records, new_records) for records in source_records]
         draft = _receipt(
             work.columns,
             documents,
@@ -550,7 +588,7 @@ class _Files:
                 self.progress(rows, origin.rows)
 
         for file in origin.files:
-            records = file_metadata.merge(file.records, self.columns.new_records)
+            records = file_records.merge(file.records, self.columns.new_records)
             with publication.open(file.relative if origin.is_directory else None) as sink:
                 rewrite(
                     file,

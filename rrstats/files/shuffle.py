@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrstats.data.arrow_rebuild import holds_words
-from rrstats.data.compact import compact_type, compacted, restored
+from rrstats.data.compact import compact_type, compacted, converted
 from rrstats.errors import FileError
 from rrstats.files.atomic import named
 from rrstats.files.batches import FIELD_ID, row_bytes
@@ -196,7 +196,7 @@ class Shuffle:
                 words = self._words[place]
                 cells = pa.DictionaryArray.from_arrays(column, words, ordered=type.ordered)
             else:
-                cells = restored(column, type)
+                cells = converted(column, type)
             columns.append(cells)
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -249,7 +249,7 @@ def _check_movable(field: pa.Field, *, is_declared: bool) -> None:
         with suppress(pa.ArrowException):
             # An older pyarrow may lack a step.
             cell = compacted(pa.nulls(1, field.type)).take(pa.array([0]))
-            restored(cell, field.type)
+            converted(cell, field.type)
             return
     raise FileError(
         f"column {field.name!r} cannot be shuffled: with pyarrow {pa.__version__} moved rows of "

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rrstats._checks import check_bool, check_instance, check_one_of
-from rrstats._display import Block, as_html, as_markdown, label
+from rrstats._checks import check_bool, check_instance
+from rrstats._display import Block, Text, as_markdown, label
 from rrstats._names import checked_keywords
 from rrstats._version import __version__
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.files.formats import open_source
 from rrstats.files.ledger import Ledger, LedgerEntry, RowTotal
+from rrstats.mechanisms.deployments import deployments
 from rrstats.mechanisms.epsilon import round_up, total_epsilon
 from rrstats.mechanisms.records import ColumnRecord
 from rrstats.mechanisms.row_privacy import VOID
-from rrstats.privacy.deployments import deployments
 
 _LIMITS = (
     "The ledger does not know releases of a copy of the source, of a source that was renamed or "
@@ -59,8 +59,7 @@ def sign_off(
     one_file_per_person: bool = False,
     made: str | datetime.date | None = None,
     contact: str | None = None,
-    format: str = "markdown",
-) -> str:
+) -> Text:
     """Write the page on which the releases of a source are signed off, from its ledger.
 
     Parameters
@@ -77,14 +76,13 @@ def sign_off(
         The page's date; by default today.
     contact : str, optional
         The person or organization responsible for the releases.
-    format : {"markdown", "html"}
-        The HTML is one file that loads no other resource.
 
     Returns
     -------
-    str
+    Text
         Releases, columns, the epsilon of a row over all of them (of several files the epsilon of
-        each, and the bound for a person), and known deployments.
+        each, and the bound for a person), and known deployments: in Markdown where it is printed,
+        and ``save("page.html")`` writes one HTML file that loads no other resource.
 
     Raises
     ------
@@ -98,8 +96,6 @@ def sign_off(
     >>> import rrstats as rr
     >>> page = rr.files.sign_off("survey.parquet", contact="data office")  # doctest: +SKIP
     """
-    writers = {"markdown": as_markdown, "html": as_html}
-    writer = writers[check_one_of(format, "format", list(writers))]
     check_instance(made, "made", (type(None), str, datetime.date), "a date or a text")
     check_bool(one_file_per_person, "one_file_per_person")
     sources = _sources(path, ledger)
@@ -107,7 +103,8 @@ def sign_off(
         f"Page of {label(str(made or datetime.date.today()))}, written by rrstats {__version__}."
     )
     responsible = "No contact is named." if contact is None else f"Contact: {label(contact)}."
-    return writer(_page(sources, f"{facts} {responsible}", one_file_per_person))
+    blocks = _page(sources, f"{facts} {responsible}", one_file_per_person)
+    return Text(as_markdown(blocks), blocks)
 
 
 @dataclass(frozen=True)
@@ -148,6 +145,11 @@ def _sources(path: Any, ledger: Path | str | None) -> list[_ReleasedSource]:
     for each in paths:
         own = Ledger.of(Path(each), None if ledger is None else Path(ledger))
         if not own.known:
+            if ledger is None and not own.source.exists():
+                raise FileError(
+                    f"path must be a source with a ledger beside it, found no file {each} and no "
+                    f"ledger {own.path}; give the source's path, or the ledger's place with ledger="
+                )
             raise FileError(
                 f"the ledger {own.path} records no release of {each}; privatize it with rrstats "
                 "first, or give the ledger's place with ledger="

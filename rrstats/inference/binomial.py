@@ -28,9 +28,6 @@ from rrstats.inference.optimize import first_positive_each, last_accepted, root_
 EXACT_ROWS = 10_000_000_000
 """Up to this many rows the interval for the rows at hand inverts their exact distribution."""
 
-_BISECTIONS = 64
-"""Bisection steps that exhaust the digits of a double in [0, 1]."""
-
 
 # -- the reported rate ---------------------------------------------------------------------
 
@@ -38,6 +35,18 @@ _BISECTIONS = 64
 def _arrays(*values: ArrayLike) -> list[Floats]:
     """Numbers as arrays of doubles of one shape."""
     return list(np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in values)))
+
+
+def _by_case(interval: Callable[..., Interval], *values: ArrayLike) -> Interval:
+    """The interval of each case, from a function of arrays of shape (b,).
+
+    Equal cases are computed once: among many categories many counts are equal.
+    """
+    arrays = _arrays(*values)
+    cases, place = np.unique([array.ravel() for array in arrays], axis=1, return_inverse=True)
+    low, high = interval(*cases)
+    place = place.reshape(arrays[0].shape)
+    return Interval(low[place], high[place])
 
 
 def _rate(x: Floats, size: Floats) -> Floats:
@@ -143,10 +152,19 @@ def likelihood_rates(
     >>> round(float(low), 4), round(float(high), 4)
     (0.2717, 0.5383)
     """
-    arrays = _arrays(counts, n, lowest, highest)
-    x, size, floor, ceiling = (array.ravel() for array in arrays)
+
+    def interval(x: Floats, size: Floats, floor: Floats, ceiling: Floats) -> Interval:
+        limit = np.full(len(x), normal_quantile(level) ** 2)
+        return _likelihood_ends(x, size, floor, ceiling, limit)
+
+    return _by_case(interval, counts, n, lowest, highest)
+
+
+def _likelihood_ends(
+    x: Floats, size: Floats, floor: Floats, ceiling: Floats, limit: Floats
+) -> Interval:
+    """(b,) ends of the rates whose deviance from the best in [floor, ceiling] is up to a limit."""
     best = np.clip(_rate(x, size), floor, ceiling)
-    limit = normal_quantile(level) ** 2
 
     def excess(which: NDArray[np.intp], rate: Floats) -> tuple[Floats, Floats]:
         places = which % len(x)
@@ -159,11 +177,10 @@ def likelihood_rates(
             down = np.divide(-away, 1 - near, out=np.zeros_like(away), where=no > 0)
             logs = scipy.special.xlog1py(yes, up) + scipy.special.xlog1py(no, down)
             slope = 2 * (no / (1 - rate) - yes / rate)
-        return root_excess(np.maximum(-2 * logs, 0.0), slope, limit)
+        return root_excess(np.maximum(-2 * logs, 0.0), slope, limit[places])
 
     ends = last_accepted(excess, np.tile(best, 2), np.concatenate([floor, ceiling]))
-    low, high = ends.reshape(2, *arrays[0].shape)
-    return Interval(low[()], high[()])
+    return Interval(*np.split(ends, 2))
 
 
 def blaker_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interval:
@@ -178,8 +195,11 @@ def blaker_rates(counts: ArrayLike, n: ArrayLike, level: float = 0.95) -> Interv
     >>> round(float(low), 6), round(float(high), 6)
     (0.087264, 0.619411)
     """
-    x, size = _arrays(counts, n)
-    return Interval(_blaker_low(x, size, level), 1 - _blaker_low(size - x, size, level))
+
+    def interval(x: Floats, size: Floats) -> Interval:
+        return Interval(_blaker_low(x, size, level), 1 - _blaker_low(size - x, size, level))
+
+    return _by_case(interval, counts, n)
 
 
 def upper_tail(x: float | Floats, size: float | Floats, rate: ArrayLike) -> Floats:
@@ -189,46 +209,39 @@ def upper_tail(x: float | Floats, size: float | Floats, rate: ArrayLike) -> Floa
     return np.where(x <= 0, 1.0, np.where(x > size, 0.0, tail))
 
 
-def _lower_tail(x: Floats, size: Floats, rate: ArrayLike) -> Floats:
+def _lower_tail(x: Floats | NDArray[np.int64], size: Floats, rate: ArrayLike) -> Floats:
     """P(X <= x) for X ~ Bin(size, rate)."""
     return upper_tail(size - x, size, 1 - np.asarray(rate))
 
 
-def _bisect(accept: Callable[[Floats], Booleans], inside: Floats, outside: Floats) -> Floats:
-    """The edge between points that are accepted (``inside``) and points that are not."""
-    for _ in range(_BISECTIONS):
-        middle = (inside + outside) / 2
-        accepted = accept(middle)
-        inside = np.where(accepted, middle, inside)
-        outside = np.where(accepted, outside, middle)
-    return inside
-
-
 def _blaker_low(x: Floats, size: Floats, level: float) -> Floats:
-    """Lower ends of Blaker's intervals."""
+    """(b,) lower ends of Blaker's intervals."""
     alpha = 1 - level
     start = np.asarray(clopper_pearson_rates(x, size, level).low)
+    unknown = np.full(len(x), np.nan)
+
+    def above_half(which: NDArray[np.intp], count: NDArray[np.int64]) -> Floats:
+        return _lower_tail(count, size[which], start[which]) - alpha / 2
+
     # y: the largest count whose lower tail at `start` is at most its upper tail alpha / 2.
-    y = np.full_like(x, -1.0)
-    above = x.copy()
-    while np.any(above - y > 1):
-        middle = np.floor((y + above) / 2)
-        fits = _lower_tail(middle, size, start) <= alpha / 2
-        y = np.where(fits, middle, y)
-        above = np.where(fits, above, middle)
+    none = np.full(len(x), -1)
+    most = np.ceil(x).astype(np.int64)
+    y = first_positive_each(above_half, none, most, most // 2, slope=unknown) - 1
 
     # The piece ends where the next count's lower tail falls to the upper tail of x.
-    def before_jump(rate: Floats) -> Booleans:
-        return np.asarray(_lower_tail(y + 1, size, rate) > upper_tail(x, size, rate))
+    def after_jump(which: NDArray[np.intp], rate: Floats) -> tuple[Floats, Floats]:
+        lower = _lower_tail(y[which] + 1, size[which], rate)
+        return upper_tail(x[which], size[which], rate) - lower, unknown[which]
 
-    jump = _bisect(before_jump, start, np.ones_like(x))
+    jump = last_accepted(after_jump, start, np.ones_like(x), (start + 1) / 2, close=0.0)
 
-    def accept(rate: Floats) -> Booleans:
-        lower = np.where(y >= 0, _lower_tail(np.maximum(y, 0.0), size, rate), 0.0)
-        return np.asarray(upper_tail(x, size, rate) + lower > alpha)
+    def rejection(which: NDArray[np.intp], rate: Floats) -> tuple[Floats, Floats]:
+        lower = np.where(y[which] >= 0, _lower_tail(y[which], size[which], rate), 0.0)
+        return alpha - (upper_tail(x[which], size[which], rate) + lower), unknown[which]
 
-    edge = np.where(accept(jump), _bisect(accept, jump, start), jump)
-    return np.where(x <= 0, 0.0, edge)
+    is_accepted = rejection(np.arange(len(x)), jump)[0] < 0
+    edge = last_accepted(rejection, jump, start, (start + jump) / 2, close=0.0)
+    return np.where(x <= 0, 0.0, np.where(is_accepted, edge, jump))
 
 
 DEFAULT_METHOD = "clopper-pearson"
@@ -304,16 +317,12 @@ def population_interval(
     >>> round(float(low), 6), round(float(high), 6)
     (0.066746, 0.183477)
     """
-    arrays = _arrays(counts, n, false_positive_rate, true_positive_rate)
-    # Equal cases are computed once: among many categories most counts are equal.
-    cases, place = np.unique([array.ravel() for array in arrays], axis=1, return_inverse=True)
-    x, size, q, p = cases
-    interval = carry(METHODS[method](x, size, level), q, p)
-    if method == "wald":
-        low = np.where(size > 0, interval.low, 0.0)
-        high = np.where(size > 0, interval.high, 1.0)
-    else:
-        low, high = cut_to_unit(interval)
+
+    def interval(x: Floats, size: Floats, q: Floats, p: Floats) -> Interval:
+        uncut = carry(METHODS[method](x, size, level), q, p)
+        if method == "wald":
+            return Interval(np.where(size > 0, uncut.low, 0.0), np.where(size > 0, uncut.high, 1.0))
+        low, high = cut_to_unit(uncut)
         proportion = (_rate(x, size) - q) / (p - q)
         out = (proportion < 0) | (proportion > 1)
         if out.any():
@@ -326,8 +335,9 @@ def population_interval(
             )
             added = cut_to_unit(carry(bounded, q[out], p[out]))
             low[out], high[out] = hull(Interval(low[out], high[out]), added)
-    place = place.reshape(arrays[0].shape)
-    return Interval(low[place], high[place])
+        return Interval(low, high)
+
+    return _by_case(interval, counts, n, false_positive_rate, true_positive_rate)
 
 
 def anytime_interval(
@@ -351,26 +361,20 @@ def anytime_interval(
     >>> anytime_interval(500, 1000, 0.25, 0.75).low.round(3)
     np.float64(0.398)
     """
-    x, size = _arrays(counts, n)
-    q = np.asarray(false_positive_rate, dtype=np.float64)
-    p = np.asarray(true_positive_rate, dtype=np.float64)
-    mean = (p + q) / 2
-    total = mean * (1 - mean) / ((p - q) ** 2 / 12) - 1
-    a = mean * total
-    b = (1 - mean) * total
-    gain = scipy.special.betaln(a + x, b + size - x) - scipy.special.betaln(a, b)
-    least = gain + np.log1p(-level)
 
-    def accept(rate: Floats) -> Booleans:
-        log_likelihood = scipy.special.xlogy(x, rate) + scipy.special.xlog1py(size - x, -rate)
-        return np.asarray(log_likelihood >= least)
+    def interval(x: Floats, size: Floats, q: Floats, p: Floats) -> Interval:
+        mean = (p + q) / 2
+        total = mean * (1 - mean) / ((p - q) ** 2 / 12) - 1
+        a = mean * total
+        b = (1 - mean) * total
+        gain = scipy.special.betaln(a + x, b + size - x) - scipy.special.betaln(a, b)
+        best = _rate(x, size)
+        largest = scipy.special.xlogy(x, best) + scipy.special.xlog1py(size - x, -best)
+        limit = 2 * (largest - gain - np.log1p(-level))
+        rates = _likelihood_ends(x, size, np.zeros_like(x), np.ones_like(x), limit)
+        return cut_to_unit(carry(rates, q, p))
 
-    center = _rate(x, size)
-    low = _bisect(accept, center, np.zeros_like(center))
-    high = _bisect(accept, center, np.ones_like(center))
-    rates = Interval(np.where(x > 0, low, 0.0), np.where(x < size, high, 1.0))
-    ends = carry(rates, q, p)
-    return Interval(np.clip(ends.low, 0.0, 1.0), np.clip(ends.high, 0.0, 1.0))
+    return _by_case(interval, counts, n, false_positive_rate, true_positive_rate)
 
 
 def score_interval(
@@ -446,21 +450,19 @@ def rows_interval(
     >>> round(float(low) * 60), round(float(high) * 60)
     (6, 34)
     """
-    arrays = _arrays(counts, n, false_positive_rate, true_positive_rate)
-    # Equal cases are computed once: among many categories many counts are equal.
-    cases, place = np.unique([array.ravel() for array in arrays], axis=1, return_inverse=True)
-    x, size, q, p = cases
-    turned = p < q  # counted the other way round
-    x = np.where(turned, size - x, x)
-    q = np.where(turned, 1 - q, q)
-    p = np.where(turned, 1 - p, p)
-    low = np.zeros_like(x)
-    high = np.ones_like(x)
-    reported = np.flatnonzero(size)
-    rows = _Rows(size[reported].astype(np.int64), q[reported], p[reported])
-    low[reported], high[reported] = rows.interval(x[reported].astype(np.int64), level)
-    place = place.reshape(arrays[0].shape)
-    return Interval(low[place], high[place])
+
+    def interval(x: Floats, size: Floats, q: Floats, p: Floats) -> Interval:
+        is_complement = p < q  # then the other reports are counted
+        x = np.where(is_complement, size - x, x)
+        q, p = np.where(is_complement, [1 - q, 1 - p], [q, p])
+        low = np.zeros_like(x)
+        high = np.ones_like(x)
+        reported = np.flatnonzero(size)
+        rows = _Rows(size[reported].astype(np.int64), q[reported], p[reported])
+        low[reported], high[reported] = rows.interval(x[reported].astype(np.int64), level)
+        return Interval(low, high)
+
+    return _by_case(interval, counts, n, false_positive_rate, true_positive_rate)
 
 
 @dataclass(frozen=True)
@@ -479,7 +481,7 @@ class _Rows:
         return _Rows(self.n[which], self.q[which], self.p[which])
 
     @property
-    def turned(self) -> _Rows:
+    def complement(self) -> _Rows:
         """The reports that do not count."""
         return _Rows(self.n, 1 - self.p, 1 - self.q)
 
@@ -497,7 +499,7 @@ class _Rows:
         low[exact] = self.take(exact).fewest(x[exact], level) / n[exact]
         exact = np.flatnonzero(is_exact & ~is_over)
         size = n[exact]
-        high[exact] = (size - self.take(exact).turned.fewest(size - x[exact], level)) / size
+        high[exact] = (size - self.take(exact).complement.fewest(size - x[exact], level)) / size
         under = np.flatnonzero(is_under)
         over = np.flatnonzero(is_over)
         # Next to no noise: the whole number that is left lies beside the estimate.
@@ -507,7 +509,7 @@ class _Rows:
         high[aside] = np.maximum(high, np.ceil(estimate) / n)[aside]
         if under.size:
             size = n[under]
-            zeros = self.take(under).turned.likely(size - x[under], level)
+            zeros = self.take(under).complement.likely(size - x[under], level)
             low[under] = 0.0
             high[under] = np.maximum(high[under], (size - zeros) / size)
         if over.size:
@@ -671,8 +673,8 @@ def _likely_counts_each(size: NDArray[np.int64], rate: Floats) -> tuple[NDArray[
     log-factorials.  Of a rate above 1/2 the counts of the others are taken: then the first count
     has more than 1e-100 of the largest probability, and no product leaves the range of doubles.
     """
-    turned = rate > 0.5
-    rarer = np.where(turned, 1 - rate, rate)
+    is_common = rate > 0.5
+    rarer = np.where(is_common, 1 - rate, rate)
     reach = 10 * np.sqrt(size * rarer * (1 - rarer)) + 32
     first = np.maximum(0, (size * rarer - reach).astype(np.int64))
     last = np.minimum(size, (size * rarer + reach).astype(np.int64) + 1)
@@ -686,8 +688,8 @@ def _likely_counts_each(size: NDArray[np.int64], rate: Floats) -> tuple[NDArray[
     ratios[ended, widths[ended]] = 0.0  # and so all products from there on
     weights = np.ones((len(size), ratios.shape[1] + 1))
     np.cumprod(ratios, axis=1, out=weights[:, 1:])
-    weights[turned] = weights[turned, ::-1]
-    return np.where(turned, size - first - ratios.shape[1], first), weights
+    weights[is_common] = weights[is_common, ::-1]
+    return np.where(is_common, size - first - ratios.shape[1], first), weights
 
 
 def likely_counts(size: int, rate: float) -> tuple[int, Floats]:

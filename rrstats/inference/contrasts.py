@@ -28,6 +28,9 @@ from rrstats.inference.optimize import last_accepted, root_excess
 _NO_VARIANCE = 1e-10
 """An eigenvalue of a covariance below so much of the largest is rounding error."""
 
+RANK_TOLERANCE = 1e-10
+"""Relative tolerance of the rank of a covariance."""
+
 _ROUNDING = 1e-12
 """Relative errors up to this size are rounding."""
 

@@ -2,37 +2,49 @@
 
 The families are `krr`, `unary` (with RAPPOR), `subset_selection`, `matrix_design`, `surveys` and
 `samples`; `base` has their base class.  Statistics use only a mechanism's `channel`, in the form of
-`channel` or `matrix_channel`.  `epsilon` converts probabilities, rounded towards privacy;
-`serialization` reads the JSON of mechanisms.  `plans` has the mechanisms of a frame's plan, and
-`plan_tables` those of a table of its columns; `records` has the records of privatized columns,
-`row_privacy` the epsilon of a row, and `attrs` the records in frames of pandas.  `surveys` is the
-catalogue of survey designs; `survey_design` has their class and its JSON, `survey_builder` makes
-their matrices.
-Public: `rr.surveys`, `rr.two_rounds`, the conversions of `epsilon`, and the classes below except
-`Chain` and `SurveyDesign`.
+`channel` or `matrix_channel`.  `epsilon` converts probabilities, rounded towards privacy, and
+`deployments` has the epsilon of known ones; `serialization` reads the JSON of mechanisms.  `plans`
+has the mechanisms of a frame's plan, `plan_tables` those of a table of its columns, and
+`frame_plans` the plan itself; `records` has the records of privatized columns, `row_privacy` the
+epsilon of a row, and `attrs` the records in frames of pandas.  `surveys` is the catalogue of survey
+designs; `survey_design` has their class and its JSON, `survey_builder` makes their matrices.
+`instantaneous_round` draws RAPPOR's reports of one wave.  Public: the list below, `rr.surveys`,
+`rr.planning.FramePlan`, and in `rr.privacy` the conversions of `epsilon` and `deployments`.
 docs/contributing.md lists what a new mechanism needs.
 """
 
-from rrstats.mechanisms.base import Chain, Mechanism, is_mechanism
-from rrstats.mechanisms.krr import KRR, as_mechanism
+from typing import TYPE_CHECKING, NoReturn
+
+from rrstats._names import missing_attribute
+from rrstats.mechanisms.base import Chain as Chain  # unlisted: made by `again=True`
+from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.instantaneous_round import instantaneous
+from rrstats.mechanisms.krr import KRR, two_rounds
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.mechanisms.samples import Samples
-from rrstats.mechanisms.serialization import from_dict
+from rrstats.mechanisms.serialization import from_dict as from_dict  # unlisted: Mechanism has it
 from rrstats.mechanisms.subset_selection import SubsetSelection
-from rrstats.mechanisms.survey_design import SurveyDesign
+from rrstats.mechanisms.survey_design import SurveyDesign as SurveyDesign  # unlisted: of samples
 from rrstats.mechanisms.unary import Rappor, UnaryEncoding
 
 __all__ = [
     "KRR",
-    "Chain",
     "MatrixDesign",
     "Mechanism",
     "Rappor",
     "Samples",
     "SubsetSelection",
-    "SurveyDesign",
     "UnaryEncoding",
-    "as_mechanism",
-    "from_dict",
-    "is_mechanism",
+    "instantaneous",
+    "two_rounds",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -5,10 +5,10 @@ built anew from columns; it leaves them unchanged when a column is renamed or dr
 them deeply whenever a column is selected, so the document is `serialization.frozen`, of which a
 copy is the document itself.
 
-`carry` copies the records of earlier data to later data.  It refuses sources that contradict each
-other; a source that has a column of the same name without a record is such a contradiction, because
-its rows are not reports.  It also refuses a recorded column that may have been renamed, because
-leaving it out would understate epsilon.
+`carry` (``df.rr.carry``) copies the records of earlier data to later data.  It refuses sources that
+contradict each other; a source that has a column of the same name without a record is such a
+contradiction, because its rows are not reports.  It also refuses a recorded column that may have
+been renamed, because leaving it out would understate epsilon.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from rrstats._checks import check_instance, cut, quote, quote_list
-from rrstats._names import checked_keywords
 from rrstats.data.columns import column_of
 from rrstats.errors import (
     ArgumentTypeError,
@@ -77,9 +76,9 @@ def released_records(frame: pd.DataFrame) -> list[ColumnRecord]:
     if not records:
         raise MetadataError(
             "this frame has no record of how it was privatized, so its epsilon is unknown: a merge "
-            "and read_csv lose it.  Restore it: df = rr.metadata.carry(df, released), with the "
-            "frame before the merge, or df = rr.files.read(path), which also reads the record that "
-            "stands beside a CSV file"
+            "and read_csv lose it.  Restore it: df = df.rr.carry(released), with the frame before "
+            "the merge, or df = rr.files.read(path), which also reads the record that stands "
+            "beside a CSV file"
         )
     for record in records:
         try:
@@ -101,7 +100,7 @@ def _absent_or_twice(
         return MetadataError(
             f"the frame has several columns named {name}, and its record is of one of them, so its "
             "epsilon is unknown; give them different names, and state the new names: df = "
-            "rr.metadata.carry(df, released, names={...}), once for each frame that was merged"
+            "df.rr.carry(released, names={...}), once for each frame that was merged"
         )
     recorded = {other.name for other in records}
     new = [column for column in frame.columns if column not in recorded]
@@ -110,8 +109,8 @@ def _absent_or_twice(
     renamed = repr(fitting[0]) if len(fitting) == 1 else "'its new name'"
     return MetadataError(
         f"the frame records a privatized column {name} that is not there, so its epsilon is "
-        f"unknown.  If it was renamed: df = rr.metadata.carry(df, names={{{name}: {renamed}}}); if "
-        f"it was left out: df = rr.metadata.carry(df, dropped=[{name}])"
+        f"unknown.  If it was renamed: df = df.rr.carry(names={{{name}: {renamed}}}); if it was "
+        f"left out: df = df.rr.carry(dropped=[{name}])"
     )
 
 
@@ -164,81 +163,43 @@ class Mechanisms(Mapping[Hashable, Mechanism]):
         return repr(descriptions)
 
 
-@checked_keywords
 def carry(
-    target: Data,
-    *sources: Any,
-    names: Mapping[Hashable, Hashable] | None = None,
-    dropped: Iterable[Hashable] = (),
+    data: Data,
+    earlier: Iterable[Any],
+    names: Mapping[Hashable, Hashable] | None,
+    dropped: Iterable[Hashable],
 ) -> Data:
-    """Copy the records of privatized columns from earlier data to later data.
-
-    Parameters
-    ----------
-    target : DataFrame or Series
-        The data after a merge, a concat, an assignment or a renaming; it is not changed.
-    *sources : DataFrame, Series, mapping, ColumnRecord or list of them
-        The earlier data, or their document, such as `rr.files.describe_file` of the file that a
-        frame was read from.  Records that target still has are used too.
-    names : mapping, optional
-        For renamed columns, a mapping from the name in the sources to the name in target.
-    dropped : iterable of hashables, optional
-        Privatized columns of the sources that are not in target under any name.
-
-    Returns
-    -------
-    DataFrame or Series
-        It shares its data with target; it has records only of columns that it contains.
-
-    Raises
-    ------
-    MetadataError
-        If the sources contradict each other, if a column's type does not fit its record, if there
-        is no record, or if a privatized column is absent and may have been renamed.  The last
-        cannot happen if the sources have all columns of target by name.
-
-    Examples
-    --------
-    >>> import pandas as pd, rrstats as rr
-    >>> answers = pd.DataFrame({"id": [1, 2, 3], "answer": ["yes", "no", "no"]})
-    >>> reports = answers.rr.privatize("answer", ["yes", "no"], 0.75)
-    >>> merged = pd.DataFrame({"id": [1, 2, 3], "age": [31, 42, 53]}).merge(reports, on="id")
-    >>> rr.metadata.carry(merged, reports).rr.epsilon
-    1.0986122886681098 (counts ['answer'], not ['id', 'age'], which the frame does not record)
-    >>> answers["kept"] = reports["answer"]
-    >>> rr.metadata.carry(answers[["kept"]], reports, names={"answer": "kept"}).rr.epsilon
-    1.0986122886681098 (counts ['kept'])
-    """
-    check_instance(target, "target", (pd.DataFrame, pd.Series), "a DataFrame or a Series")
-    rule = "a mapping from the name in the sources to the name in target"
+    """A frame or Series with the records of earlier data; see `FrameAccessor.carry`."""
+    rule = "a mapping from the earlier name to the new one"
     check_instance(names or {}, "names", Mapping, rule)
     if isinstance(dropped, pd.Series):  # a column, whose cells may be answers
         raise ArgumentTypeError("dropped must be a list of names of columns, found Series")
-    frame: Any = pd.DataFrame(target) if target.ndim == 1 else target
-    records = _carried(frame, sources, dict(names or {}), dropped)
-    carried = target.copy(deep=False)
+    frame: Any = pd.DataFrame(data) if data.ndim == 1 else data
+    records = _carried(frame, earlier, dict(names or {}), dropped)
+    carried = data.copy(deep=False)
     carried.attrs[KEY] = write(records)
     return carried
 
 
 def _carried(
     target: pd.DataFrame,
-    sources: Iterable[Any],
+    earlier: Iterable[Any],
     moved: dict[Hashable, Hashable],
     dropped: Iterable[Hashable],
 ) -> list[ColumnRecord]:
     """The records for the columns of target."""
-    parsed = [_read_source(source) for source in sources]
+    sources = [_read_source(source) for source in earlier]
     recorded = read(target.attrs)
     carried = {record.name: record for record in recorded if record.name in target.columns}
     # Records of other columns, and whether the source itself has such a column.
     candidates = [(record, False) for record in recorded if record.name not in carried]
     candidates += [
-        (record, record.name in columns) for records, columns in parsed for record in records
+        (record, record.name in columns) for records, columns in sources for record in records
     ]
     if not carried and not candidates:
         raise MetadataError(
-            "there is nothing to carry: neither target nor the sources record a privatized column"
+            "there is nothing to carry: neither these data nor the earlier ones record a "
+            "privatized column"
         )
     dropped_names = [dropped] if isinstance(dropped, str) else list(dropped)
     omitted = set(dropped_names)
@@ -250,8 +211,8 @@ def _carried(
         for record, in_source in candidates
         if in_source and record.name in target.columns
     }
-    _check_no_answers(parsed, staying - set(moved))
-    new = _new_columns(target, parsed, {*carried, *moved.values()})
+    _check_no_answers(sources, staying - set(moved))
+    new = _new_columns(target, sources, {*carried, *moved.values()})
     for record, in_source in candidates:
         if record.name in moved or (in_source and record.name in staying - omitted):
             renamed = replace(record, name=moved.get(record.name, record.name))
@@ -288,17 +249,17 @@ def _check_names(names: Iterable[Hashable], recorded: set[Hashable]) -> None:
     if strange:
         raise ArgumentValueError(
             f"names and dropped must be of {sorted(map(repr, recorded))}, the columns that the "
-            f"sources record, found {strange[0]!r}"
+            f"earlier data record, found {strange[0]!r}"
         )
 
 
 def _may_be_renamed(name: Hashable, new: Sequence[Hashable]) -> MetadataError:
     """The error of a recorded column that may be one of the new columns of target."""
     return MetadataError(
-        f"a source records a privatized column {cut(name)} that target does not "
-        f"have from it, and one of {quote_list(new)} may be this column: give names={{"
+        f"earlier data record a privatized column {cut(name)} that these data do not "
+        f"have from them, and one of {quote_list(new)} may be this column: give names={{"
         f"{cut(name)}: {quote(new[0])}}} if it was renamed so, dropped=[{cut(name)}] if it was "
-        "left out, or give as sources all frames, with all their columns, that target was made of"
+        "left out, or give all frames, with all their columns, that these data were made of"
     )
 
 
@@ -310,9 +271,9 @@ def _check_no_answers(
         unrecorded = set(columns) - {record.name for record in records}
         for name in unrecorded & names:
             raise MetadataError(
-                f"one source records that column {name!r} holds reports, and another has a column "
-                "of that name that may hold true answers; leave that source out, or give "
-                f"names={{{name!r}: ...}} if the reports have another name in target"
+                f"one of the earlier data records that column {name!r} holds reports, and another "
+                "has a column of that name that may hold true answers; leave that one out, or give "
+                f"names={{{name!r}: ...}} if the reports have another name now"
             )
 
 
@@ -332,8 +293,8 @@ def _read_source(source: Any) -> tuple[list[ColumnRecord], list[Hashable]]:
     )
     if not are_records:
         raise ArgumentTypeError(
-            "each source must be a frame, a Series, a document or a list of ColumnRecords (as from "
-            f"rr.files.describe_file), found {type(source).__name__}"
+            "each of the earlier data must be a frame, a Series, a document or a list of "
+            f"ColumnRecords (as from rr.files.describe_file), found {type(source).__name__}"
         )
     return records, [record.name for record in records]
 
@@ -351,8 +312,8 @@ def _joined(first: ColumnRecord, second: ColumnRecord) -> ColumnRecord:
     ]
     if facts[0] != facts[1]:
         raise MetadataError(
-            f"the data have two different records of column {first.name!r}; leave the wrong source "
-            "out, or give a column of mechanisms when you estimate (mechanism=...)"
+            f"the data have two different records of column {first.name!r}; leave the data with "
+            "the wrong one out, or give a column of mechanisms when you estimate (mechanism=...)"
         )
     return replace(
         first,

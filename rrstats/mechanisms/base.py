@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, TypeGuard, cast
+from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from rrstats.errors import (
     NotIdentifiableError,
     warn,
 )
-from rrstats.mechanisms.channel import Channel, MultinomialChannel
+from rrstats.mechanisms.channel import Channel, MultinomialChannel, multinomial
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
 from rrstats.mechanisms.matrix_channel import chained
 from rrstats.randomness.sources import Source, Substream
@@ -102,6 +102,27 @@ class Mechanism(ABC):
         """The mechanisms that draw, in their order; a chain and samples have several."""
         return (self,)
 
+    @property
+    def of_samples(self) -> tuple[Mechanism, ...]:
+        """The mechanism of each sample, in the order of ``groups``; itself if there is one."""
+        return (self,)
+
+    def join(self, codes: NDArray[Any], samples: NDArray[Any] | None) -> NDArray[Any]:
+        """Codes of true answers as `randomize` takes them; with several samples, theirs too.
+
+        Parameters
+        ----------
+        codes : array of shape (rows,)
+            Codes of the true answers.
+        samples : array of shape (rows,), or None
+            Codes of their samples, of a mechanism with several.
+
+        Returns
+        -------
+        array of shape (rows,)
+        """
+        return codes
+
     @abstractmethod
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Randomize one block of true codes into reports.
@@ -134,7 +155,7 @@ class Mechanism(ABC):
         -------
         array of shape (m,)
         """
-        return _count_codes(reports, cast(MultinomialChannel, self.channel).m)
+        return _count_codes(reports, multinomial(self.channel).m)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -145,8 +166,9 @@ class Mechanism(ABC):
     @property
     def _arguments(self) -> dict[str, Any]:
         """The arguments by name, as in the JSON."""
-        names = [n for n in getattr(self, "__dataclass_fields__", ()) if n != "domain"]
-        return {"categories": self.domain} | {name: getattr(self, name) for name in names}
+        kind: Any = type(self)
+        names = [field.name for field in fields(kind)] if is_dataclass(kind) else []
+        return {"categories": self.domain} | {n: vars(self)[n] for n in names if n != "domain"}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the mechanism as plain JSON, which `mechanisms.from_dict` reads.
@@ -249,6 +271,22 @@ def is_mechanism(value: object) -> TypeGuard[Mechanism]:
     return isinstance(value, Mechanism)
 
 
+@runtime_checkable
+class HasMechanism(Protocol):
+    """A result of reports of one mechanism: an estimate, or a tally."""
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The mechanism of the reports."""
+
+
+def mechanism_of(value: object) -> Mechanism:
+    """The mechanism of an estimate or a tally, or a mechanism itself; raises for all else."""
+    mechanism = value.mechanism if isinstance(value, HasMechanism) else value
+    check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
+    return cast(Mechanism, mechanism)
+
+
 def check_codes(codes: NDArray[Any], domain: Categories) -> None:
     """Raise unless codes have the domain's dtype; their values are never inspected."""
     if codes.dtype != domain.dtype:
@@ -316,12 +354,13 @@ class Chain(Mechanism):
     second: Mechanism
 
     def __post_init__(self) -> None:
-        for name in ("first", "second"):
-            part = check_instance(getattr(self, name), name, Mechanism, A_MECHANISM)
+        for name, part in (("first", self.first), ("second", self.second)):
+            check_instance(part, name, Mechanism, A_MECHANISM)
             if part.groups is not None or not codec_of(part.report_space).is_label:
                 raise ArgumentValueError(
                     f"{name} must be a mechanism of one sample whose reports are single labels: "
-                    "chain the mechanism of each sample; rr.Rappor has two rounds of bits"
+                    "chain the mechanism of each sample; rr.mechanisms.Rappor has two rounds "
+                    "of bits"
                 )
         if self.first.report_space != self.second.domain:
             raise ArgumentValueError(
@@ -330,7 +369,6 @@ class Chain(Mechanism):
                 f"{self.first.report_space.describe()}, found {self.second.domain.describe()}"
             )
         object.__setattr__(self, "domain", self.first.domain)
-        _ = self.channel  # if there is no product, raises now, not after reports were made
 
     @property
     def rounds(self) -> tuple[Mechanism, ...]:
@@ -350,9 +388,7 @@ class Chain(Mechanism):
     @cached_property
     def channel(self) -> MultinomialChannel:
         """The product of both channels."""
-        first = cast(MultinomialChannel, self.first.channel)
-        second = cast(MultinomialChannel, self.second.channel)
-        return chained(first, second)
+        return chained(multinomial(self.first.channel), multinomial(self.second.channel))
 
     def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
         """Randomize one block of true codes; each round has its own words.

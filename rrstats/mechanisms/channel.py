@@ -348,9 +348,14 @@ def recode_matrix(channel: Channel) -> Floats:
     return np.eye(channel.k)[:, list(channel.class_of)]
 
 
+def multinomial(channel: Channel) -> MultinomialChannel:
+    """The channel of a design whose reports fall into one cell each; only such a design has one."""
+    return cast(MultinomialChannel, channel)
+
+
 def transition_matrix(channel: Channel) -> Floats:
     """(m, classes) ``matrix[report, truth]`` of a multinomial channel."""
-    return cast(MultinomialChannel, channel).matrix
+    return multinomial(channel).matrix
 
 
 def expected_rates(channel: Channel, proportions: ArrayLike) -> Floats:

@@ -17,16 +17,16 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 from numbers import Number
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rrstats._checks import check_epsilon, check_exactly_one, check_left_out, check_prob
 from rrstats._names import checked_keywords
-from rrstats._typing import CategoriesLike, Floats, RateLike
+from rrstats._typing import CategoriesLike, Floats
 from rrstats.data.categories import Categories
-from rrstats.data.columns import column_of, numbers
+from rrstats.data.columns import column_labels, column_of, numbers
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -172,9 +172,7 @@ MechanismLike: TypeAlias = Mechanism | CategoriesLike
 """A mechanism, a mapping from sample or column to mechanism, or the categories of a k-RR."""
 
 
-def as_mechanism(
-    categories: object, prob: RateLike | None = None, epsilon: RateLike | None = None
-) -> Mechanism:
+def as_mechanism(categories: Any, prob: Any = None, epsilon: Any = None) -> Mechanism:
     """The mechanism that the arguments categories, prob and epsilon describe.
 
     Parameters
@@ -203,13 +201,14 @@ def as_mechanism(
             "a measurement of OpenDP is not a mechanism; give its categories and its prob, as in "
             "rr.KRR(categories, prob)"
         )
-    # KRR refuses all but a list of categories and one number.
-    return KRR(cast(Any, categories), cast(Any, prob), epsilon=cast(Any, epsilon))
+    return KRR(categories, prob, epsilon=epsilon)
 
 
 def is_by_row(value: Any) -> bool:
     """True for a prob or epsilon that is a column of numbers, one for each row."""
-    return isinstance(value, list) or getattr(value, "ndim", int(hasattr(value, "to_pandas"))) == 1
+    if hasattr(value, "ndim"):
+        return bool(value.ndim == 1)
+    return isinstance(value, list) or hasattr(value, "to_pandas")
 
 
 def names_column(value: Any) -> bool:
@@ -222,8 +221,8 @@ def names_column(value: Any) -> bool:
 
 def rate_column(data: Any, name: Hashable, argument: str) -> Any:
     """The column of a frame that prob or epsilon names; raises for a number written as text."""
-    names = getattr(data, "column_names", data.columns)
-    if isinstance(name, str) and name not in names and name.replace(".", "", 1).isdigit():
+    is_number = isinstance(name, str) and name.replace(".", "", 1).isdigit()
+    if is_number and name not in column_labels(data):
         raise ArgumentTypeError(
             f"{argument} must be a number, or the name of a column, found the text {name!r}; "
             f"write {argument}={name}"

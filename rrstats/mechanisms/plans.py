@@ -11,9 +11,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import product
-from typing import Any, cast
+from typing import Any
 
-from rrstats._checks import cut
+from rrstats._checks import check_instance, cut
 from rrstats._names import checked_keywords
 from rrstats.data.categories import (
     Categories,
@@ -124,9 +124,12 @@ class PlanParts:
 
 def of_part(mechanism: Mechanism, label: str) -> KRR:
     """The mechanism of a column's reports in the part with a label; of most columns the same."""
-    if mechanism.groups is None:
-        return cast(KRR, mechanism)
-    return cast(KRR, cast(Samples, mechanism).parts[mechanism.groups.index(label)])
+    place = 0 if mechanism.groups is None else mechanism.groups.index(label)
+    rule = "a k-RR in each part"
+    krr: KRR = check_instance(
+        mechanism.of_samples[place], "the mechanism of a column of a plan", KRR, rule
+    )
+    return krr
 
 
 def part_mechanism(domains: Sequence[Categories], epsilon: float) -> KRR:

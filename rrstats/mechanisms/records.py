@@ -24,7 +24,6 @@ import pandas as pd
 
 from rrstats._checks import check_one_of, cut
 from rrstats._names import checked_keywords
-from rrstats.data.categories import MAX_CATEGORIES as MAX_DECLARED
 from rrstats.data.categories import (
     categories_digest,
     categories_from_json,
@@ -32,6 +31,7 @@ from rrstats.data.categories import (
 )
 from rrstats.data.codecs import codec_of, open_reports
 from rrstats.data.columns import column_of, numbers
+from rrstats.data.declared import MAX_CATEGORIES as MAX_DECLARED
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -245,7 +245,7 @@ class ColumnRecord:
                         f"the fingerprint for column {cut(self.name)} needs a whole k of at most "
                         f"{MAX_DECLARED:,} categories"
                     )
-                part["categories"] = list(range(k))
+                part["categories"] = range(k)
         return from_dict(described)
 
     @property

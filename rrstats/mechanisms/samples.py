@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from rrstats.data.columns import open_column
 from rrstats.data.encoders import reader
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism, warn_if_uninformative
-from rrstats.mechanisms.channel import MultinomialChannel
+from rrstats.mechanisms.channel import multinomial
 from rrstats.mechanisms.matrix_channel import StackedChannel
 from rrstats.randomness.sources import Source, Substream
 
@@ -137,7 +137,7 @@ class Samples(Mechanism):
     @cached_property
     def channel(self) -> StackedChannel:
         """The stacked channels of the samples."""
-        parts = tuple(cast(MultinomialChannel, part.channel) for part in self.parts)
+        parts = tuple(multinomial(part.channel) for part in self.parts)
         return StackedChannel(parts, self.shows or tuple(range(self.domain.k)))
 
     @property
@@ -159,19 +159,24 @@ class Samples(Mechanism):
         """
         return Samples(dict(zip(self.groups, self.parts, strict=True)), shows=shows)
 
-    def join(self, codes: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
+    @property
+    def of_samples(self) -> tuple[Mechanism, ...]:
+        """The mechanisms of the samples."""
+        return self.parts
+
+    def join(self, codes: NDArray[Any], samples: NDArray[Any] | None) -> NDArray[Any]:
         """Combine codes of true answers with the codes of their samples, for `randomize`.
 
         Parameters
         ----------
-        codes, groups : array of shape (rows,)
+        codes, samples : array of shape (rows,)
             Codes of the true answers, and of the samples.
 
         Returns
         -------
         array of shape (rows,)
         """
-        return np.asarray(groups.astype(np.int64) * self.domain.k + codes)
+        return np.asarray(np.asarray(samples).astype(np.int64) * self.domain.k + codes)
 
     def cells(self, codes: NDArray[Any], groups: NDArray[Any]) -> NDArray[Any]:
         """Combine codes of reports with the codes of their samples, for `count`.

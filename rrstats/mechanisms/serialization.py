@@ -200,7 +200,7 @@ _CHANGES = (
 def _refuse(*_args: Any, **_keywords: Any) -> NoReturn:
     raise ArgumentTypeError(
         "the record of a release cannot be changed, because copies of the data share it; "
-        "rr.metadata.carry renames its columns, and df.attrs.pop('rrstats') removes it"
+        "df.rr.carry renames its columns, and df.attrs.pop('rrstats') removes it"
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 
@@ -235,7 +235,7 @@ class DesignBuilder:
 def samples_of_pairs(parts: Mapping[Hashable, SurveyDesign]) -> Samples:
     """Samples whose classes are pairs; the first element of a pair is the category."""
     some_part = next(iter(parts.values()))
-    pairs = cast("tuple[tuple[Hashable, Hashable], ...]", some_part.categories)
+    pairs: Any = some_part.categories
     return Samples(parts, shows={pair: pair[0] for pair in pairs})
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from rrstats._checks import check_instance, check_one_of, quote_list
 from rrstats._typing import CategoriesLike
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.mechanisms.base import Mechanism, call_text
+from rrstats.mechanisms.base import Mechanism, call_text, is_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
 
 
@@ -147,16 +147,36 @@ class RegisteredDesign:
     arguments: tuple[str, ...]
 
 
+@runtime_checkable
+class NamedDesign(Protocol):
+    """A survey design that has a name and a question; a matrix has neither."""
+
+    design: str
+    asked: Categories
+    answers: Categories | None
+    yes: Hashable
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the design by name."""
+
+
+def asked_categories(mechanism: Mechanism) -> tuple[Hashable, ...]:
+    """The answers to the question; the categories of a design may be classes of people."""
+    answers = mechanism.asked if isinstance(mechanism, NamedDesign) else mechanism.domain
+    return answers.categories
+
+
 def truthful_categories(mechanism: Mechanism) -> tuple[Hashable, ...]:
     """The categories that are true answers: all but classes of people who do not follow.
 
     Those who always give one report, cheaters and the inattentive are classes of some designs.
     """
-    part = getattr(mechanism, "parts", (mechanism,))[0]
-    answers = getattr(part, "asked", None)
-    if answers is None:
-        return tuple(mechanism.categories)
-    return tuple(category for category in mechanism.categories if category in answers.categories)
+    part = mechanism.of_samples[0]
+    if not isinstance(part, NamedDesign):
+        return mechanism.categories
+    answers = part.asked.categories
+    return tuple(category for category in mechanism.categories if category in answers)
 
 
 class ListSamples(NamedTuple):
@@ -172,18 +192,19 @@ class ListSamples(NamedTuple):
     categories: tuple[Hashable, Hashable]
 
 
-def list_samples(mechanism: Any) -> ListSamples:
+def list_samples(mechanism: object) -> ListSamples:
     """The samples of a list experiment; raises ArgumentValueError for other mechanisms.
 
     >>> import rrstats as rr
     >>> list_samples(rr.surveys.list_experiment(3))
     ListSamples(items=3, control=0, treatment=1, categories=('no', 'yes'))
     """
-    parts: Any = getattr(mechanism, "parts", ())
-    designs = [getattr(part, "design", None) for part in parts]
-    items: set[Any] = {getattr(part, "parameters", {}).get("items") for part in parts}
-    samples = "list_experiment_control", "list_experiment_treatment"
-    if sorted(map(str, designs)) != sorted(samples) or len(items) != 1:
+    of_samples = mechanism.of_samples if is_mechanism(mechanism) else ()
+    parts = [part for part in of_samples if isinstance(part, NamedDesign)]
+    designs = [part.design for part in parts]
+    items: set[Any] = {part.parameters.get("items") for part in parts}
+    samples = ["list_experiment_control", "list_experiment_treatment"]
+    if sorted(designs) != samples or len(of_samples) != 2 or len(items) != 1:
         raise ArgumentValueError(
             "mechanism must be a list experiment, rr.surveys.list_experiment(items), found "
             f"{type(mechanism).__name__}"

@@ -41,7 +41,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain, product
 from math import comb
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -52,7 +52,7 @@ from rrstats._typing import CategoriesLike, NumbersByCategory, Probability
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
-from rrstats.mechanisms.channel import MultinomialChannel, has_latent_classes, normalized
+from rrstats.mechanisms.channel import has_latent_classes, multinomial, normalized
 from rrstats.mechanisms.matrix_design import MatrixDesign, labels_of
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.survey_builder import (
@@ -66,7 +66,7 @@ from rrstats.mechanisms.survey_builder import (
     samples_of_pairs,
     sensitive_code,
 )
-from rrstats.mechanisms.survey_design import SurveyDesign, survey_design
+from rrstats.mechanisms.survey_design import NamedDesign, SurveyDesign, survey_design
 
 __all__ = [
     "by_row",
@@ -586,7 +586,7 @@ def crosswise_with_anchor(
     ((0, 1, 'inattentive'), 2.4079)
     >>> df = pd.DataFrame({"z": [1] * 70 + [0] * 30, "a": [1] * 75 + [0] * 25})
     >>> est = rr.estimate(list(zip(df.z, df.a)), m)
-    >>> round(est.share_among(1, [0, 1]).proportion, 3)
+    >>> round(est.among([0, 1])[1].value, 3)
     0.1
     """
     builder = DesignBuilder("crosswise_with_anchor", categories, reports, yes)
@@ -668,7 +668,7 @@ def extended_crosswise(
     -----
     P(same) = p pi + (1 - p) (1 - pi) as in `crosswise`, with another p in each sample.  With a
     proportion t that always gives one report, its probability is t + (1 - t) P(report).  The
-    prevalence among the others is ``est.share_among(yes, categories)``.
+    prevalence among the others is ``est.among(categories)[yes]``.
     Epsilon is infinite with ``behaviour``: the other report proves that a person is none of those.
 
     References
@@ -685,15 +685,15 @@ def extended_crosswise(
     >>> m = extended_crosswise(["no", "yes"], prob, **labels)
     >>> counts = {"A": {"different": 60, "same": 109}, "B": {"different": 139, "same": 46}}
     >>> est = rr.estimate(rr.Tally.from_counts(counts, m))
-    >>> round(est["yes"].proportion, 4), round(rr.hypotheses.design_fit(est).statistic, 2)
+    >>> round(est["yes"].value, 4), round(rr.hypotheses.design_fit(est).statistic, 2)
     (0.1657, 4.77)
 
     With one-sayers the prevalence among the others is lower:
 
     >>> m = extended_crosswise(["no", "yes"], prob, behaviour="different", **labels)
     >>> est = rr.estimate(rr.Tally.from_counts(counts, m))
-    >>> others = est.share_among("yes", ["no", "yes"])
-    >>> round(others.proportion, 4), round(est["always different"].proportion, 4)
+    >>> others = est.among(["no", "yes"])["yes"]
+    >>> round(others.value, 4), round(est["always different"].value, 4)
     (0.1304, 0.1064)
     """
     prob_of_sample = _numbers_that_differ(prob_unrelated)
@@ -724,16 +724,12 @@ def extended_crosswise(
     )
 
 
-def _numbers_that_differ(prob_unrelated: Probability | NumbersBySample) -> dict[Any, Any]:
+def _numbers_that_differ(prob_unrelated: Any) -> dict[Any, Any]:
     """The probability of each sample; one number p gives the samples 1 and 2 p and 1 - p."""
-    is_one_number = (
-        not isinstance(prob_unrelated, Mapping) and np.ndim(cast(Any, prob_unrelated)) == 0
-    )
-    by_sample = cast("NumbersBySample", prob_unrelated)
-    if is_one_number:
-        exact = exact_probability("prob_unrelated", cast("Probability", prob_unrelated), "()")
-        by_sample = [exact, 1 - exact]
-    prob_of_sample = numbers_by_sample("prob_unrelated", by_sample)
+    if not isinstance(prob_unrelated, Mapping) and np.ndim(prob_unrelated) == 0:
+        exact = exact_probability("prob_unrelated", prob_unrelated, "()")
+        prob_unrelated = [exact, 1 - exact]
+    prob_of_sample = numbers_by_sample("prob_unrelated", prob_unrelated)
     if len(set(prob_of_sample.values())) == 1:
         raise ArgumentValueError(
             "prob_unrelated must differ between the samples, found the same number in all of "
@@ -813,8 +809,11 @@ def unrelated_question_two_samples(
 
     The same reports give an estimate of the prevalence of the unrelated trait, RRreg's piUQ:
 
-    >>> trait = est.about({pair: pair[1] for pair in m.domain.categories})
-    >>> round(trait[True].proportion, 3)
+    >>> m.domain.categories
+    ((False, True), (False, False), (True, True), (True, False))
+    >>> with_trait, without = [(False, True), (True, True)], [(False, False), (True, False)]
+    >>> trait = est.merge({True: with_trait, False: without})
+    >>> round(trait[True].value, 3)
     0.225
     """
     boxes = numbers_by_sample("prob_sensitive", prob_sensitive)
@@ -946,7 +945,7 @@ def stochastic_lie_detector(
 
     `privatize` takes the classes ``m.domain.categories``, for example [("no", "honest"),
     ("yes", "honest"), ("yes", "lying")].  The estimate is the proportion of yes, honest or lying.
-    ``est.about(None)`` estimates the classes; the proportion of honest people among those with a
+    ``est.merge()`` estimates the classes; the proportion of honest people among those with a
     yes is the authors' t.
 
     Parameters
@@ -1016,10 +1015,10 @@ def list_experiment(
 
     One sample counts the control items alone, the other these and the sensitive item.
     `privatize` takes the classes ``m.domain.categories``: pairs of the category and the number of
-    control items that apply, such as ("yes", 2).  ``est.about(None)`` estimates all classes, the
+    control items that apply, such as ("yes", 2).  ``est.merge()`` estimates all classes, the
     table of joint types of Blair and Imai (2012), and `rrstats.hypotheses.no_design_effect` tests
     whether they can be proportions.  For weights, clusters and covariates use
-    `rrstats.list_regression`.
+    `rrstats.regression.list_regression`.
 
     Parameters
     ----------
@@ -1056,7 +1055,7 @@ def list_experiment(
     >>> control = {0: 40, 1: 80, 2: 60, 3: 20}
     >>> treatment = {0: 30, 1: 64, 2: 68, 3: 30, 4: 8}
     >>> est = rr.estimate(rr.Tally.from_counts({"control": control, "treatment": treatment}, m))
-    >>> round(est["yes"].proportion, 3), round(est["yes"].std_error, 3)
+    >>> round(est["yes"].value, 3), round(est["yes"].std_error, 3)
     (0.31, 0.097)
 
     The mean count is 1.3 without the sensitive item and 1.61 with it.
@@ -1214,9 +1213,9 @@ def sum_of(design: Mechanism, items: int) -> MatrixDesign:
             f"the sensitive category, found {design.k} categories"
         )
     items = check_whole_number(items, "items", 2, _MAX_SUMMED_ITEMS)
-    yes = getattr(design, "yes", None)
+    yes = design.yes if isinstance(design, NamedDesign) else None
     code = design.domain.code(yes) if yes is not None else 1
-    row = cast(MultinomialChannel, channel).entries[code]
+    row = multinomial(channel).entries[code]
     counts = range(items + 1)
     return MatrixDesign(counts, _sums(row[code], row[1 - code], items), reports=counts)
 
@@ -1234,21 +1233,30 @@ def _sums(if_yes: Fraction, if_no: Fraction, items: int) -> list[tuple[Fraction,
     return list(zip(*columns, strict=True))
 
 
-def is_sum(mechanism: Mechanism) -> bool:
-    """True for the matrix of `sum_of`, also of one that comes from a document."""
+class ItemRates(NamedTuple):
+    """P(yes | yes) and P(yes | no) of one item of a sum."""
+
+    true_positive_rate: Fraction
+    false_positive_rate: Fraction
+
+
+def item_rates(mechanism: Mechanism) -> ItemRates | None:
+    """The rates of an item of `sum_of`, also of a document's matrix; None for other mechanisms."""
     items = mechanism.k - 1
     counts = tuple(range(items + 1))
-    labels = (mechanism.domain.categories, getattr(mechanism.report_space, "categories", ()))
-    is_score = type(mechanism) is MatrixDesign and 2 <= items <= _MAX_SUMMED_ITEMS
-    if not is_score or labels != (counts, counts):
-        return False
-    rows = cast(MultinomialChannel, mechanism.channel).entries
+    if type(mechanism) is not MatrixDesign or not 2 <= items <= _MAX_SUMMED_ITEMS:
+        return None
+    if (mechanism.domain.categories, mechanism.report_space.categories) != (counts, counts):
+        return None
+    rows = mechanism.channel.entries
     # Of n attributes the others are reported by Bin(n, p): P(n - 1) / P(n) = n (1 - p) / p.
     if_no = _rate(rows[0][0], rows[1][0], items)
     if_yes = 1 - _rate(rows[items][items], rows[items - 1][items], items)
     expected = _sums(if_yes, if_no, items)
     pairs = zip(chain(*rows), chain(*expected), strict=True)
-    return all(abs(entry - sums) < _SAME_ENTRY for entry, sums in pairs)
+    if any(abs(entry - sums) >= _SAME_ENTRY for entry, sums in pairs):
+        return None
+    return ItemRates(if_yes, if_no)
 
 
 def _rate(never: Fraction, once: Fraction, times: int) -> Fraction:

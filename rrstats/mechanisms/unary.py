@@ -325,8 +325,8 @@ class Rappor(UnaryEncoding):
     Notes
     -----
     ``permanent`` is the mechanism of the first round; a person keeps its report, and
-    `rrstats.instantaneous` draws the reports of one wave from it.  `privatize` with the Rappor
-    itself draws both rounds at once and keeps nothing: this is the unary encoding with
+    `rrstats.mechanisms.instantaneous` draws the reports of one wave from it.  `privatize` with the
+    Rappor itself draws both rounds at once and keeps nothing: this is the unary encoding with
     P(1 | own bit) = q (1 - f/2) + p f/2 and P(1 | other bit) = q f/2 + p (1 - f/2), drawn exactly.
     ``epsilon`` is for one report alone, ``epsilon_lifetime`` for all reports of one unchanged
     answer; two answers differ in two bits.  Published values are h times these, because a Bloom
@@ -343,7 +343,7 @@ class Rappor(UnaryEncoding):
     (0.5371, 2.1972)
     >>> import rrstats as rr
     >>> kept = rr.privatize(["red", "blue", "red"], m.permanent)
-    >>> m.unpack(rr.instantaneous(kept, m)).shape
+    >>> m.unpack(rr.mechanisms.instantaneous(kept, m)).shape
     (3, 3)
     """
 
@@ -383,7 +383,7 @@ class Rappor(UnaryEncoding):
         Parameters
         ----------
         codes : array of shape (rows, width)
-            Kept reports; see `rrstats.instantaneous`.
+            Kept reports; see `rrstats.mechanisms.instantaneous`.
         source, block
             As for `Mechanism.randomize`.
 

@@ -2,15 +2,15 @@
 
 Each function answers one question; for a table or a plot of several values use a comprehension.
 
-- half the width of the interval for n people: `half_width`; sample size for a width: `people`
+- half the width of the interval for n people: `half_width`; sample size for a width: `sample_size`
 - smallest epsilon for n people and a width: `least_epsilon`
 - power of a test: `power`; sample size for a power: `people_for_power`; smallest difference that n
-  people can detect: `detectable`
+  people can detect: `detectable_difference`
 - variance relative to a direct question: `relative_variance`; proportion of liars above which
   randomized response has the smaller error: `break_even`
-- survey designs at one epsilon: `at_epsilon`; mechanisms for many categories: `recommend`
-- the matrix for a question (proportions, a mean, a distribution over brackets): `design`
-- one epsilon for all private columns of a frame: `frame`
+- survey designs at one epsilon: `compare_designs`; mechanisms for many categories: `recommend`
+- the matrix for a question (proportions, a mean, a distribution over brackets): `optimal_matrix`
+- one epsilon for all private columns of a frame: `plan`, which returns a `FramePlan`
 - effect of one report, or of a few attackers, on an estimate: `influence`, `worst_case_bias`
 - people who do not follow the instructions: `tolerable_noncompliance`; the power of the test
   whether they do: `design_fit_power`, `people_for_design_fit`
@@ -24,11 +24,12 @@ plan's parts, and `compare` the rest.
 from typing import TYPE_CHECKING, NoReturn
 
 from rrstats._names import missing_attribute
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.planning.compare import (
-    at_epsilon,
     break_even,
-    frame,
+    compare_designs,
     influence,
+    plan,
     recommend,
     relative_variance,
     worst_case_bias,
@@ -38,26 +39,27 @@ from rrstats.planning.compliance import (
     people_for_design_fit,
     tolerable_noncompliance,
 )
-from rrstats.planning.designs import design
-from rrstats.planning.power import detectable, people_for_power, power
-from rrstats.planning.precision import half_width, least_epsilon, people
+from rrstats.planning.designs import optimal_matrix
+from rrstats.planning.power import detectable_difference, people_for_power, power
+from rrstats.planning.precision import half_width, least_epsilon, sample_size
 
 __all__ = [
-    "at_epsilon",
+    "FramePlan",
     "break_even",
-    "design",
+    "compare_designs",
     "design_fit_power",
-    "detectable",
-    "frame",
+    "detectable_difference",
     "half_width",
     "influence",
     "least_epsilon",
-    "people",
+    "optimal_matrix",
     "people_for_design_fit",
     "people_for_power",
+    "plan",
     "power",
     "recommend",
     "relative_variance",
+    "sample_size",
     "tolerable_noncompliance",
     "worst_case_bias",
 ]

@@ -16,7 +16,7 @@ from scipy import optimize
 
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
-from rrstats.privatization.frame_plan import FramePlan
+from rrstats.mechanisms.frame_plans import FramePlan
 
 CRITERIA = ("equal", "minimax", "total")
 """Chances that are all equal; that make the largest n Var least; or their sum."""

@@ -4,10 +4,10 @@
 same precision, if everybody is honest.  If a proportion t of carriers deny it in a direct question,
 its bias is f t for any sample size; `break_even` is the t above which randomized response has the
 smaller mean squared error.  The actual t must come from a validation study.
-`at_epsilon` sets the free parameter of each survey design so that its exact epsilon is the largest
-allowed one: the same parameter value gives different epsilons in different designs.  Warner's
-cards, forced response, the crosswise question and one card of Kuk then have the same matrix, so the
-respondents' trust decides between them, not statistics.
+`compare_designs` sets the free parameter of each survey design so that its exact epsilon is the
+largest allowed one: the same parameter value gives different epsilons in different designs.
+Warner's cards, forced response, the crosswise question and one card of Kuk then have the same
+matrix, so the respondents' trust decides between them, not statistics.
 `recommend` compares mechanisms for k categories by their exact variance at that k and epsilon.  The
 variance of one category depends on its true proportion.  Its mean over the categories does not,
 except for the sampling variance, (1 - sum of f^2) / k in every design; so the order of designs is
@@ -51,6 +51,7 @@ from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.posterior import proportions_of
 from rrstats.inference.contrasts import normal_quantile
+from rrstats.inference.optimize import first_accepted
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import (
@@ -63,21 +64,21 @@ from rrstats.mechanisms.channel import (
     report_variance,
 )
 from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import KRR, MechanismLike
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning.chances import CRITERIA, best_chances
-from rrstats.planning.designs import MIN_EPSILON, QUESTIONS, design, least_variance
+from rrstats.planning.designs import GOALS, MIN_EPSILON, least_variance, optimal_matrix
 from rrstats.planning.precision import (
     MAX_PEOPLE,
     CategoryOptions,
     ask,
     check_people,
     numbered,
-    people,
+    sample_size,
 )
 from rrstats.plots import PlotOptions, plot_bars
-from rrstats.privatization.frame_plan import FramePlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -318,7 +319,7 @@ class DesignTable(FrameTable):
 
 
 @checked_keywords
-def at_epsilon(
+def compare_designs(
     epsilon: float,
     categories: CategoriesLike = ("no", "yes"),
     *,
@@ -337,7 +338,7 @@ def at_epsilon(
     categories, yes
         Two answers, or 2, and the sensitive one of them; by default True, or the last one.
     proportion, half_width, target, level
-        The expected proportion and the precision; see `people`.
+        The expected proportion and the precision; see `sample_size`.
 
     Returns
     -------
@@ -353,7 +354,7 @@ def at_epsilon(
 
     Examples
     --------
-    >>> found = at_epsilon(1.0, proportion=0.1, half_width=0.03)
+    >>> found = compare_designs(1.0, proportion=0.1, half_width=0.03)
     >>> found.table[["design", "number", "people"]].head(3)
                 design    number  people
     0           warner  0.731059    4383
@@ -383,7 +384,7 @@ def at_epsilon(
         if normal_quantile(level) ** 2 * variance / width**2 >= _NEAR_LIMIT * MAX_PEOPLE:
             left_out.append(name)
             continue
-        size = people(width, expected, mechanism, category=yes, target=target, level=level)
+        size = sample_size(width, expected, mechanism, category=yes, target=target, level=level)
         rows.append((name, number, mechanism.epsilon, variance, size))
         mechanisms[name] = mechanism
     table = pd.DataFrame(rows, columns=["design", "number", "epsilon", "variance", "people"])
@@ -515,7 +516,7 @@ def recommend(
     *,
     proportions: NumbersByCategory | None = None,
     target: str = "population",
-    question: str = "proportions",
+    goal: str = "proportions",
     scores: NumbersByCategory | None = None,
 ) -> Recommendation:
     """Recommend the design with the smallest variance for a question about one column.
@@ -533,7 +534,7 @@ def recommend(
         the order of the designs.
     target : {"population", "rows"}
         Estimates are about the population, or about just these rows.
-    question : {"proportions", "mean", "distribution"}
+    goal : {"proportions", "mean", "distribution"}
         The proportions of a nominal column; the mean of scores, or the distribution over ordered
         brackets: these compare k-RR and the matrix of `design` at the proportions.
     scores : sequence or mapping of floats, optional
@@ -588,14 +589,14 @@ def recommend(
         theta = proportions_of(proportions, domain, "proportions")
     elif proportions is not None:
         theta = check_proportions(proportions, "proportions", k)
-    if check_one_of(question, "question", QUESTIONS) != "proportions" or scores is not None:
+    if check_one_of(goal, "goal", GOALS) != "proportions" or scores is not None:
         domain = Categories(range(k) if listed is None else categories)
         weights = np.broadcast_to(theta, domain.k)
-        if question == "mean":
+        if goal == "mean":
             number = category_numbers(scores, domain.labels, "scores")
-            comparison = _Comparison(question, domain, weights, target, number, number)
+            comparison = _Comparison(goal, domain, weights, target, number, number)
         else:
-            comparison = _Comparison(question, domain, weights, target, scores)
+            comparison = _Comparison(goal, domain, weights, target, scores)
         return _for_question(comparison, epsilon, size)
     return _for_proportions(
         range(k) if listed is None else listed, epsilon, size, theta, target=target
@@ -652,7 +653,7 @@ class _Comparison:
     number : (k,) scores as numbers, for the mean; else None.
     """
 
-    question: str
+    goal: str
     domain: Categories
     theta: Floats
     target: str
@@ -662,10 +663,10 @@ class _Comparison:
     @property
     def makers(self) -> dict[str, Callable[..., Any]]:
         """A function of categories and epsilon for each of the two."""
-        options: dict[str, Any] = {"question": self.question, "scores": self.scores}
+        options: dict[str, Any] = {"goal": self.goal, "scores": self.scores}
         if self.number is not None:
             options["prior"] = self.theta
-        return {"KRR": KRR, "MatrixDesign": partial(design, **options)}
+        return {"KRR": KRR, "MatrixDesign": partial(optimal_matrix, **options)}
 
     def mechanism(self, name: str, epsilon: float) -> Mechanism:
         """One of the two at an epsilon."""
@@ -688,16 +689,8 @@ class _Comparison:
         return bool(krr_variance <= _MAX_RATIO * variance)
 
     def least_good_epsilon(self) -> int:
-        """The smallest whole epsilon from which on k-RR is as good, by bisection."""
-        low = 0
-        high = _MAX_EPSILON
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.krr_is_as_good(middle):
-                high = middle
-            else:
-                low = middle
-        return high
+        """The smallest whole epsilon from which on k-RR is as good."""
+        return first_accepted(self.krr_is_as_good, 0, _MAX_EPSILON, _MAX_EPSILON // 2)
 
 
 def _for_question(comparison: _Comparison, epsilon: float, size: int | None) -> Recommendation:
@@ -713,7 +706,7 @@ def _for_question(comparison: _Comparison, epsilon: float, size: int | None) -> 
         order.reverse()
     else:
         good_epsilon = min(good_epsilon, epsilon)
-    is_mean = comparison.question == "mean"
+    is_mean = comparison.goal == "mean"
     purpose = "mean of scores" if is_mean else "distribution over ordered brackets"
     note = (
         f"For the {purpose} of one column of {domain.k:,} categories at epsilon {epsilon:g} use "
@@ -865,7 +858,7 @@ def _more(ratio: float) -> str:
 
 
 @checked_keywords
-def frame(
+def plan(
     columns: Mapping[Any, Any],
     epsilon: float,
     want: Any = "proportions",
@@ -908,13 +901,15 @@ def frame(
     Examples
     --------
     >>> answers = ["never", "once", "often", "daily"]
-    >>> plan = frame({"beer": answers, "wine": answers, "gin": answers}, 2, want="pairs")
-    >>> plan.labels, plan.epsilon
+    >>> asked = plan({"beer": answers, "wine": answers, "gin": answers}, 2, want="pairs")
+    >>> asked.labels, asked.epsilon
     (('beer & wine', 'beer & gin', 'wine & gin'), 2.0)
     >>> columns = {"beer": answers, "age": range(6)}
-    >>> best = frame(columns, 1.2, ["beer", "age", ("beer", "age")], chances="minimax")
-    >>> [round(chance, 2) for chance in best.chances], round(best.people(0.02, "beer", "age"), -3)
-    ([0.18, 0.24, 0.59], 60000)
+    >>> best = plan(columns, 1.2, ["beer", "age", ("beer", "age")], chances="minimax")
+    >>> [round(chance, 2) for chance in best.chances]
+    [0.18, 0.24, 0.59]
+    >>> round(best.sample_size(0.02, "beer", "age"), -3)
+    60000
 
     Each of the three estimates then has the same variance.
     """
@@ -925,10 +920,10 @@ def frame(
     if not isinstance(chances, str):
         return FramePlan(columns, epsilon, want, chances=chances, asked=asked)
     criterion = check_one_of(chances, "chances", CRITERIA)
-    plan = FramePlan(columns, epsilon, want, asked=asked)
+    equal = FramePlan(columns, epsilon, want, asked=asked)
     if criterion == "equal":
-        return plan
-    best = best_chances(plan, criterion)
+        return equal
+    best = best_chances(equal, criterion)
     return FramePlan(columns, epsilon, want, chances=best, asked=asked)
 
 
@@ -1015,7 +1010,7 @@ def worst_case_bias(
 def _one_sample(mechanism: Mechanism) -> Mechanism:
     """The mechanism; raises for several samples."""
     check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
-    if getattr(mechanism, "groups", None) is not None:
+    if mechanism.groups is not None:
         raise ArgumentValueError(
             "mechanism must have one sample, because the influence of a report depends on the size "
             "of its sample; use the mechanism of each sample"

@@ -53,8 +53,8 @@ def tolerable_noncompliance(
     category : hashable
         By default the last one.
     behaviour : "random", "any", a report, or a mapping from report to probability
-        What people who do not follow report, as in `rrstats.Estimate.noncompliance`; "any" is the
-        worst behaviour.
+        What people who do not follow report, as in `rrstats.estimators.Estimate.noncompliance`;
+        "any" is the worst behaviour.
 
     Returns
     -------

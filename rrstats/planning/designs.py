@@ -48,7 +48,7 @@ from rrstats.mechanisms.matrix_channel import left_inverse
 from rrstats.mechanisms.matrix_design import MatrixDesign
 from rrstats.planning.precision import numbered
 
-QUESTIONS = ("proportions", "mean", "distribution")
+GOALS = ("proportions", "mean", "distribution")
 
 WORST = "worst-case"
 
@@ -139,10 +139,10 @@ _FIRST_UNIFORM = 1e-15
 
 
 @checked_keywords
-def design(
+def optimal_matrix(
     categories: CategoriesLike,
     epsilon: float,
-    question: str = "proportions",
+    goal: str = "proportions",
     scores: NumbersByCategory | None = None,
     prior: NumbersByCategory | None = None,
 ) -> MatrixDesign:
@@ -154,7 +154,7 @@ def design(
         The categories, or only their number; for a distribution in their order.
     epsilon : float
         Epsilon of one report in nats, at least 1e-5.
-    question : {"proportions", "mean", "distribution"}
+    goal : {"proportions", "mean", "distribution"}
         The proportion of each category; the mean of scores; or the distribution over ordered
         brackets of equal width.
     scores : sequence or mapping of k floats, optional
@@ -192,7 +192,7 @@ def design(
     Examples
     --------
     >>> import rrstats as rr
-    >>> m = design(range(11), 1.0, question="mean")
+    >>> m = optimal_matrix(range(11), 1.0, goal="mean")
     >>> m.epsilon <= 1.0
     True
     >>> score = np.arange(11) @ m.channel.left_inverse
@@ -204,12 +204,12 @@ def design(
     that of k-ary randomized response 548 / n.
     """
     domain = Categories(numbered(categories))
-    check_one_of(question, "question", QUESTIONS)
+    check_one_of(goal, "goal", GOALS)
     hint = "below it every design needs more than 2**40 people"
     epsilon = check_number(check_epsilon(epsilon), "epsilon", MIN_EPSILON, hint=hint)
     prob = Fraction(krr_prob(epsilon, domain.k))
     ratio = prob * (domain.k - 1) / (1 - prob)
-    if question == "mean":
+    if goal == "mean":
         number = category_numbers(scores, domain.labels, "scores")
         weights = _prior(prior, domain)
         if number.min() < number.max():
@@ -217,9 +217,9 @@ def design(
         raise ArgumentValueError("scores must differ, found one number for all categories")
     if scores is not None or prior is not None:
         raise ArgumentValueError(
-            f"scores and prior belong to question 'mean'; leave them out for {question!r}"
+            f"scores and prior belong to goal 'mean'; leave them out for {goal!r}"
         )
-    if question == "proportions":
+    if goal == "proportions":
         return _for_proportions(domain, ratio)
     return _for_distribution(domain, epsilon, ratio)
 
@@ -356,7 +356,7 @@ def _programme(
     if not solution.success:
         raise ArgumentValueError(
             f"no matrix was found for the mean of {k} scores at epsilon {epsilon:g}: the linear "
-            f"programme ended with {solution.message!r}; use question='proportions', which is "
+            f"programme ended with {solution.message!r}; use goal='proportions', which is "
             "always possible, or fewer categories"
         )
     matrix = _merged(np.maximum(solution.x[: m * k].reshape(m, k), 0.0))

@@ -33,7 +33,7 @@ from rrstats._checks import (
     check_probability,
 )
 from rrstats._names import checked_options
-from rrstats._typing import Booleans, Floats, NumbersByCategory
+from rrstats._typing import Floats, NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.posterior import proportions_of
@@ -41,7 +41,7 @@ from rrstats.inference.binomial import upper_tail
 from rrstats.inference.contrasts import wald_statistic
 from rrstats.inference.melded import fisher_tail
 from rrstats.inference.multinomial import score_statistic
-from rrstats.inference.optimize import first_accepted
+from rrstats.inference.optimize import first_accepted, first_positive_each, last_accepted
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates, has_latent_classes, transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
@@ -49,41 +49,40 @@ from rrstats.planning.precision import (
     MAX_PEOPLE,
     FieldworkOptions,
     Question,
+    binomial_counts,
     check_people,
     numbered,
+    people_in_words,
     plan,
 )
 from rrstats.planning.response_rates import fieldwork_of
 
-_MAX_EXACT = 10**9
-"""Maximum sample size of exact calculations, of each group."""
-
-_MAX_EXACT_FIRST = 20_000
-"""Maximum size of the first of two groups, whose counts are all enumerated."""
-
 _SIDES = {"two-sided": [1, -1], "greater": [1], "less": [-1]}
 """The sides on which a test rejects: 1 above, -1 below."""
 
-_BLOCK_SIZE = 4096
-"""Sample sizes whose power is computed at once."""
 
-_DEVIATIONS = 9.0
-"""Range of the counts of the first group, in standard deviations."""
+@dataclass(frozen=True)
+class _ExactConstants:
+    """Constants of exact power.
 
-_MARGIN = 40
-"""Counts beyond that range."""
+    max_people : largest size of each group whose power is exact.
+    max_first : largest first of two groups, whose counts are all enumerated.
+    negligible : probability of a count of the first group, with a rejected second one, that is
+        left out.
+    block : sample sizes whose power is computed at once.
+    max_ahead : larger sample sizes whose power is checked, at most.
+    pair_wave : part of the variation of power over n that is left with two groups.
+    """
 
-_NEGLIGIBLE = 1e-13
-"""Probability of a count of the first group, with a rejected second one, that is left out."""
+    max_people: int = 10**9
+    max_first: int = 20_000
+    negligible: float = 1e-13
+    block: int = 4096
+    max_ahead: float = 1e6
+    pair_wave: float = 0.1
 
-_BISECTIONS = 60
-"""Steps of a bisection over proportions; a double has 53 binary digits."""
 
-_MAX_AHEAD = 1e6
-"""Larger sample sizes whose power is checked, at most."""
-
-_PAIR_WAVE = 0.1
-"""Part of the variation of power over n that is left with two groups."""
+_EXACT = _ExactConstants()
 
 
 class PowerOptions(FieldworkOptions, total=False):
@@ -238,7 +237,7 @@ def people_for_power(
 
 
 @checked_options(PowerOptions)
-def detectable(
+def detectable_difference(
     n: int,
     mechanism: MechanismLike | int = 2,
     prob: float | None = None,
@@ -270,9 +269,9 @@ def detectable(
 
     Examples
     --------
-    >>> round(detectable(1000, epsilon=1.0, against=0.1), 4)
+    >>> round(detectable_difference(1000, epsilon=1.0, against=0.1), 4)
     0.0911
-    >>> round(detectable(1000, epsilon=1.0, other=0.1), 4)
+    >>> round(detectable_difference(1000, epsilon=1.0, other=0.1), 4)
     0.1309
 
     At epsilon 1 a survey of 1,000 people rejects 10% with a power of 0.8 if the true proportion is
@@ -287,21 +286,21 @@ def detectable(
     def power_at(proportion: float) -> float:
         return float(replace(planned, proportion=proportion).power(size)[0])
 
-    near = planned.compared
-    far = farthest
-    largest = planned.alpha if near == far else power_at(far)
-    if near == far or largest < power:
+    compared = planned.compared
+    largest = planned.alpha if compared == farthest else power_at(farthest)
+    if compared == farthest or largest < power:
         raise ArgumentValueError(
-            f"power must be at most {largest:.3g} for {n:,} people, which a proportion of {far:g} "
-            f"gives, got {power:g}; use more people or a larger epsilon"
+            f"power must be at most {largest:.3g} for {people_in_words(n)}, which a proportion of "
+            f"{farthest:g} gives, got {power:g}; use more people or a larger epsilon"
         )
-    for _ in range(_BISECTIONS):
-        middle = (near + far) / 2
-        if power_at(middle) >= power:
-            far = middle
-        else:
-            near = middle
-    return abs(far - planned.compared)
+
+    def missing(_: NDArray[np.intp], proportion: Floats) -> tuple[Floats, Floats]:
+        # Exact power jumps: without slopes, the steps of the search halve.
+        return np.array([power - power_at(proportion.item())]), np.array([np.nan])
+
+    ends = np.array([[farthest], [compared], [(farthest + compared) / 2]])
+    nearest = last_accepted(missing, *ends, close=0.0)
+    return abs(nearest.item() - compared)
 
 
 # -- goodness of fit -----------------------------------------------------------------------------
@@ -404,8 +403,8 @@ class _Test:
 
     def power(self, n: NDArray[Any]) -> Floats:
         """The power at each n."""
-        limit = _MAX_EXACT if self.other is None else _MAX_EXACT_FIRST
-        exact = (n <= limit) & (n * self.ratio <= _MAX_EXACT)
+        limit = _EXACT.max_people if self.other is None else _EXACT.max_first
+        exact = (n <= limit) & (n * self.ratio <= _EXACT.max_people)
         if self.exact and not exact.all():
             raise ArgumentValueError(
                 f"exact=True is for at most {limit:,} people, got {n.max():,}; leave exact out"
@@ -489,13 +488,9 @@ class _Test:
     def _pair(self, n: int, rate: float, other: float) -> float:
         """P(Fisher's exact test rejects for the first reported proportion being the larger one)."""
         m = max(1, round(n * self.ratio))
-        half_range = _DEVIATIONS * math.sqrt(n * rate * (1 - rate)) + _MARGIN
-        first = max(0, math.floor(n * rate - half_range))
-        last = min(n, math.ceil(n * rate + half_range))
-        x = np.arange(first, last + 1, dtype=np.float64)
-        masses = -np.diff(upper_tail(np.append(x, x[-1] + 1), n, rate))
+        x, masses = binomial_counts(n, rate, n + 1)
         near = _nearly_rejected(x, n, m, self.z)
-        matters = masses * (1 - upper_tail(near + 3 * max(1, m // n), m, other)) > _NEGLIGIBLE
+        matters = masses * (1 - upper_tail(near + 3 * max(1, m // n), m, other)) > _EXACT.negligible
         x = x[matters]
         low = _largest_rejected(x, n, m, near=near[matters], tail=self.tail)
         second = np.where(low < 0, 0.0, 1 - upper_tail(low + 1, m, other))
@@ -509,11 +504,11 @@ class _Test:
         # Power goes up and down with a period of 1/s or 1/(1-s), and less so for larger n.
         wave = (2 + 4 / quantiles) * math.sqrt(n / variance) + 3 / variance
         if self.other is not None:
-            wave *= _PAIR_WAVE
-        ahead = math.ceil(min(wave, _MAX_AHEAD))
+            wave *= _EXACT.pair_wave
+        ahead = math.ceil(min(wave, _EXACT.max_ahead))
         start = n
         while start <= n + ahead:  # ends, because power tends to 1
-            block = np.arange(start, min(start + _BLOCK_SIZE, n + ahead + 1))
+            block = np.arange(start, min(start + _EXACT.block, n + ahead + 1))
             insufficient = np.flatnonzero(self.power(block) < power)
             if insufficient.size:
                 n = int(block[insufficient[-1]]) + 1
@@ -537,47 +532,39 @@ def _critical(size: NDArray[Any], rate: float, tail: float) -> Floats:
 
 def _nearly_rejected(x: Floats, n: int, m: int, z: float) -> Floats:
     """The largest second counts by the normal formula with Yates's correction; -1 if none."""
+    highest = np.floor(np.minimum(m, x * (m / n))) + 1
 
-    def is_rejected(second: Floats) -> Booleans:
-        pooled = np.maximum(x + second, 0.0) / (n + m)
+    def excess(which: NDArray[np.intp], second: NDArray[np.int64]) -> Floats:
+        pooled = (x[which] + second) / (n + m)
         error = np.sqrt(pooled * (1 - pooled) * (1 / n + 1 / m))
-        return np.asarray(x / n - second / m >= z * error + (1 / n + 1 / m) / 2)
+        distance = x[which] / n - second / m
+        return np.asarray(z * error + (1 / n + 1 / m) / 2 - distance)
 
-    high = np.floor(np.minimum(m, x * (m / n))) + 1
-    return _bisected(is_rejected, np.full(len(x), -1.0), high)
+    return _last_rejected(excess, highest, highest / 2)
 
 
 def _largest_rejected(x: Floats, n: int, m: int, *, near: Floats, tail: float) -> Floats:
     """The largest second counts at which Fisher's test rejects; -1 if there is none.
 
-    near : counts from which the search starts, in growing steps.  All smaller counts than those
-        sought are rejected, too.
+    near : counts from which the search starts.  All smaller counts than those sought are rejected,
+        too.
     """
 
-    def is_rejected(second: Floats) -> Booleans:
-        return np.asarray((fisher_tail(x, n, np.maximum(second, 0.0), m) <= tail) | (second < 0))
+    def excess(which: NDArray[np.intp], second: NDArray[np.int64]) -> Floats:
+        return fisher_tail(x[which], n, second.astype(np.float64), m) - tail
 
-    low = near
-    high = near + 1
-    step = max(1, m // n)
-    while (too_high := ~is_rejected(low)).any():
-        high = np.where(too_high, low, high)
-        low = np.where(too_high, np.maximum(low - step, -1.0), low)
-        step *= 2
-    step = max(1, m // n)
-    while (too_low := is_rejected(high) & (high <= m)).any():
-        low = np.where(too_low, high, low)
-        high = np.where(too_low, np.minimum(high + step, m + 1), high)
-        step *= 2
-    return _bisected(is_rejected, low, high)
+    return _last_rejected(excess, np.full(len(x), m + 1.0), near)
 
 
-def _bisected(accept: Callable[[Floats], Booleans], low: Floats, high: Floats) -> Floats:
-    """The last whole numbers that are accepted, between accepted and other ones."""
-    while np.any(high - low > 1):
-        middle = np.floor((low + high) / 2)
-        is_open = high - low > 1
-        accepted = accept(middle)
-        low = np.where(is_open & accepted, middle, low)
-        high = np.where(is_open & ~accepted, middle, high)
-    return low
+def _last_rejected(
+    excess: Callable[[NDArray[np.intp], NDArray[np.int64]], Floats], outside: Floats, guess: Floats
+) -> Floats:
+    """The last counts below ``outside`` whose p-values are not in excess; -1 if none."""
+    first = first_positive_each(
+        excess,
+        np.full(len(guess), -1),
+        outside.astype(np.int64),
+        guess.astype(np.int64),
+        slope=np.full(len(guess), np.nan),
+    )
+    return first.astype(np.float64) - 1

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_count,
@@ -40,8 +41,8 @@ from rrstats.estimation.estimates.estimate import Estimate
 from rrstats.estimation.tallies.tally import Tally, UnitCounts
 from rrstats.inference import binomial
 from rrstats.inference.contrasts import normal_quantile
-from rrstats.inference.optimize import first_accepted
-from rrstats.mechanisms.base import Mechanism
+from rrstats.inference.optimize import first_accepted, last_accepted
+from rrstats.mechanisms.base import HasMechanism, Mechanism
 from rrstats.mechanisms.channel import (
     check_target,
     expected_rates,
@@ -50,7 +51,9 @@ from rrstats.mechanisms.channel import (
     report_variance,
 )
 from rrstats.mechanisms.epsilon import largest_epsilon
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import KRR, MechanismLike, as_mechanism
+from rrstats.mechanisms.survey_design import NamedDesign
 from rrstats.planning.response_rates import fieldwork_of
 
 Plan = TypeVar("Plan")
@@ -119,9 +122,6 @@ _ASSURANCE = _AssuranceConstants()
 
 _MIN_EPSILON = 1e-12
 """The smallest epsilon that is tried."""
-
-_EPSILON_TOLERANCE = 1e-13
-"""Relative length of the interval at which the bisection of epsilon ends."""
 
 _TOO_WIDE = "half the width of an interval inside [0, 1] is never larger"
 
@@ -210,8 +210,8 @@ def ask(
     """The Question from the arguments that all plans share."""
     mechanism = as_mechanism(numbered(mechanism), prob, epsilon)
     code = mechanism.k - 1
-    if category is None:
-        category = getattr(mechanism, "yes", None)
+    if category is None and isinstance(mechanism, NamedDesign):
+        category = mechanism.yes
     if category is not None:
         answers = Categories(mechanism.categories)
         code = answers.code(category)
@@ -223,7 +223,14 @@ def ask(
 
 
 def numbered(categories: Any) -> Any:
-    """Numbers as categories if only their number is given."""
+    """Numbers as categories if only their number is given; of an estimate its mechanism."""
+    if isinstance(categories, FramePlan):
+        raise ArgumentTypeError(
+            "mechanism must be of one column, found a plan; use plan.half_width(...) or "
+            "plan.sample_size(...), or give one of plan.part_mechanisms"
+        )
+    if isinstance(categories, HasMechanism):
+        return categories.mechanism
     if not isinstance(categories, int | np.integer) or isinstance(categories, bool):
         return categories
     name = "k, the number of categories,"
@@ -261,6 +268,11 @@ def plan(
     category = rest.pop("category", None)
     mix = rest.pop("mix", None)
     return kind(ask(*mechanism, category=category, mix=mix), proportion, **rest)
+
+
+def people_in_words(n: int) -> str:
+    """The number of people with its noun."""
+    return "1 person" if n == 1 else f"{n:,} people"
 
 
 def check_people(n: object) -> int:
@@ -340,8 +352,9 @@ def half_width(
         The number of respondents, 1 to 2**40; with response_rate, of people who are asked.
     proportion : float or sequence of floats
         The expected true proportion, in [0, 1]; with scores, those of all categories.
-    mechanism : Mechanism, sequence of hashables or int
-        A mechanism; or the categories, or only their number, of a k-RR with prob or epsilon.
+    mechanism : Mechanism, Estimate, sequence of hashables or int
+        A mechanism, or an estimate of an earlier survey that used it; or the categories, or only
+        their number, of a k-RR with prob or epsilon.
         Samples of one mechanism are of equal size.
     prob, epsilon : float, optional
         The parameter of the k-RR.
@@ -375,7 +388,7 @@ def half_width(
 
 
 @checked_options(IntervalOptions)
-def people(
+def sample_size(
     half_width: float,
     proportion: Any,
     mechanism: MechanismLike | int = 2,
@@ -413,26 +426,28 @@ def people(
 
     Examples
     --------
-    >>> people(0.02, 0.1, epsilon=math.log(3))
+    >>> sample_size(0.02, 0.1, epsilon=math.log(3))
     8164
-    >>> people(0.02, 0.1, epsilon=math.log(3), method="wilson")
+    >>> sample_size(0.02, 0.1, epsilon=math.log(3), method="wilson")
     8063
     >>> import rrstats as rr
-    >>> people(0.02, 0.1, rr.surveys.direct(["no", "yes"]))
+    >>> sample_size(0.02, 0.1, rr.surveys.direct(["no", "yes"]))
     911
 
     With probability 3/4 of the truth 8,164 people are needed.  The normal formula
     z^2 s (1 - s) / ((p - q)^2 h^2) gives 8,068, too few for the default, exact interval.  A direct
     question needs 911 people.
 
-    >>> people(0.02, 0.1, epsilon=math.log(3), response_rate=0.6, design_effect=1.3)
+    >>> sample_size(0.02, 0.1, epsilon=math.log(3), response_rate=0.6, design_effect=1.3)
     17689
 
     If 6 of 10 people who are asked report, and weights make the variance 1.3 times as large, 17,689
     must be asked.
 
-    >>> people(0.08, 0.3, epsilon=1.0), people(0.08, 0.3, epsilon=1.0, groups=50, between_std=0.05)
-    (703, 251)
+    >>> sample_size(0.08, 0.3, epsilon=1.0)
+    703
+    >>> sample_size(0.08, 0.3, epsilon=1.0, groups=50, between_std=0.05)
+    251
 
     Of 50 groups each needs 703 people by itself, and 251 if their estimates are pooled.
     """
@@ -489,7 +504,7 @@ def least_epsilon(
     Parameters
     ----------
     half_width, n, proportion, **options
-        As in `people`.
+        As in `sample_size`.
     categories : sequence of hashables or int
         The categories, or their number.
     design : callable
@@ -533,19 +548,17 @@ def least_epsilon(
     least = width(high)
     if least > limit:
         raise ArgumentValueError(
-            f"half_width must be at least {least:.3g} for {size:,} people, even without noise, got "
-            f"{limit:g}; people({limit:g}, {proportion:g}, epsilon=...) gives the sample size"
+            f"half_width must be at least {least:.3g} for {people_in_words(size)}, even without "
+            f"noise, got {limit:g}; sample_size({limit:g}, {proportion:g}, epsilon=...) gives the "
+            "sample size"
         )
-    low = 0.0
-    while high - low > _EPSILON_TOLERANCE * high:
-        middle = (low + high) / 2
-        if middle <= _MIN_EPSILON:
-            break
-        if width(middle) <= limit:
-            high = middle
-        else:
-            low = middle
-    return design(answers, epsilon=high).epsilon
+
+    def excess(_: NDArray[np.intp], epsilon: Floats) -> tuple[Floats, Floats]:
+        return np.array([width(epsilon.item()) - limit]), np.array([np.nan])
+
+    ends = np.array([[high], [_MIN_EPSILON], [high / 2]])
+    found = last_accepted(excess, *ends, close=0.0)
+    return design(answers, epsilon=found.item()).epsilon
 
 
 # -- the width at n ----------------------------------------------------------------------------
@@ -624,8 +637,8 @@ class _MeanWidth:
 
     def __call__(self, n: int) -> float:
         estimate = Estimate(_expected_tally(self.mechanism, self.theta, n), self.target)
-        mean = estimate.mean(self.scores.tolist(), level=self.level)
-        return (mean.high - mean.low) / 2
+        low, high = estimate.mean(self.scores.tolist()).interval(self.level)
+        return (high - low) / 2
 
 
 @dataclass(frozen=True)
@@ -673,7 +686,7 @@ class _Width:
             max_counts = _GRID.max_counts
             if self.assurance is None and n >= _GRID.large_n:
                 max_counts = _GRID.max_counts_large_n
-            counts, weights = _counts(n, self.question.rate(self.proportion), max_counts)
+            counts, weights = binomial_counts(n, self.question.rate(self.proportion), max_counts)
             low, high = binomial.population_interval(
                 counts, n, q, p, level=self.level, method=method
             )
@@ -699,7 +712,7 @@ class _Width:
         return float(widths[order][min(place, len(order) - 1)])
 
 
-def _counts(n: int, rate: float, max_counts: int) -> tuple[Floats, Floats]:
+def binomial_counts(n: int, rate: float, max_counts: int) -> tuple[Floats, Floats]:
     """Counts of Bin(n, rate) with their probabilities, or a grid of them if there are many."""
     half_range = _GRID.deviations * math.sqrt(n * rate * (1 - rate)) + _GRID.margin
     first = max(0, math.floor(n * rate - half_range))

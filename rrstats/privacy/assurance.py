@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from rrstats._display import label
 from rrstats.mechanisms.base import Mechanism
-from rrstats.mechanisms.channel import MultinomialChannel
+from rrstats.mechanisms.channel import multinomial
+from rrstats.mechanisms.survey_design import asked_categories
 
 _GOOD_GUESS = 9
 """Likelihood ratio from which a guess is right 9 times of 10 where two answers are as common."""
@@ -88,7 +89,7 @@ def _probs_by_answer(mechanism: Mechanism) -> dict[Hashable, list[Fraction]] | N
     truths = mechanism.domain.categories
     if not mechanism.channel.is_multinomial:
         return None
-    channel = cast(MultinomialChannel, mechanism.channel)
+    channel = multinomial(mechanism.channel)
     if channel.m * len(truths) > _MAX_READ:
         return None
     columns: dict[Hashable, list[list[Fraction]]] = {}
@@ -106,7 +107,7 @@ def _probs_by_answer(mechanism: Mechanism) -> dict[Hashable, list[Fraction]] | N
 
 def _answer_of(truth: Hashable, mechanism: Mechanism) -> tuple[bool, Hashable]:
     """True and its answer for a class of people who follow the instructions; else False."""
-    answers = getattr(mechanism, "asked", mechanism.domain).categories
+    answers = asked_categories(mechanism)
     if truth in answers:
         return True, truth
     if isinstance(truth, tuple) and truth[0] in answers:

@@ -256,7 +256,7 @@ def compose(mechanisms: Any, *, max_rows_per_person: int = 1) -> Composition:
     With missing="keep" the data publish who did not answer, and no epsilon covers that.
 
     A wave that only randomizes kept reports again costs nothing: count the mechanism of the first
-    round once for every distinct true answer.  Keyed reports (``key=``, ``id=``) repeat for the
+    round once for every distinct true answer.  Keyed reports (``key=``) repeat for the
     same value: count every distinct value that a person ever had once.  That covers the values,
     but not whether two of them differ.  Reports must be drawn independently.
 

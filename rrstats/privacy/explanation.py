@@ -9,13 +9,15 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 
-from rrstats._checks import check_instance, check_number, check_probability
+from rrstats._checks import check_number, check_probability
+from rrstats._display import Text, counted
 from rrstats._names import checked_keywords
-from rrstats.mechanisms.base import A_MECHANISM, Mechanism
+from rrstats.mechanisms.base import HasMechanism, Mechanism, mechanism_of
 from rrstats.mechanisms.epsilon import magnitude, round_up, rounded, written
+from rrstats.mechanisms.frame_plans import FramePlan
 
 
-def posterior(prior: float, likelihood_ratio: float) -> float:
+def probability_after(prior: float, likelihood_ratio: float) -> float:
     """Return the probability of a true answer after a report, by Bayes' rule.
 
     Parameters
@@ -32,7 +34,7 @@ def posterior(prior: float, likelihood_ratio: float) -> float:
 
     Examples
     --------
-    >>> round(posterior(0.01, 3.0), 6)
+    >>> round(probability_after(0.01, 3.0), 6)
     0.029412
     """
     before = check_probability(prior, "prior", "()")
@@ -43,19 +45,20 @@ def posterior(prior: float, likelihood_ratio: float) -> float:
 
 
 @checked_keywords
-def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
+def explain(mechanism: Mechanism | HasMechanism | FramePlan, prior: float = 0.05) -> Text:
     """Explain what a mechanism's epsilon means for one person, in plain words.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        Any mechanism.
+    mechanism : Mechanism, Estimate, Tally or FramePlan
+        Any mechanism, an estimate or a tally of its reports, or a plan, whose epsilon is that of
+        all answers of a person together.
     prior : float, default 0.05
         The probability of a true answer of this person before the report is seen, in (0, 1).
 
     Returns
     -------
-    str
+    Text
         One paragraph.  Its numbers are computed exactly and never rounded towards more privacy.
 
     References
@@ -70,12 +73,17 @@ def explain(mechanism: Mechanism, prior: float = 0.05) -> str:
 most 3. A true answer that had probability 1% before the report has probability at most 3% \
 afterwards, and at least 0.33%.
     """
-    return "".join(explanation_parts(mechanism, prior))
+    if not isinstance(mechanism, FramePlan):
+        return Text("".join(explanation_parts(mechanism_of(mechanism), prior)))
+    count = counted(len(mechanism.parts), "part")
+    together = f"A person reports one of {count} of the plan. "
+    # All parts have one epsilon, up to the rounding of their prob.
+    weakest = max(mechanism.part_mechanisms, key=lambda part: part.channel.max_likelihood_ratio)
+    return Text(together + "".join(explanation_parts(weakest, prior)))
 
 
 def explanation_parts(mechanism: Mechanism, prior: float = 0.05) -> tuple[str, str]:
     """The sentence with epsilon, empty if it is 0 or infinite, and what it means for one person."""
-    check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
     # The decimal that was typed, not the double behind it: 5% is 1/20.
     typed = Decimal(repr(check_probability(prior, "prior", "()")))
     before = Fraction(typed)

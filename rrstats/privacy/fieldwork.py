@@ -11,25 +11,24 @@ import ast
 import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
 from itertools import accumulate, islice, pairwise
 from math import lcm
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from rrstats._checks import check_ending, check_instance
-from rrstats._display import Block, as_fragment, as_html, as_text, chance, label
+from rrstats._checks import check_instance
+from rrstats._display import Block, Text, as_text, chance, label
 from rrstats._names import checked_keywords
-from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import A_MECHANISM, Mechanism
-from rrstats.mechanisms.channel import MultinomialChannel
+from rrstats.mechanisms.channel import multinomial
 from rrstats.mechanisms.matrix_design import from_json
 from rrstats.mechanisms.samples import sample_codes
-from rrstats.mechanisms.surveys import is_sum
+from rrstats.mechanisms.survey_design import NamedDesign
+from rrstats.mechanisms.surveys import item_rates
 from rrstats.privacy.assurance import assurance
 from rrstats.privacy.explanation import explain
 
@@ -51,7 +50,6 @@ _QUESTIONS = {
 
 _MAX_LISTED = 12
 """Reports that the page lists."""
-_PAGES = (".html", ".htm")
 
 # From the first mark of the design, the true answer (its code, or whether it is the sensitive one)
 # and the marks drawn to the report's place, or the mark that is said, in designs without a table of
@@ -79,63 +77,21 @@ class Draw(NamedTuple):
     is_question: bool = False
 
 
-@checked_keywords
-@dataclass(frozen=True, repr=False)
-class Instructions:
-    """Instructions for a design: text in a terminal, a page in a notebook and as HTML.
+class Instructions(Text):
+    """Instructions for a design: the page, and its draws and its rule for programs.
 
     Attributes
     ----------
-    question : str
-        The sensitive question.
     draws : tuple of Draw
         The respondent's draws, with exact probabilities; empty if a device draws the report.
-    rule : callable, optional
+    rule : callable or None
         It returns the report.  Its arguments: whether the true answer is the sensitive one (its
         code, if the design treats all answers alike); the unrelated trait, if its prevalence is
         unknown, or the number of control items; and the marks drawn.
-    blocks : tuple
-        The content of the page.
     """
 
-    question: str
     draws: tuple[Draw, ...]
     rule: Callable[..., Any] | None
-    blocks: tuple[Block, ...]
-
-    def to_html(self) -> str:
-        """Return one page to print on A4 or Letter; it loads nothing.
-
-        Returns
-        -------
-        str
-        """
-        return as_html(self.blocks)
-
-    def save(self, path: Path | str) -> None:
-        """Write the page to a file for the printer; an existing file is replaced.
-
-        Parameters
-        ----------
-        path : path
-            A file that ends in .html or .htm.
-
-        Examples
-        --------
-        >>> import rrstats as rr
-        >>> page = rr.privacy.instructions(rr.surveys.two_coin([False, True]), "Do you smoke?")
-        >>> page.save("page.html")  # doctest: +SKIP
-        """
-        target = Path(path)
-        check_ending(target, "path", _PAGES)
-        target.write_text(self.to_html(), "utf-8")
-
-    def _repr_html_(self) -> str:
-        smaller = {"title": "column", "heading": "column"}  # the notebook has headings of its own
-        return as_fragment([(smaller.get(kind, kind), content) for kind, content in self.blocks])
-
-    def __repr__(self) -> str:
-        return as_text(self.blocks)
 
 
 @checked_keywords
@@ -202,8 +158,8 @@ def instructions(
     check_instance(question, "question", str, "the wording of the question")
     sample = sample_codes(mechanism, None if group is None else [group], 1)
     if sample is not None:
-        mechanism = cast(Any, mechanism).parts[sample[0]]
-    if is_sum(mechanism):
+        mechanism = mechanism.of_samples[sample[0]]
+    if item_rates(mechanism) is not None:
         raise ArgumentValueError(
             f"mechanism must be answered as a whole, found the sum of {mechanism.k - 1} items; "
             "write a page of the design of one item for each of their questions"
@@ -222,7 +178,10 @@ def instructions(
         rule = f"left out, as this design has no {_QUESTIONS[name]}"
         check_instance(wording, name, kind, rule)
     blocks = _page_blocks(mechanism, question, procedure)
-    return Instructions(question, tuple(procedure.draws), procedure.rule, tuple(blocks))
+    page = Instructions(as_text(blocks), blocks)
+    page.draws = tuple(procedure.draws)
+    page.rule = procedure.rule
+    return page
 
 
 def _page_blocks(mechanism: Mechanism, question: str, procedure: Procedure) -> list[Block]:
@@ -274,7 +233,7 @@ def _reports(mechanism: Mechanism) -> tuple[Hashable, ...]:
     reports = getattr(mechanism.report_space, "categories", ())
     if not mechanism.channel.is_multinomial:
         return reports
-    rows = cast(MultinomialChannel, mechanism.channel).entries
+    rows = multinomial(mechanism.channel).entries
     return tuple(report for report, row in zip(reports, rows, strict=True) if any(row))
 
 
@@ -363,7 +322,9 @@ def _by_hand(mechanism: Any, wordings: Mapping[str, str | None]) -> Procedure | 
 
     None for other mechanisms, and if no deck has its chances.  wordings : by argument.
     """
-    name = getattr(mechanism, "design", "")
+    if not isinstance(mechanism, NamedDesign):
+        return None
+    name = mechanism.design
     name = _words().get(name, {}).get("same", name)
     field = _words().get(name)
     if field is None:
@@ -400,18 +361,26 @@ def _with_list(
     """The procedure with its list of statements, whose sensitive question nobody reads aloud."""
     page = _words()["page"]
     statements = len(_reports(mechanism)) - 1
+    counted_statements = _counted_statements(mechanism)
     items = mechanism.parameters["items"]
     return procedure._replace(
-        prepare=[material.format(statements=statements, items=items, question=question)],
-        title=page["list"].format(statements=statements),
+        prepare=[material.format(counted=counted_statements, items=items, question=question)],
+        title=page["list"].format(counted=counted_statements),
         protection=page["spoken"]["list"].format(statements=statements),
     )
 
 
-def _recorded(mechanism: Any) -> tuple[Hashable, ...]:
+def _counted_statements(mechanism: Mechanism) -> str:
+    """The number of statements of a list with its noun."""
+    statements = len(_reports(mechanism)) - 1
+    page = _words()["page"]
+    text: str = page["statement" if statements == 1 else "statements"]
+    return text.format(statements=statements)
+
+
+def _recorded(design: NamedDesign) -> tuple[Hashable, ...]:
     """The recorded answers; those of a pair are recorded like single ones."""
-    labels = mechanism.asked if mechanism.answers is None else mechanism.answers
-    return cast(Categories, labels).categories
+    return (design.answers or design.asked).categories
 
 
 def _place_rule(
@@ -475,11 +444,10 @@ def _entered(answers: Sequence[Hashable], recorded: Sequence[Hashable], sensitiv
     return sentence.format(**quoted, reports=list(answers))
 
 
-def _answers(mechanism: Any, field: Mapping[str, Any], sensitive: int) -> tuple[Hashable, ...]:
+def _answers(design: NamedDesign, field: Mapping[str, Any], sensitive: int) -> tuple[Hashable, ...]:
     """The words for each answer: the design's own labels, or those of the page."""
-    if mechanism.answers is not None or "labels" not in field:
-        labels = mechanism.asked if mechanism.answers is None else mechanism.answers
-        return cast(Categories, labels).categories
+    if design.answers is not None or "labels" not in field:
+        return _recorded(design)
     if_yes, if_no = field["labels"]
     return (if_yes, if_no) if sensitive == 0 else (if_no, if_yes)
 
@@ -524,7 +492,7 @@ def _steps(
     texts = {key: f'"{label(word)}"' for key, word in words.items()}
     texts["truth"] = page["truth"]
     texts["as"] = ""
-    texts["statements"] = str(len(_reports(mechanism)) - 1)
+    texts["counted"] = _counted_statements(mechanism)
     texts["anchor"] = wordings["anchor"] or _words()["page"]["anchor"]
     if mechanism.answers is not None:
         renamed = [
@@ -588,7 +556,7 @@ def _by_numbers(mechanism: Mechanism) -> Procedure | None:
     """A table of the numbers that make each report, by true answer; None for large ones."""
     if not mechanism.channel.is_multinomial:
         return None
-    channel = cast(MultinomialChannel, mechanism.channel)
+    channel = multinomial(mechanism.channel)
     truths = mechanism.domain.categories
     if channel.m * len(truths) > _MAX_TABLE_CELLS:
         return None

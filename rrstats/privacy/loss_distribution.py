@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate, combinations, pairwise
-from typing import cast
 
-from rrstats.mechanisms.channel import Channel, Entries, MultinomialChannel, SupportChannel
+from rrstats.mechanisms.channel import Channel, Entries, SupportChannel, multinomial
 from rrstats.mechanisms.matrix_channel import StackedChannel
 
 Outcome = tuple[Fraction, Fraction]
@@ -97,7 +96,7 @@ def privacy_loss(channel: Channel, times: int = 1) -> PrivacyLoss:
         bounds = filter(None, (loss.bound, *(part.bound for part in parts)))
         loss = PrivacyLoss(loss.outcomes, next(bounds, None))
     else:
-        pairs = _different_pairs(cast(MultinomialChannel, channel).entries)
+        pairs = _different_pairs(multinomial(channel).entries)
         loss = worst_loss(pairs) if pairs else PrivacyLoss.of_ratio(ratio)
     if loss.is_even or times <= _MAX_UNEVEN_REPORTS:
         return loss

@@ -6,23 +6,25 @@ The words and the references are in ``methods.toml``; all numbers are of the mec
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rrstats._checks import check_instance
-from rrstats._display import chance, label
+from rrstats._display import Text, chance, counted, label
 from rrstats._names import checked_keywords
 from rrstats._version import __version__
 from rrstats.errors import NotIdentifiableError
-from rrstats.mechanisms.base import A_MECHANISM, Mechanism
-from rrstats.mechanisms.channel import MultinomialChannel
-from rrstats.mechanisms.surveys import is_sum
+from rrstats.mechanisms.base import HasMechanism, Mechanism, mechanism_of
+from rrstats.mechanisms.channel import Entries, multinomial
+from rrstats.mechanisms.frame_plans import FramePlan
+from rrstats.mechanisms.plans import part_label
+from rrstats.mechanisms.survey_design import NamedDesign, asked_categories
+from rrstats.mechanisms.surveys import item_rates
 from rrstats.privacy.explanation import explain
 
 _SOFTWARE = "rrstats"
@@ -32,113 +34,141 @@ _COUNTS = ("draws", "size", "always", "items")
 
 
 @checked_keywords
-@dataclass(frozen=True, repr=False)
-class Paragraph:
-    """The paragraph on a design; ``print`` shows it above its literature.
-
-    Attributes
-    ----------
-    text : str
-        Procedure, formula, epsilon in words, and software.
-    bibtex : str
-        One entry for each work that the paragraph cites, and one for rrstats.
-    """
-
-    text: str
-    bibtex: str
-
-    def __repr__(self) -> str:
-        return f"{self.text}\n\n{self.bibtex}"
-
-
-@checked_keywords
-def methods(mechanism: Mechanism, question: str | None = None) -> Paragraph:
+def methods(mechanism: Mechanism | HasMechanism | FramePlan, question: str | None = None) -> Text:
     """Write the paragraph on a design for a paper or an ethics board.
 
     Parameters
     ----------
-    mechanism : Mechanism
-        Any mechanism.
+    mechanism : Mechanism, Estimate, Tally or FramePlan
+        Any mechanism, an estimate or a tally of its reports, or a plan, whose parts are described
+        one by one.
     question : str, optional
         The wording of the question.
 
     Returns
     -------
-    Paragraph
-        Its ``text`` is one paragraph, its ``bibtex`` the literature.
+    Text
+        The paragraph above its literature, which is ``bibtex``: one entry for each work that is
+        cited, and one for rrstats.  ``save("design.bib")`` writes the literature alone.
 
     Examples
     --------
     >>> import rrstats as rr
     >>> design = rr.surveys.warner(["no", "yes"], 0.7, yes="yes")
     >>> paragraph = methods(design)
-    >>> print(paragraph.text.partition(" If ")[0])
+    >>> print(paragraph.partition(" If ")[0])
     Answers were protected by Warner's randomized response design (Warner 1965). With probability \
 70% a random device shows the statement that the respondent has the sensitive attribute, otherwise \
 its negation; the respondent says whether the statement is true.
     >>> print(paragraph.bibtex.splitlines()[0])
     @article{warner1965,
     """
-    check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
+    plan = mechanism if isinstance(mechanism, FramePlan) else None
+    asked = mechanism_of(mechanism) if plan is None else plan.part_mechanisms[0]
     kinds = (type(None), str)
     check_instance(question, "question", kinds, "the wording of the question, or left out")
-    words = _data()["words"]
-    parts: tuple[Mechanism, ...] = getattr(mechanism, "parts", (mechanism,))
+    words = _data().words
+    parts = asked.of_samples
     design = _design(parts[0])
-    sources = list(design["sources"])
+    sources = list(design.sources)
     if len(parts) > 1:
-        sources += design.get("sources_of_samples", [])
+        sources += design.sources_of_samples
     sentences = []
     if question is not None:
         sentences.append(words["question"].format(question=label(question)))
-    if "opening" in design:
-        sentences.append(design["opening"])
+    if design.opening:
+        sentences.append(design.opening)
     else:
-        sentences.append(words["design"].format(name=design["name"], sources=_cited(sources)))
-    if mechanism.groups is None:
-        sentences.append(_procedure(mechanism))
+        sentences.append(words["design"].format(name=design.name, sources=_cited(sources)))
+    if plan is not None:
+        sentences += _parts_of(plan)
+    elif asked.groups is None:
+        sentences += [_procedure(asked), _formula(asked)]
     else:
         sentences.append(words["samples"].format(count=len(parts)))
-        for group, part in zip(mechanism.groups, parts, strict=True):
+        for group, part in zip(asked.groups, parts, strict=True):
             sentences.append(words["sample"].format(group=label(group), procedure=_procedure(part)))
-    sentences.append(_formula(mechanism))
-    if isinstance(mechanism.channel.max_likelihood_ratio, Fraction):
+        sentences.append(_formula(asked))
+    if isinstance(asked.channel.max_likelihood_ratio, Fraction):
         sources.append(_LOCAL_PRIVACY)
         sentences.append(words["privacy"].format(epsilon_source=_cited([_LOCAL_PRIVACY])))
     else:
         sentences.append(words["no_privacy"])
     sentences += [explain(mechanism), words["software"].format(version=__version__)]
     entries = [_entry(key) for key in dict.fromkeys([*sources, _SOFTWARE])]
-    return Paragraph(" ".join(sentences), "\n\n".join(entries))
+    paragraph = " ".join(sentences)
+    bibtex = "\n\n".join(entries)
+    return Text(f"{paragraph}\n\n{bibtex}", [("text", paragraph), ("code", bibtex)], bibtex)
+
+
+def _parts_of(plan: FramePlan) -> list[str]:
+    """The sentences on the parts of a plan: the coin, and what each part reports."""
+    words = _data().words
+    sentences = [words["plan"].format(count=counted(len(plan.parts), "part"))]
+    total = sum(plan.chances)
+    for part, weight, mechanism in zip(plan.parts, plan.chances, plan.part_mechanisms, strict=True):
+        sentence = words["part"].format(part=part_label(part), chance=chance(weight / total))
+        sentences += [sentence, _procedure(mechanism), _formula(mechanism)]
+    return sentences
+
+
+class _DesignWords(NamedTuple):
+    """The words of one design, and the keys of its literature.
+
+    name, opening : the opening sentence is by default made of the name.
+    procedure : with the names of parameters in braces.
+    sources_of_samples : literature of the design with several samples.
+    """
+
+    procedure: str
+    sources: Sequence[str] = ()
+    sources_of_samples: Sequence[str] = ()
+    name: str = ""
+    opening: str = ""
+
+
+class _Data(NamedTuple):
+    """The words of all paragraphs, those of designs, and the fields of each reference."""
+
+    words: Mapping[str, str]
+    designs: Mapping[str, _DesignWords]
+    references: Mapping[str, Mapping[str, str]]
 
 
 @cache
-def _data() -> dict[str, Any]:
-    """The words, designs and references."""
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+def _data() -> _Data:
+    """The words of ``methods.toml``."""
+    tables = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+    designs = {name: _DesignWords(**words) for name, words in tables["designs"].items()}
+    return _Data(tables["words"], designs, tables["references"])
 
 
-def _design(mechanism: Mechanism) -> Mapping[str, Any]:
+def _design(mechanism: Mechanism) -> _DesignWords:
     """The words of a design, by its name in documents."""
-    designs = _data()["designs"]
-    if is_sum(mechanism):
-        return cast("Mapping[str, Any]", designs["sum_of"])
+    designs = _data().designs
+    if item_rates(mechanism) is not None:
+        return designs["sum_of"]
     document = mechanism.to_dict()
-    return cast(
-        "Mapping[str, Any]",
-        designs.get(document.get("design", document["type"]), designs["MatrixDesign"]),
-    )
+    return designs.get(document.get("design", document["type"]), designs["MatrixDesign"])
 
 
-def _procedure(mechanism: Any) -> str:
+def _procedure(mechanism: Mechanism) -> str:
     """A sentence on what happens to one answer, with the design's numbers."""
     texts = {name: _number(name, value) for name, value in mechanism.parameters.items()}
-    categories = getattr(mechanism, "asked", mechanism.domain).categories
+    categories = asked_categories(mechanism)
     texts["k"] = f"{len(categories):,}"
-    texts["items"] = texts.get("items", f"{len(categories) - 1}")
+    items = mechanism.parameters.get("items", len(categories) - 1)
+    texts["items"] = f"{items}"
+    texts["statements"] = counted(items, "statement")
+    texts["others"] = counted(items, "other")
     texts["categories"] = ", ".join(map(_quoted, categories))
-    sentence: str = _design(mechanism)["procedure"]
-    return sentence.format(**texts)
+    if "draws" in texts:
+        texts["cards"] = "a card" if texts["draws"] == "1" else f"{texts['draws']} cards"
+    rates = item_rates(mechanism)
+    if rates is not None:
+        texts["rate_if_yes"] = chance(float(rates.true_positive_rate))
+        texts["rate_if_no"] = chance(float(rates.false_positive_rate))
+    return _design(mechanism).procedure.format(**texts)
 
 
 def _number(name: str, value: Any) -> str:
@@ -152,53 +182,63 @@ def _quoted(category: Hashable) -> str:
     return f'"{label(category)}"'
 
 
-def _formula(mechanism: Any) -> str:
+def _formula(mechanism: Mechanism) -> str:
     """A sentence on the estimate."""
-    words = _data()["words"]
+    words = _data().words
     channel = mechanism.channel
     categories = mechanism.domain.categories
-    yes = getattr(mechanism, "yes", None)
     try:
         channel.solve(np.zeros(len(channel.samples)))
     except NotIdentifiableError:
-        return cast(str, words["formula_none"])
-    if yes is not None and len(categories) == 2 and channel.is_multinomial and channel.m == 2:
-        entries = cast(MultinomialChannel, channel).entries
-        code = mechanism.asked.code(yes)
-        c = Fraction(entries[code][1 - code])
-        d = Fraction(entries[code][code]) - c
-        slope = f"{float(d):.6g}"
-        numbers = {
-            "c": f"{float(c):.6g}",
-            "sign": "-" if d < 0 else "+",
-            "size": slope.removeprefix("-"),
-            "d": f"({slope})" if d < 0 else slope,
-        }
-        return cast(str, words["formula_yes"].format(yes=_quoted(yes), **numbers))
+        return words["formula_none"]
+    if isinstance(mechanism, NamedDesign) and mechanism.yes is not None:
+        is_pair = len(categories) == 2 and channel.is_multinomial
+        if is_pair and multinomial(channel).m == 2:
+            return _formula_yes(mechanism, multinomial(channel).entries)
     rates = channel.binomial_rates
     if rates is not None and mechanism.groups is None:
         truth = np.unique(rates.true_positive_rate)
         other = np.unique(rates.false_positive_rate)
         if len(truth) == len(other) == 1 and len(channel.samples) >= len(categories):
             if truth[0] == 1 and other[0] == 0:
-                return cast(str, words["formula_direct"])
+                return words["formula_direct"]
             verb = "is" if channel.is_multinomial else "names, possibly among others,"
-            numbers = {"truth": f"{truth[0]:.6g}", "other": f"{other[0]:.6g}"}
-            return cast(str, words["formula_alike"].format(verb=verb, **numbers))
-    return cast(str, words["formula"])
+            return words["formula_alike"].format(
+                verb=verb, truth=f"{truth[0]:.6g}", other=f"{other[0]:.6g}"
+            )
+    return words["formula"]
+
+
+def _formula_yes(design: NamedDesign, entries: Entries) -> str:
+    """A sentence on the proportion of the sensitive answer, a line in that of its reports."""
+    code = design.asked.code(design.yes)
+    intercept = Fraction(entries[code][1 - code])
+    slope = Fraction(entries[code][code]) - intercept
+    slope_text = f"{float(slope):.6g}"
+    return (
+        _data()
+        .words["formula_yes"]
+        .format(
+            yes=_quoted(design.yes),
+            c=f"{float(intercept):.6g}",
+            sign="-" if slope < 0 else "+",
+            size=slope_text.removeprefix("-"),
+            d=f"({slope_text})" if slope < 0 else slope_text,
+        )
+    )
 
 
 def _cited(sources: list[str]) -> str:
     """References in the text, in parentheses; empty without any."""
     if not sources:
         return ""
-    references = _data()["references"]
+    references = _data().references
     return f" ({'; '.join(references[key]['cited'] for key in sources)})"
 
 
 def _entry(key: str) -> str:
     """One entry of BibTeX."""
-    fields = dict(_data()["references"][key])
+    fields = dict(_data().references[key])
     kind = fields.pop("type")
     del fields["cited"]
     if key == _SOFTWARE:

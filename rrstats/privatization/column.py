@@ -11,12 +11,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_left_out, check_rows, check_whole_number, quote
+from rrstats._checks import check_instance, check_rows, check_whole_number, quote
 from rrstats._typing import Floats
 from rrstats.data.arrow import arrow_type
 from rrstats.data.categories import categories_to_json
@@ -28,7 +28,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.records import ColumnRecord, check_policies, missing_policy
-from rrstats.mechanisms.samples import Samples, sample_codes
+from rrstats.mechanisms.samples import sample_codes
 from rrstats.randomness.keyed import Identity, KeyedColumn
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (
@@ -64,11 +64,11 @@ def randomize_block(
     k = mechanism.domain.k
     # Words are drawn for every row, so their number does not depend on how many are unknown.
     codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), bound=k, only=outside)
-    if samples is not None:
-        codes = cast(Samples, mechanism).join(codes, samples)
-    if probs is not None:
-        return cast(KRR, mechanism).randomize(codes, source, block, probs)
-    return mechanism.randomize(codes, source, block)
+    codes = mechanism.join(codes, samples)
+    if probs is None:
+        return mechanism.randomize(codes, source, block)
+    krr: KRR = check_instance(mechanism, "mechanism", KRR, "a k-RR, whose prob may differ by row")
+    return krr.randomize(codes, source, block, probs)
 
 
 def threads_for(column: Column, threads: object) -> int:
@@ -273,7 +273,8 @@ def _keyed_column(
     if question is None or rng is not None:
         raise ArgumentTypeError(
             "keyed reports take no rng, and need a name of the question, so that no two "
-            "columns share noise: give a Series that has a name, or question="
+            "columns share noise: give a Series that has a name, or rr.client.Keyed(key, id, "
+            "question=)"
         )
     # The words of a second round must depend on the earlier rounds.  A question without a
     # JSON form raises: the same document must give the same words later.
@@ -321,16 +322,16 @@ class ColumnRelease(ColumnAnswers):
         opened = open_column(like)
         keeps = missing == "keep"
         super().__init__(opened, mechanism, unknown=unknown, missing=missing, leaves_missing=keeps)
-        self._keyed = None
+        keyed_column = None
         if key is not None:
-            self._keyed = _keyed_column(
+            keyed_column = _keyed_column(
                 key, question, mechanism, again=again, record=record, rng=rng
             )
         self._threads = threads_for(opened, threads)
         if record is not None:
             self.recorded = chained(record, mechanism, again=again, missing=missing, rng=rng)
-        self._source = None if self._keyed else open_source(rng, column=column)
-        self.secure = self._source is None or self._source.secure
+        self._source: Source | KeyedColumn = keyed_column or open_source(rng, column=column)
+        self.secure = isinstance(self._source, KeyedColumn) or self._source.secure
         # Anyone who has the key of an earlier round can undo that round.
         keyed = key is not None or (record is not None and record.keyed)
         self.facts |= {"simulated": not self.secure, "keyed": keyed}
@@ -352,10 +353,8 @@ class ColumnRelease(ColumnAnswers):
         if group is not None or self.mechanism.groups is not None:
             aligned(values, {"group": group})
             samples = sample_codes(self.mechanism, group, len(column.cells))
-        if self._keyed is not None:
+        if isinstance(self._source, KeyedColumn):
             persons = self._identities(ids, len(column.cells), values)
-        elif ids is not None:
-            check_left_out("id is for keyed reports, which need key=", id=ids)
         return Answers(column, samples, persons, probs)
 
     def reports(self, values: Any, group: Any = None, ids: Any = None) -> Any:
@@ -393,22 +392,17 @@ class ColumnRelease(ColumnAnswers):
         samples: NDArray[np.intp] | None,
     ) -> Source:
         """The words of a block: fresh ones, or for keyed reports those of persons and values."""
-        if self._keyed is None:
-            return cast(Source, self._source)
+        if not isinstance(self._source, KeyedColumn):
+            return self._source
         k = self.mechanism.domain.k
         values = np.minimum(encoded.codes.astype(np.uint64), k)  # unknown and missing share one
         if samples is not None:
             values += samples.astype(np.uint64) * np.uint64(k + 1)
-        return self._keyed.words(ids, rows, values)
+        return self._source.words(ids, rows, values)
 
     @staticmethod
     def _identities(ids: Any, rows: int, values: Any) -> list[Identity]:
         """The person of each row; raises unless all rows have ids."""
-        if ids is None:
-            raise ArgumentTypeError(
-                "keyed reports need the person of each answer: give id= (or leave key= out "
-                "for fresh noise)"
-            )
         first = ids[0] if isinstance(ids, list | tuple) and ids else ""
         several = hasattr(first, "__len__") and not isinstance(first, str | bytes)
         columns = ids if several else [ids]

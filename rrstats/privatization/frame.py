@@ -1,4 +1,4 @@
-"""Frames and columns: `privatize`, `simulate`, `instantaneous` (RAPPOR's second round), `check`.
+"""Frames and columns: `privatize`, `simulate` and `check`.
 
 A frame is privatized column by column, each as a `column.ColumnRelease` with its own words.
 Only the reports depend on the answers, and the error that some answers are outside the categories.
@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Number
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -31,15 +31,16 @@ from rrstats._checks import (
     type_name,
 )
 from rrstats._names import checked_keywords
-from rrstats._typing import ColumnLike, ColumnNames, RateLike
+from rrstats._typing import ColumnNames, FrameLike, RateLike
 from rrstats.data.categories import Categories
-from rrstats.data.codecs import open_reports
 from rrstats.data.columns import (
     aligned,
     check_any_column,
+    column_labels,
     column_of,
     engine_hint,
     is_table,
+    name_of,
     open_column,
     place_of,
 )
@@ -55,6 +56,7 @@ from rrstats.errors import (
 )
 from rrstats.mechanisms.attrs import record_columns
 from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import (
     MechanismLike,
     RowRates,
@@ -64,20 +66,19 @@ from rrstats.mechanisms.krr import (
     rate_column,
 )
 from rrstats.mechanisms.records import KEY, ColumnRecord, find, read
-from rrstats.mechanisms.unary import Rappor
 from rrstats.privatization.column import Answers, ColumnAnswers, ColumnRelease
-from rrstats.privatization.frame_plan import FramePlan, FrameRelease
+from rrstats.privatization.frame_release import FrameRelease
+from rrstats.randomness.keyed import Keyed, check_keyed
 from rrstats.randomness.sources import (
-    BLOCK_ROWS,
     SIMULATED_TEXT,
     RandomSource,
     Seed,
     SeedLike,
-    open_source,
     simulation_source,
 )
 
 Values = TypeVar("Values")
+Frame = TypeVar("Frame", bound=FrameLike)
 
 _MAX_ERROR_RATE = 1 / 20
 """A column nearly determines the answers if at most this fraction of the guesses is wrong ..."""
@@ -183,7 +184,7 @@ class _Policies:
     again: bool
     rng: Any
     threads: int | None
-    key: Any
+    key: Keyed | None
 
 
 def _prepare(
@@ -204,11 +205,10 @@ def _prepare(
         unless its attrs hold one.
     rates : the prob of each row, where it differs; the mechanism is then that of the largest.
     """
-    name = getattr(values, "name", None)
+    name = name_of(values)
     _check_index(values, name)
-    attrs = getattr(values, "attrs", None)
-    if attrs:
-        record = find(attrs, name)
+    if isinstance(values, pd.Series) and values.attrs:
+        record = find(values.attrs, name)
     release = ColumnRelease(
         values,
         mechanism,
@@ -217,7 +217,7 @@ def _prepare(
         rng=_rng_of(policies.rng, name if question is None else question, record),
         column=column,
         threads=policies.threads,
-        key=policies.key,
+        key=None if policies.key is None else policies.key.key,
         question=question,
         record=record,
         again=policies.again,
@@ -258,25 +258,24 @@ def _check_index(values: Any, name: Hashable) -> None:
 
 def column_mechanisms(
     columns: Any,
-    categories: MechanismLike | FramePlan | None = None,
+    categories: MechanismLike | None = None,
     prob: RateLike | None = None,
     epsilon: RateLike | None = None,
 ) -> dict[Hashable, Mechanism]:
     """The mechanism of each column, from names with one design or from a mapping."""
-    if columns is None:
-        if not isinstance(categories, Mapping):
-            raise ArgumentTypeError(
-                "values must be one column; for a DataFrame give a mapping from column to "
-                f"mechanism, or columns= with one design, found only {type_name(categories)}"
-            )
-        columns = categories
-        categories = None
+    if columns is None or isinstance(columns, Mechanism):
+        raise ArgumentTypeError(
+            "columns must be the name of a column, or a list of names, with one design, as in "
+            "rr.privatize(df, 'health', categories, epsilon=1), or a mapping from column to "
+            f"mechanism, found {type_name(columns)}"
+        )
+    if isinstance(categories, Number):
+        raise ArgumentTypeError(
+            "categories must be those of the columns, or a mechanism, as in rr.privatize(df, "
+            "'health', categories, 0.75), found a number; with a mapping by column give prob or "
+            "epsilon by name"
+        )
     if isinstance(columns, Mapping):
-        if isinstance(categories, Number):
-            raise ArgumentTypeError(
-                "with a mapping by column give prob or epsilon by name, such as epsilon=1, found a "
-                "number in place of categories"
-            )
         why = "a mapping by column has the categories or the mechanism of each column"
         check_left_out(why, categories=categories)
         names = list(columns)
@@ -305,24 +304,66 @@ def _column_mechanism(
     return as_mechanism(design, prob, epsilon)
 
 
-@checked_keywords
+class PrivatizeOptions(TypedDict, total=False):
+    """The options of `privatize`, which are the same for values and for frames."""
+
+    epsilon: RateLike | None
+    unknown: str
+    missing: str
+    group: Any
+    again: bool
+    rng: RandomSource | None
+    threads: int | None
+    key: Keyed | None
+
+
+class SimulateOptions(TypedDict, total=False):
+    """The options of `simulate`."""
+
+    epsilon: RateLike | None
+    unknown: str
+    missing: str
+    group: Any
+    again: bool
+    threads: int | None
+
+
+@overload
+def privatize(
+    values: Frame,
+    columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
+    categories: MechanismLike | None = None,
+    prob: RateLike | None = None,
+    **options: Unpack[PrivatizeOptions],
+) -> Frame: ...
+
+
+@overload
 def privatize(
     values: Values,
-    categories: MechanismLike | FramePlan | None,
+    categories: MechanismLike,
     prob: RateLike | None = None,
+    **options: Unpack[PrivatizeOptions],
+) -> Values: ...
+
+
+# Of values the categories stand in the place of the columns.
+@checked_keywords  # type: ignore[misc]
+def privatize(
+    values: Any,
+    columns: Any = None,
+    categories: Any = None,
+    prob: Any = None,
     *,
     epsilon: RateLike | None = None,
-    columns: ColumnNames | Mapping[Any, MechanismLike] | None = None,
     unknown: str = "raise",
     missing: str = "unknown",
     group: Any = None,
     again: bool = False,
     rng: RandomSource | None = None,
     threads: int | None = None,
-    key: bytes | None = None,
-    id: ColumnLike | None = None,
-    question: Hashable = None,
-) -> Values:
+    key: Keyed | None = None,
+) -> Any:
     """Replace each true answer by a randomized report.
 
     Parameters
@@ -331,20 +372,21 @@ def privatize(
         n answers as a list, tuple, array of any shape, Series, Index or Arrow array; one answer,
         such as a str; or a DataFrame of pandas or Polars or an Arrow table, of which some columns
         are privatized.
-    categories : sequence of k hashables, Mechanism, mapping, or FramePlan
-        The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.  For a DataFrame it
-        may be a mapping from column to mechanism or to categories: each of these columns then has
-        the one prob or epsilon, and epsilons add up over a row (``df.rr.epsilon`` is the sum).  Or
-        a `FramePlan` (one epsilon for a whole row), which goes with unknown, missing (not "keep"),
-        rng and threads alone.
+    columns : hashable, list of hashables, mapping, or FramePlan
+        Of a frame alone; for all other values the categories stand in this place.  One column's
+        name or a list of names, each with its own key, for the design that follows.  Or a mapping
+        from column to mechanism or to categories: each of these columns then has the one prob or
+        epsilon, and epsilons add up over a row (``df.rr.epsilon`` is the sum).  Or a `FramePlan`
+        (one epsilon for a whole row), which goes with unknown, missing (not "keep"), rng and
+        threads alone.
+    categories : sequence of k hashables, Mechanism, or mapping from sample to Mechanism
+        The k categories, with ``prob`` or ``epsilon``; or a mechanism alone.
     prob : float, array-like of shape (n,) or column name, optional
         P(report = truth), in [1/k, 1).  Where it differs by row it is a column, which is public:
         of a frame its name, else the numbers.  It stays in the released frame, for the estimate;
         the epsilon reported is that of the largest.
     epsilon : float, array-like of shape (n,) or column name, optional
         The privacy loss of one report in nats, instead of ``prob``.
-    columns : hashable, list of hashables, or mapping, optional
-        For a DataFrame: the columns to privatize with this one design, each with its own key.
     unknown : {"raise", "uniform"}
         Treatment of answers that are no category.  "raise" refuses them: the error counts them,
         and nothing is returned.  "uniform" replaces each by a uniformly random category.
@@ -363,14 +405,9 @@ def privatize(
     threads : int, optional
         The number of threads for a large column; by default up to four for text held by Arrow,
         otherwise one.  It changes neither the distribution nor the result for given random words.
-    key : bytes, optional
-        32 secret bytes from `rr.new_key`, for keyed reports, which are the same in every call.
-    id : array-like, list of array-likes, or column names, optional
-        The persons of keyed reports, as whole numbers, 16 bytes or text.
-    question : hashable or mapping, optional
-        The question's name, on which keyed noise depends; by default the column's name.  For
-        several columns, a mapping from column to question.  Two questions with the same name,
-        design, key and ids share their noise: different reports then prove different answers.
+    key : Keyed, optional
+        The secret key, the person of each row, and the question, as in
+        ``rr.client.Keyed(key, id="person")``, for keyed reports: the same in every call.
 
     Returns
     -------
@@ -403,29 +440,47 @@ def privatize(
     >>> len(reports), set(reports) <= {"never", "once", "often"}
     (3, True)
     >>> df = pd.DataFrame({"smoker": [True, False, True], "age": [31, 42, 53]})
-    >>> released = rr.privatize(df, {"smoker": rr.KRR([False, True], 0.75)})
+    >>> released = rr.privatize(df, "smoker", [False, True], 0.75)
     >>> list(released["age"]), released.rr.mechanisms["smoker"].prob
     ([31, 42, 53], 0.75)
     """
+    if key is not None:
+        check_keyed(key)
     policies = _Policies(unknown, missing, again, rng, threads, key)
+    is_frame = isinstance(values, pd.DataFrame) or is_table(values)
+    if not is_frame:
+        categories, prob = _values_design(values, columns, categories, prob)
+        columns = None
     design = _open_design(values, _DesignRequest(columns, categories, prob, epsilon))
     if design.rates is not None:
         check_left_out(
             "prob and epsilon by row take no key= and no again=", key=key, again=again or None
         )
-    if isinstance(values, pd.DataFrame) or is_table(values):
-        released = _privatize_frame(values, design, policies, group=group, id=id, question=question)
-        return cast("Values", released)
-    if columns is not None or isinstance(categories, FramePlan):
+    if is_frame:
+        return _privatize_frame(values, design, policies, group)
+    mechanism = as_mechanism(design.categories, design.prob, design.epsilon)
+    question = name = name_of(values)
+    if key is not None and key.question is not None:
+        question = key.questions([name])[name]
+    ids = None if key is None else key.id
+    column = _prepare(
+        values, mechanism, policies, group, ids, question=question, rates=design.rates
+    )
+    return _draw_column(column)
+
+
+def _values_design(values: Any, columns: Any, categories: Any, prob: Any) -> tuple[Any, Any]:
+    """Categories and prob of values without columns, which stand one place earlier by position."""
+    has_columns = columns is not None and categories is not None and prob is not None
+    is_lazy = bool(engine_hint(values)) and not hasattr(type(values), "__arrow_c_stream__")
+    if has_columns or isinstance(columns, FramePlan) or is_lazy:
         raise ArgumentTypeError(
             "columns belong to a DataFrame, and so does a FramePlan; found "
             f"{type_name(values)}{engine_hint(values)}"
         )
-    mechanism = as_mechanism(design.categories, design.prob, design.epsilon)
-    if question is None:
-        question = getattr(values, "name", None)
-    column = _prepare(values, mechanism, policies, group, id, question=question, rates=design.rates)
-    return cast("Values", _draw_column(column))
+    if columns is None:
+        return categories, prob
+    return columns, prob if categories is None else categories
 
 
 @dataclass(frozen=True)
@@ -436,22 +491,17 @@ class _DesignRequest:
         largest, and neither prob nor epsilon is left.
     """
 
-    columns: ColumnNames | Mapping[Any, MechanismLike] | None
-    categories: MechanismLike | FramePlan | None
+    columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan | None
+    categories: MechanismLike | None
     prob: RateLike | None
     epsilon: RateLike | None
     rates: RowRates | None = None
-
-    @property
-    def of_frame(self) -> Any:
-        """The argument that may be a plan, or a mapping by column."""
-        return self.categories if self.columns is None else self.columns
 
 
 def _open_design(values: Any, design: _DesignRequest) -> _DesignRequest:
     """The design with the rates of the rows, if prob or epsilon differs by row."""
     has_numbers = all(isinstance(rate, Number | None) for rate in (design.prob, design.epsilon))
-    if has_numbers or isinstance(design.of_frame, Mapping | FramePlan):
+    if has_numbers or isinstance(design.columns, Mapping | FramePlan):
         return design
     rates = _row_rates(values, design.categories, design.prob, design.epsilon)
     if rates is None:
@@ -459,11 +509,9 @@ def _open_design(values: Any, design: _DesignRequest) -> _DesignRequest:
     return _DesignRequest(design.columns, rates.base, None, None, rates)
 
 
-def _privatize_frame(
-    data: Any, design: _DesignRequest, policies: _Policies, *, group: Any, id: Any, question: Any
-) -> Any:
+def _privatize_frame(data: Any, design: _DesignRequest, policies: _Policies, group: Any) -> Any:
     """The data with reports in some columns, by a plan or each by its mechanism."""
-    plan = design.of_frame
+    plan = design.columns
     if isinstance(plan, FramePlan):
         check_left_out(
             "a FramePlan is the whole design, and its coin needs fresh words",
@@ -472,9 +520,7 @@ def _privatize_frame(
             again=policies.again or None,
             key=policies.key,
             group=group,
-            id=id,
-            question=question,
-            categories=None if design.columns is None else design.categories,
+            categories=design.categories,
         )
         return _fill(data, *_draw_plan(data, plan, policies))
     prepared = _prepare_frame(
@@ -482,8 +528,6 @@ def _privatize_frame(
         column_mechanisms(design.columns, design.categories, design.prob, design.epsilon),
         policies,
         group=group,
-        id=id,
-        question=question,
         rates=design.rates,
     )
     return _draw_frame(data, prepared)
@@ -501,14 +545,12 @@ def _row_rates(data: Any, categories: Any, prob: Any, epsilon: Any) -> RowRates 
                 argument,
                 Number,
                 "a number, or the name of a column of the frame",
-                hint="the categories of one column go with columns=, or as df.rr.privatize(column, "
-                "categories, epsilon=1)",
             )
         if is_frame and names_column(value):
             labels[argument] = value
             arguments[argument] = rate_column(data, value, argument)
         elif not is_frame and is_by_row(value):
-            labels[argument] = getattr(value, "name", None)
+            labels[argument] = name_of(value)
             aligned(data, {argument: value})
     if not labels:
         return None
@@ -522,8 +564,6 @@ def _prepare_frame(
     policies: _Policies,
     *,
     group: Hashable,
-    id: Any,
-    question: Any,
     rates: RowRates | None,
 ) -> dict[Hashable, _Prepared]:
     """The columns to privatize, by label; everything is checked before anything is drawn."""
@@ -532,13 +572,14 @@ def _prepare_frame(
     check_any_column(data, mechanisms)
     samples = None if group is None else column_of(data, group)
     ids = None
-    if id is not None:
+    if policies.key is not None:
+        id = policies.key.id
         ids = _public_columns(data, id if isinstance(id, list) else [id])
-    questions = _questions(question, mechanisms)
+    questions = {} if policies.key is None else policies.key.questions(list(mechanisms))
     for number, (name, mechanism) in enumerate(mechanisms.items()):
         place = place_of(data, name)
         column = data.iloc[:, place] if isinstance(data, pd.DataFrame) else data[name]
-        label = getattr(column, "name", name)  # an Arrow column has none
+        label = name_of(column, name)  # an Arrow column has none
         prepared[label] = _prepare(
             column,
             mechanism,
@@ -564,7 +605,7 @@ def _public_labels(
     """The labels of the columns that are used as they are: ids, samples, and rates of the rows."""
     labels = [label for label, _ in ids or []]
     if samples is not None:
-        labels.append(getattr(samples, "name", group))
+        labels.append(name_of(samples, group))
     if rates is not None:
         labels += rates.columns.values()
     return labels
@@ -576,7 +617,7 @@ def _draw_column(column: _Prepared) -> Any:
     reports = release.draw(column.answers)
     is_series = isinstance(reports, pd.Series)
     check_call = "s.rr.check({categories})" if is_series else "rr.check(answers, {categories})"
-    releases = {getattr(reports, "name", None): release}
+    releases = {name_of(reports): release}
     refuse(releases, check_call)
     if is_series:
         record_columns(reports.attrs, {reports.name: (release.recorded, release.facts)})
@@ -596,21 +637,7 @@ def _draw_frame(data: Any, columns: Mapping[Hashable, _Prepared]) -> Any:
 def _public_columns(data: Any, names: Iterable[Hashable]) -> list[tuple[Any, Any]]:
     """The label and the cells of each of these columns."""
     columns = [(name, column_of(data, name)) for name in names]
-    return [(getattr(cells, "name", name), cells) for name, cells in columns]
-
-
-def _questions(question: Any, names: Iterable[Hashable]) -> Mapping[Any, Any]:
-    """The question of each private column; None for the column's name."""
-    names = list(names)
-    if not isinstance(question, Mapping):
-        questions = dict.fromkeys(names, question)
-        is_shared = question is not None and len(names) > 1
-    else:
-        questions = dict(question)
-        is_shared = False
-    if is_shared or set(questions) - set(names):
-        raise ArgumentTypeError("question must be a mapping from the private columns to questions")
-    return questions
+    return [(name_of(cells, name), cells) for name, cells in columns]
 
 
 def _check_public(private: Iterable[Hashable], public: list[Any], attrs: Mapping[Any, Any]) -> None:
@@ -631,7 +658,6 @@ def _draw_plan(
     columns = {name: column_of(data, name) for name in places}
     for name, column in columns.items():
         _check_index(column, name)
-    names = getattr(data, "column_names", data.columns)
     records = read(claims)
     released = [record.name for record in records if record.name in places]
     if released:
@@ -643,7 +669,7 @@ def _draw_plan(
     release = FrameRelease(
         columns,
         plan,
-        names,
+        column_labels(data),
         unknown=policies.unknown,
         missing=policies.missing,
         rng=_rng_of(policies.rng, tuple(places)),
@@ -699,20 +725,24 @@ def _fill_frame(
 
 def _claims_of(table: Any) -> dict[Any, Any]:
     """The metadata of earlier privatized columns of an Arrow table; refuses index columns."""
-    names = getattr(table, "column_names", None) or table.columns
-    copies = [name for name in names if re.fullmatch(r"__index_level_\d+__", name)]
+    copies = [name for name in column_labels(table) if re.fullmatch(r"__index_level_\d+__", name)]
     if copies:
         raise ArgumentValueError(
             f"column {copies[0]!r} is an index of pandas, which may hold a copy of the answers and "
             "release them; drop it first, or rename it if it does not"
         )
-    metadata = dict(getattr(getattr(table, "schema", None), "metadata", None) or {})
+    metadata = {} if _is_polars(table) else table.schema.metadata or {}
     return {KEY: metadata[KEY.encode()]} if KEY.encode() in metadata else {}
+
+
+def _is_polars(table: Any) -> bool:
+    """True for a frame of Polars, which has no metadata; false for a table of Arrow."""
+    return hasattr(table, "with_columns")
 
 
 def _fill_table(data: Any, drawn: Iterable[Drawn], facts: Mapping[Any, Any]) -> Any:
     """A Polars frame or Arrow table with reports; other metadata of an Arrow table are dropped."""
-    if hasattr(data, "with_columns"):
+    if _is_polars(data):
         return rebuilt_polars(data.with_columns([reports for _, _, reports in drawn]))
     claims = _claims_of(data)
     public = set(range(data.num_columns))
@@ -729,26 +759,50 @@ def _fill_table(data: Any, drawn: Iterable[Drawn], facts: Mapping[Any, Any]) -> 
     return data.replace_schema_metadata({key: json.dumps(value) for key, value in claims.items()})
 
 
-@checked_keywords
+@overload
 def simulate(
-    values: Values,
-    categories: MechanismLike | FramePlan | None,
+    values: Frame,
+    columns: ColumnNames | Mapping[Any, MechanismLike] | FramePlan,
+    categories: MechanismLike | None = None,
     prob: RateLike | None = None,
     *,
     seed: SeedLike,
+    **options: Unpack[SimulateOptions],
+) -> Frame: ...
+
+
+@overload
+def simulate(
+    values: Values,
+    categories: MechanismLike,
+    prob: RateLike | None = None,
+    *,
+    seed: SeedLike,
+    **options: Unpack[SimulateOptions],
+) -> Values: ...
+
+
+# Of values the categories stand in the place of the columns.
+@checked_keywords  # type: ignore[misc]
+def simulate(
+    values: Any,
+    columns: Any = None,
+    categories: Any = None,
+    prob: Any = None,
+    *,
+    seed: SeedLike,
     epsilon: RateLike | None = None,
-    columns: ColumnNames | Mapping[Any, MechanismLike] | None = None,
     unknown: str = "raise",
     missing: str = "unknown",
     group: Any = None,
     again: bool = False,
     threads: int | None = None,
-) -> Values:
+) -> Any:
     """Privatize with reproducible noise, for teaching and tests.  Never release the result.
 
     Parameters
     ----------
-    values, categories, prob, epsilon, columns, unknown, missing, group, again, threads
+    values, columns, categories, prob : object
         As for `privatize`.
     seed : int or numpy.random.Generator
         An integer of at least 0, which is not stored.  It is mixed with the column's name and the
@@ -756,6 +810,8 @@ def simulate(
         have noise of their own.  Equal name and seed share the noise, and so do two arrays, which
         have no name, with one seed.  For arrays, and for waves under one name, give one Generator
         to all calls: it advances.
+    epsilon, unknown, missing, group, again, threads : object
+        As for `privatize`.
 
     Returns
     -------
@@ -773,10 +829,10 @@ def simulate(
         warnings.simplefilter("ignore", SimulationWarning)
         return privatize(
             values,
+            columns,
             categories,
             prob,
             epsilon=epsilon,
-            columns=columns,
             unknown=unknown,
             missing=missing,
             group=group,
@@ -784,75 +840,6 @@ def simulate(
             rng=rng,
             threads=threads,
         )
-
-
-@checked_keywords
-def instantaneous(kept: Any, mechanism: Rappor, *, rng: RandomSource | None = None) -> Any:
-    """Draw the instantaneous reports of RAPPOR for one wave from the permanent reports.
-
-    Parameters
-    ----------
-    kept : array, Series or list of reports
-        Reports of ``mechanism.permanent``, in any container that `privatize` returns.
-    mechanism : Rappor
-        The mechanism of both rounds; use it to estimate from the new reports.
-    rng : optional
-        As for `rrstats.privatize`.
-
-    Returns
-    -------
-    array, Series or list
-        New reports in the same container; missing ones stay missing.
-
-    Raises
-    ------
-    ArgumentValueError
-        For values that are not such reports, and for missing ones in NumPy, whose boolean arrays
-        cannot hold missing values.
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> m = rr.Rappor(["red", "green", "blue"], f=0.5, p=0.5, q=0.75)
-    >>> kept = rr.privatize(["red", "blue", "red"], m.permanent)
-    >>> m.unpack(instantaneous(kept, m)).shape
-    (3, 3)
-    """
-    check_instance(mechanism, "mechanism", Rappor, "a Rappor")
-    space = mechanism.report_space
-    container, read = open_reports(kept, space)
-    # Boolean arrays of NumPy cannot hold missing reports; all other containers can.
-    keeps_missing = container.family != "numpy"
-    layout = space.layout(container, keep_missing=keeps_missing)
-    encoded = read(container.cells)
-    unusable = encoded.unknown
-    if not keeps_missing:
-        unusable += len(encoded.absent)
-    if unusable:
-        raise ArgumentValueError(
-            f"{unusable} of {container.rows} kept reports are not {space.describe()}, or are "
-            "missing in a NumPy array, which cannot hold them; give the reports of ``permanent``"
-        )
-    source = open_source(rng)
-    builder = layout.builder(container.rows)
-    absent = np.zeros(container.rows, dtype=np.bool_)
-    absent[encoded.absent] = True
-    for block, start in enumerate(range(0, container.rows, BLOCK_ROWS)):
-        rows = slice(start, min(start + BLOCK_ROWS, container.rows))
-        reports = mechanism.randomize_kept(encoded.codes[rows], source, block)
-        builder.write(rows, reports, np.flatnonzero(absent[rows]))
-    released = container.wrap(builder.reports())
-    if isinstance(released, pd.Series):
-        record = find(kept.attrs, kept.name)
-        facts: dict[str, Any] = {"simulated": not source.secure}
-        if record is not None:
-            record.resolve(mechanism.permanent)
-            facts["simulated"] |= record.simulated
-            facts |= {"unknown": record.unknown, "missing": record.missing, "keyed": record.keyed}
-        record_columns(released.attrs, {kept.name: (mechanism, facts)})
-    if not source.secure:
-        warn(SIMULATED_TEXT, SimulationWarning)
-    return released
 
 
 @checked_keywords

@@ -17,7 +17,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +30,20 @@ from rrstats.data.columns import open_column
 from rrstats.errors import ArgumentValueError, SimulationWarning, UnknownAnswersError, warn
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.mechanisms.records import check_policies
-from rrstats.mechanisms.samples import Samples, sample_codes
+from rrstats.mechanisms.samples import sample_codes
+from rrstats.randomness.keyed import Key, Keyed, new_key
 from rrstats.randomness.samplers import below
 from rrstats.randomness.sources import (
     REPLACEMENT_STREAM,
     SIMULATED_TEXT,
     FreshWords,
     RandomSource,
+    SecureGenerator,
     Source,
     open_source,
 )
 
-__all__ = ["decode_report", "encode_report", "report"]
+__all__ = ["Key", "Keyed", "SecureGenerator", "decode_report", "encode_report", "new_key", "report"]
 
 VERSION = 1
 """The version of the text of reports."""
@@ -116,9 +118,7 @@ def report(
     # Drawn for every answer, and taken where it matches no category.
     replacement = below(source, REPLACEMENT_STREAM, 0, 1, bound=k)
     codes = np.array([(code, replacement[0])[code >= k]], dtype=domain.dtype)
-    if sample is not None:
-        codes = cast(Samples, design).join(codes, sample)
-    drawn = design.randomize(codes, source, 0)
+    drawn = design.randomize(design.join(codes, sample), source, 0)
     if not source.secure:
         warn(SIMULATED_TEXT, SimulationWarning)
     return space.categories[drawn[0]] if codec_of(space).is_label else drawn.tobytes()
@@ -132,7 +132,8 @@ def _code(domain: Categories, answer: object) -> int:
             return domain.code(answer)
         codes: Any = (domain.value_codes, domain.bool_codes)[kind is bool]
         # NaN differs from itself, and is missing.
-        return cast(int, codes.get(None if answer != answer else answer, domain.k))
+        code: int = codes.get(None if answer != answer else answer, domain.k)
+        return code
     except Exception:  # even the type of an answer may raise when it is looked at
         return domain.k
 

@@ -7,7 +7,7 @@ panel members who give the same answer in every wave.  At (id, value) the word o
     AES-256 under K2 of  ( AES-256 under K1 of id   xor   value | round | stream // 4 | kind of id )
 
 where each of the four has 32 bits, little-endian; K1 and K2 come from HMAC-SHA256 of the key over
-this version, the question and the mechanism; the question is a name (``question=``), by default
+this version, the question and the mechanism; the question is a name (`Keyed.question`), by default
 the column's name.
 So questions, mechanisms and ids never share words, and neither do two values of one person, whose
 reports would otherwise show by how much the answer changed.
@@ -31,7 +31,7 @@ import hashlib
 import hmac
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_whole_number, cut
 from rrstats._names import checked_keywords
-from rrstats.errors import ArgumentValueError, FileError
+from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.randomness.sources import Rows, Unpicklable, cipher_blocks, secret_bytes
 
 VERSION = 1
@@ -66,7 +66,7 @@ class Key(bytes):
     Examples
     --------
     >>> import rrstats as rr
-    >>> rr.new_key()
+    >>> rr.client.new_key()
     <secret key of 32 bytes>
     """
 
@@ -146,13 +146,87 @@ def new_key() -> Key:
 def check_key(key: bytes | bytearray) -> Key:
     """Check that a value can be a key; no error quotes it."""
     hint = "a password or a number is not a key"
-    check_instance(key, "key", bytes | bytearray, "32 secret bytes from rr.new_key()", hint=hint)
+    check_instance(
+        key, "key", bytes | bytearray, "32 secret bytes from rr.client.new_key()", hint=hint
+    )
     if len(key) < KEY_BYTES or len(set(key)) < _MIN_DISTINCT_BYTES:
         raise ArgumentValueError(
             f"key must be at least {KEY_BYTES} random bytes, found {len(key)}, of which "
-            f"{len(set(key))} differ; make one with rr.new_key()"
+            f"{len(set(key))} differ; make one with rr.client.new_key()"
         )
     return Key(key)
+
+
+@checked_keywords
+@dataclass(frozen=True, eq=False, repr=False)
+class Keyed:
+    """Keyed noise: a secret key, the person of each row, and the question that was asked.
+
+    Attributes
+    ----------
+    key : bytes
+        32 secret bytes from `rr.client.new_key`: the same in every call.
+    id : array-like, list of array-likes, or column names
+        The persons, as whole numbers, 16 bytes or text; of a frame the column, or the columns,
+        that identify the person.
+    question : hashable or mapping, optional
+        The question's name, on which the noise depends; by default the column's name.  For
+        several columns, a mapping from column to question.  Two questions with the same name,
+        design, key and ids share their noise: different reports then prove different answers.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> keyed = rr.client.Keyed(rr.client.new_key(), id=[101, 102, 103], question="smoker")
+    >>> first = rr.privatize(["no", "yes", "no"], ["no", "yes"], 0.75, key=keyed)
+    >>> first == rr.privatize(["no", "yes", "no"], ["no", "yes"], 0.75, key=keyed)
+    True
+    """
+
+    key: bytes
+    id: Any
+    question: Any = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", check_key(self.key))
+        if self.id is None or (isinstance(self.id, list) and not self.id):
+            raise ArgumentTypeError(
+                "keyed reports need the person of each answer: give id= (or leave key= out for "
+                "fresh noise)"
+            )
+
+    def questions(self, names: Sequence[Hashable]) -> Mapping[Any, Any]:
+        """Return the question of the private columns that have one beside their name.
+
+        Parameters
+        ----------
+        names : sequence of hashables
+            All private columns.
+
+        Returns
+        -------
+        mapping
+            From column to question.
+        """
+        is_mapping = isinstance(self.question, Mapping)
+        questions = dict(self.question) if is_mapping else dict.fromkeys(names, self.question)
+        is_shared = not is_mapping and self.question is not None and len(names) > 1
+        if is_shared or set(questions) - set(names):
+            raise ArgumentTypeError(
+                "question must be a mapping from the private columns to questions"
+            )
+        return questions
+
+    def __repr__(self) -> str:
+        return "<keyed noise>"
+
+
+def check_keyed(key: Any) -> Keyed:
+    """Check that a value can be the ``key`` of keyed reports; no error quotes it."""
+    keyed: Keyed = check_instance(
+        key, "key", Keyed, "key and person together, as rr.client.Keyed(key, id='person')"
+    )
+    return keyed
 
 
 @dataclass(frozen=True, eq=False)

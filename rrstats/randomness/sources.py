@@ -221,7 +221,7 @@ class SecureGenerator(Unpicklable):
     Examples
     --------
     >>> import rrstats as rr
-    >>> len(rr.privatize(["yes", "no"], ["yes", "no"], 0.75, rng=rr.SecureGenerator()))
+    >>> len(rr.privatize(["yes", "no"], ["yes", "no"], 0.75, rng=rr.client.SecureGenerator()))
     2
     """
 
@@ -348,7 +348,7 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
     if isinstance(rng, FreshWords | Substream):
         raise ArgumentTypeError(
             "rng must not be the words of another call: two columns with the same noise reveal "
-            "their difference; pass rr.SecureGenerator()"
+            "their difference; pass rr.client.SecureGenerator()"
         )
     if isinstance(rng, Source) and not isinstance(rng, type):
         return Substream(rng, column * STAGES_PER_COLUMN)
@@ -356,6 +356,7 @@ def open_source(rng: object = None, *, column: int = 0) -> Source:
         return SimulatedWords(int.from_bytes(rng.bytes(32), "little"))
     kind = f"the class {rng.__name__}" if isinstance(rng, type) else type(rng).__name__
     raise ArgumentTypeError(
-        "rng must be None, an rr.SecureGenerator() or, for teaching, a numpy.random.Generator, "
-        f"found {kind}; for reproducible teaching use rr.simulate(..., seed=...)"
+        "rng must be None, an rr.client.SecureGenerator() or, for teaching, a "
+        f"numpy.random.Generator, found {kind}; for reproducible teaching use "
+        "rr.simulate(..., seed=...)"
     )

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rrstats._checks import check_instance
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.report_frames import ReportFrame
@@ -119,40 +118,25 @@ class BehaviourModel:
 def open_behaviours(
     request: ModelRequest, categories: Sequence[Hashable], answers: Sequence[Hashable], rows: int
 ) -> BehaviourModel:
-    """The model of the behaviours that ``behaviour=`` asks for.
+    """The model of the behaviours, whose covariates follow ``|`` in the formula.
 
     categories : of the design.  answers : those of them that people may truly be of.
     """
-    formula = check_instance(
-        request.behaviour, "behaviour", str, "a formula with covariates only, such as '~ 1'"
-    )
-    left, tilde, right = formula.partition("~")
-    if left.strip() or not tilde:
-        raise ArgumentValueError(
-            f"behaviour must be a formula without a left side, such as '~ {right or left}', found "
-            f"'{formula}'"
-        )
     if len(answers) == len(categories):
         raise ArgumentValueError(
-            "behaviour needs a design with people who do not follow the instructions, such as "
-            "surveys.extended_crosswise(..., behaviour=), cheater_detection or "
+            f"'| {request.classes}' needs a design with people who do not follow the instructions, "
+            "such as surveys.extended_crosswise(..., behaviour=), cheater_detection or "
             f"crosswise_with_anchor, found one whose classes are the answers {list(answers)}"
         )
     frame = request.frame
-    if frame is not None:
-        formula = from_r(f"`the behaviour` ~ {right}", frame.columns)
-        design = covariates(frame, sides(formula), rows=rows)
-        check_ordinary(ReportFrame.of(frame), list(design.frame.columns))
-        outcome = None if request.sides is None else request.sides.outcome
-        if outcome in design.frame.columns:
-            raise ArgumentValueError(
-                f"behaviour must be a formula of covariates, found the outcome {outcome!r} in it"
-            )
-    elif right.strip() == "1":
-        design = covariates(None, rows=rows)
-    else:
+    assert frame is not None
+    assert request.sides is not None
+    formula = from_r(f"`the behaviour` ~ {request.classes}", frame.columns)
+    design = covariates(frame, sides(formula), rows=rows)
+    check_ordinary(ReportFrame.of(frame), list(design.frame.columns))
+    if request.sides.outcome in design.frame.columns:
         raise ArgumentValueError(
-            f"behaviour must be '~ 1' without data, found '{formula}'; give the frame of its "
-            "covariates as data="
+            f"'| {request.classes}' must hold covariates, found the outcome "
+            f"{request.sides.outcome!r} in it"
         )
     return BehaviourModel(tuple(answers), design)

@@ -4,9 +4,9 @@
 `DesignMatrix.evaluated` makes the matrix of the rows that are used, and `DesignMatrix.again` the
 same columns of another frame: with the levels, means and knots of the fit, so that predictions mean
 what the coefficients do.
-A formula adds an intercept as formulas do; arrays are taken as they stand, as in statsmodels,
-unless ``intercept=True``.  A formula is a program: formulaic evaluates it, and so does this module,
-with all that Python can do; never take a formula from somebody else.
+Arrays are taken as they stand, after an intercept; a formula has one unless it says ``- 1``.
+A formula is a program: formulaic evaluates it, and so does this module, with all that Python can
+do; never take a formula from somebody else.
 Columns of reports never come here: private covariates are made of their categories alone.
 Source: formulaic (Wilkinson's notation), imported here when a formula is given.
 """
@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_left_out, check_one_of, check_rows, needing
+from rrstats._checks import check_one_of, check_rows, needing
 from rrstats._names import nearest
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import aligned, blocks, column_of, numbers
@@ -545,7 +545,8 @@ _R_SPELLINGS = (
     (r"\bfactor\(", "a factor is C(column), and not factor() or as.factor()"),
     (r"\b(ns|s)\(", "a natural spline is cr(column, df=4), and a B-spline bs(column, df=4)"),
     (r"offset\(", "an offset is the argument offset="),
-    (r"\|", "random intercepts are the argument random_intercepts= of logit"),
+    (r"\([^)]*\|", "random intercepts, as in 'y ~ x + (1 | g)', are those of rr.regression.mixed"),
+    (r"\|", "classes that nobody saw are explained after | in rr.logit and rr.linear alone"),
 )
 """Signs of terms that are spelled otherwise in R, and the next step."""
 
@@ -646,25 +647,23 @@ def covariates(
     formula: Sides | None = None,
     *,
     rows: int,
-    intercept: bool = False,
     keep_levels: Iterable[Hashable] = (),
 ) -> DesignMatrix:
     """Open covariates.
 
     data : a frame; without a formula it may be None, for an intercept only.
     formula : of which the right side is used; it says itself whether there is an intercept.
-    rows : how many there must be.  intercept : whether to add one to columns as they stand.
+    rows : how many there must be.
     keep_levels : columns that keep all their categories.
     """
     names = frozenset(map(str, keep_levels))
     if data is None:
         return DesignMatrix(pd.DataFrame(index=range(rows)), intercept=True)
     if formula is not None:
-        check_left_out("a formula says itself whether there is one", intercept=intercept or None)
         return _formula_covariates(formula, data, names)
     check_rows(len(data), rows, "data", "row", each="reports")
     frame = data.set_axis([str(name) for name in data.columns], axis=1)
-    return DesignMatrix(frame, intercept, names)
+    return DesignMatrix(frame, True, names)
 
 
 # -- rows and values of people -------------------------------------------------------------------

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import scipy
 from numpy.typing import NDArray
 
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import ArgumentValueError
+from rrstats.regression.fit_tables import Ends, logit_ends, wald_ends
 from rrstats.regression.likelihood import Fit, Likelihood
+from rrstats.regression.links import BinaryFamily, MultinomialFamily
 from rrstats.regression.outcomes import NormalOutcome, ReportedOutcome
 from rrstats.regression.private_covariates import ClassColumns, ModelData
 from rrstats.regression.survey_people import Reference
@@ -43,6 +45,17 @@ class Mean(NamedTuple):
 
     value: Floats
     slopes: Floats
+
+
+class Predictions(NamedTuple):
+    """(n,) expected outcomes and their errors, for each person the shown categories in turn.
+
+    ends : of the intervals, by confidence level.
+    """
+
+    values: Floats
+    errors: Floats
+    ends: Ends
 
 
 class Change(NamedTuple):
@@ -175,35 +188,41 @@ class FittedMeans:
         return np.asarray(np.sqrt(moved) > _UNKNOWN_PREDICTOR * size)
 
     def predictions(
-        self, model: Likelihood, level: float, classes: NDArray[np.intp] | None = None
-    ) -> tuple[Floats, Floats, Floats, Floats]:
-        """(k, rows) expected outcomes, standard errors, and both ends of intervals."""
-        each = [
-            (value, self.standard_errors(slopes), self.quantile(level, slopes))
+        self, model: Likelihood, shown: list[int], classes: NDArray[np.intp] | None = None
+    ) -> Predictions:
+        """Expected outcomes of people, or their probabilities of the shown categories."""
+        parts = [
+            (value, self.standard_errors(slopes), self.reference.df(slopes))
             for _, value, slopes in self.of_people(model, classes)
         ]
-        value, error, quantile = (np.concatenate(part, axis=1) for part in zip(*each, strict=True))
+        value, error, df = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
         error[:, self.without_information(model)] = np.nan
         family = model.outcome.family
         if family is None or len(value) > 2 or (classes is None and model.classes > 1):
-            return value, error, *self.interval(value, error, quantile)
+            return self._predictions(value, error, df, shown)
         eta_of_class = model.eta(self.fit.theta, slice(None))[0]
         eta = eta_of_class[0 if classes is None else classes, np.arange(model.rows)][None]
         with np.errstate(divide="ignore", invalid="ignore"):
-            half = error[1] / family.slopes(eta, family.probabilities(eta))[1, 0]
-        half = quantile[1] * half
-        return value, error, family.probabilities(eta - half), family.probabilities(eta + half)
+            error_of_eta = error[1] / family.slopes(eta, family.probabilities(eta))[1, 0]
+        ends = partial(_link_ends, family, eta, error_of_eta, df[1])
+        return Predictions(value[1], error[1], ends)
 
-    def quantile(self, level: float, slopes: Floats) -> Floats:
-        """(...) quantiles of the normal or Student's t for means with (..., size) slopes."""
-        return self.reference.quantile(level, slopes)
+    def mean_prediction(self, model: Likelihood, weights: Floats, shown: list[int]) -> Predictions:
+        """The weighted mean of the predictions of people."""
+        mean = self.total(model, weights)
+        error = self.standard_errors(mean.slopes)
+        if self.without_information(model).any():
+            error = np.full_like(error, np.nan)
+        return self._predictions(mean.value, error, self.reference.df(mean.slopes), shown)
 
-    def interval(self, value: Floats, error: Floats, quantile: Floats) -> tuple[Floats, Floats]:
-        """Intervals of numbers, or of probabilities on the logit scale."""
-        half = quantile * error
-        if isinstance(self.fit.model.outcome, NormalOutcome):
-            return value - half, value + half
-        return logit_interval(value, half)
+    def _predictions(
+        self, value: Floats, error: Floats, df: Floats, shown: list[int]
+    ) -> Predictions:
+        """Predictions of numbers, or of probabilities with intervals on the logit scale."""
+        values, errors, each_df = (each[shown].T.ravel() for each in (value, error, df))
+        is_number = isinstance(self.fit.model.outcome, NormalOutcome)
+        ends = wald_ends if is_number else logit_ends
+        return Predictions(values, errors, partial(ends, values, errors, each_df))
 
     def marginal_effects(self) -> Iterator[Change]:
         """The effect of each change of a covariate.
@@ -296,13 +315,9 @@ def _steps(values: Floats) -> tuple[Floats, Floats]:
     return np.clip(values - step, *inside), np.clip(values + step, *inside)
 
 
-def logit_interval(value: Floats, half: Any) -> tuple[Floats, Floats]:
-    """Interval of a probability on the logit scale; at 0 and 1 on the scale of probabilities."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        middle = scipy.special.logit(value)
-        margin = half / (value * (1 - value))
-        low = scipy.special.expit(middle - margin)
-        high = scipy.special.expit(middle + margin)
-    low = np.where(np.isnan(low), np.clip(value - half, 0, 1), low)
-    high = np.where(np.isnan(high), np.clip(value + half, 0, 1), high)
-    return low, high
+def _link_ends(
+    family: BinaryFamily | MultinomialFamily, eta: Floats, error: Floats, df: Floats, level: float
+) -> tuple[Floats, Floats]:
+    """Ends of probabilities of the event on the scale of the link."""
+    low, high = wald_ends(eta, error, df, level)
+    return family.probabilities(low)[1], family.probabilities(high)[1]

@@ -40,6 +40,8 @@ _BLOCK_SIZE = 1 << 14
 class _ClimbConstants:
     """Constants of the search for a maximum.
 
+    points : nodes of the integral of a group; with 25 estimates are exact to about eight digits,
+        with one, Laplace's approximation, they are up to 43% off.
     first_points, first_steps : nodes and steps of the first climb, which need not be exact.
     steps, max_climbs : of one climb on fixed nodes, and climbs until the search has failed.
     moved : move of a predictor in a climb below which its nodes were in the right places.
@@ -48,6 +50,7 @@ class _ClimbConstants:
     least_curvature : at a mode, so that no grid is wider than 1.4 standard deviations.
     """
 
+    points: int = 25
     first_points: int = 9
     first_steps: int = 8
     steps: int = 12
@@ -132,7 +135,7 @@ class GroupedLikelihood:
     weights: Floats
     firsts: NDArray[np.intp]
     offset: Floats | None
-    points: int
+    points: int = _CLIMB.points
 
     @property
     def rows(self) -> int:

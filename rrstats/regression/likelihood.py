@@ -17,9 +17,9 @@ Sources: Magder and Hughes (1997); van den Hout and Kooiman (2006); Louis (1982)
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,10 +49,8 @@ from rrstats.regression.survey_people import (
     DESIGN_KINDS,
     DesignedPeople,
     check_design_kind,
-    few_clusters,
-    many_clusters,
+    clustered_covariance,
     replicate_covariance,
-    sandwich_of_few,
 )
 from rrstats.regression.varying_columns import VaryingColumns
 
@@ -495,18 +493,15 @@ class Fit:
         observed one, as their bread.
         """
         scores = self.model.scores(self.theta) * self.model.weights[:, None]
-        clusters = few_clusters(kind, data)
-        if clusters is None:
-            return many_clusters(kind, scores, data, self.bread), None
-        informations = self._informations(clusters, expected=kind == "clustered")
-        bread = self.bread
-        if kind == "clustered":
-            least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
-            bread = split_information(informations.sum(axis=0), least)[0]
-        sandwich = sandwich_of_few(
-            kind, clusters, scores, data, bread=bread, informations=informations
-        )
-        return sandwich.covariance, sandwich
+        is_expected = kind == "clustered"
+        informations = partial(self._informations, expected=is_expected)
+        inverse = self._inverse if is_expected else None
+        return clustered_covariance(kind, scores, data, self.bread, informations, inverse=inverse)
+
+    def _inverse(self, information: Floats) -> Floats:
+        """The inverse of a (size, size) information, without directions that have none."""
+        least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
+        return split_information(information, least)[0]
 
     def _informations(self, clusters: list[NDArray[np.intp]], *, expected: bool) -> Floats:
         """(G, size, size) information of clusters; with several classes always the observed."""
@@ -527,15 +522,14 @@ class Fit:
         if kind == "observed":
             return self.bread
         model = self.model
-        least = _INFORMATION.singular * self.maximum.scale if self.unknown.size else 0.0
         if kind == "expected":
-            return split_information(model.expected(self.theta)[0], least)[0]
+            return self._inverse(model.expected(self.theta)[0])
         if kind == "replicates":
             return replicate_covariance(data, self.theta, self._again)
         scores = model.scores(self.theta)
         if kind == "robust":
             return self.bread @ ((scores.T * model.squares) @ scores) @ self.bread
-        return split_information((scores.T * model.weights) @ scores, least)[0]
+        return self._inverse((scores.T * model.weights) @ scores)
 
     def _check_kind(self, kind: str, data: DesignedPeople) -> None:
         """Raise for covariances that do not apply to these people."""
@@ -947,9 +941,47 @@ def uneven(fit: Fit, among: Iterable[int]) -> list[int]:
     return places
 
 
+class ProfileLoss:
+    """Twice the loss of log-likelihood with one parameter at a value, the others at their best.
+
+    Maxima that were searched are kept, because the next search starts from the nearest of them.
+    """
+
+    def __init__(
+        self, best: Maximum, value: float, search: Callable[[float, float, Floats], Maximum]
+    ) -> None:
+        """Start from the highest maximum.
+
+        value : of the parameter there.
+        search : the maximum at a value, from a value nearby and the parameters of its maximum.
+        """
+        self._best = best
+        self._search = search
+        self._maxima = {value: best}
+
+    @classmethod
+    def of_parameter(cls, fit: Fit, row: Floats) -> ProfileLoss:
+        """The loss by the parameter that is the product of a row and those of the search."""
+        inside = np.linalg.svd(row[None])[2][1:].T
+
+        def search(value: float, nearest: float, parameters: Floats) -> Maximum:
+            start = parameters + (value - nearest) * row / (row @ row)
+            return fit.model.maximize(start, inside, _PROFILE.climb_steps)
+
+        return cls(fit.maximum, float(row @ fit.theta), search)
+
+    def __call__(self, value: float) -> float:
+        """Twice the loss at a value."""
+        if value not in self._maxima:
+            nearest = min(self._maxima, key=lambda start: abs(start - value))
+            start = self._maxima[nearest].parameters
+            self._maxima[value] = self._search(value, nearest, start)
+        return 2 * (self._best.value - self._maxima[value].value)
+
+
 def ratio_statistic(fit: Fit, place: int) -> float:
     """Twice the loss of log-likelihood by a coefficient of 0."""
-    return _profile_loss(fit, fit.back[place])(0.0)
+    return ProfileLoss.of_parameter(fit, fit.back[place])(0.0)
 
 
 def profile_intervals(fit: Fit, level: float, places: Sequence[int] | None = None) -> Floats:
@@ -977,7 +1009,7 @@ def _profile_ends(fit: Fit, place: int, limit: float) -> list[float]:
         half = np.sqrt(variance * limit)
     else:  # there is no standard error to start from: one of a predictor's
         half = 1 / fit.model.furthest(np.linalg.solve(fit.back, np.eye(len(row))[place]))
-    loss = _profile_loss(fit, row)
+    loss = ProfileLoss.of_parameter(fit, row)
     estimate = float(row @ fit.theta)
     ends = []
     for sign in (-1, 1):
@@ -995,21 +1027,6 @@ def _natural_end(fit: Fit, position: int, end: float) -> float:
     psi = fit.theta[fit.ancillary].copy()
     psi[position] = np.clip(end, -_PROFILE.max_log_deviation, _PROFILE.max_log_deviation)
     return float(fit.model.outcome.natural(psi)[0][position])
-
-
-def _profile_loss(fit: Fit, row: Floats) -> Callable[[float], float]:
-    """Twice the loss of log-likelihood with a parameter at a value, the others at their best."""
-    inside = np.linalg.svd(row[None])[2][1:].T
-    starts = {float(row @ fit.theta): fit.theta}
-
-    def loss(value: float) -> float:
-        nearest = min(starts, key=lambda start: abs(start - value))
-        start = starts[nearest] + (value - nearest) * row / (row @ row)
-        constrained = fit.model.maximize(start, inside, _PROFILE.climb_steps)
-        starts[value] = constrained.parameters
-        return 2 * (fit.maximum.value - constrained.value)
-
-    return functools.cache(loss)
 
 
 def profile_end(

@@ -19,7 +19,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import sqrt
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -47,15 +47,13 @@ from rrstats.inference.contrasts import Interval, normal_quantile
 from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.mechanisms.survey_design import list_samples
 from rrstats.regression.design_matrix import orthonormal, table_of
-from rrstats.regression.effects import logit_interval
+from rrstats.regression.fit_tables import FitTable, logit_ends, wald_ends
 from rrstats.regression.item_counts import CountOutcome, count_starts
 from rrstats.regression.likelihood import Likelihood, fitted
 from rrstats.regression.private_covariates import ModelData, ModelRequest, open_model
 from rrstats.regression.results import (
     MaximumResult,
     RegressionResult,
-    confidence,
-    refuse_attribute,
     uneven_notes,
 )
 from rrstats.regression.survey_people import (
@@ -96,7 +94,6 @@ def list_regression(
     group: Any = None,
     method: str = "likelihood",
     constrained: bool = True,
-    intercept: bool = False,
     weights: Any = None,
     frequencies: Any = None,
     design: SampleDesign | None = None,
@@ -123,7 +120,7 @@ def list_regression(
     constrained : bool
         Whether the control items do not depend on the sensitive one, given the covariates.  False
         (likelihood only) fits coefficients for each of its categories.
-    intercept, weights, frequencies, design, missing
+    weights, frequencies, design, missing
         As for `rrstats.logit`.
     vcov : {"hc3", "robust", "observed", "opg", "clustered", "linearized", "replicates"}, optional
         By default "hc3" (MacKinnon and White 1985) for "linear", as in R's list, "observed" for
@@ -167,12 +164,12 @@ def list_regression(
     >>> people = [40, 80, 60, 20, 30, 64, 68, 30, 8]
     >>> group = ["control"] * 4 + ["treatment"] * 5
     >>> options = {"mechanism": m, "group": group, "frequencies": people}
-    >>> means = rr.list_regression(counts, method="linear", **options)
+    >>> means = list_regression(counts, method="linear", **options)
     >>> means.params.round(3).tolist(), means.bse.round(3).tolist()
     ([0.31, 1.3], [0.098, 0.064])
-    >>> likely = rr.list_regression(counts, **options)
-    >>> likely.predict(average=True).round(3).to_dict("list")
-    {'prevalence': [0.335], 'std_error': [0.079], 'low': [0.201], 'high': [0.502]}
+    >>> likely = list_regression(counts, **options)
+    >>> likely.predict(average=True).to_frame().round(3).iloc[:, 1:].to_dict("list")
+    {'proportion': [0.335], 'std_error': [0.079], 'low': [0.201], 'high': [0.502]}
 
     The difference in means of 0.31 has an error of 0.10, the estimate by likelihood one of 0.08.
     """
@@ -187,7 +184,6 @@ def list_regression(
         data=data,
         mechanism=mechanism,
         group=group,
-        intercept=intercept,
         weights=weights,
         frequencies=frequencies,
         design=design,
@@ -342,9 +338,9 @@ def _linear_covariance(
     def again(weights: Floats) -> Floats:
         return _least_squares(matrix, people.counts, weights)[0]
 
-    def information(rows: NDArray[np.intp]) -> Floats:
-        part = matrix[rows]
-        return np.asarray((part.T * data.weights[rows]) @ part)
+    def information(clusters: list[NDArray[np.intp]]) -> Floats:
+        parts = ((matrix[rows], data.weights[rows]) for rows in clusters)
+        return np.array([(part.T * weights) @ part for part, weights in parts])
 
     if kind == "replicates":
         return replicate_covariance(data, estimates, again), None
@@ -421,17 +417,11 @@ class ListResult(RegressionResult):
 
     people: ListCounts
 
-    if not TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any:
-            """Raise with the alternative for attributes that only other fits have."""
-            refuse_attribute(
-                self,
-                name,
-                "a list experiment has predict, and with method='likelihood' posterior, compare, "
-                "with_vcov and profile intervals",
-            )
-            return super().__getattr__(name)
+    _first_label: ClassVar[str] = "item"
+    _alternative: ClassVar[str] = (
+        "a list experiment has predict, and with method='likelihood' posterior, compare, "
+        "with_vcov and profile intervals"
+    )
 
     @property
     def _sensitive(self) -> slice:
@@ -443,9 +433,7 @@ class ListResult(RegressionResult):
         """Finite coefficients of the sensitive item."""
         return self.estimates[self._sensitive]
 
-    def predict(
-        self, data: Any = None, *, average: bool = False, level: float = 0.95
-    ) -> pd.DataFrame:
+    def predict(self, data: Any = None, *, average: bool = False) -> FitTable:
         """P(the sensitive item applies) for profiles of covariates.
 
         Parameters
@@ -454,17 +442,14 @@ class ListResult(RegressionResult):
             Profiles, by default the rows of the fit.
         average : bool
             Whether to return the mean over the profiles instead.
-        level : float
-            Confidence level of the intervals.
 
         Returns
         -------
-        DataFrame
-            The covariates of given profiles, then prevalence, std_error, low and high.  Intervals
+        FitTable
+            The covariates of given profiles, then proportion, std_error, low and high.  Intervals
             of method "linear" are symmetric and may leave [0, 1]; others are computed on the logit
             scale.
         """
-        level = confidence(level)
         frame = None if data is None else self.data.design.framed(data)
         matrix = self.people.matrix if frame is None else self.data.design.again(frame)
         predictor = matrix @ self._coefficients
@@ -472,24 +457,22 @@ class ListResult(RegressionResult):
         if self.method != "linear":
             predictor = scipy.special.expit(predictor)
             slopes = matrix * (predictor * (1 - predictor))[:, None]
-        index = self.data.design.frame.index if frame is None else frame.index
+        profiles = frame
+        labels = pd.DataFrame(index=self.data.design.frame.index if frame is None else frame.index)
         if average:
             weights = self.data.weights if frame is None else np.ones(len(matrix))
             predictor = np.average(predictor, weights=weights, keepdims=True)
             slopes = np.average(slopes, axis=0, weights=weights, keepdims=True)
-            index = pd.RangeIndex(1)
+            profiles = None
+            labels = pd.DataFrame({"category": [self.people.categories[1]]})
         contrasts = np.zeros((len(slopes), self.df_model))
         contrasts[:, self._sensitive] = slopes
-        quantile = self.reference.quantile(level, contrasts)
         covariance = self.covariance[self._sensitive, self._sensitive]
-        half = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", slopes, covariance, slopes), 0))
-        if self.method == "linear":
-            low, high = predictor - quantile * half, predictor + quantile * half
-        else:
-            low, high = logit_interval(predictor, quantile * half)
-        columns = {"prevalence": predictor, "std_error": half, "low": low, "high": high}
-        table = pd.DataFrame(columns, index=index)
-        return table if frame is None or average else self.data.with_covariates(frame, table)
+        error = np.sqrt(np.maximum(np.einsum("rp,pq,rq->r", slopes, covariance, slopes), 0))
+        ends_of = wald_ends if self.method == "linear" else logit_ends
+        ends = partial(ends_of, predictor, error, self.reference.df(contrasts))
+        numbers = {"proportion": predictor, "std_error": error}
+        return self._predictions(profiles, labels, numbers, ends)
 
     def posterior(self) -> pd.DataFrame:
         """P(sensitive item | count, sample, covariates), which least squares do not have.
@@ -518,6 +501,10 @@ class ListLikelihoodResult(ListResult, MaximumResult):
     method: ClassVar[str] = "likelihood"
 
     @property
+    def _is_logit(self) -> bool:
+        return True
+
+    @property
     def _coefficients(self) -> Floats:
         """Coefficients of the sensitive item where the search ended."""
         return self.fit.reached[self._sensitive]
@@ -528,8 +515,8 @@ class ListLikelihoodResult(ListResult, MaximumResult):
         texts = []
         if unknown := int((self.fit.signs != 0).sum()):
             texts.append(
-                f"{unknown} of {self.df_model} coefficients have no finite maximum "
-                "(proportions of 0 or 1 fit best) and no standard error; leave covariates out, or "
+                f"there is no finite maximum of {unknown} of {self.df_model} coefficients "
+                "(proportions of 0 or 1 fit best), and no standard error; leave covariates out, or "
                 "use method='linear'"
             )
         if not self.converged:
@@ -611,7 +598,7 @@ class DirectListEstimate(Result):
         return Interval(np.float64(self.proportion - half), np.float64(self.proportion + half))
 
     @property
-    def header(self) -> list[tuple[str, str]]:
+    def _header(self) -> list[tuple[str, str]]:
         """The category and the number of people."""
         return [("category", label(self.category)), ("n", f"{self.n:,}")]
 
@@ -729,7 +716,7 @@ def list_with_direct(
     >>> counts = [0, 1, 2, 3, 1, 2, 1, 2, 3, 4, 2, 1]
     >>> frame = pd.DataFrame({"count": counts, "treated": [0] * 6 + [1] * 6})
     >>> frame["direct"] = [0, 0, 0, 0, 0, 1] + [0, 0, 0, 1, 1, 0]
-    >>> both = rr.list_with_direct("count", "direct", frame, mechanism=m, group="treated")
+    >>> both = list_with_direct("count", "direct", frame, mechanism=m, group="treated")
     >>> both.to_frame()["proportion"].round(3).tolist()
     [0.513, 0.25, 0.667]
     """

@@ -1,4 +1,4 @@
-"""Regressions with privatized columns: `logit`, also with other links, and `linear`.
+"""Regressions with privatized columns: `logit`, `ordinal`, `mixed` and `linear`.
 
 The outcome, the covariates, or both are privatized.  Coefficients have the same meaning as in a
 direct survey, and standard errors include the noise: the likelihood sums over the unknown true
@@ -24,15 +24,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 
-from rrstats._checks import check_bool, check_instance, check_left_out, check_one_of
+from rrstats._checks import check_instance, check_one_of
 from rrstats._display import label
 from rrstats._names import checked_keywords
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.report_columns.report_columns import (
@@ -43,12 +43,17 @@ from rrstats.estimation.report_columns.report_columns import (
 )
 from rrstats.estimation.report_columns.report_frames import check_asked, plan_records
 from rrstats.estimation.report_columns.sample_design import SampleDesign
-from rrstats.estimation.tallies.second_moments import in_parts
+from rrstats.estimation.tallies.part_scores import in_parts
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.survey_design import truthful_categories
-from rrstats.regression.behaviours import BehavedOutcome, behaved, open_behaviours
-from rrstats.regression.corrected_scores import ScoreResult, score_fit
+from rrstats.regression.behaviours import (
+    BehavedOutcome,
+    BehaviourModel,
+    behaved,
+    open_behaviours,
+)
 from rrstats.regression.design_matrix import INTERCEPT
+from rrstats.regression.formula_terms import split_classes, split_intercepts
 from rrstats.regression.likelihood import (
     Likelihood,
     check_size,
@@ -72,6 +77,7 @@ from rrstats.regression.random_intercepts import (
     random_intercepts_result,
 )
 from rrstats.regression.results import LikelihoodResult
+from rrstats.regression.scores import ScoreResult, score_fit
 from rrstats.regression.survey_people import DESIGN_KINDS, default_kind
 
 _MIN_SIGNAL = 2.0
@@ -96,23 +102,16 @@ def logit(
     prob: Any = None,
     epsilon: Any = None,
     group: Any = None,
-    event: Hashable = None,
     baseline: Hashable = None,
     link: str = "logit",
-    intercept: bool = False,
     weights: Any = None,
     frequencies: Any = None,
     design: SampleDesign | None = None,
     offset: Any = None,
     missing: str = "raise",
     vcov: str | None = None,
-    covariates: Any = None,
-    covariate_model: str = "logistic",
-    behaviour: str | None = None,
-    random_intercepts: Any = None,
-    quadrature_points: int | None = None,
-    ordered: bool = False,
-) -> LikelihoodResult | RandomInterceptsResult:
+    mechanisms: Any = None,
+) -> LikelihoodResult:
     """Logistic regression of the true answer on covariates, from reports of it.
 
     Parameters
@@ -123,24 +122,21 @@ def logit(
         may be ordinary answers.  ``^`` and column names with dots are read as in R.  A formula is
         a program, which may run any command: never take a formula from somebody else.
     data : DataFrame, mapping of columns, or array-like of shape (n, p), optional
-        The frame of a formula; or covariates, which are used unchanged: for an intercept add a
-        column of ones, or use ``intercept=True``.  None means that there are no covariates.
+        The frame of a formula; or covariates, to which an intercept is added (for a model without
+        one use a formula with ``- 1``).  None means that there are no covariates.
     mechanism, prob, epsilon : Mechanism, or categories with prob or epsilon, optional
         The mechanism of the reports; not needed if the column has a record of it.  Where rows were
         made by different mechanisms: n mechanisms, or a mapping from group to mechanism.  Where the
         prob of k-RR differs by row: prob or epsilon is a column of n numbers, or its name.
     group : array-like of shape (n,), or str, optional
         The sample of each row, for mechanisms with several samples.
-    event : hashable, optional
-        The category whose probability is modelled, if there are two; by default the last.
     baseline : hashable, optional
-        The reference category, if there are more than two; by default the first.
+        The reference category, by default the first; of two the probability of the other one is
+        modelled.
     link : {"logit", "probit", "cloglog"}
-        P(event) is 1 / (1 + exp(-x b)), or Phi(x b) of the normal distribution, or
+        The probability is 1 / (1 + exp(-x b)), or Phi(x b) of the normal distribution, or
         1 - exp(-exp(x b)) (hazards in one period), or 1/2 + arctan(x b) / pi (data with
         surprising outliers).  More than two categories need "logit".
-    intercept : bool
-        Whether to add a column of ones; a formula has one unless it contains ``- 1``.
     weights : array-like of shape (n,), or str, optional
         Probability weights: at least 0, on any scale.  The likelihood is then an estimate of the
         population's, and the default vcov is "robust".
@@ -160,32 +156,14 @@ def logit(
         (HC0), sandwich of clusters: CR2 (Bell and McCaffrey 2002) with Satterthwaite's degrees of
         freedom for up to 100 clusters, for more CR1, times G/(G-1) (n-1)/(n-p); of clusters within
         strata, as R's `svyglm`; or the spread of fits by replicate weights.
-    covariates : mapping from column to mechanism, optional
-        Mechanisms of privatized columns of ``data``; not needed if the frame has a record of them.
-    covariate_model : {"logistic", "constant"}
-        The model of the true categories of these columns given the ordinary covariates.
-    behaviour : str, optional
-        A formula without left side, ``"~ 1"`` or ``"~ age"``: the proportions of people who do not
-        follow the instructions, in a design that has such classes
-        (`rrstats.surveys.extended_crosswise`, `cheater_detection`, `crosswise_with_anchor`), as
-        logits against those who do.  The coefficients are then of the answers of people who
-        follow.  Without it each class counts as a category of the outcome.
-    random_intercepts : array-like of shape (n,), or str, optional
-        The group of each row, such as its county, or the person of repeated items: each group has a
-        normal intercept of its own.  For two categories and ordinary covariates, also of groups;
-        not with weights, a design or behaviour.
-    quadrature_points : int, optional
-        Nodes of the integral over the intercept of a group, 5 to 101, by default 25.
-    ordered : bool
-        Whether three or more categories are ordered as declared: proportional odds, with one
-        coefficient for each covariate (McCullagh 1980).  A positive one moves people up.  The
-        intercept stands for the first threshold, and the others are distances from it;
-        `LikelihoodResult.thresholds` has all.
+    mechanisms : mapping from column to mechanism, optional
+        Of privatized covariates, columns of ``data``; not needed if the frame has a record of them.
 
     Returns
     -------
-    LikelihoodResult or RandomInterceptsResult
-        Coefficients of the true answer; ``print(result.summary())``.
+    LikelihoodResult
+        Coefficients of the true answer; ``print(result.summary())``.  Ordered categories are those
+        of `rrstats.regression.ordinal`, groups such as counties of `rrstats.regression.mixed`.
 
     Raises
     ------
@@ -201,11 +179,16 @@ def logit(
         covariates): such coefficients are infinite.  Or no maximum was found in 200 steps, or the
         search ended after 5,000 steps (fewer, at least 200, for many rows or parameters) before
         all starts were tried.
-    LowPrecisionWarning
-        There are fewer than 10 groups of random intercepts.
 
     Notes
     -----
+    What follows ``|`` in a formula explains the classes of people that nobody saw.  In a design
+    with people who do not follow the instructions (`rrstats.surveys.extended_crosswise`,
+    `cheater_detection`, `crosswise_with_anchor`) ``"smoker ~ age | sex"`` models their proportions,
+    as logits against those who do; coefficients are then of the answers of people who follow.
+    Without it each class counts as a category of the outcome.  The true categories of privatized
+    covariates depend on the ordinary ones; with ``| 1`` their proportions are the same for all.
+
     log L = sum log sum_j P(report | j) P(j | x); Magder and Hughes (1997).
     With few reports and much noise there are often several maxima.  The result is the highest
     interior maximum from a few fixed starts, with a note if a higher likelihood was found at the
@@ -219,7 +202,7 @@ def logit(
     >>> reports = np.tile([1, 0], 5)
     >>> people = [70, 130, 78, 122, 86, 114, 97, 103, 110, 90]
     >>> dice = rr.surveys.warner([0, 1], 0.7, yes=1)
-    >>> found = logit(reports, x, mechanism=dice, intercept=True, frequencies=people)
+    >>> found = logit(reports, x, mechanism=dice, frequencies=people)
     >>> found.params.round(3).to_dict()
     {'Intercept': -1.904, 'x1': 0.597}
 
@@ -228,9 +211,146 @@ def logit(
 
     >>> m, reports = rr.KRR(["no", "yes"], 0.75), ["no"] * 650 + ["yes"] * 350
     >>> links = ["logit", "probit", "cloglog"]
-    >>> fits = [rr.logit(reports, mechanism=m, link=link, intercept=True) for link in links]
+    >>> fits = [rr.logit(reports, mechanism=m, link=link) for link in links]
     >>> [round(fit.params.item(), 2) for fit in fits]
     [-1.39, -0.84, -1.5]
+    """
+    outcome, classes = split_classes(outcome)
+    request = ModelRequest(
+        outcome=outcome,
+        data=data,
+        mechanism=mechanism,
+        prob=prob,
+        epsilon=epsilon,
+        group=group,
+        baseline=baseline,
+        weights=weights,
+        frequencies=frequencies,
+        design=design,
+        offset=offset,
+        missing=missing,
+        vcov=vcov,
+        mechanisms=mechanisms,
+        classes=classes,
+    )
+    return _categorical_fit(link, request, _opened_outcome(link, request))
+
+
+class _Opened(NamedTuple):
+    """The outcome of a regression of categories, over all rows of the data.
+
+    outcome : over all rows.  column : of the data.  absent : rows where it is missing, by name.
+    behaviours : the model of people who do not follow, or None.
+    """
+
+    outcome: ReportedOutcome
+    column: ReportColumn
+    absent: Mapping[str, Booleans]
+    behaviours: BehaviourModel | None
+
+
+def _opened_outcome(link: str, request: ModelRequest) -> _Opened:
+    """The outcome from reports or, with privatized covariates, ordinary answers."""
+    check_one_of(link, "link", tuple(LINKS))
+    request.check_mechanism()
+    if request.has_private and not request.described:
+        column = _ordinary_outcome(request)
+    else:
+        column = _reported_outcome(request)
+    _check_no_list_experiment(column.mechanism)
+    answers = _possible_answers(request, column)
+    k = len(answers)
+    family = family_of(link, k)
+    check_size(k - 1, f"{k} categories of the outcome")
+    outcome = outcome_of(column, family, request.baseline)
+    absent = {"the outcome" if request.has_private else "the reports": column.missing()}
+    behaviours = None
+    if request.classes is not None and not request.has_private:
+        behaviours = open_behaviours(request, column.categories, answers, column.rows)
+        outcome = behaved(outcome, answers)
+        absent |= behaviours.missing()
+    return _Opened(outcome, column, absent, behaviours)
+
+
+def _categorical_fit(link: str, request: ModelRequest, opened: _Opened) -> LikelihoodResult:
+    """A regression of categories."""
+    outcome, data = _used_rows(request, opened)
+    class_columns = None
+    if opened.behaviours is not None:
+        class_columns = opened.behaviours.columns(data.keep)
+    title = _title(link, outcome, data, opened.column.name)
+    return _fit(title, outcome, data, request, class_columns=class_columns)
+
+
+def _used_rows(request: ModelRequest, opened: _Opened) -> tuple[ReportedOutcome, ModelData]:
+    """The outcome and the columns of the rows that are used."""
+    data = open_model(request, opened.column.rows, opened.absent, opened.column)
+    outcome = opened.outcome
+    if data.keep is not None:
+        outcome = outcome.take(data.keep)
+    if not request.has_private:
+        _check_reports_differ(outcome)
+    _check_intercept(outcome, data)
+    return outcome, data
+
+
+@checked_keywords
+def ordinal(
+    outcome: Any,
+    data: Any = None,
+    *,
+    mechanism: Any = None,
+    prob: Any = None,
+    epsilon: Any = None,
+    mechanisms: Any = None,
+    group: Any = None,
+    weights: Any = None,
+    frequencies: Any = None,
+    design: SampleDesign | None = None,
+    offset: Any = None,
+    missing: str = "raise",
+    vcov: str | None = None,
+) -> LikelihoodResult:
+    """Proportional odds of three or more ordered categories, from reports of them.
+
+    Categories are ordered as declared, and each covariate has one coefficient: a positive one moves
+    people up (McCullagh 1980).
+
+    Parameters
+    ----------
+    outcome : str or array-like of shape (n,)
+        A formula with an intercept, such as ``"health ~ age"``, or n reports, as in `logit`.  A
+        formula is a program, which may run any command: never take a formula from somebody else.
+    data : DataFrame, mapping of columns, or array-like of shape (n, p), optional
+        The frame of a formula; or covariates, to which an intercept is added.
+    mechanism, prob, epsilon : Mechanism, or categories with prob or epsilon, optional
+        The mechanism of the reports, as in `logit`.
+    mechanisms : mapping from column to mechanism, optional
+        Of privatized covariates without a record.
+    group, weights, frequencies, design, offset, missing, vcov
+        As in `logit`.
+
+    Returns
+    -------
+    LikelihoodResult
+        The intercept stands for the first threshold, and the others are distances from it;
+        `LikelihoodResult.thresholds` has all.
+
+    Raises
+    ------
+    ArgumentValueError
+        There are fewer than three categories, or no intercept.
+
+    Examples
+    --------
+    >>> import numpy as np, rrstats as rr
+    >>> reports = ["low"] * 90 + ["middle"] * 60 + ["high"] * 50
+    >>> reports += ["low"] * 60 + ["middle"] * 60 + ["high"] * 80
+    >>> trained = np.repeat([0, 1], 200)
+    >>> grades = rr.KRR(["low", "middle", "high"], 0.8)
+    >>> fit = rr.regression.ordinal(reports, trained, mechanism=grades)
+    >>> fit.params.round(2).to_dict()
+    {'Intercept': -0.01, 'x1': 0.96, 'threshold middle|high': 1.25}
     """
     request = ModelRequest(
         outcome=outcome,
@@ -239,67 +359,105 @@ def logit(
         prob=prob,
         epsilon=epsilon,
         group=group,
-        event=event,
-        baseline=baseline,
-        intercept=intercept,
         weights=weights,
         frequencies=frequencies,
         design=design,
         offset=offset,
         missing=missing,
         vcov=vcov,
-        covariates=covariates,
-        covariate_model=covariate_model,
-        behaviour=behaviour,
-        random_intercepts=random_intercepts,
-        quadrature_points=quadrature_points,
-        ordered=ordered,
+        mechanisms=mechanisms,
     )
-    return _categorical(check_one_of(link, "link", tuple(LINKS)), request)
+    opened = _opened_outcome("logit", request)
+    opened = opened._replace(outcome=ordered_outcome(opened.outcome))
+    return _categorical_fit("logit", request, opened)
 
 
-def _categorical(link: str, request: ModelRequest) -> LikelihoodResult | RandomInterceptsResult:
-    """Regression of categories, from reports or, with privatized covariates, ordinary answers."""
-    request.check_mechanism()
-    has_private = request.covariates is not None or bool(request.private.columns)
-    if has_private and not request.described:
-        column = _ordinary_outcome(request)
-    else:
-        column = _reported_outcome(request, has_private)
-    _check_no_list_experiment(column.mechanism)
-    groups = open_groups(request, column.rows)
-    answers = _possible_answers(request, column, has_private)
-    behaviours = None
-    if request.behaviour is not None:
-        behaviours = open_behaviours(request, column.categories, answers, column.rows)
-    k = len(answers)
-    family = family_of(link, k)
-    if request.event is not None:
-        check_two(k, "event", "baseline")
-    if groups is not None:
-        check_two(k, "random_intercepts", "clusters in design=")
-    check_size(k - 1, f"{k} categories of the outcome")
-    outcome = outcome_of(column, family, request.baseline, request.event)
-    absent = {"the outcome" if has_private else "the reports": column.missing()}
-    if check_bool(request.ordered, "ordered"):
-        _check_unordered_arguments(request)
-        outcome = ordered_outcome(outcome)
-    if behaviours is not None:
-        outcome = behaved(outcome, answers)
-        absent |= behaviours.missing()
-    if groups is not None:
-        absent |= groups.missing()
-    data = open_model(request, column.rows, absent, column)
-    if data.keep is not None:
-        outcome = outcome.take(data.keep)
-    if not has_private:
-        _check_reports_differ(outcome)
-    _check_intercept(outcome, data)
-    title = _title(link, outcome, data, column.name)
-    if groups is not None:
-        return _random_intercepts_fit(title, outcome, data, groups)
-    class_columns = None if behaviours is None else behaviours.columns(data.keep)
-    return _fit(title, outcome, data, request, class_columns=class_columns)
+@checked_keywords
+def mixed(
+    formula: str,
+    data: Any,
+    *,
+    mechanism: Any = None,
+    prob: Any = None,
+    epsilon: Any = None,
+    group: Any = None,
+    baseline: Hashable = None,
+    link: str = "logit",
+    frequencies: Any = None,
+    offset: Any = None,
+    missing: str = "raise",
+) -> RandomInterceptsResult:
+    """Logistic regression of the true answer with a random intercept of each group.
+
+    Groups are counties, or persons with several items: each has a normal intercept of its own.
+
+    Parameters
+    ----------
+    formula : str
+        Such as ``"smoker ~ age + (1 | county)"``, with one random intercept as in R's lme4; the
+        groups are the values of that column.  A formula is a program, which may run any command:
+        never take a formula from somebody else.
+    data : DataFrame or mapping of columns
+        The columns of the formula; covariates, also of groups, are ordinary ones.
+    mechanism, prob, epsilon : Mechanism, or categories with prob or epsilon, optional
+        The mechanism of the reports, which have two categories, as in `logit`.
+    group, baseline, link, frequencies, offset, missing
+        As in `logit`.
+
+    Returns
+    -------
+    RandomInterceptsResult
+        Coefficients and the standard deviation of the intercepts; `predict` and `poststratify`.
+
+    Raises
+    ------
+    ArgumentValueError
+        The formula has no ``(1 | column)``, or others; there are three categories; a covariate is
+        privatized; there is one group, or one person in each.
+
+    Warns
+    -----
+    LowPrecisionWarning
+        There are fewer than 10 groups.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd, rrstats as rr
+    >>> yes = [8, 12, 25, 9, 17, 11, 30, 14, 10, 21, 13, 7]  # reports of 40 people in each town
+    >>> towns = pd.DataFrame(
+    ...     {
+    ...         "town": np.repeat(np.arange(12), 2),
+    ...         "report": ["yes", "no"] * 12,
+    ...         "people": np.ravel([(count, 40 - count) for count in yes]),
+    ...     }
+    ... )
+    >>> m = rr.KRR(["no", "yes"], 0.85)
+    >>> fit = rr.regression.mixed(
+    ...     "report ~ 1 + (1 | town)", towns, mechanism=m, frequencies="people"
+    ... )
+    >>> fit.params.round(2).to_dict()
+    {'Intercept': -1.04, 'sd(town)': 1.29}
+    """
+    rest, column = split_intercepts(formula)
+    request = ModelRequest(
+        outcome=rest,
+        data=data,
+        mechanism=mechanism,
+        prob=prob,
+        epsilon=epsilon,
+        group=group,
+        baseline=baseline,
+        frequencies=frequencies,
+        offset=offset,
+        missing=missing,
+    )
+    opened = _opened_outcome(link, request)
+    groups = open_groups(request, column, opened.column.rows)
+    check_two(opened.outcome.k, "(1 | group)", "rr.logit with clusters in design=")
+    opened = opened._replace(absent={**opened.absent, **groups.missing()})
+    outcome, used = _used_rows(request, opened)
+    title = _title(link, outcome, used, opened.column.name)
+    return _random_intercepts_fit(title, outcome, used, groups)
 
 
 def _check_no_list_experiment(mechanism: Mechanism | None) -> None:
@@ -308,29 +466,15 @@ def _check_no_list_experiment(mechanism: Mechanism | None) -> None:
     if designs & {"list_experiment_control", "list_experiment_treatment"}:
         raise ArgumentTypeError(
             "the outcome holds counts of a list experiment, whose control items need a model, too: "
-            'use rr.list_regression("count ~ age", df, mechanism=m, group="treat")'
+            'use rr.regression.list_regression("count ~ age", df, mechanism=m, group="treat")'
         )
 
 
-def _possible_answers(
-    request: ModelRequest, column: ReportColumn, has_private: bool
-) -> tuple[Hashable, ...]:
+def _possible_answers(request: ModelRequest, column: ReportColumn) -> tuple[Hashable, ...]:
     """The categories that people may truly be of; with behaviours, some of the declared ones."""
-    if request.behaviour is None:
-        return tuple(column.categories)
-    if has_private:
-        raise ArgumentValueError(
-            "behaviour is for ordinary covariates, found privatized ones; leave one of them out"
-        )
-    if column.mechanism is None:
+    if request.classes is None or request.has_private or column.mechanism is None:
         return tuple(column.categories)
     return truthful_categories(column.mechanism)
-
-
-def _check_unordered_arguments(request: ModelRequest) -> None:
-    """Raise for arguments that ordered categories do not have."""
-    check_left_out("ordered categories have their declared order", baseline=request.baseline)
-    check_left_out("it is for unordered categories", behaviour=request.behaviour)
 
 
 def _check_reports_differ(outcome: ReportedOutcome) -> None:
@@ -346,8 +490,8 @@ def _check_intercept(outcome: ReportedOutcome, data: ModelData) -> None:
     """Raise for ordered categories without a first threshold."""
     if isinstance(outcome, OrderedOutcome) and INTERCEPT not in data.names:
         raise ArgumentValueError(
-            "ordered needs an intercept, which stands for the first threshold; leave out - 1, "
-            "or give intercept=True"
+            "ordered categories need an intercept, which stands for the first threshold; leave "
+            "out - 1"
         )
 
 
@@ -394,7 +538,7 @@ def _ordinary_outcome(request: ModelRequest) -> ReportColumn:
     return column
 
 
-def _reported_outcome(request: ModelRequest, has_private: bool) -> ReportColumn:
+def _reported_outcome(request: ModelRequest) -> ReportColumn:
     """Reports of the outcome as a column.
 
     With privatized covariates the argument ``group`` may be theirs, so it is used only by an
@@ -410,7 +554,7 @@ def _reported_outcome(request: ModelRequest, has_private: bool) -> ReportColumn:
     if request.formula is not None:
         group = ReportSource.of(values).group(group)
     is_planned = group != request.group
-    if has_private and not has_samples and not is_planned:
+    if request.has_private and not has_samples and not is_planned:
         samples = None
     else:
         samples = request.column("group", group, rows)
@@ -423,15 +567,13 @@ def linear(
     outcome: Any,
     data: Any = None,
     *,
-    covariates: Any = None,
+    mechanisms: Any = None,
     method: str = "scores",
-    covariate_model: str | None = None,
     group: Any = None,
     weights: Any = None,
     design: SampleDesign | None = None,
     missing: str = "raise",
     vcov: str | None = None,
-    intercept: bool = False,
     values: Mapping[Any, Any] | None = None,
 ) -> ScoreResult | LikelihoodResult:
     """Linear regression with privatized covariates, and among columns of one plan.
@@ -443,7 +585,7 @@ def linear(
         which may run any command: never take a formula from somebody else.
     data : DataFrame, mapping of columns, or array-like, optional
         The columns of the formula; without a formula, the covariates, used unchanged.
-    covariates : mapping from column to mechanism, or FramePlan, optional
+    mechanisms : mapping from column to mechanism, or FramePlan, optional
         Mechanisms of privatized columns, or their plan; not needed if the frame has a record of
         them.  Effects compare each category with the first.
     method : {"scores", "likelihood"}
@@ -451,8 +593,6 @@ def linear(
         distribution of the errors and any dependence of x and z.  "likelihood" assumes normal
         errors, and may be far off if they are skewed.  With normal errors it is more precise, the
         more so the further groups are apart, and estimates proportions and each person's category.
-    covariate_model : {"logistic", "constant"}, optional
-        For method="likelihood", as in `logit`.
     group : array-like of shape (n,), or str, optional
         The sample of each row, for mechanisms with several samples.
     weights : array-like of shape (n,), or str, optional
@@ -463,8 +603,6 @@ def linear(
         Whether rows with missing values raise an error or are dropped.
     vcov : {"observed", "opg", "robust", "clustered", "linearized", "replicates"}, optional
         By scores all but the first two; by likelihood as in `logit`.
-    intercept : bool
-        Whether to add a column of ones; a formula has one unless it contains ``- 1``.
     values : mapping, optional
         From a privatized column to the numbers of its categories (a mapping from category to
         number, or a list): the covariate is then a number and no factor.  By default the numbers of
@@ -508,7 +646,7 @@ def linear(
     >>> reports = np.where(rng.random(2000) < 0.75, true, 1 - true)
     >>> frame = pd.DataFrame({"smoker": np.array(["no", "yes"])[reports]})
     >>> fit = linear(
-    ...     pay, frame, covariates={"smoker": rr.KRR(["no", "yes"], 0.75)}, intercept=True
+    ...     pay, frame, mechanisms={"smoker": rr.KRR(["no", "yes"], 0.75)}
     ... )
     >>> fit.params.round(1).to_dict()
     {'Intercept': 10.0, 'smoker[T.yes]': 3.1}
@@ -516,20 +654,20 @@ def linear(
     The estimated effect of the true answer is 3.1; with the reports as answers it is about 1.5.
     """
     check_one_of(method, "method", ("scores", "likelihood"))
-    if plan_records(covariates):
-        data = with_plan(data, covariates)
-        covariates = None
+    if plan_records(mechanisms):
+        data = with_plan(data, mechanisms)
+        mechanisms = None
+    outcome, classes = split_classes(outcome)
     request = ModelRequest(
         outcome=outcome,
         data=data,
-        covariates=covariates,
-        covariate_model=covariate_model,
+        mechanisms=mechanisms,
+        classes=classes,
         group=group,
         weights=weights,
         design=design,
         missing=missing,
         vcov=vcov,
-        intercept=intercept,
         numbers=dict(check_instance(values or {}, "values", Mapping, _VALUES)),
     )
     return _numeric(request, method)
@@ -578,10 +716,10 @@ def _numeric(request: ModelRequest, method: str) -> ScoreResult | LikelihoodResu
 def _check_score_arguments(request: ModelRequest) -> None:
     """Raise for arguments that scores do not have."""
     has_kind = request.vcov in (None, "robust", *DESIGN_KINDS)
-    if request.covariate_model is not None or not has_kind:
+    if request.classes is not None or not has_kind:
         raise ArgumentValueError(
             "with method='scores' vcov must be 'robust', 'clustered', 'linearized' or "
-            "'replicates', and covariate_model None; other values are for method='likelihood'"
+            "'replicates', and the formula without |; both are for method='likelihood'"
         )
 
 
@@ -627,10 +765,15 @@ def _fit(
     class_columns : covariates of behaviours; those of privatized covariates follow from the data.
     """
     private = data.private
-    kind = request.covariate_model or "logistic"
-    check_one_of(kind, "covariate_model", ("logistic", "constant"))
+    covariate_model = None
     if private.columns:
-        class_columns = open_class_columns(data, kind)
+        covariate_model = _covariate_model(request)
+        class_columns = open_class_columns(data, covariate_model)
+    elif request.classes is not None and class_columns is None:
+        raise ArgumentValueError(
+            f"'| {request.classes}' explains classes of people that nobody saw, and no column here "
+            "is privatized; leave it out"
+        )
     class_column_names = () if class_columns is None else class_columns.names
     model = _likelihood(outcome, data, class_columns)
     check_size(model.size, f"{len(data.names)} covariates, {private.listed}")
@@ -650,9 +793,21 @@ def _fit(
         fit=fit,
         data=data,
         class_columns=class_columns,
-        covariate_model=kind if private.columns else None,
+        covariate_model=covariate_model,
     )
     return _warned(result.with_vcov(vcov))
+
+
+def _covariate_model(request: ModelRequest) -> str:
+    """The model of the true categories of privatized covariates, given the ordinary ones."""
+    if request.classes is None:
+        return "logistic"
+    if request.classes != "1":
+        raise ArgumentValueError(
+            "with privatized covariates | 1 alone may end a formula (proportions of their "
+            f"categories are the same for all), found '| {request.classes}'; leave it out"
+        )
+    return "constant"
 
 
 def _likelihood(

@@ -45,6 +45,10 @@ class OrderedOutcome(ReportedOutcome):
         """The categories below and above each threshold but the first."""
         return list(zip(self.categories[1:-1], self.categories[2:], strict=True))
 
+    def class_proportions(self, psi: Floats) -> Floats:
+        """(k,) ones: each category has one class, whatever the thresholds are."""
+        return np.ones(self.k)
+
     def natural(self, psi: Floats) -> tuple[Floats, Floats]:
         """Distances of the thresholds from the first, and their derivatives by psi."""
         steps = np.exp(psi)
@@ -62,7 +66,7 @@ class OrderedOutcome(ReportedOutcome):
 
     def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
         """The logarithm of the probability of the reports, and derivatives of the probability."""
-        evidence, _ = self.evidence(rows, np.empty(0))
+        evidence, _ = self.evidence(rows, psi)
         below = self._below(eta, psi)
         differences = (evidence[:-1] - evidence[1:])[:, None]
         density = evidence[-1] + (differences * below).sum(axis=0)
@@ -96,11 +100,6 @@ class OrderedOutcome(ReportedOutcome):
         padded = np.concatenate([padded[:1], by_psi, padded[1:]])
         return np.diff(edges, axis=0), -np.diff(slopes, axis=0)[:, None], np.diff(padded, axis=0)
 
-    def posterior(self, rows: slice, eta: Floats, psi: Floats) -> Floats:
-        """(rows, k) P(truth | report, covariates), of one class."""
-        joint = self.evidence(rows, np.empty(0))[0] * self.means(eta[:, 0], psi)[0]
-        return np.asarray((joint / joint.sum(axis=0)).T)
-
     def start(self, weights: Floats) -> tuple[Floats, Floats]:
         """Starting parameters: one set of probabilities for everyone, moved away from 0 and 1."""
         proportions = self.start_proportions(weights)[0]
@@ -113,12 +112,12 @@ def ordered_outcome(outcome: ReportedOutcome) -> OrderedOutcome:
     """The outcome of these reports with categories that are ordered as declared."""
     if outcome.k < 3:
         raise ArgumentValueError(
-            f"ordered is for three or more categories, found {outcome.k}; leave it out"
+            f"ordered categories must be three or more, found {outcome.k}; use rr.logit"
         )
     if outcome.free.size:
         raise ArgumentValueError(
-            "ordered is for categories without latent classes, found a design with more classes "
-            "than categories"
+            "ordered categories must have no latent classes, found a design with more classes "
+            "than categories; use rr.logit"
         )
     fields = {name: getattr(outcome, name) for name in outcome.__dataclass_fields__}
     return OrderedOutcome(**fields)

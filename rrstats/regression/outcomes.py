@@ -279,7 +279,7 @@ class ReportedOutcome:
 
     def posterior(self, rows: slice, eta: Floats, psi: Floats) -> Floats:
         """(rows, k) P(truth | report, covariates), of one class."""
-        joint = self.evidence(rows, psi)[0] * self.family.probabilities(eta[:, 0])
+        joint = self.evidence(rows, psi)[0] * self.means(eta[:, 0], psi)[0]
         return np.asarray((joint / joint.sum(axis=0)).T)
 
     @property
@@ -319,22 +319,16 @@ class ReportedOutcome:
         return replace(self, cells=self.cells[rows])
 
 
-def outcome_of(
-    column: ReportColumn, family: Family, baseline: Hashable = None, event: Hashable = None
-) -> ReportedOutcome:
+def outcome_of(column: ReportColumn, family: Family, baseline: Hashable = None) -> ReportedOutcome:
     """Reports of a column as an outcome; missing ones have the cell m, or NaN.
 
-    baseline : the category that is to come first.  event : that which is to come last.
+    baseline : the category that is to come first.
     """
     order = list(range(column.k))
     if baseline is not None:
-        code = _code_of(column, "baseline", baseline)
+        code = _code_of(column, baseline)
         order.remove(code)
         order.insert(0, code)
-    if event is not None:
-        code = _code_of(column, "event", event)
-        order.remove(code)
-        order.append(code)
     mechanism = column.mechanism
     if column.rates is not None:
         column.rates.check_informative(every=False)
@@ -349,13 +343,13 @@ def outcome_of(
     )
 
 
-def _code_of(column: ReportColumn, argument: str, category: Hashable) -> int:
+def _code_of(column: ReportColumn, category: Hashable) -> int:
     """The place of a category among those of a column; raises for others."""
     categories = list(column.categories)
     if category not in categories:
         # Categories that no mechanism declares are cells.
         listed = f" {categories}" if column.private else ""
         raise ArgumentValueError(
-            f"{argument} must be one of the {column.k} categories{listed}, got {quote(category)}"
+            f"baseline must be one of the {column.k} categories{listed}, got {quote(category)}"
         )
     return categories.index(category)

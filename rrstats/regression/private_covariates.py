@@ -303,15 +303,15 @@ def _texts(categories: Sequence[Hashable]) -> tuple[str, ...]:
 
 
 def open_private(
-    data: pd.DataFrame | None, covariates: Any, used: Sequence[Hashable], group: Any
+    data: pd.DataFrame | None, mechanisms: Any, used: Sequence[Hashable], group: Any
 ) -> PrivateCovariates:
     """The privatized covariates: those described by the argument, and those with a record.
 
-    covariates : mapping from column to mechanism or `ReportColumn`, or None.
+    mechanisms : mapping from column to mechanism or `ReportColumn`, or None.
     used : the columns that the model uses, by their labels in the frame.
     """
     rule = "a mapping from column to mechanism"
-    mapping = check_instance(covariates or {}, "covariates", Mapping, rule)
+    mapping = check_instance(mechanisms or {}, "mechanisms", Mapping, rule)
     labels = {str(label): label for label in used}
     described = {
         name if name in used else labels.get(str(name)): mechanism
@@ -319,7 +319,7 @@ def open_private(
     }
     if None in described or len(described) < len(mapping):
         raise ArgumentValueError(
-            "covariates must be columns that the model uses, each once, "
+            "mechanisms must be of columns that the model uses, each once, "
             f"{list(used)[:20]}, found {list(mapping)}"
         )
     frame = ReportFrame.of(pd.DataFrame() if data is None else data)
@@ -444,21 +444,15 @@ class ModelRequest:
     prob: Any = None
     epsilon: Any = None
     group: Any = None
-    event: Any = None
     baseline: Any = None
-    intercept: bool = False
     weights: Any = None
     frequencies: Any = None
     design: SampleDesign | None = None
     offset: Any = None
     missing: str = "raise"
     vcov: str | None = None
-    covariates: Any = None
-    covariate_model: str | None = None
-    behaviour: Any = None
-    random_intercepts: Any = None
-    quadrature_points: Any = None
-    ordered: Any = False
+    mechanisms: Any = None
+    classes: str | None = None
     numbers: Mapping[Any, Any] = field(default_factory=dict)
     in_parts: bool = False
 
@@ -500,6 +494,11 @@ class ModelRequest:
         return any(description is not None for description in descriptions)
 
     @property
+    def has_private(self) -> bool:
+        """Covariates are privatized."""
+        return self.mechanisms is not None or bool(self.private.columns)
+
+    @property
     def sample_design(self) -> SampleDesign:
         """The design of the survey."""
         return design_of(self.weights, self.design)
@@ -520,7 +519,7 @@ class ModelRequest:
     @cached_property
     def opened(self) -> PrivateCovariates:
         """The privatized covariates, as their records say."""
-        return open_private(self.frame, self.covariates, self.sources(), self.group)
+        return open_private(self.frame, self.mechanisms, self.sources(), self.group)
 
     @cached_property
     def private(self) -> PrivateCovariates:
@@ -559,7 +558,7 @@ class ModelRequest:
             hints.append(f"that of {outcome!r} as mechanism= without the mapping")
         if covariates:
             pairs = ", ".join(f"{name!r}: ..." for name in covariates)
-            hints.append(f"those of privatized covariates as covariates={{{pairs}}}")
+            hints.append(f"those of privatized covariates as mechanisms={{{pairs}}}")
         if hints:
             raise ArgumentValueError(
                 "mechanism must be that of the outcome alone, found a mapping with columns of the "
@@ -643,17 +642,17 @@ class ModelData:
             for profile in self.private.profiles
         ]
 
-    def with_covariates(self, profiles: pd.DataFrame, predictions: pd.DataFrame) -> pd.DataFrame:
-        """Predictions of profiles with the covariates in front, of the same rows.
+    def with_covariates(self, profiles: pd.DataFrame, labels: pd.DataFrame) -> pd.DataFrame:
+        """Labels of predictions with the covariates of their profiles in front, of the same rows.
 
-        Covariates that are called as a column of the predictions get "profile_" before their names.
+        Covariates that are called as a label get "profile_" before their names.
         """
-        labels = {str(label): label for label in profiles.columns}
+        label_of = {str(label): label for label in profiles.columns}
         names = dict.fromkeys((*self.design.sources, *map(str, self.private.names)))
-        covariates = profiles[[labels[name] for name in names if name in labels]]
-        renamed = {name: f"profile_{name}" for name in predictions.columns}
-        covariates = covariates.rename(columns=renamed).set_axis(predictions.index)
-        return pd.concat([covariates, predictions], axis=1)
+        covariates = profiles[[label_of[name] for name in names if name in label_of]]
+        renamed = {name: f"profile_{name}" for name in labels.columns}
+        covariates = covariates.rename(columns=renamed).set_axis(labels.index)
+        return pd.concat([covariates, labels], axis=1)
 
 
 def open_model(
@@ -758,17 +757,12 @@ def _replicates(
 
 
 def _open_design(request: ModelRequest, rows: int) -> DesignMatrix:
-    """The design before its matrix is made; columns that are all private get an intercept."""
+    """The design before its matrix is made."""
     private = request.private
     data = request.frame
-    intercept = request.intercept
-    if data is not None and request.formula is None and len(private.columns) == data.shape[1]:
-        intercept = True
     if data is not None and private.columns:
         data = private.framed(data, None)
-    return covariates(
-        data, request.sides, rows=rows, intercept=intercept, keep_levels=private.factors
-    )
+    return covariates(data, request.sides, rows=rows, keep_levels=private.factors)
 
 
 def _numbers(column: Any, name: str, rows: int) -> Floats:

@@ -17,20 +17,20 @@ Park, Gelman and Bafumi (2004), poststratification.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_left_out, check_whole_number
+from rrstats._checks import check_left_out
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
-from rrstats.data.columns import blocks, numbers
+from rrstats.data.columns import blocks, column_of, numbers
 from rrstats.errors import (
     ArgumentValueError,
     ConvergenceWarning,
@@ -39,7 +39,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.estimation.hypothesis_tests.test_result import TestResult
-from rrstats.inference.contrasts import student_quantile
+from rrstats.estimation.report_columns.report_columns import ReportSource
 from rrstats.inference.optimize import Maximum, split_information
 from rrstats.regression.design_matrix import (
     called,
@@ -47,17 +47,12 @@ from rrstats.regression.design_matrix import (
     offset_as_in_fit,
     table_of,
 )
-from rrstats.regression.effects import logit_interval
+from rrstats.regression.fit_tables import Ends, FitTable, confidence, logit_ends
 from rrstats.regression.grouped_likelihood import GroupedLikelihood, GroupPosterior, even_nodes
-from rrstats.regression.likelihood import Fit, profile_end
+from rrstats.regression.likelihood import Fit, ProfileLoss, profile_end
 from rrstats.regression.outcomes import ReportedOutcome
 from rrstats.regression.private_covariates import ModelData, ModelRequest
-from rrstats.regression.results import (
-    RegressionResult,
-    confidence,
-    refuse_attribute,
-    verdict,
-)
+from rrstats.regression.results import RegressionResult, verdict
 
 _FEW_GROUPS = 10
 """Fewer groups cause a warning: their standard deviation is then mostly estimated too small."""
@@ -67,23 +62,6 @@ _CELLS = 1024
 
 _NOISE_PLACES, _NOISE_WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
 """Errors of coefficients in quantiles, in standard errors, and their weights."""
-
-
-@dataclass(frozen=True)
-class _QuadratureConstants:
-    """Nodes of the integral of a group.
-
-    points : with these estimates are exact to about eight digits.
-    min_points : with fewer integrals are rough; one, Laplace's approximation, is up to 43% off.
-    max_points : more nodes have weights that are 0 in doubles.
-    """
-
-    points: int = 25
-    min_points: int = 5
-    max_points: int = 101
-
-
-_QUADRATURE = _QuadratureConstants()
 
 
 @dataclass(frozen=True)
@@ -137,17 +115,15 @@ class Groups:
 
     name : of their column, if it has one.  labels : of the groups, sorted.
     codes : (rows,) the group of each row; -1 where it is missing.
-    points : of the quadrature.
     """
 
     name: Hashable
     labels: pd.Index[Any]
     codes: NDArray[np.intp]
-    points: int
 
     def missing(self) -> dict[str, Booleans]:
         """Rows without a group."""
-        return {"random_intercepts": self.codes < 0}
+        return {f"(1 | {self.name})": self.codes < 0}
 
     def kept(self, keep: Booleans | None, people: Floats) -> Groups:
         """The groups of the rows that are used; raises where they tell nothing of a variance."""
@@ -155,56 +131,30 @@ class Groups:
         used, codes = np.unique(codes, return_inverse=True)
         if len(used) < 2:
             raise ArgumentValueError(
-                f"random_intercepts must have at least two groups, found {len(used)}; leave it out"
+                f"(1 | {self.name}) must have at least two groups, found {len(used)}; use rr.logit"
             )
         if np.bincount(codes, people).max() < 2:
             raise ArgumentValueError(
-                f"random_intercepts must have groups of several people, found {len(used)} groups "
+                f"(1 | {self.name}) must have groups of several people, found {len(used)} groups "
                 "of one, whose variance is not known; name a coarser column"
             )
-        return Groups(self.name, self.labels[used], codes, self.points)
+        return Groups(self.name, self.labels[used], codes)
 
 
-def open_groups(request: ModelRequest, rows: int) -> Groups | None:
-    """The groups that ``random_intercepts=`` asks for; raises for arguments it excludes."""
-    if request.random_intercepts is None:
-        check_left_out(
-            "quadrature_points is for random_intercepts",
-            quadrature_points=request.quadrature_points,
-        )
-        return None
-    reasons = {
-        "weights": "weights of people do not say what those of groups are, on which they depend",
-        "design": "the groups are the clusters, and have no weights",
-        "behaviour": "all people must follow the instructions",
-        "covariates": "covariates must be ordinary",
-    }
-    for name, reason in reasons.items():
-        check_left_out(f"with random_intercepts {reason}", **{name: getattr(request, name)})
+def open_groups(request: ModelRequest, column: str, rows: int) -> Groups:
+    """The groups of a column of the data; raises for privatized covariates."""
     if request.private.columns:
         raise ArgumentValueError(
-            "with random_intercepts covariates must be ordinary, found privatized ones "
+            "with random intercepts covariates must be ordinary, found privatized ones "
             f"{list(request.private.names)}; leave them out"
         )
-    if request.vcov not in (None, "observed"):
+    if ReportSource.of(column_of(request.frame, column)).record is not None:
         raise ArgumentValueError(
-            "with random_intercepts vcov must be 'observed', because people of a group are not "
-            f"independent, got {request.vcov!r}"
+            f"(1 | {column}) must have groups that are known, found reports, whose groups nobody "
+            "knows; name a public column"
         )
-    values = request.column("random_intercepts", request.random_intercepts, rows)
-    codes, labels = _numbered(values)
-    is_name = isinstance(request.random_intercepts, str)
-    group_name = request.random_intercepts if is_name else getattr(values, "name", None)
-    points = _QUADRATURE.points
-    if request.quadrature_points is not None:
-        points = check_whole_number(request.quadrature_points, "quadrature_points", 1)
-    if not _QUADRATURE.min_points <= points <= _QUADRATURE.max_points:
-        raise ArgumentValueError(
-            f"quadrature_points must be {_QUADRATURE.min_points} to {_QUADRATURE.max_points}, got "
-            f"{points}; leave it out for {_QUADRATURE.points}, because few points give a standard "
-            "deviation that is too small"
-        )
-    return Groups(group_name, labels, codes, points)
+    codes, labels = _numbered(request.column(f"(1 | {column})", column, rows))
+    return Groups(column, labels, codes)
 
 
 def _numbered(values: Any) -> tuple[NDArray[np.intp], pd.Index[Any]]:
@@ -257,7 +207,6 @@ class GroupedFit:
     model : in columns of mean square 1, with rows sorted by group.
     plain : the fit with equal intercepts.  maximum : its last parameter is at least 0.
     is_finite : there is a maximum.  limit : of the standard deviation.
-    tried, intervals : maxima by standard deviation, and intervals by level, once computed.
     """
 
     model: GroupedLikelihood
@@ -265,8 +214,6 @@ class GroupedFit:
     maximum: Maximum
     is_finite: bool
     limit: float
-    tried: dict[float, Maximum] = field(default_factory=dict)
-    intervals: dict[float, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def sd(self) -> float:
@@ -287,10 +234,15 @@ class GroupedFit:
             return covariance
         return split_information(-self.maximum.hessian)[0]
 
-    def _fixed(self, sd: float, start: Floats) -> Maximum:
-        """The best coefficients for a standard deviation."""
+    def _fixed(self, sd: float, _: float, start: Floats) -> Maximum:
+        """The best coefficients for a standard deviation, from those for one nearby."""
         inside = np.eye(len(start))[:, :-1]
         return self.model.climb(np.append(start[:-1], sd), np.inf, inside)
+
+    @cached_property
+    def _loss(self) -> ProfileLoss:
+        """Twice the loss of log-likelihood by the standard deviation."""
+        return ProfileLoss(self.maximum, self.sd, self._fixed)
 
     @cached_property
     def deviations(self) -> list[Deviation]:
@@ -313,7 +265,7 @@ class GroupedFit:
                 sd = self.sd + sign * place * step
                 if sd < 0:
                     break
-                maximum = self._fixed(sd, maximum.parameters)
+                maximum = self._fixed(sd, self.sd, maximum.parameters)
                 every.append(self._weighed(maximum))
                 if every[-1].weight < np.log(_AVERAGING.min_weight) + middle.weight:
                     break
@@ -346,17 +298,10 @@ class GroupedFit:
         """
         if sd == 0:
             return float(np.sqrt(self.gain))
-        if sd not in self.tried:
-            starts = {self.sd: self.maximum, **self.tried}
-            nearest = min(starts, key=lambda start: abs(start - sd))
-            self.tried[sd] = self._fixed(sd, starts[nearest].parameters)
-        loss = 2 * (self.maximum.value - self.tried[sd].value)
-        return float(np.sqrt(max(0.0, loss)))
+        return float(np.sqrt(max(0.0, self._loss(sd))))
 
     def profile_interval(self, level: float) -> tuple[float, float]:
         """Standard deviations that a likelihood-ratio test on one degree of freedom leaves."""
-        if level in self.intervals:
-            return self.intervals[level]
         limit = float(np.sqrt(scipy.special.chdtri(1, 1 - level)))
         half = _SEARCH.min_start
         low = 0.0
@@ -369,8 +314,7 @@ class GroupedFit:
                     lambda sd: self.root_loss(sd) - limit, *ends, xtol=_SEARCH.end_tolerance
                 )
             )
-        self.intervals[level] = (low, profile_end(self.root_loss, self.sd, half, limit))
-        return self.intervals[level]
+        return low, profile_end(self.root_loss, self.sd, half, limit)
 
 
 def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
@@ -382,8 +326,8 @@ def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
     model = plain.model
     if model.outcome.ancillary:
         raise ArgumentValueError(
-            "random_intercepts is for designs whose classes are the answers, found one that tells "
-            "classes within an answer apart; leave random_intercepts out"
+            "random intercepts are for designs whose classes are the answers, found one that tells "
+            "classes within an answer apart; use rr.logit"
         )
     grouped = GroupedLikelihood(
         outcome=model.reports.take(order),
@@ -391,7 +335,6 @@ def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
         weights=model.weights[order],
         firsts=np.searchsorted(groups.codes[order], np.arange(len(groups.labels))),
         offset=None if model.offset is None else model.offset[order],
-        points=groups.points,
     )
     ends = np.array([[1 - _SEARCH.extreme_probability, _SEARCH.extreme_probability]] * 2)
     limit = float(np.abs(model.reports.family.eta(ends)).max())
@@ -581,8 +524,6 @@ class RandomInterceptsResult(RegressionResult):
         The column of the groups.
     groups : Index
         Labels of the groups, sorted.
-    quadrature_points : int
-        Nodes of the integral of each group.
 
     Examples
     --------
@@ -595,40 +536,33 @@ class RandomInterceptsResult(RegressionResult):
     ...         "people": np.ravel([(count, 40 - count) for count in yes]),
     ...     }
     ... )
-    >>> fit = rr.logit(
-    ...     towns["report"],
-    ...     mechanism=rr.KRR(["no", "yes"], 0.85),
-    ...     frequencies=towns["people"],
-    ...     random_intercepts=towns["town"],
-    ...     data=np.ones((24, 1)),
+    >>> m = rr.KRR(["no", "yes"], 0.85)
+    >>> fit = rr.regression.mixed(
+    ...     "report ~ 1 + (1 | town)", towns, mechanism=m, frequencies="people"
     ... )
     >>> round(fit.sd, 2), fit.variance_test().p_value < 0.001
     (1.29, True)
-    >>> cells = pd.DataFrame({"x1": [1, 1, 1], "town": [2, 6, 12]})
-    >>> fit.predict(cells)["prevalence"].round(2).tolist()
+    >>> cells = pd.DataFrame({"town": [2, 6, 12]})
+    >>> fit.predict(cells).to_frame()["proportion"].round(2).tolist()
     [0.63, 0.78, 0.31]
 
-    Nobody was asked in town 12: its prevalence is the mean over towns.
+    Nobody was asked in town 12: its proportion is the mean over towns.
     """
 
     group_name: Hashable
     groups: pd.Index[Any]
-    quadrature_points: int
     fit: GroupedFit
-    order: NDArray[np.intp]
+    group_codes: NDArray[np.intp]
     event: Hashable
 
-    if not TYPE_CHECKING:
+    _alternative: ClassVar[str] = (
+        "with random intercepts there are predict, poststratify, intercepts, variance_test and "
+        "wald_test; or fit rr.logit, without groups"
+    )
 
-        def __getattr__(self, name: str) -> Any:
-            """Raise with the alternative for attributes that only other fits have."""
-            refuse_attribute(
-                self,
-                name,
-                "with random intercepts there are predict, poststratify, intercepts, variance_test "
-                "and wald_test; or fit without random_intercepts",
-            )
-            return super().__getattr__(name)
+    @property
+    def _is_logit(self) -> bool:
+        return self.fit.model.outcome.family.name == "logit"
 
     # -- the standard deviation -------------------------------------------------------------
 
@@ -687,7 +621,7 @@ class RandomInterceptsResult(RegressionResult):
         if not self.fit.is_finite:
             raise ArgumentValueError(
                 f"{what} needs a finite maximum of the likelihood, and this fit has none; leave "
-                "random_intercepts or covariates out"
+                "the groups or covariates out"
             )
 
     def conf_int(self, level: float = 0.95) -> pd.DataFrame:
@@ -719,22 +653,15 @@ class RandomInterceptsResult(RegressionResult):
     @property
     def _header(self) -> list[tuple[str, str]]:
         """Rows above the table: a label and a text each."""
+        people, errors = super()._header
         sizes = self._sizes
-        people = f"{sizes.min():,.0f} to {sizes.max():,.0f} people"
-        rows = [("people", f"{self.nobs:,}"), ("groups", f"{len(self.groups):,} of {people}")]
+        range_of_sizes = f"{sizes.min():,.0f} to {sizes.max():,.0f} people"
+        rows = [people, ("groups", f"{len(self.groups):,} of {range_of_sizes}")]
         if self.fit.is_finite:
             test = self.variance_test()
-            rows.append(("log-likelihood", f"{self.llf:.3f}"))
-            rows.append(("against equal intercepts", verdict(test.statistic, 1, test.p_value)))
-            rows.append(("AIC", f"{self.aic:.2f}"))
-            rows.append(("BIC", f"{self.bic:.2f}"))
-        converged = "yes" if self.converged else "no"
-        return [
-            *rows,
-            ("standard errors", self._errors),
-            ("quadrature", f"{self.quadrature_points} points"),
-            ("converged", f"{converged}, {self.iterations} iterations"),
-        ]
+            against = verdict(test.statistic, 1, test.p_value)
+            rows += self._likelihood_rows(("against equal intercepts", against))
+        return [*rows, errors, self._convergence]
 
     @property
     def _sizes(self) -> Floats:
@@ -760,7 +687,7 @@ class RandomInterceptsResult(RegressionResult):
                     "the likelihood has no finite maximum: it keeps rising as the standard "
                     "deviation or coefficients grow, because reports of a group agree, or "
                     "covariates separate the answers; there are no estimates: leave "
-                    "random_intercepts or covariates out, or name coarser groups",
+                    "the groups or covariates out, or name coarser groups",
                     ConvergenceWarning,
                 )
             )
@@ -811,7 +738,7 @@ class RandomInterceptsResult(RegressionResult):
             warn(
                 "the reports hardly say how much groups differ at most: errors of predictions "
                 f"average over standard deviations of intercepts up to {largest:.3g}, and would "
-                "grow with a larger bound; merge groups, or leave random_intercepts out",
+                "grow with a larger bound; merge groups, or use rr.logit, without groups",
                 LowPrecisionWarning,
             )
         theta = self.fit.maximum.parameters
@@ -821,37 +748,35 @@ class RandomInterceptsResult(RegressionResult):
             for deviation in (none, *self.fit.deviations)
         ]
 
-    def intercepts(self, level: float = 0.95) -> pd.DataFrame:
+    def intercepts(self) -> FitTable:
         """Predicted intercepts of the groups, on the scale of the link.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level of the intervals.
 
         Returns
         -------
-        DataFrame
+        FitTable
             One row for each group: people, intercept (its mean given the reports), std_error (which
-            includes the errors of the parameters), low and high.
+            includes the errors of the parameters), low and high.  Its picture sorts them.
         """
-        level = confidence(level)
         average = _average(self._settings, _predicted_intercepts)
-        low, high = _quantiles(average.mixtures, level)
-        columns = {
+        numbers = {
             "people": self._sizes.astype(np.int64),
             "intercept": average.means,
             "std_error": average.errors,
-            "low": low,
-            "high": high,
         }
-        index = self.groups.rename("group" if self.group_name is None else self.group_name)
-        return pd.DataFrame(columns, index=index)
+        name = "group" if self.group_name is None else self.group_name
+        return FitTable(
+            kind="random intercepts",
+            model=self.title,
+            n=self.nobs,
+            estimate="intercept",
+            labels=pd.DataFrame({name: self.groups}),
+            numbers=pd.DataFrame(numbers),
+            ends=partial(_quantiles, average.mixtures),
+            sort=True,
+        )
 
-    def predict(
-        self, data: Any = None, *, groups: Any = None, level: float = 0.95, offset: Any = None
-    ) -> pd.DataFrame:
-        """The prevalence of the event among people of some covariates and groups.
+    def predict(self, data: Any = None, *, groups: Any = None, offset: Any = None) -> FitTable:
+        """The proportion of the event among people of some covariates and groups.
 
         Parameters
         ----------
@@ -860,41 +785,51 @@ class RandomInterceptsResult(RegressionResult):
         groups : array-like or str, optional
             The group of each profile, by default the column of the fit in data.  A group without
             reports is one of all groups, and its error has their variance.  Without any groups the
-            prevalence is the mean over groups, and its error is that of the mean.
-        level : float
-            Confidence level of the intervals.
+            proportion is the mean over groups, and its error is that of the mean.
         offset : float, array-like or str, optional
             Offset of the profiles, if the fit has one.
 
         Returns
         -------
-        DataFrame
+        FitTable
             One row for each profile: covariates and group, reports (people of that group in the
-            fit, without groups 0), prevalence, std_error, low and high.  Missing values give NaN.
+            fit, without groups 0), proportion, std_error, low and high.  Missing values give NaN.
         """
-        level = confidence(level)
-        frame, labels, cells = self._cells(data, groups, offset)
+        frame, group_labels, cells = self._cells(data, groups, offset)
+        in_groups = group_labels is not None
         means = np.zeros(len(cells.codes))
         errors = np.zeros(len(means))
-        ends = np.zeros((2, len(means)))
-        for rows in blocks(len(means), _CELLS):
-            predicted = partial(
-                self._predicted_cells, cells=cells, rows=rows, in_groups=labels is not None
-            )
-            means[rows], errors[rows], mixtures = _average(self._settings, predicted)
-            if labels is not None:
-                ends[:, rows] = _quantiles(mixtures, level)
+        for rows, average in self._blocks(cells, in_groups):
+            means[rows], errors[rows], _ = average
+        means[cells.codes < 0] = np.nan
+        ends: Ends = partial(logit_ends, means, errors, np.inf)
+        labels = pd.DataFrame(index=frame.index)
+        if group_labels is not None:
+            labels["group" if self.group_name is None else self.group_name] = group_labels
+            ends = partial(self._cell_ends, cells, np.isnan(means))
+        numbers = {
+            "reports": cells.reports.astype(np.int64),
+            "proportion": means,
+            "std_error": errors,
+        }
+        return self._predictions(frame, labels, numbers, ends)
+
+    def _blocks(self, cells: _Cells, in_groups: bool) -> Iterator[tuple[slice, _Average]]:
+        """Rows of cells, and what is predicted of them."""
+        for rows in blocks(len(cells.codes), _CELLS):
+            predicted = partial(self._predicted_cells, cells=cells, rows=rows, in_groups=in_groups)
+            yield rows, _average(self._settings, predicted)
+
+    def _cell_ends(
+        self, cells: _Cells, is_missing: Booleans, level: float
+    ) -> tuple[Floats, Floats]:
+        """Ends of intervals of cells of groups; they are computed again, as mixtures are large."""
+        ends = np.zeros((2, len(cells.codes)))
+        for rows, average in self._blocks(cells, in_groups=True):
+            ends[:, rows] = _quantiles(average.mixtures, level)
         family = self.fit.model.outcome.family
         low, high = (family.probabilities(end[None])[1] for end in ends)
-        means[cells.codes < 0] = np.nan
-        if labels is None:
-            low, high = logit_interval(means, student_quantile(level, np.inf) * errors)
-        table = _prevalences(means, errors, low, high)
-        table.index = frame.index
-        table.insert(0, "reports", cells.reports.astype(np.int64))
-        if labels is not None:
-            table.insert(0, "group" if self.group_name is None else self.group_name, labels)
-        return self.data.with_covariates(frame, table)
+        return np.where(is_missing, np.nan, low), np.where(is_missing, np.nan, high)
 
     def poststratify(
         self,
@@ -903,10 +838,9 @@ class RandomInterceptsResult(RegressionResult):
         *,
         by: Any = None,
         groups: Any = None,
-        level: float = 0.95,
         offset: Any = None,
-    ) -> pd.DataFrame:
-        """The prevalence in a population of known cells, or in its areas.
+    ) -> FitTable:
+        """The proportion of the event in a population of known cells, or in its areas.
 
         Multilevel regression and poststratification: the mean of the predictions of all cells,
         weighted by how many people of the population are in each.
@@ -919,18 +853,17 @@ class RandomInterceptsResult(RegressionResult):
             People of the population in each cell, or their column.
         by : array-like or str, optional
             The area of each cell, or its column; by default all cells are one area.
-        groups, level, offset
+        groups, offset
             As for `predict`; cells need groups.
 
         Returns
         -------
-        DataFrame
+        FitTable
             One row for each area: people, without_reports (the share of them in groups without
-            reports, whose prevalence is that of the model alone), prevalence, std_error, low, high.
+            reports, whose proportion is that of the model alone), proportion, std_error, low, high.
             Intervals are for the counts as they are, with the errors of the parameters and of the
-            intercepts.
+            intercepts.  The picture sorts the areas, with a line at the mean of their people.
         """
-        level = confidence(level)
         frame, labels, cells = self._cells(data, groups, offset)
         if labels is None:
             raise ArgumentValueError(
@@ -952,13 +885,25 @@ class RandomInterceptsResult(RegressionResult):
                 f"by must have areas with people, found {int((totals == 0).sum())} whose counts "
                 "are all 0; leave these cells out"
             )
-        table = self._area_means(cells, labels, areas, people / totals[areas], level=level)
-        unknown = np.bincount(areas, people * (cells.reports == 0)) / totals
-        table.insert(0, "without_reports", unknown)
-        table.insert(0, "people", totals)
-        if by is not None:
-            table.index = names.rename(by if isinstance(by, str) else None)
-        return table
+        means, errors, ends = self._area_means(cells, labels, areas, people / totals[areas])
+        area_labels = pd.DataFrame({by if isinstance(by, str) else "area": names})
+        numbers = {
+            "people": totals,
+            "without_reports": np.bincount(areas, people * (cells.reports == 0)) / totals,
+            "proportion": means,
+            "std_error": errors,
+        }
+        return FitTable(
+            kind="poststratified areas",
+            model=self.title,
+            n=self.nobs,
+            estimate="proportion",
+            labels=pd.DataFrame({"category": [self.event]}) if by is None else area_labels,
+            numbers=pd.DataFrame(numbers),
+            ends=ends,
+            sort=True,
+            reference=float(np.average(means, weights=totals)),
+        )
 
     def _area_means(
         self,
@@ -966,13 +911,8 @@ class RandomInterceptsResult(RegressionResult):
         labels: pd.Series[Any],
         areas: NDArray[np.intp],
         proportions: Floats,
-        *,
-        level: float,
-    ) -> pd.DataFrame:
-        """Means of cells with these proportions of their area, with errors and intervals.
-
-        Intervals are on the logit scale: of an area of one group quantiles, of others normal.
-        """
+    ) -> tuple[Floats, Floats, Ends]:
+        """Means of cells with these proportions of their area, their errors and intervals."""
         count = int(areas.max()) + 1
         # a group without reports has an intercept of its own, as each of the others
         intercept_codes = pd.factorize(labels)[0]
@@ -987,7 +927,7 @@ class RandomInterceptsResult(RegressionResult):
             sums = np.zeros((len(pairs), setting.groups.values.shape[1]))
             slopes = np.zeros((count, self.fit.model.columns + 1))
             for rows in blocks(len(areas), _CELLS):
-                values, _, by_cell = self._expected(setting, cells, rows)
+                _, values, _, by_cell = self._expected(setting, cells, rows)
                 np.add.at(sums, pair[rows], proportions[rows, None] * values)
                 np.add.at(slopes, areas[rows], proportions[rows, None] * by_cell)
             weights = np.empty_like(sums)
@@ -1005,11 +945,7 @@ class RandomInterceptsResult(RegressionResult):
             return _Prediction(means, variances, slopes, mixture)
 
         means, errors, mixtures = _average(self._settings, predicted)
-        low, high = logit_interval(means, student_quantile(level, np.inf) * errors)
-        if single.any():
-            ends = _quantiles(mixtures, level)
-            low[of_area[single]], high[of_area[single]] = scipy.special.expit(ends)
-        return _prevalences(means, errors, low, high)
+        return means, errors, partial(_area_ends, means, errors, of_area[single], mixtures)
 
     def _cells(
         self, data: Any, groups: Any, offset: Any
@@ -1024,7 +960,7 @@ class RandomInterceptsResult(RegressionResult):
             frame = self.data.design.frame
             design = self.fit.plain.model.same
             shift = self.fit.plain.model.offset
-            labels: pd.Series[Any] | None = pd.Series(self.groups[self._row_groups], frame.index)
+            labels: pd.Series[Any] | None = pd.Series(self.groups[self.group_codes], frame.index)
         else:
             frame = self.data.design.framed(data)
             design = self.data.design.again(frame) @ self.fit.plain.back
@@ -1043,13 +979,6 @@ class RandomInterceptsResult(RegressionResult):
         cells = _Cells(design, offsets, codes.astype(np.intp), reports)
         return frame, labels, cells
 
-    @property
-    def _row_groups(self) -> NDArray[np.intp]:
-        """(rows,) the group of each row of the fit, in its order."""
-        codes = np.empty(self.fit.model.rows, dtype=np.intp)
-        codes[self.order] = self.fit.model.codes
-        return codes
-
     def _labels(self, data: Any, groups: Any, frame: pd.DataFrame) -> pd.Series[Any] | None:
         """The groups of profiles; None where they have none."""
         table = data if isinstance(data, pd.DataFrame) else None
@@ -1066,30 +995,25 @@ class RandomInterceptsResult(RegressionResult):
     def _predicted_cells(
         self, setting: _Setting, *, cells: _Cells, rows: slice, in_groups: bool
     ) -> _Prediction:
-        """Prevalences of some cells; the mixture is of their predictors.
+        """Proportions of some cells; the mixture is of their predictors.
 
         in_groups : cells are each of a group; else the mean is over groups, without their variance.
         """
-        values, weights, slopes = self._expected(setting, cells, rows)
+        eta, values, weights, slopes = self._expected(setting, cells, rows)
         means = (weights * values).sum(axis=1)
         variances = np.zeros(len(means))
         if in_groups:
             variances = (weights * (values - means[:, None]) ** 2).sum(axis=1)
-        theta = setting.parameters
-        codes = cells.codes[rows]
-        design = cells.design[rows]
-        fixed = design @ theta[:-1] + cells.offset[rows]
-        eta = fixed[:, None] + theta[-1] * setting.groups.values[codes]
-        by_predictor = setting.mean_slopes()[codes]
-        by_predictor[:, :-1] += design
+        by_predictor = setting.mean_slopes()[cells.codes[rows]]
+        by_predictor[:, :-1] += cells.design[rows]
         errors = np.sqrt(setting.delta(by_predictor))
         mixture = _Mixture(eta, setting.weight * weights, errors)
         return _Prediction(means, variances, slopes, mixture)
 
     def _expected(
         self, setting: _Setting, cells: _Cells, rows: slice
-    ) -> tuple[Floats, Floats, Floats]:
-        """(cells, nodes) prevalences and their weights, and (cells, p + 1) slopes of the mean."""
+    ) -> tuple[Floats, Floats, Floats, Floats]:
+        """(cells, nodes) predictors, prevalences and weights; (cells, p + 1) slopes of the mean."""
         theta = setting.parameters
         groups = setting.groups
         family = self.fit.model.outcome.family
@@ -1098,10 +1022,10 @@ class RandomInterceptsResult(RegressionResult):
         weights = groups.weights[codes]
         design = cells.design[rows]
         fixed = design @ theta[:-1] + cells.offset[rows]
-        eta = (fixed[:, None] + theta[-1] * u)[None]
-        probabilities = family.probabilities(eta)
+        eta = fixed[:, None] + theta[-1] * u
+        probabilities = family.probabilities(eta[None])
         values = probabilities[1]
-        density = weights * family.slopes(eta, probabilities)[1, 0]
+        density = weights * family.slopes(eta[None], probabilities)[1, 0]
         means = (weights * values).sum(axis=1)
         # the intercept given the reports depends on the parameters, too
         centered = weights * (values - means[:, None])
@@ -1111,15 +1035,24 @@ class RandomInterceptsResult(RegressionResult):
             slopes[is_group] = centered[is_group] @ groups.scores[code]
         slopes[:, :-1] += design * density.sum(axis=1)[:, None]
         slopes[:, -1] += (density * u).sum(axis=1)
-        return values, weights, slopes
+        return eta, values, weights, slopes
 
 
-def _prevalences(means: Floats, errors: Floats, low: Floats, high: Floats) -> pd.DataFrame:
-    """Prevalences with errors and intervals; NaN where these are not known."""
-    is_missing = np.isnan(means)
-    low = np.where(is_missing, np.nan, low)
-    high = np.where(is_missing, np.nan, high)
-    return pd.DataFrame({"prevalence": means, "std_error": errors, "low": low, "high": high})
+def _area_ends(
+    means: Floats,
+    errors: Floats,
+    single: NDArray[np.intp],
+    mixtures: Sequence[_Mixture],
+    level: float,
+) -> tuple[Floats, Floats]:
+    """Ends of intervals of areas: on the logit scale normal, of areas of one group quantiles.
+
+    single : the places of areas of one group, which have the mixtures.
+    """
+    low, high = logit_ends(means, errors, np.inf, level)
+    if single.size:
+        low[single], high[single] = scipy.special.expit(_quantiles(mixtures, level))
+    return low, high
 
 
 def random_intercepts_result(
@@ -1157,8 +1090,7 @@ def random_intercepts_result(
         data=data,
         group_name=groups.name,
         groups=used.labels,
-        quadrature_points=groups.points,
         fit=fit,
         event=outcome.categories[-1],
-        order=np.argsort(used.codes, kind="stable"),
+        group_codes=used.codes,
     )

@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_level, check_one_of, quote, quote_list
-from rrstats._display import FrameTable, SummaryTable, label
+from rrstats._display import FrameTable, SummaryTable, counted, label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Floats
 from rrstats.errors import (
@@ -39,7 +39,16 @@ from rrstats.inference.multinomial import chi_squared_test, distance
 from rrstats.plots import PlotOptions, plot_intervals
 from rrstats.regression.behaviours import BehavedOutcome
 from rrstats.regression.design_matrix import by_source, offset_as_in_fit, table_of
-from rrstats.regression.effects import FittedMeans, logit_interval
+from rrstats.regression.effects import FittedMeans
+from rrstats.regression.fit_tables import (
+    Ends,
+    FitTable,
+    confidence,
+    logit_ends,
+    ratio_ends,
+    wald_ends,
+    written,
+)
 from rrstats.regression.likelihood import (
     Fit,
     Likelihood,
@@ -99,6 +108,19 @@ class RegressionResult(FrameTable):
     iterations: int = 1
     reference: Reference = NORMAL
 
+    # The name of the first part of pairs that name parameters.
+    _first_label: ClassVar[str] = "category"
+    # What this kind of fit has in the place of attributes that only `LikelihoodResult` has.
+    _alternative: ClassVar[str] = ""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise with the alternative for attributes that only fits by likelihood have."""
+            if self._alternative and hasattr(LikelihoodResult, name):
+                raise AttributeError(f"{type(self).__name__} has no {name}: {self._alternative}")
+            return super().__getattr__(name)
+
     @cached_property
     def df(self) -> pd.Series[float]:
         """Degrees of freedom of Student's t of each coefficient; infinite for the normal.
@@ -127,17 +149,18 @@ class RegressionResult(FrameTable):
         decided = list(self.index[self.df.isna() & np.isfinite(self.estimates)])
         if self.reference.sandwich is not None and decided:
             text = (
-                f"one cluster alone decides {quote_list(decided)}, whose errors no other cluster "
-                "shows: their intervals are infinite; leave covariates out that differ only in "
-                "one cluster"
+                f"one cluster alone decides {quote_list(decided)}: no other cluster shows how "
+                "far these are off, so their standard errors are too small and their intervals "
+                "infinite; leave covariates out that differ only in one cluster"
             )
         elif is_reduced and self.df.min() < _MIN_DF:
             fewest = float(self.df.min())
             count = int((self.df < _MIN_DF).sum())
             text = (
-                f"few clusters decide {count} of {self.df_model} coefficients, with as few as "
-                f"{fewest:.2g} degrees of freedom: their intervals are wide, and p-values not "
-                "reliable; use more clusters, or leave covariates out that few of them have"
+                f"few clusters decide {count} of {counted(self.df_model, 'coefficient')}, with "
+                f"as few as {fewest:.2g} degrees of freedom: their intervals are wide, and "
+                "p-values not reliable; use more clusters, or leave covariates out that few of "
+                "them have"
             )
         elif not is_reduced and self.reference.design_df < _FEW_DF:
             more = self.reference.design_df
@@ -314,15 +337,35 @@ class RegressionResult(FrameTable):
         Returns
         -------
         DataFrame
-            One row for each parameter, with columns coef, std_error, z, p, low, high.
+            One row for each parameter, with columns coef, std_error, z, p_value, low, high.
         """
-        tests = {"coef": self.params, "std_error": self.bse, "z": self.zvalues, "p": self.pvalues}
-        return pd.DataFrame({**tests, **self.conf_int(level)})
+        columns = {
+            "coef": self.params,
+            "std_error": self.bse,
+            "z": self.zvalues,
+            "p_value": self.pvalues,
+        }
+        return pd.DataFrame({**columns, **self.conf_int(level)})
 
     @property
     def _header(self) -> list[tuple[str, str]]:
         """Names and values above the table."""
         return [("people", f"{self.nobs:,}"), ("standard errors", self._errors)]
+
+    def _likelihood_rows(self, *tests: tuple[str, str]) -> list[tuple[str, str]]:
+        """Rows of the header about the maximum of the likelihood, with tests against others."""
+        return [
+            ("log-likelihood", f"{self.llf:.3f}"),
+            *tests,
+            ("AIC", f"{self.aic:.2f}"),
+            ("BIC", f"{self.bic:.2f}"),
+        ]
+
+    @property
+    def _convergence(self) -> tuple[str, str]:
+        """The row of the header about the search."""
+        converged = "yes" if self.converged else "no"
+        return "converged", f"{converged}, {self.iterations} iterations"
 
     @property
     def _errors(self) -> str:
@@ -347,13 +390,13 @@ class RegressionResult(FrameTable):
         checked = check_level(level)
         low, high = (f"{0.5 + sign * checked / 2:.4g}" for sign in (-1, 1))
         z = "z" if self._is_normal else "t"
-        formats = dict.fromkeys(("coef", "std_error", "low", "high"), _written)
+        formats = dict.fromkeys(("coef", "std_error", "low", "high"), written)
         return SummaryTable(
             self.title,
             self._header,
             self.to_frame(level),
             ["coef", "std err", z, f"P>|{z}|", f"[{low}", f"{high}]"],
-            {**formats, "z": partial(_rounded, digits=2), "p": partial(_rounded, digits=3)},
+            {**formats, "z": partial(_rounded, digits=2), "p_value": partial(_rounded, digits=3)},
             self.notes,
         )
 
@@ -370,17 +413,17 @@ class RegressionResult(FrameTable):
         str
             A line for each coefficient: its value, interval and p-value, if it has these.
         """
-        table = self.to_frame(level)[["coef", "low", "high", "p"]]
+        table = self.to_frame(level)[["coef", "low", "high", "p_value"]]
         sentences = []
         for name, (value, low, high, p) in zip(self.index, table.to_numpy(), strict=True):
-            interval = f"{level * 100:.10g}% interval {_written(low)} to {_written(high)}"
+            interval = f"{level * 100:.10g}% interval {written(low)} to {written(high)}"
             if np.isfinite(p):
                 rest = f"{interval} (p = {p:.3g})"
             elif np.isnan(low):
                 rest = "without interval and p-value"
             else:
                 rest = interval
-            sentences.append(f"{_named(name)}: {_written(value) or 'not known'}, {rest}")
+            sentences.append(f"{_named(name)}: {written(value) or 'not known'}, {rest}")
         return "\n".join(sentences)
 
     @property
@@ -389,30 +432,91 @@ class RegressionResult(FrameTable):
         return np.ones(len(self.index), dtype=bool)
 
     @property
+    def _is_slope(self) -> Booleans:
+        """True for coefficients of the outcome but intercepts, unless there are no others."""
+        is_slope = self._of_outcome & (self.index.get_level_values(-1) != "Intercept")
+        return is_slope if is_slope.any() else self._of_outcome
+
+    @property
     def _is_logit(self) -> bool:
         """True where exponentials of coefficients are odds ratios."""
         return False
+
+    def odds_ratios(self) -> FitTable:
+        """The exponentials of the coefficients of a logit, without intercepts.
+
+        Returns
+        -------
+        FitTable
+            Columns covariate (with more than two categories, or items, these first), odds_ratio, z,
+            p_value, low and high: the intervals are those of the coefficients.
+
+        Raises
+        ------
+        ArgumentTypeError
+            The regression has another link.
+        """
+        if not self._is_logit:
+            raise ArgumentTypeError(
+                f"odds_ratios are of regressions with the logit link, found {self.title!r}; its "
+                "coefficients are in params"
+            )
+        rows = self._is_slope
+        labels = self.index[rows].to_frame(index=False)
+        labels.columns = pd.Index([self._first_label, "covariate"][-labels.shape[1] :])
+        slopes = self.estimates[rows]
+        errors = standard_errors(self.covariance)[rows]
+        df = self.df.to_numpy()[rows]
+        tests = {"z": self.zvalues.to_numpy()[rows], "p_value": self.pvalues.to_numpy()[rows]}
+        return FitTable(
+            kind="odds ratios",
+            model=self.title,
+            n=self.nobs,
+            estimate="odds_ratio",
+            labels=labels,
+            numbers=pd.DataFrame({"odds_ratio": np.exp(slopes), **tests}),
+            ends=partial(ratio_ends, slopes, errors, df),
+            reference=0.0,
+        )
+
+    def _predictions(
+        self,
+        profiles: pd.DataFrame | None,
+        labels: pd.DataFrame,
+        numbers: dict[str, Any],
+        ends: Ends,
+    ) -> FitTable:
+        """A table of predictions, with the covariates of profiles, if there are any, in front.
+
+        labels : further columns that name the rows, with their index.
+        numbers : the columns before the intervals.
+        """
+        if profiles is not None:
+            labels = self.data.with_covariates(profiles, labels)
+        return FitTable(
+            kind="predictions",
+            model=self.title,
+            n=self.nobs,
+            estimate="proportion" if "proportion" in numbers else "prediction",
+            labels=labels,
+            numbers=pd.DataFrame(numbers, index=labels.index),
+            ends=ends,
+        )
 
     @checked_options(PlotOptions)
     def plot(
         self,
         ax: Axes | None = None,
         *,
-        effects: bool = False,
-        odds_ratios: bool = False,
         level: float = 0.95,
         **options: Unpack[PlotOptions],
     ) -> Axes:
-        """Draw the coefficients with their intervals, or the marginal effects.
+        """Draw the coefficients with their intervals.
 
         Parameters
         ----------
         ax : Axes, optional
             Axes to draw on; by default new ones.
-        effects : bool
-            Whether to draw average marginal effects instead of the coefficients.
-        odds_ratios : bool
-            Whether the axis shows odds ratios, the exponentials of the coefficients of a logit.
         level : float
             Confidence level of the intervals.
         **options
@@ -422,40 +526,14 @@ class RegressionResult(FrameTable):
         -------
         Axes
             One row for each coefficient of the outcome except intercepts, unless there are no
-            others, or for each effect, and a line at zero.  Coefficients of the model of a private
-            covariate are in `to_frame` alone.
-
-        Raises
-        ------
-        ArgumentValueError
-            Odds ratios are asked for of effects, or of a regression with another link.
+            others, and a line at zero.  Coefficients of the model of a private covariate are in
+            `to_frame` alone.  `odds_ratios` and marginal effects have pictures of their own.
         """
-        if odds_ratios and (effects or not self._is_logit):
-            conflict = "effects" if effects else "another link"
-            raise ArgumentValueError(
-                f"odds_ratios are those of coefficients of a logit, found {conflict}; leave it out"
-            )
-        if effects:
-            table = cast(Any, self).marginal_effects(level)
-            labels = table.columns.drop(["effect", "std_error", "z", "p", "low", "high"])
-            rows = table.set_index(list(labels)).rename(columns={"effect": "estimate"})
-        else:
-            table = self.to_frame(level).rename(columns={"coef": "estimate"})[self._of_outcome]
-            is_slope = table.index.get_level_values(-1) != "Intercept"
-            rows = table[is_slope] if is_slope.any() else table
-        xlabel = "average marginal effect" if effects else "coefficient"
-        if odds_ratios:
-            xlabel = "odds ratio"
+        rows = self.to_frame(level)[self._is_slope].rename(columns={"coef": "estimate"})
         intervals = rows[["estimate", "low", "high"]].set_axis(rows.index.to_flat_index())
         options = {"title": self.title, **options}
         return plot_intervals(
-            intervals,
-            ax,
-            xlabel=xlabel,
-            level=level,
-            bounds=None,
-            exponential=odds_ratios,
-            **options,
+            intervals, ax, xlabel="coefficient", level=level, bounds=None, **options
         )
 
     def __repr__(self) -> str:
@@ -463,17 +541,6 @@ class RegressionResult(FrameTable):
 
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
-
-
-def confidence(level: object) -> float:
-    """A confidence level of at least 0.5; a lower one is usually meant as alpha."""
-    checked = check_level(level)
-    if checked < 0.5:
-        raise ArgumentValueError(
-            f"level must be at least 0.5, got {checked:g}: it is the confidence level, not alpha; "
-            f"for alpha = {checked:g} give level={1 - checked:g}"
-        )
-    return checked
 
 
 def standard_errors(covariance: Floats) -> Floats:
@@ -485,14 +552,6 @@ def standard_errors(covariance: Floats) -> Floats:
 def _named(name: Any) -> str:
     """The name of a parameter as text."""
     return ", ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-
-
-def _written(number: float) -> str:
-    """A number of the table as text."""
-    if np.isnan(number):
-        return ""
-    plain = 0.001 <= abs(number) < 1e5 or number == 0 or np.isinf(number)
-    return f"{number:.4f}" if plain else f"{number:.3e}"
 
 
 def _rounded(number: float, digits: int) -> str:
@@ -539,6 +598,7 @@ def verdict(statistic: float, df: int, p: float) -> str:
     return f"chi2({df}) = {statistic:.2f}, p = {p:.3g}"
 
 
+@checked_keywords
 @dataclass(frozen=True, repr=False)
 class GoodnessOfFit:
     """Observed and expected counts of reports, compared in groups of equal covariates.
@@ -585,21 +645,6 @@ class MaximumResult(RegressionResult):
     inner: Floats
 
     # -- parameters and their covariance ------------------------------------------------------
-
-    def cov_params(self, kind: str | None = None) -> pd.DataFrame:
-        """Covariance of the coefficients.
-
-        Parameters
-        ----------
-        kind : {"observed", "expected", "opg", "robust", "clustered", "linearized", "replicates"}
-            The kind of covariance, by default that of the fit.
-
-        Returns
-        -------
-        DataFrame
-            (p, p); NaN where there is none.
-        """
-        return super().cov_params() if kind is None else self.with_vcov(kind).cov_params()
 
     def with_vcov(self, kind: str) -> Self:
         """Return this fit with another covariance.
@@ -767,9 +812,8 @@ class LikelihoodResult(MaximumResult):
         data: Any = None,
         *,
         average: bool = False,
-        level: float = 0.95,
         offset: Any = None,
-    ) -> pd.DataFrame:
+    ) -> FitTable:
         """The expected outcome, or the probability of the true answer, for profiles of covariates.
 
         Parameters
@@ -780,54 +824,43 @@ class LikelihoodResult(MaximumResult):
             true categories, weighted by P(category | covariates).
         average : bool
             Whether to return the mean over the profiles instead.
-        level : float
-            Confidence level of the intervals.
         offset : float, array-like or str, optional
             Offset of the profiles, if the fit has one.
 
         Returns
         -------
-        DataFrame
+        FitTable
             One row for each profile (with more than two categories, for each profile and category):
-            the covariates of the profiles, then prevalence (named prediction for a number, or with
-            privatized covariates), std_error, low, high.  Intervals are computed on the scale of
-            the link or the logit, with the covariates fixed.  Missing values give NaN.
+            the covariates of the profiles, then proportion (of a number prediction) and std_error.
+            Intervals are computed on the scale of the link or the logit, with the covariates fixed.
+            Missing values give NaN.
         """
-        level = confidence(level)
         frame, model, classes = self._profiles(data, offset)
         means = self._fitted_means
+        shown = list(self._categories)
         if average:
             weights = means.weights if frame is None else np.full(model.rows, 1 / model.rows)
-            mean = means.total(model, weights)
-            error = means.standard_errors(mean.slopes)
-            if means.without_information(model).any():
-                error = np.full_like(error, np.nan)
-            quantile = means.quantile(level, mean.slopes)
-            return self._framed(mean.value, error, *means.interval(mean.value, error, quantile))
-        table = self._framed(*means.predictions(model, level, classes))
-        index = self.data.design.frame.index if frame is None else frame.index
-        places = np.arange(len(index)).repeat(len(self._shown))
-        table.index = index if len(self._shown) == 1 else index[places]
-        if len(self._shown) == 1:
-            table = table.drop(columns="category", errors="ignore")
-        return table if frame is None else self.data.with_covariates(frame.iloc[places], table)
+            predictions = means.mean_prediction(model, weights, shown)
+            labels = pd.DataFrame(index=range(len(shown)))
+            frame = None
+        else:
+            predictions = means.predictions(model, shown, classes)
+            index = self.data.design.frame.index if frame is None else frame.index
+            places = np.arange(len(index)).repeat(len(shown))
+            labels = pd.DataFrame(index=index if len(shown) == 1 else index[places])
+            frame = frame if frame is None else frame.iloc[places]
+        if not self._number and (average or len(shown) > 1):
+            categories = [*self._categories.values()] * (len(labels) // len(shown))
+            labels["category"] = pd.Series(categories, labels.index, dtype=object)
+        name = "prediction" if self._number else "proportion"
+        numbers = {name: predictions.values, "std_error": predictions.errors}
+        return self._predictions(frame, labels, numbers, predictions.ends)
 
     @property
-    def _shown(self) -> dict[int, Hashable]:
+    def _categories(self) -> dict[int, Hashable]:
         """The categories in tables, by index; of two categories only the event."""
         categories = dict(enumerate(self.fit.model.outcome.categories or [None]))
         return categories if self.event is None else {1: categories[1]}
-
-    def _framed(self, *values: Floats) -> pd.DataFrame:
-        """Values of each category and row as a frame."""
-        name = "prediction" if self._latent or self._number else "prevalence"
-        each = [value[list(self._shown)].T.ravel() for value in values]
-        table = pd.DataFrame(dict(zip((name, "std_error", "low", "high"), each, strict=True)))
-        if not self._number:
-            categories = list(self._shown.values())
-            categories *= len(table) // len(categories)
-            table.insert(0, "category", pd.Series(categories, dtype=object))
-        return table
 
     def _profiles(
         self, data: Any, offset: Any
@@ -847,25 +880,7 @@ class LikelihoodResult(MaximumResult):
         shift = offset_as_in_fit(offset, data, len(frame), model.offset is not None)
         return frame, self._fitted_means.likelihood_of(frame, shift), classes
 
-    def prevalence(self, level: float = 0.95) -> pd.DataFrame:
-        """The mean prevalence over the rows of the fit.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level of the intervals.
-
-        Returns
-        -------
-        DataFrame
-            Columns category, prevalence, std_error, low and high, by the delta method.
-        """
-        if self._number:
-            raise ArgumentTypeError("prevalence is for categories; for a number use predict")
-        table = self.predict(average=True, level=level)
-        return table.rename(columns={"prediction": "prevalence"})
-
-    def marginal_effects(self, level: float = 0.95) -> pd.DataFrame:
+    def marginal_effects(self) -> FitTable:
         """Average marginal effects: the change of the mean outcome with each covariate.
 
         The effect of a number is the mean slope, that of a factor or a 0/1 column the mean
@@ -873,15 +888,10 @@ class LikelihoodResult(MaximumResult):
         and interactions change too, while true categories stay the same.  The effect of a
         privatized covariate is the mean difference to its first category.
 
-        Parameters
-        ----------
-        level : float
-            Confidence level of the intervals.
-
         Returns
         -------
-        DataFrame
-            Columns covariate, change, (category,) effect, std_error, z, p, low, high.
+        FitTable
+            Columns covariate, change, (category,) effect, std_error, z, p_value, low, high.
 
         Raises
         ------
@@ -889,29 +899,37 @@ class LikelihoodResult(MaximumResult):
             A number is in a transform that is not continuous (``I(age > 50)``, ``x // 3``): make
             the transform a column of the frame.
         """
-        rows = [
-            (
-                change.covariate,
-                change.change,
-                category,
-                change.effect[place],
-                change.std_error[place],
-                change.df[place],
-            )
-            for change in self._fitted_means.marginal_effects()
-            for place, category in self._shown.items()
-        ]
-        heads = ["covariate", "change", "category", "effect", "std_error", "df"]
-        table = pd.DataFrame(rows, columns=heads)
-        df = table.pop("df")
+        changes = list(self._fitted_means.marginal_effects())
+        shown = list(self._categories)
+        effect = np.ravel([change.effect[shown] for change in changes])
+        error = np.ravel([change.std_error[shown] for change in changes])
+        df = np.ravel([change.df[shown] for change in changes])
         if self.fit.unknown.size and not self._latent:
-            table["std_error"] = np.nan
-        half = student_quantile(confidence(level), df) * table["std_error"]
-        table["z"] = table["effect"] / table["std_error"]
-        table["p"] = 2 * scipy.special.stdtr(df, -table["z"].astype(np.float64).abs())
-        table["low"] = table["effect"] - half
-        table["high"] = table["effect"] + half
-        return table if len(self._shown) > 1 else table.drop(columns="category")
+            error = np.full_like(error, np.nan)
+        labels = pd.DataFrame(
+            [
+                (change.covariate, change.change, category)
+                for change in changes
+                for category in self._categories.values()
+            ],
+            columns=["covariate", "change", "category"],
+        )
+        z = effect / error
+        numbers = {
+            "effect": effect,
+            "std_error": error,
+            "z": z,
+            "p_value": 2 * scipy.special.stdtr(df, -np.abs(z)),
+        }
+        return FitTable(
+            kind="average marginal effects",
+            model=self.title,
+            n=self.nobs,
+            estimate="effect",
+            labels=labels if len(shown) > 1 else labels.drop(columns="category"),
+            numbers=pd.DataFrame(numbers),
+            ends=partial(wald_ends, effect, error, df),
+        )
 
     def posterior(self) -> pd.DataFrame:
         """P(true category | reports, outcome, covariates) for each row of the fit; sums to 1.
@@ -957,7 +975,7 @@ class LikelihoodResult(MaximumResult):
         """
         outcome = self.fit.model.outcome
         if not isinstance(outcome, OrderedOutcome):
-            raise ArgumentTypeError("thresholds are for logit(..., ordered=True)")
+            raise ArgumentTypeError("thresholds are for fits of rr.regression.ordinal")
         distances = range(self.fit.ancillary.start, self.fit.ancillary.stop)
         places = [list(self.index).index("Intercept"), *distances]
         combine = np.eye(len(places))  # a threshold is its distance minus the intercept
@@ -971,39 +989,38 @@ class LikelihoodResult(MaximumResult):
         }
         return pd.DataFrame(columns, index=names)
 
-    def proportions(self, level: float = 0.95) -> pd.DataFrame:
+    def proportions(self) -> FitTable:
         """Proportions of the true categories of privatized covariates, or of behaviours.
 
         They are means over these people of P(category | covariates), for the population: the
         standard errors include sampling.  Intervals are computed on the logit scale.
 
-        Parameters
-        ----------
-        level : float
-            Confidence level of the intervals.
-
         Returns
         -------
-        DataFrame
+        FitTable
             Columns covariate, category, proportion, std_error, low, high; of behaviours without
             the first.
         """
-        level = confidence(level)
         classes = [
-            (column.name, category, self.private.shown[:, place] == code)
+            ((column.name, category), self.private.shown[:, place] == code)
             for place, column in enumerate(self.private.columns)
             for code, category in enumerate(column.categories)
         ]
         for code, name in enumerate(self._behaviours, start=1):
-            classes.append((None, name, np.arange(self.fit.model.classes) == code))
-        rows = []
-        for covariate, category, selected in classes:
-            value, error, df = self._fitted_means.class_proportion(selected)
-            low, high = logit_interval(np.array(value), student_quantile(level, df) * error)
-            rows.append((covariate, category, value, error, float(low), float(high)))
-        heads = ["covariate", "category", "proportion", "std_error", "low", "high"]
-        table = pd.DataFrame(rows, columns=heads)
-        return table.drop(columns="covariate") if self._behaviours else table
+            classes.append(((None, name), np.arange(self.fit.model.classes) == code))
+        values = [self._fitted_means.class_proportion(selected) for _, selected in classes]
+        value, error, df = np.array(values, dtype=np.float64).reshape(-1, 3).T
+        names = [name for name, _ in classes]
+        labels = pd.DataFrame(names, columns=["covariate", "category"])
+        return FitTable(
+            kind="proportions of behaviours" if self._behaviours else "proportions of covariates",
+            model=self.title,
+            n=self.nobs,
+            estimate="proportion",
+            labels=labels.drop(columns="covariate") if self._behaviours else labels,
+            numbers=pd.DataFrame({"proportion": value, "std_error": error}),
+            ends=partial(logit_ends, value, error, df),
+        )
 
     def goodness_of_fit(self) -> GoodnessOfFit:
         """Pearson's test and the deviance test over groups of equal covariates.
@@ -1075,21 +1092,17 @@ class LikelihoodResult(MaximumResult):
     @property
     def _header(self) -> list[tuple[str, str]]:
         """Rows above the table: a label and a text each."""
-        rows = [("people", f"{self.nobs:,}")]
-        if not self.data.weighted and self.data.clusters is None:
-            rows.append(("log-likelihood", f"{self.llf:.3f}"))
-            df = self.df_model - 1 - self.fit.model.outcome.ancillary
-            is_binary = self.event is not None and self.fit.model.classes == 1
-            has_null_model = is_binary and self.index[0] == "Intercept"
-            if df and has_null_model and self.vcov != "robust":
-                gain, p = chi_squared_test(2 * (self.llf - self.llnull), df)
-                rows.append(("against constant prevalence", verdict(gain, df, p)))
-            rows.append(("AIC", f"{self.aic:.2f}"))
-            rows.append(("BIC", f"{self.bic:.2f}"))
-        rows.append(("standard errors", self._errors))
-        converged = "yes" if self.converged else "no"
-        rows.append(("converged", f"{converged}, {self.iterations} iterations"))
-        return rows
+        people, errors = super()._header
+        if self.data.weighted or self.data.clusters is not None:
+            return [people, errors, self._convergence]
+        tests = []
+        df = self.df_model - 1 - self.fit.model.outcome.ancillary
+        is_binary = self.event is not None and self.fit.model.classes == 1
+        has_null_model = is_binary and self.index[0] == "Intercept"
+        if df and has_null_model and self.vcov != "robust":
+            gain, p = chi_squared_test(2 * (self.llf - self.llnull), df)
+            tests.append(("against constant prevalence", verdict(gain, df, p)))
+        return [people, *self._likelihood_rows(*tests), errors, self._convergence]
 
     @cached_property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
@@ -1110,12 +1123,6 @@ class LikelihoodResult(MaximumResult):
         )
 
 
-def refuse_attribute(result: RegressionResult, name: str, alternative: str) -> None:
-    """Raise AttributeError with the alternative for attributes of `LikelihoodResult`."""
-    if hasattr(LikelihoodResult, name):
-        raise AttributeError(f"{type(result).__name__} has no {name}: {alternative}")
-
-
 def _model_notes(result: LikelihoodResult) -> Iterator[str]:
     """Sentences on the meaning of the parameters of the answers."""
     model = result.fit.model
@@ -1123,7 +1130,7 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
     if not result._latent and float(level @ level) < 1 - 1e-9:
         yield (
             "No intercept: the model fixes the prevalence where all covariates are 0 "
-            "(intercept=True adds one)."
+            "(a formula has one without - 1)."
         )
     if isinstance(model.outcome, OrderedOutcome):
         yield (
@@ -1167,7 +1174,7 @@ def _class_notes(result: LikelihoodResult) -> Iterator[str]:
     if result.covariate_model == "constant" and len(result.data.names) > 1:
         yield (
             "True categories are assumed independent of the ordinary covariates; if they are not, "
-            "effects are biased (use covariate_model='logistic')."
+            "effects are biased (leave | 1 out of the formula)."
         )
 
 
@@ -1189,7 +1196,7 @@ def uneven_notes(result: MaximumResult, among: Iterable[int]) -> Iterator[str]:
         )
     for place, (low, high) in zip(places, profile_intervals(fit, 0.95, places), strict=True):
         _, p = chi_squared_test(ratio_statistic(fit, place), 1)
-        yield f"  {_named(result.index[place])}: {_written(low)} to {_written(high)}, p = {p:.3g}"
+        yield f"  {_named(result.index[place])}: {written(low)} to {written(high)}, p = {p:.3g}"
 
 
 def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStatsWarning]]]:
@@ -1218,11 +1225,11 @@ def _edge_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
     ]
     sources = ", ".join(by_source(dict.fromkeys(names)))
     yield (
-        f"{int(is_infinite.sum())} parameters have no finite maximum likelihood estimate: the "
-        f"likelihood keeps rising as {sources} grow (separation, "
-        "or fewer reports of the event than noise alone gives).  They are infinite or unknown, "
-        "without standard errors; merge levels, leave the covariate out, or check that answers "
-        "were privatized by this mechanism",
+        "there is no finite maximum likelihood estimate of "
+        f"{counted(int(is_infinite.sum()), 'parameter')}: the likelihood keeps rising with the "
+        f"coefficients of {sources} (separation, or fewer reports of the event than noise alone "
+        "gives).  Such estimates are infinite or unknown, without standard errors; merge levels, "
+        "leave the covariate out, or check that answers were privatized by this mechanism",
         ConvergenceWarning,
     )
 
@@ -1242,8 +1249,9 @@ def _thin_warnings(result: LikelihoodResult) -> Iterator[tuple[str, type[RRStats
         )
     if len(thin := effective_n[effective_n < _FEW_ANSWERS]):
         yield (
-            f"{len(thin)} coefficients of privatized covariates have a very small effective "
-            f"sample size (smallest {thin.min():.1f}): the design adds too much noise for them.",
+            f"the effective sample size of {counted(len(thin), 'coefficient')} of privatized "
+            f"covariates is very small (smallest {thin.min():.1f}): the design adds too much "
+            "noise.",
             LowPrecisionWarning,
         )
 

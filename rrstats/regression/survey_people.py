@@ -22,7 +22,6 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.replicates import replicate_df
 from rrstats.estimation.report_columns.sample_design import Replicates
 from rrstats.estimation.tallies.sampled_rows import UnitSums
-from rrstats.inference.contrasts import student_quantile
 from rrstats.inference.sandwich import MAX_CLUSTERS, ClusterSandwich
 
 DESIGN_KINDS = ("clustered", "linearized", "replicates")
@@ -118,12 +117,6 @@ class Reference:
     def _inner(self, contrasts: Floats) -> Floats:
         return contrasts if self.slopes is None else np.asarray(contrasts @ self.slopes)
 
-    def quantile(self, level: float, contrasts: Floats) -> Floats:
-        """(...) quantiles for intervals of (..., p) combinations of the estimates."""
-        if self.sandwich is None:
-            return np.full(contrasts.shape[:-1], student_quantile(level, self.design_df))
-        return np.asarray(student_quantile(level, self.df(contrasts)))
-
     def joint_df(self, contrasts: Floats) -> tuple[float, float]:
         """Degrees of freedom of the denominator of F, of a test of (q, p) combinations together.
 
@@ -140,7 +133,7 @@ NORMAL = Reference()
 """The normal distribution."""
 
 
-def few_clusters(kind: str, people: DesignedPeople) -> list[NDArray[np.intp]] | None:
+def _few_clusters(kind: str, people: DesignedPeople) -> list[NDArray[np.intp]] | None:
     """The rows of each cluster, in strata also of those without rows; None if they are many."""
     codes, count = _cluster_codes(kind, people)
     if count > MAX_CLUSTERS:
@@ -163,7 +156,7 @@ def _units(people: DesignedPeople) -> UnitSums:
     return people.units
 
 
-def sandwich_of_few(
+def _sandwich_of_few(
     kind: str,
     clusters: list[NDArray[np.intp]],
     scores: Floats,
@@ -196,25 +189,29 @@ def clustered_covariance(
     scores: Floats,
     people: DesignedPeople,
     bread: Floats,
-    information: Callable[[NDArray[np.intp]], Floats],
+    information: Callable[[list[NDArray[np.intp]]], Floats],
     *,
+    inverse: Callable[[Floats], Floats] | None = None,
     modelled: bool = True,
 ) -> tuple[Floats, ClusterSandwich | None]:
     """(b, b) covariance by clusters or strata, and the sandwich that it is of if these are few.
 
-    information : (b, b) of the rows at some places.  Others as for `sandwich_of_few`.
+    information : (G, b, b) of the rows of each cluster.
+    inverse : of their sum, where that is not the bread.  Others as for `_sandwich_of_few`.
     """
-    clusters = few_clusters(kind, people)
+    clusters = _few_clusters(kind, people)
     if clusters is None:
-        return many_clusters(kind, scores, people, bread), None
-    informations = np.array([information(rows) for rows in clusters])
-    sandwich = sandwich_of_few(
+        return _many_clusters(kind, scores, people, bread), None
+    informations = information(clusters)
+    if inverse is not None:
+        bread = inverse(informations.sum(axis=0))
+    sandwich = _sandwich_of_few(
         kind, clusters, scores, people, bread=bread, informations=informations, modelled=modelled
     )
     return sandwich.covariance, sandwich
 
 
-def many_clusters(kind: str, scores: Floats, people: DesignedPeople, bread: Floats) -> Floats:
+def _many_clusters(kind: str, scores: Floats, people: DesignedPeople, bread: Floats) -> Floats:
     """(b, b) covariance by many clusters: linearized, or CR1, times G/(G-1) (n-1)/(n-p)."""
     if kind == "linearized":
         return np.asarray(bread @ _units(people).products(scores) @ bread.T)

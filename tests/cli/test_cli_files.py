@@ -22,8 +22,9 @@ import pyarrow.parquet as pq  # after importorskip
 from cli_calls import call, done, refused, run  # after importorskip
 
 import rrstats as rr  # after importorskip
-from rrstats import cli, files, metadata  # after importorskip
+from rrstats import cli, files  # after importorskip
 from rrstats.cli import file_commands  # after importorskip
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.records import ColumnRecord
 
 WORDS = ["never", "once", "often"]
@@ -401,7 +402,7 @@ def out(folder, capsys):
         ColumnRecord.of("smoker", rr.KRR([True, False], 0.75)),
     ]
     table = pa.table({"answer": answers, "smoker": [True] * 30 + [False] * 70})
-    document = json.dumps(metadata.write(records))
+    document = json.dumps(column_records.write(records))
     pq.write_table(table.replace_schema_metadata({"rrstats": document}), "out.parquet")
     return "out.parquet"
 
@@ -567,7 +568,7 @@ def test_describe_tells_in_words_and_as_json(out, capsys):
     assert "A report is the true answer with probability 75%, and each of the other 2" in words
     assert "Epsilon of a whole row, all its reports together: 2.891." in words
     document = json.loads(done(capsys, "describe", out, "--format", "json"))
-    assert files.describe_file(out) == metadata.read({"rrstats": document})
+    assert files.describe_file(out) == column_records.read({"rrstats": document})
 
 
 @pytest.mark.parametrize("name", ["page.md", "page.html"])
@@ -807,3 +808,16 @@ def test_a_warning_as_an_error_does_not_show_source_lines(folder):
         assert 0 == found.returncode
         assert 1 == found.stderr.count("rrstats: warning: ")
         assert "SimulationWarning" not in found.stderr
+
+
+def test_one_row_is_not_plural(tmp_path, capsys):
+    """One row, one answer and one report are told in the singular."""
+    (tmp_path / "one.csv").write_text("answer\nyes\n")
+    source, target = str(tmp_path / "one.csv"), str(tmp_path / "out.csv")
+    design = ["--column", "answer", "--categories", "yes,no", "--prob", "0.75"]
+    assert 0 == cli.main(["privatize", source, target, *design])
+    out, err = capsys.readouterr()
+    assert "privatized, 1 row\n" in out
+    assert "of 1 answer\n" in err
+    cli.main(["estimate", target])
+    assert "answer: 1 report;" in capsys.readouterr().out

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq  # after importorskip
 from cli_calls import call  # after importorskip
 
 import rrstats as rr  # after importorskip
-from rrstats import files, metadata  # after importorskip
+from rrstats import files  # after importorskip
 from rrstats.cli import command_line  # after importorskip
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.records import ColumnRecord
 
 WORDS = ["never", "once", "often"]
@@ -48,7 +49,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def said(mechanism=KRR, **facts):
-    return metadata.write([ColumnRecord.of("answer", mechanism, **facts)])
+    return column_records.write([ColumnRecord.of("answer", mechanism, **facts)])
 
 
 def done(capsys, *words):
@@ -303,7 +304,7 @@ def test_groups_are_of_ordinary_columns(tmp_path, monkeypatch):
     both.rr.to_parquet("both.parquet")
     with pytest.raises(rr.errors.ArgumentValueError, match="by must be an ordinary column"):
         files.estimate_file("both.parquet", "a", by="b")
-    plan = rr.planning.frame({"a": WORDS, "b": [False, True]}, 1.0)
+    plan = rr.planning.plan({"a": WORDS, "b": [False, True]}, 1.0)
     released = frame.rr.privatize(plan)
     released.rr.to_parquet("plan.parquet")
     groups = files.estimate_file("plan.parquet", "a", by="rr_asked")["a"]

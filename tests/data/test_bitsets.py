@@ -233,7 +233,7 @@ def test_without_pyarrow():
         "import importlib.util as u; find = u.find_spec\n"
         "u.find_spec = lambda name, *rest: None if name == 'pyarrow' else find(name, *rest)\n"
         "import pandas as pd, rrstats as rr\n"
-        "m = rr.UnaryEncoding.optimized(range(11), epsilon=1.0)\n"
+        "m = rr.mechanisms.UnaryEncoding.optimized(range(11), epsilon=1.0)\n"
         "reports = rr.privatize(pd.Series([1, 2, None], dtype=object), m, missing='keep')\n"
         "assert reports.dtype == object and type(reports[0]) is bytes and reports[2] is None\n"
         "print(rr.tally(reports, m).n, rr.tally(reports, m).n_missing)"
@@ -361,12 +361,13 @@ def test_files(tmp_path, mechanism, ending, pa):
     """A column of fixed-size binary, counted and estimated by what the file says of itself."""
     import pyarrow.feather as feather
     import pyarrow.parquet as pq
+    from file_samples import simulate_file
 
     read = pq.read_table if ending == ".parquet" else feather.read_table
     source, target = tmp_path / f"source{ending}", tmp_path / f"target{ending}"
     frame = pd.DataFrame({"id": range(300), "answer": ANSWERS, "x": 0.5})
     (frame.to_parquet if ending == ".parquet" else frame.to_feather)(source)
-    receipt = rr.files.privatize_file(source, target, {"answer": mechanism}, rng=Counting(1))
+    receipt = simulate_file(source, target, {"answer": mechanism}, rng=Counting(1))
     table = read(target)
     assert receipt.rows == 300
     assert table.column("answer").type == pa.binary(WIDTH)

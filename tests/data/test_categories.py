@@ -22,6 +22,8 @@ from rrstats.data.columns import open_column, place_of
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError
 from rrstats.mechanisms.serialization import from_dict
 
+Keyed = rr.client.Keyed
+
 
 @pytest.mark.parametrize("kind", CATEGORIES)
 def test_categories_keep_their_order_and_their_objects(kind):
@@ -381,9 +383,9 @@ CODEBOOK = {1: "never", 2: "once", 3: "often"}
     "mechanism",
     [
         rr.KRR(CODEBOOK, 0.7),
-        rr.UnaryEncoding(CODEBOOK, 0.7, 0.2),
-        rr.SubsetSelection(CODEBOOK, epsilon=1),
-        rr.Rappor(CODEBOOK, f=0.5, p=0.3, q=0.7),
+        rr.mechanisms.UnaryEncoding(CODEBOOK, 0.7, 0.2),
+        rr.mechanisms.SubsetSelection(CODEBOOK, epsilon=1),
+        rr.mechanisms.Rappor(CODEBOOK, f=0.5, p=0.3, q=0.7),
         rr.MatrixDesign(CODEBOOK, np.eye(3) * 0.7 + 0.1),
         rr.KRR(CODEBOOK, 0.7).then(rr.KRR(CODEBOOK, 0.9)),
         rr.surveys.warner({0: "no", 1: "yes"}, prob_statement=0.7, yes=1),
@@ -411,7 +413,7 @@ def test_frames_remember_a_codebook():
     assert set(released["q1"]) == {1, 2, 3}
     estimate = released.rr.estimate("q1")
     assert list(estimate.to_frame()["category"]) == list(CODEBOOK.values())
-    assert 0.2 < estimate["once"].proportion < 0.5
+    assert 0.2 < estimate["once"].value < 0.5
     assert "often" in repr(released.rr.crosstab("q1", "q2"))
     assert list(released.rr.estimate().to_frame()["category"]) == [*CODEBOOK.values()] * 2
     assert rr.KRR(CODEBOOK, 0.8) != rr.KRR([1, 2, 3], 0.8)
@@ -439,10 +441,10 @@ def test_a_categorical_of_labels_is_read_by_them():
 
 def test_keyed_reports_of_labels_are_those_of_their_codes(cryptography):
     """The same answers, key and ids have the same noise, in whatever form the answers stand."""
-    m, key, ids = rr.KRR(CODEBOOK, 0.8), rr.new_key(), list(range(100))
+    m, key, ids = rr.KRR(CODEBOOK, 0.8), rr.client.new_key(), list(range(100))
     codes = pd.Series([3, 1] * 50, name="q")
     labels = codes.map(CODEBOOK).astype("category")
-    found = [rr.privatize(one, m, key=key, id=ids).tolist() for one in (codes, labels)]
+    found = [rr.privatize(one, m, key=Keyed(key, ids)).tolist() for one in (codes, labels)]
     assert found[0] == found[1]
 
 

@@ -347,7 +347,6 @@ def test_a_type_that_cannot_tell_categories_apart_is_refused(answers, categories
         {"a": 1},
         {"a", "b"},
         iter(["a"]),
-        pd.DataFrame({"a": ["a"]}),
         pd.MultiIndex.from_tuples([("a", 1)]),
         np.ma.array(["a", "b"], mask=[False, True]),
         object(),
@@ -357,6 +356,13 @@ def test_a_type_that_cannot_tell_categories_apart_is_refused(answers, categories
 def test_other_containers_are_refused_by_type(values):
     """What rrstats could not give back is an error that names the type."""
     refused(ArgumentTypeError, "values must", rr.privatize, values, ["a", "b"], 0.75)
+
+
+def test_a_frame_without_names_of_columns_is_refused():
+    """The second argument of a frame names its columns: the error shows the order."""
+    data = pd.DataFrame({"a": ["a"]})
+    words = r"categories must be those of the columns.* rr.privatize\(df, 'health', categories"
+    refused(ArgumentTypeError, words, rr.privatize, data, ["a", "b"], 0.75)
 
 
 @pytest.mark.parametrize(("build", "kind"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
@@ -555,7 +561,7 @@ def test_a_polars_enum_holds_the_declared_categories(pl):
         out = truth(answers, ["no", "yes"])
         assert pl.Enum(["no", "yes"]) == out.dtype
         assert ["yes", "no"] == out.to_list()
-    with pytest.raises(ArgumentTypeError, match=r"for a DataFrame give a mapping"):
+    with pytest.raises(ArgumentTypeError, match=r"categories must be those of the columns"):
         rr.privatize(answers.to_frame(), ["no", "yes"], 0.75)
 
 

@@ -113,10 +113,11 @@ def same(expected, actual, rtol=0.0):
         assert (expected.names, expected.left_out) == (actual.names, actual.left_out)
         return same(dict(expected.estimates), dict(actual.estimates), rtol)
     if isinstance(expected, Crosstab):
-        assert (expected.axes, expected.n_missing) == (actual.axes, actual.n_missing)
-        if expected.combined is not None:
-            assert same(expected.combined.tally, actual.combined.tally, rtol)
-        return np.array_equal(expected.counted, actual.counted)
+        assert expected.moments.axes == actual.moments.axes
+        assert expected.n_missing == actual.n_missing
+        if expected._combined is not None:
+            assert same(expected._combined.tally, actual._combined.tally, rtol)
+        return np.array_equal(expected._counted, actual._counted)
     if isinstance(expected, Tally) and not rtol:
         return expected == actual
     if isinstance(expected, Tally):
@@ -386,7 +387,7 @@ def test_designs_of_many_clusters(engine):
 
 
 def test_levels_of_a_dictionary(pl, nw):
-    """Declared levels keep their order, and those that do not occur where they are asked for."""
+    """Declared levels keep their order."""
     levels = ["low", "high", "none"]
     held = {"answer": ["once", "never", "once"], "level": ["high", "low", "high"]}
     pandas = pd.DataFrame(held).astype({"level": pd.CategoricalDtype(levels)})
@@ -395,10 +396,8 @@ def test_levels_of_a_dictionary(pl, nw):
     dd = pytest.importorskip("dask.dataframe")
     frames.append(dd.from_pandas(pandas, npartitions=2))
     for data in frames:
-        for observed in (True, False):
-            asked = {"columns": "answer", "by": "level", "observed": observed}
-            expected = rr.tally(pandas, M, **asked)
-            assert same(expected, rr.tally(data, M, **asked))
+        asked = {"columns": "answer", "by": "level"}
+        assert same(rr.tally(pandas, M, **asked), rr.tally(data, M, **asked))
         assert same(
             rr.crosstab(pandas, "level", "answer", mechanisms={"answer": M}),
             rr.crosstab(data, "level", "answer", mechanisms={"answer": M}),

@@ -39,13 +39,15 @@ from rrstats.errors import (
     UnknownAnswersError,
 )
 
+Keyed = rr.client.Keyed
+
 pytestmark = pytest.mark.slow
 
 WORDS = ["never", "once", "often"]
 KRR = rr.KRR(WORDS, 0.75)
 COIN = rr.KRR(["no", "yes"], 0.75)
 PLAN = {"answer": KRR}
-KEY = rr.Key(bytes(range(32)))
+KEY = rr.client.Key(bytes(range(32)))
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +127,7 @@ def test_a_worker_killed_while_it_writes_changes_nothing(tmp_path, client):
     """Every record is released once, counts are right, no two parts share noise, nothing is left.
 
     The parts hold the same answers.  By chance two of 150,000 independent reports agree in all
-    with probability 0.625**150000, and a correct sampler fails the law of pairs once in 1e9.
+    with probability 0.625**150000, and a correct sampler fails once in 1e9 for the pairs.
     """
     n = 300_000
     answers = pa.array(["no", "yes", "yes", "odd", None, "no"] * (n // 6))
@@ -445,7 +447,7 @@ def test_parts_that_were_cut_by_bytes_are_refused(tmp_path, in_turn, source):
     with pytest.raises(ArgumentValueError, match="in blocks of bytes"):
         rrd.privatize_parquet(cut, tmp_path / "out", PLAN)
     with pytest.raises(ArgumentValueError, match="in blocks of bytes"):
-        cut.rr.privatize("answer", KRR, unknown="uniform", key=KEY, id="id")
+        cut.rr.privatize("answer", KRR, unknown="uniform", key=Keyed(KEY, "id"))
 
 
 def test_whole_files_and_moved_rows_are_not_cut_by_bytes(tmp_path, in_turn):
@@ -457,7 +459,7 @@ def test_whole_files_and_moved_rows_are_not_cut_by_bytes(tmp_path, in_turn):
     for place, lazy in enumerate([whole, moved, text]):
         receipt = rrd.privatize_parquet(lazy, tmp_path / f"out{place}", PLAN, unknown="uniform")
         assert 200 == receipt.rows
-        assert 200 == len(lazy.rr.privatize("answer", KRR, unknown="uniform", key=KEY, id="id"))
+        assert 200 == len(lazy.rr.privatize("answer", KRR, unknown="uniform", key=Keyed(KEY, "id")))
 
 
 def test_a_sorted_index_is_warned_of(tmp_path, in_turn):
@@ -536,7 +538,7 @@ def test_what_is_wrong_with_a_cluster_is_told_with_the_next_step(tmp_path, error
 
 
 def keyed(lazy, **options):
-    return lazy.rr.privatize(PLAN, key=KEY, id="id", unknown="uniform", **options)
+    return lazy.rr.privatize(PLAN, key=Keyed(KEY, "id"), unknown="uniform", **options)
 
 
 def cells(found):
@@ -548,7 +550,7 @@ def test_keyed_reports_are_the_same_however_they_are_computed(in_turn):
     """Computes, filters, selections of partitions, a self-join: all agree with pandas."""
     source = dd.from_pandas(frame(), npartitions=4)
     data = source.compute()  # Dask holds text in Arrow
-    expected = data.rr.privatize(PLAN, key=KEY, id="id", unknown="uniform")
+    expected = data.rr.privatize(PLAN, key=Keyed(KEY, "id"), unknown="uniform")
     lazy = keyed(source)
     assert expected.equals(lazy.compute())
     assert expected.attrs == lazy.compute().attrs == lazy._meta.attrs
@@ -589,36 +591,38 @@ def test_keyed_reports_survive_a_lost_worker(client):
     pids = client.run(os.getpid)
     os.kill(pids[sorted(holders)[0]], signal.SIGKILL)
     after = client.compute(lazy).result(timeout=60)
-    assert data.rr.privatize(PLAN, key=KEY, id="id", unknown="uniform").equals(before)
+    assert data.rr.privatize(PLAN, key=Keyed(KEY, "id"), unknown="uniform").equals(before)
     assert before.equals(after)
 
 
 def test_a_lazy_frame_without_a_key_names_the_sink():
     """Fresh noise is never lazy."""
     lazy = dd.from_pandas(frame(), npartitions=2)
-    for given in ({}, {"key": KEY}, {"id": "id"}):
+    for given in ({}, {"key": None}):
         with pytest.raises(ArgumentTypeError, match=r"engines\.dask\.privatize_parquet\(ddf, path"):
             lazy.rr.privatize("answer", KRR, **given)
 
 
 def test_the_key_shows_nowhere(client, capfd):
     """Not in reprs, errors or logs; and names of tasks, which are hashes, are not made from it."""
-    secret = rr.new_key()
+    secret = rr.client.new_key()
     lazy = dd.from_pandas(frame(id=1.5), npartitions=2)
     good = dd.from_pandas(frame(), npartitions=2)
-    one = good.rr.privatize(PLAN, key=secret, id="id", unknown="uniform")
-    other = good.rr.privatize(PLAN, key=rr.new_key(), id="id", unknown="uniform")
-    twin = good.rr.privatize(PLAN, key=secret, id="id", unknown="uniform")
+    one = good.rr.privatize(PLAN, key=Keyed(secret, "id"), unknown="uniform")
+    other = good.rr.privatize(PLAN, key=Keyed(rr.client.new_key(), "id"), unknown="uniform")
+    twin = good.rr.privatize(PLAN, key=Keyed(secret, "id"), unknown="uniform")
     assert 3 == len({one._name, other._name, twin._name})
     assert not one.compute(scheduler="synchronous").equals(other.compute(scheduler="synchronous"))
     graph = one.__dask_graph__()
     shown = [repr(one), str(one.expr), one.expr.tree_repr(), repr(list(graph)), repr(dict(graph))]
     missing = good.assign(id=good.id.astype("Int64").where(good.id != 13))
     with pytest.raises(RRStatsError) as caught:
-        client.compute(missing.rr.privatize(PLAN, key=secret, id="id", unknown="uniform")).result()
+        client.compute(
+            missing.rr.privatize(PLAN, key=Keyed(secret, "id"), unknown="uniform")
+        ).result()
     shown += [str(caught.value), repr(caught.value), capfd.readouterr().err]
     with pytest.raises(RRStatsError) as early:
-        lazy.rr.privatize(PLAN, key=secret, id="id", unknown="uniform")
+        lazy.rr.privatize(PLAN, key=Keyed(secret, "id"), unknown="uniform")
     shown.append(str(early.value))
     raw = bytes(secret)
     for text in shown:
@@ -636,14 +640,14 @@ def test_a_lazy_frame_must_be_told_what_becomes_of_other_answers(options):
     lazy = dd.from_pandas(frame(), npartitions=2)
     text = "give unknown='uniform'.* or write with rrstats.engines.dask.privatize_parquet"
     with pytest.raises(ArgumentValueError, match=text):
-        lazy.rr.privatize(PLAN, key=KEY, id="id", **options)
+        lazy.rr.privatize(PLAN, key=Keyed(KEY, "id"), **options)
 
 
 def test_a_lazy_frame_replaces_other_answers(client):
     """They are randomized where they are computed, and nothing is said of them."""
     data = frame().replace({"answer": {"often": "PRIVATE"}})
     lazy = dd.from_pandas(data, npartitions=2)
-    lazy = lazy.rr.privatize(PLAN, key=KEY, id="id", unknown="uniform")
+    lazy = lazy.rr.privatize(PLAN, key=Keyed(KEY, "id"), unknown="uniform")
     assert {*client.compute(lazy).result()["answer"]} <= {*WORDS}
 
 
@@ -655,7 +659,7 @@ def test_errors_of_others_in_a_partition_are_told_without_their_text(monkeypatch
 
     monkeypatch.setattr(rrd, "privatize", odd)
     with pytest.raises(FileError, match="ValueError; its message is not shown") as caught:
-        rrd._Keyed({"answer": KRR}, {"key": KEY, "id": "id"})(pd.DataFrame())
+        rrd._Keyed({"answer": KRR}, {"key": Keyed(KEY, "id")})(pd.DataFrame())
     assert "PRIVATE" not in str(caught.value)
     assert caught.value.__context__ is None
 
@@ -666,13 +670,15 @@ def test_errors_of_others_in_a_partition_are_told_without_their_text(monkeypatch
 def test_the_accessor_counts_by_dask(in_turn):
     """`estimate`, `tally` and `crosstab` give what pandas gives."""
     data = frame(region=["n", "s", "s"] * 200)
-    reports = data.rr.privatize(PLAN, key=KEY, id="id")
+    reports = data.rr.privatize(PLAN, key=Keyed(KEY, "id"))
     lazy = dd.from_pandas(reports, npartitions=3)
     pd.testing.assert_frame_equal(
         reports.rr.estimate("answer", KRR).to_frame(), lazy.rr.estimate("answer", KRR).to_frame()
     )
     assert reports.rr.tally("answer", KRR) == lazy.rr.tally("answer", KRR)
     both = {"mechanisms": {"answer": KRR}}
-    expected = reports.rr.crosstab("answer", "region", **both).table()
-    pd.testing.assert_frame_equal(expected, lazy.rr.crosstab("answer", "region", **both).table())
+    expected = reports.rr.crosstab("answer", "region", **both).to_frame(wide="proportion")
+    pd.testing.assert_frame_equal(
+        expected, lazy.rr.crosstab("answer", "region", **both).to_frame(wide="proportion")
+    )
     assert "Dask" in repr(lazy.rr)

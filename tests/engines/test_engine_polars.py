@@ -20,11 +20,13 @@ from file_samples import rows_of  # after importorskip
 import rrstats as rr  # after importorskip
 from rrstats.engines import polars as rrp  # after importorskip
 
+Keyed = rr.client.Keyed
+
 WORDS = ["never", "once", "often", "always"]
 M = rr.KRR(WORDS, 0.4)
 CODES = rr.KRR([1, 2, 3], 0.5)
 SECRET = "a cell that nobody may see"
-KEY = rr.new_key()
+KEY = rr.client.new_key()
 
 
 def frame(n=1000):
@@ -71,7 +73,7 @@ def test_no_byte_of_the_file_follows_from_where_pieces_of_the_source_end(tmp_pat
         lines[1000] = f"1000,{cell}\n"
         (tmp_path / "in.csv").write_text("id,answer\n" + "".join(lines))
         lazy, out = pl.scan_csv(tmp_path / "in.csv", schema=schema), tmp_path / "out.parquet"
-        rrp.sink_privatized(lazy, out, {"answer": CODES}, key=KEY, id="id", overwrite=True)
+        rrp.sink_privatized(lazy, out, {"answer": CODES}, key=Keyed(KEY, "id"), overwrite=True)
         files.append(out.read_bytes())
         pieces.append(heights_of(lazy))
         assert [262_144, 37_856] == rows_of(out)
@@ -92,7 +94,7 @@ def test_a_lazy_frame_does_not_show_the_pieces_of_its_source_and_hidden_bytes(tm
     for place, cut in enumerate([10, 400]):
         pieces = in_pieces(data, cut)
         assert pieces.collect()["id"].n_chunks() > 1  # control
-        keyed = pieces.rr.privatize("answer", M, key=KEY, id="id", unknown="uniform")
+        keyed = pieces.rr.privatize("answer", M, key=Keyed(KEY, "id"), unknown="uniform")
         path = tmp_path / f"{place}.parquet"
         keyed.sink_parquet(path)
         ipc = keyed.collect().write_ipc(None, compression="uncompressed").getvalue()
@@ -211,12 +213,12 @@ PLANS = {
     "null": ([None, None], pl.Null, pl.String, TWO),
     "missing": (["a", None], pl.String, pl.String, rr.KRR(["a", None], 0.75)),
     "missing enum": (["a", None], pl.Enum(["a"]), pl.Enum(["a"]), rr.KRR(["a", None], 0.75)),
-    "bits": (AB, pl.String, pl.Binary, rr.UnaryEncoding.optimized(AB, epsilon=1.0)),
+    "bits": (AB, pl.String, pl.Binary, rr.mechanisms.UnaryEncoding.optimized(AB, epsilon=1.0)),
     "bits of an enum": (
         AB,
         pl.Enum(AB),
         pl.Binary,
-        rr.SubsetSelection(["a", "b", "c"], epsilon=1.0, size=2),
+        rr.mechanisms.SubsetSelection(["a", "b", "c"], epsilon=1.0, size=2),
     ),
 }
 
@@ -230,7 +232,7 @@ def test_types_follow_from_the_declaration(tmp_path):
     plan = {name: mechanism for name, (*_, mechanism) in PLANS.items()}
     types = {name: expected for name, (_, _, expected, _) in PLANS.items()}
     rrp.sink_privatized(table.lazy(), tmp_path / "out.parquet", plan, unknown="uniform")
-    lazy = table.lazy().rr.privatize(plan, key=KEY, id="id", unknown="uniform")
+    lazy = table.lazy().rr.privatize(plan, key=Keyed(KEY, "id"), unknown="uniform")
     for made in (
         pl.read_parquet(tmp_path / "out.parquet"),
         table.rr.privatize(plan, unknown="uniform"),
@@ -259,7 +261,7 @@ def test_a_file_holds_no_word_that_is_no_category(tmp_path):
 def expected_reports(n=1000):
     """What pandas gives under the key."""
     data = frame(n).to_dict(as_series=False)
-    made = rr.privatize(pd.DataFrame(data), {"answer": M}, key=KEY, id="id", unknown="uniform")
+    made = rr.privatize(pd.DataFrame(data), {"answer": M}, key=Keyed(KEY, "id"), unknown="uniform")
     return dict(zip(made["id"], made["answer"], strict=True))
 
 
@@ -268,7 +270,7 @@ def test_keyed_reports_are_the_same_however_they_are_computed():
     expected = expected_reports()
 
     def keyed(lazy):
-        return lazy.rr.privatize("answer", M, id="id", key=KEY, unknown="uniform")
+        return lazy.rr.privatize("answer", M, key=Keyed(KEY, "id"), unknown="uniform")
 
     def found(lazy, engine="auto"):
         made = lazy.select("id", "answer").collect(engine=engine)
@@ -293,14 +295,16 @@ def test_keyed_reports_are_the_same_however_they_are_computed():
 
 def test_the_keyed_sink_and_eager_forms_agree_with_pandas(tmp_path):
     """A sink under a key, a DataFrame and a Series give pandas' reports, and the file says so."""
-    expected, options = expected_reports(), {"key": KEY, "unknown": "uniform"}
+    expected, options = expected_reports(), {"unknown": "uniform"}
     out = tmp_path / "out.parquet"
-    receipt = rrp.sink_privatized(frame().lazy(), out, {"answer": M}, id="id", **options)
+    receipt = rrp.sink_privatized(
+        frame().lazy(), out, {"answer": M}, key=Keyed(KEY, "id"), **options
+    )
     assert receipt.records[0].keyed
     assert expected == dict(pl.read_parquet(out).select("id", "answer").iter_rows())
-    eager = frame().rr.privatize("answer", M, id="id", **options)
+    eager = frame().rr.privatize("answer", M, key=Keyed(KEY, "id"), **options)
     assert list(expected.values()) == eager["answer"].to_list()
-    alone = frame()["answer"].rr.privatize(M, id=frame()["id"], **options)
+    alone = frame()["answer"].rr.privatize(M, key=Keyed(KEY, frame()["id"]), **options)
     assert list(expected.values()) == alone.to_list()
 
 
@@ -321,19 +325,19 @@ def test_missing_ids_are_refused(tmp_path):
     """Without an id there is no keyed report; the error counts them, and nothing is written."""
     lazy = pl.LazyFrame({"id": [1, None, 3], "answer": WORDS[:3]})
     with pytest.raises(rr.errors.ArgumentValueError, match=r"found 1 of \d missing"):
-        rrp.sink_privatized(lazy, tmp_path / "out.parquet", {"answer": M}, key=KEY, id="id")
+        rrp.sink_privatized(lazy, tmp_path / "out.parquet", {"answer": M}, key=Keyed(KEY, "id"))
     assert [] == list(tmp_path.iterdir())
     with pytest.raises(rr.errors.ArgumentValueError, match=r"found 1 of \d missing"):
-        lazy.collect().rr.privatize("answer", M, key=KEY, id="id")
+        lazy.collect().rr.privatize("answer", M, key=Keyed(KEY, "id"))
 
 
 def test_nothing_lazy_without_a_key(tmp_path):
     """Without key and id a lazy frame is refused, and the sink is named."""
     lazy = frame().lazy()
-    for given in ({}, {"key": KEY}, {"id": "id"}):
+    for given in ({}, {"key": None}):
         with pytest.raises(rr.errors.ArgumentTypeError, match="sink_privatized"):
             lazy.rr.privatize("answer", M, **given)
-    with pytest.raises(rr.errors.ArgumentTypeError, match="needs id too"):
+    with pytest.raises(rr.errors.ArgumentTypeError, match="key must be key and person together"):
         rrp.sink_privatized(lazy, tmp_path / "out.parquet", {"answer": M}, key=KEY)
     refused(TypeError, "seed", frame().rr.privatize, "answer", M, seed=1)
 
@@ -346,9 +350,9 @@ def test_a_lazy_frame_must_be_told_what_becomes_of_other_answers(options):
     """Nothing can be refused when Polars computes; the sentence names the policy and the sink."""
     lazy = frame().lazy()
     text = "give unknown='uniform'.* or write with rrstats.engines.polars.sink_privatized"
-    keyed = {"key": KEY, "id": "id", **options}
+    keyed = {"key": Keyed(KEY, "id"), **options}
     refused(rr.errors.ArgumentValueError, text, lazy.rr.privatize, "answer", M, **keyed)
-    keyed = {"key": KEY, "id": "id", "unknown": "warn"}
+    keyed = {"key": Keyed(KEY, "id"), "unknown": "warn"}
     refused(rr.errors.ArgumentValueError, "no longer", lazy.rr.privatize, "answer", M, **keyed)
 
 
@@ -380,7 +384,7 @@ def test_names_that_polars_takes_for_patterns_are_names(tmp_path):
     made = pl.read_parquet(tmp_path / "out.parquet")
     assert ["once"] * 50 == made["again"].to_list()
     assert ["once"] * 50 != made["^a.*$"].to_list()  # equal with a chance of 0.4**50
-    keyed = lazy.rr.privatize("^a.*$", M, key=KEY, id="id", unknown="uniform").collect()
+    keyed = lazy.rr.privatize("^a.*$", M, key=Keyed(KEY, "id"), unknown="uniform").collect()
     assert ["once"] * 50 == keyed["again"].to_list()
 
 

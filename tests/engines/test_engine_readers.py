@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 import spark_session
 from answers import QUIET
 from cli_calls import run
-from file_samples import read_feather, write_feather
+from file_samples import read_feather, simulate_file, write_feather
 
 import rrstats as rr
-from rrstats import files, metadata
+from rrstats import files
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.records import ColumnRecord
 
 pytestmark = engine_frames.QUIET
@@ -35,7 +36,7 @@ PLAN = {
     "score": rr.KRR([0.5, 1.5], 0.75),
     "day": rr.KRR(DAYS, 0.75),
     "kind": rr.KRR(["a", "b", "unseen"], 0.75),
-    "bits": rr.UnaryEncoding.optimized(["x", "y", "z"], epsilon=1.0),
+    "bits": rr.mechanisms.UnaryEncoding.optimized(["x", "y", "z"], epsilon=1.0),
 }
 
 
@@ -77,10 +78,10 @@ def folder(tmp_path_factory):
         pq.write_table(part, path / "source" / f"part-{place}.parquet")
     for name in ("parquet", "feather"):
         target = path / f"reports.{name}"
-        files.privatize_file(path / f"source.{name}", target, plan, rng=QUIET)
-    files.privatize_file(path / "source", path / "reports", plan, rng=QUIET)
+        simulate_file(path / f"source.{name}", target, plan, rng=QUIET)
+    simulate_file(path / "source", path / "reports", plan, rng=QUIET)
     said = files.describe_file(path / "reports")
-    (path / "reports" / "_rrstats.json").write_text(json.dumps(metadata.write(said)))
+    (path / "reports" / "_rrstats.json").write_text(json.dumps(column_records.write(said)))
     (path / "reports" / "_SUCCESS").touch()
     return path
 
@@ -223,6 +224,6 @@ def test_spark(folder, expected, name):
 
 def assert_said(document):
     """The document is whole, and says what made each column."""
-    records = metadata.read({"rrstats": document})
+    records = column_records.read({"rrstats": document})
     assert {record.name: record.resolve() for record in records} == PLAN
     assert {record.name for record in records if record.missing == "keep"} == {"kept"}

@@ -22,6 +22,9 @@ import spark_session  # after importorskip
 from engine_frames import told  # after importorskip
 
 import rrstats as rr  # after importorskip
+from rrstats.mechanisms import records as column_records
+
+Keyed = rr.client.Keyed
 
 pytestmark = [pytest.mark.slow, spark_session.QUIET]
 
@@ -211,7 +214,7 @@ def test_types_follow_from_the_declaration(spark, rrs, tmp_path):
         "none": rr.KRR(["a", "b"], 0.75),
         "nobody": rr.KRR([day, day + datetime.timedelta(1)], 0.75),
         "a.b": rr.KRR(["a", None], 0.75),
-        "bits": rr.UnaryEncoding.optimized(["a", "b"], epsilon=1.0),
+        "bits": rr.mechanisms.UnaryEncoding.optimized(["a", "b"], epsilon=1.0),
     }
     columns = (
         "id % 2 = 0 as yes; cast(1 as byte) as small; cast(1 as byte) as wide; "
@@ -297,7 +300,7 @@ def test_a_frame_from_folders_named_by_answers_is_refused(spark, rrs, tmp_path):
         with pytest.raises(rr.errors.ArgumentValueError, match="partitioned by column 'answer'"):
             rrs.privatize_parquet(frame, out, {"answer": M})
     with pytest.raises(rr.errors.ArgumentValueError, match="partitioned by column 'answer'"):
-        rrs.privatize(read, {"answer": M}, key=rr.new_key(), id="id", unknown="uniform")
+        rrs.privatize(read, {"answer": M}, key=Keyed(rr.client.new_key(), "id"), unknown="uniform")
     cached.unpersist()
     other = {"id": rr.KRR([1, 2], 0.5)}
     assert 20 == rrs.privatize_parquet(read, out, other, unknown="uniform").rows
@@ -370,8 +373,8 @@ def test_columns_that_cannot_be_are_refused_before_anything_runs(spark, rrs, tmp
 
 def test_keyed_reports_are_the_same_however_they_are_computed(spark, rrs):
     """Three actions, a self-join, filters before and after, other partitions: all as in pandas."""
-    frame, key = answers(spark, 300, 3), rr.new_key()
-    keyed_options = {"key": key, "id": "id", "unknown": "uniform"}
+    frame, key = answers(spark, 300, 3), rr.client.new_key()
+    keyed_options = {"key": Keyed(key, "id"), "unknown": "uniform"}
     backwards = in_pandas(frame)[::-1]  # not in the order of the categories
     pandas = rr.privatize(backwards, {"answer": M}, **keyed_options)
     expected = dict(zip(pandas["id"], pandas["answer"], strict=True))
@@ -400,22 +403,22 @@ def test_keyed_reports_are_the_same_however_they_are_computed(spark, rrs):
 
 def test_a_lazy_frame_without_a_key_is_refused_and_the_sink_is_named(spark, rrs):
     """Without key and id nothing lazy is given; the message says what to do, and shows no key."""
-    frame, key = answers(spark, 20, 2), rr.new_key()
-    for given in ({}, {"key": key}, {"id": "id"}):
+    frame, key = answers(spark, 20, 2), rr.client.new_key()
+    for given in ({}, {"key": None}):
         with pytest.raises(rr.errors.ArgumentTypeError, match="privatize_parquet"):
             rrs.privatize(frame, {"answer": M}, **given)
     with pytest.raises(rr.errors.ArgumentValueError, match="public column"):
-        rrs.privatize(frame, {"answer": M}, key=key, id="answer", unknown="uniform")
+        rrs.privatize(frame, {"answer": M}, key=Keyed(key, "answer"), unknown="uniform")
     with pytest.raises(rr.errors.ArgumentTypeError, match="Spark DataFrame"):
-        rrs.privatize(in_pandas(frame), {"answer": M}, key=key, id="id")
+        rrs.privatize(in_pandas(frame), {"answer": M}, key=Keyed(key, "id"))
 
 
 def test_a_lazy_frame_must_be_told_what_becomes_of_other_answers(spark, rrs):
     """Nothing can be refused when Spark computes; the call or the plan must say "uniform"."""
-    frame, key = answers(spark, 20, 2), rr.new_key()
-    given = {"key": key, "id": "id"}
-    told_plan = rr.metadata.write([ColumnRecord.of("answer", M, unknown="uniform")])
-    untold = rr.metadata.write([ColumnRecord.of("answer", M)])
+    frame, key = answers(spark, 20, 2), rr.client.new_key()
+    given = {"key": Keyed(key, "id")}
+    told_plan = column_records.write([ColumnRecord.of("answer", M, unknown="uniform")])
+    untold = column_records.write([ColumnRecord.of("answer", M)])
     wrong = rr.errors.ArgumentValueError
     text = "give unknown='uniform'.* or write with rrstats.engines.spark.privatize_parquet"
     for plan, options in (
@@ -450,7 +453,7 @@ def test_files_that_differ_are_not_one_source(rrs, tmp_path):
         "columns": pa.table({"id": [1, 2], "reply": ["once", "often"]}),
         "types": pa.table({"id": ["1", "2"], "answer": ["once", "often"]}),
         "claims": plain.replace_schema_metadata(
-            {"rrstats": json.dumps(rr.metadata.write([ColumnRecord.of("answer", M)]))}
+            {"rrstats": json.dumps(column_records.write([ColumnRecord.of("answer", M)]))}
         ),
     }
     for name, other in others.items():
@@ -478,7 +481,7 @@ def test_the_guide_runs_as_it_stands(spark, tmp_path):
         pytest.skip("the tests were copied away from the documents")
     health = rr.datasets.load_rand_health()[["health", "coinsurance_percent"]]
     health.to_parquet(tmp_path / "answers")
-    ids, design, key = list(range(9)), rr.KRR(["no", "yes"], 0.75), rr.new_key()
+    ids, design, key = list(range(9)), rr.KRR(["no", "yes"], 0.75), rr.client.new_key()
     names = {"rr": rr, "spark": spark, "design": design, "key": key}
     names["m"] = rr.KRR(rr.datasets.CATEGORIES["health"], epsilon=1)
     for page in ("engines.md", "keyed_reports.md"):
@@ -488,5 +491,5 @@ def test_the_guide_runs_as_it_stands(spark, tmp_path):
         if page == "engines.md":
             assert len(health) == rr.tally(names["sdf"], names["m"], columns="health").n
         names["sdf"] = spark.createDataFrame([(i, "yes") for i in ids], "id long, smoker string")
-    same = rr.privatize(["yes"] * 9, design, key=key, id=ids, question="smoker")
+    same = rr.privatize(["yes"] * 9, design, key=Keyed(key, ids, question="smoker"))
     assert same == [row.smoker for row in names["lazy"].orderBy("id").collect()]

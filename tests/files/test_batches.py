@@ -13,7 +13,7 @@ import scripted  # after importorskip
 
 import rrstats as rr  # after importorskip
 from rrstats.files.batches import BatchRelease, Seen, careful  # as above
-from rrstats.metadata import read  # as above
+from rrstats.mechanisms.records import read  # as above
 from rrstats.randomness.sources import BLOCK_ROWS  # as above
 
 WORDS = ["never", "once", "often"]
@@ -89,17 +89,22 @@ def test_two_releases_never_share_noise():
     assert [] == [share for share in shares if share >= 0.62]
 
 
+def keyed_by(column):
+    """Keyed noise of a known key."""
+    return rr.client.Keyed(bytes(range(32)), column)
+
+
 def test_keyed_batches_do_not_depend_on_where_they_are_cut():
     """Under a key and ids any batches, in any order, have the reports of `privatize`."""
-    key, whole = rr.new_key(), batch(300)
-    options = {"unknown": "uniform", "key": key, "id": "id"}
+    key, whole = rr.client.new_key(), batch(300)
+    options = {"unknown": "uniform", "key": rr.client.Keyed(key, "id")}
     frame = rr.privatize(whole.to_pandas(), {"answer": M}, **options)
     release = BatchRelease(SCHEMA, {"answer": M}, **options)
     parts = [whole.slice(200), whole.slice(0, 7), whole.slice(7, 193)]
     made = pa.Table.from_batches([release.reports(part) for part in parts]).sort_by("id")
     assert frame["answer"].tolist() == made["answer"].to_pylist()
     assert release.records[0].keyed
-    two = {**options, "id": ["id", "age"]}
+    two = {**options, "key": rr.client.Keyed(key, ["id", "age"])}
     both = BatchRelease(SCHEMA, {"answer": M}, **two).reports(whole)
     again = BatchRelease(SCHEMA, {"answer": M}, **two)
     assert both.slice(50).equals(again.reports(whole.slice(50)))
@@ -123,12 +128,19 @@ def test_a_claim_that_a_column_holds_reports_is_heard():
         ({1: M}, {}, ValueError, "column 1 is not there"),
         ({}, {}, ValueError, "at least one column"),
         (5, {}, TypeError, "mapping from column to mechanism"),
-        ({"answer": M}, {"key": bytes(range(32))}, TypeError, "key needs id too"),
-        ({"answer": M}, {"id": "id"}, TypeError, "id needs key too"),
-        ({"answer": M}, {"key": b"short", "id": "id"}, ValueError, "at least 32 random bytes"),
-        ({"answer": M}, {"key": bytes(range(32)), "id": "answer"}, ValueError, "public column"),
-        ({"answer": M}, {"key": bytes(range(32)), "id": "no"}, ValueError, "is not there"),
-        ({"answer": M}, {"key": bytes(range(32)), "id": []}, TypeError, "key needs id too"),
+        ({"answer": M}, {"key": bytes(range(32))}, TypeError, "key and person together"),
+        (
+            {"answer": M},
+            {"key": keyed_by("answer")},
+            ValueError,
+            "public column",
+        ),
+        (
+            {"answer": M},
+            {"key": keyed_by("no")},
+            ValueError,
+            "is not there",
+        ),
         ({"answer": M}, {"unknown": "skip"}, ValueError, "unknown must be one of"),
     ],
 )

@@ -20,8 +20,8 @@ import rrstats as rr
 from rrstats import cli
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError, RRStatsError
 from rrstats.mechanisms import Samples, from_dict, surveys
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.records import read
-from rrstats.privatization.frame_plan import FramePlan
 
 LONGEST = 600
 HALF = "\ud800"
@@ -140,8 +140,8 @@ def released(kind):
 
 MECHANISMS = [
     rr.KRR({1: "a", 2: "b"}, 0.7),
-    rr.UnaryEncoding(["x", "y"], 0.8, 0.3),
-    rr.SubsetSelection(["a", "b", "c"], epsilon=1),
+    rr.mechanisms.UnaryEncoding(["x", "y"], 0.8, 0.3),
+    rr.mechanisms.SubsetSelection(["a", "b", "c"], epsilon=1),
     rr.MatrixDesign(["a", "b"], [[0.7, 0.3], [0.3, 0.7]]),
     Samples({"s": rr.KRR(["no", "yes"], 0.8), "t": rr.KRR(["no", "yes"], 0.7)}),
     surveys.warner(["no", "yes"], 0.7, yes="yes"),
@@ -181,7 +181,7 @@ def test_a_damaged_document_of_a_frame(kind, most):
         told.attrs = {"rrstats": document}
         for call in (use_frame, lambda told: told.rr.privatize("n", ["u", "v"], 0.7)):
             check_readable(call, told)
-        check_readable(rr.metadata.carry, frame, document)
+        check_readable(frame.rr.carry, document)
 
 
 # -- files -------------------------------------------------------------------------------------
@@ -324,9 +324,9 @@ def test_results_have_tables_of_categories_that_utf_8_cannot_write():
     estimate = rr.estimate(reports, made)
     assert ["u", HALF] == estimate.to_frame()["category"].tolist()
     for result in (estimate, rr.difference(estimate, estimate), estimate.mle()):
-        for text in (repr(result), str(result.summary()), result._repr_html_()):
+        for text in (repr(result), result._repr_html_()):
             text.encode()
-    table = rr.posterior(reports, made, [0.5, 0.5])
+    table = rr.privacy.posterior(reports, made, [0.5, 0.5])
     assert ["u", HALF] == table.to_frame().columns.tolist()
     repr(table).encode()
 
@@ -355,7 +355,7 @@ def test_metadata_that_pandas_did_not_write_are_named(tmp_path, text):
 def test_a_csv_without_the_public_column_of_its_plan_is_refused(tmp_path, pa):
     """The column says which rows were asked."""
     path = tmp_path / "out.csv"
-    plan = rr.FramePlan({"a": ["x", "y"], "b": [1, 2]}, 1.5, [("a", "b")])
+    plan = rr.planning.FramePlan({"a": ["x", "y"], "b": [1, 2]}, 1.5, [("a", "b")])
     pd.DataFrame({"a": ["x", "y"], "b": [1, 2]}).rr.privatize(plan).rr.to_csv(path)
     pd.read_csv(path).drop(columns="rr_asked").to_csv(path, index=False)
     with pytest.raises(rr.errors.MetadataError, match="needs the public column 'rr_asked'"):

@@ -18,9 +18,10 @@ from answers import QUIET  # after importorskip
 from file_samples import FORMATS, KRR, WORDS, privatize, written  # after importorskip
 
 import rrstats as rr  # after importorskip
-from rrstats import files, metadata  # after importorskip
+from rrstats import files  # after importorskip
 from rrstats.files import batches  # after importorskip
 from rrstats.files import csv as delimited  # after importorskip
+from rrstats.mechanisms import records as column_records
 
 NEW_PYARROW = int(pa.__version__.partition(".")[0]) >= 22
 
@@ -441,7 +442,7 @@ def test_whole_numbers_are_matched_in_their_plain_form(tmp_path):
     source = tmp_path / "source.csv"
     source.write_bytes(b"answer\n5\n05\n-1\n5.0\n 5\n")
     mechanism = rr.KRR([7, -1, 5], 0.75)
-    receipt = files.privatize_file(
+    receipt = samples.simulate_file(
         source, tmp_path / "target.csv", {"answer": mechanism}, rng=QUIET, unknown="uniform"
     )
     assert {"answer": {"unknown": 3, "missing": 0}} == receipt.private
@@ -508,9 +509,9 @@ def test_the_sidecar_says_how_the_file_was_made(tmp_path):
     source.write_bytes(b"answer,smoker\nnever,yes\n")
     first = privatize(source)
     beside = first.with_name("target.csv.rrstats.json")
-    assert ["answer"] == [r.name for r in metadata.read({"rrstats": beside.read_text()})]
+    assert ["answer"] == [r.name for r in column_records.read({"rrstats": beside.read_text()})]
     second = first.with_name("second.csv")
-    receipt = files.privatize_file(
+    receipt = samples.simulate_file(
         first, second, {"smoker": rr.KRR(["yes", "no"], 0.75)}, unknown="uniform", rng=QUIET
     )
     assert ["answer", "smoker"] == [r.name for r in files.describe_file(second)]

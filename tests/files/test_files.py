@@ -17,13 +17,14 @@ import file_samples as samples  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
 from answers import QUIET  # after importorskip
 from cli_calls import run  # after importorskip
-from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, written  # after importorskip
+from file_samples import FORMATS, KRR, WORDS, paths_in, privatize, simulate_file, written
 
 import rrstats as rr  # after importorskip
-from rrstats import files, metadata  # after importorskip
+from rrstats import files  # after importorskip
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.files import batches  # after importorskip
 from rrstats.files import csv as delimited  # after importorskip
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.epsilon import total_epsilon
 
 
@@ -33,12 +34,12 @@ def release(source, columns=None, target=None, **options):
     return files.privatize_file(source, target, columns or {"answer": KRR}, **options)
 
 
-# -- the law -------------------------------------------------------------------------------
+# -- the distribution ------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv"])
-def test_reports_follow_the_law_over_pieces(tmp_path, monkeypatch, ending):
+def test_reports_follow_the_distribution_over_pieces(tmp_path, monkeypatch, ending):
     """In pieces of a file the reports of each truth have the published shares, independently.
 
     A correct sampler fails once in 1e9 runs; a share off by 0.02 escapes once in 1e9.
@@ -57,8 +58,8 @@ def test_reports_follow_the_law_over_pieces(tmp_path, monkeypatch, ending):
         found = FORMATS[ending][1](target).column("answer")
     reports = pa.compute.index_in(found, value_set=pa.array(WORDS)).to_numpy()
     counts = [np.bincount(reports[truth == t], minlength=3) for t in range(3)]
-    law = [[0.75 if a == t else 0.125 for a in range(3)] for t in range(3)]
-    chance.assert_law(counts, law)
+    distribution = [[0.75 if a == t else 0.125 for a in range(3)] for t in range(3)]
+    chance.assert_distribution(counts, distribution)
     changed = (reports != truth).astype(np.int64)
     chance.assert_spread(chance.batches(changed, 500, 2), [0.75, 0.25])
     chance.assert_product(changed[:-1], changed[1:], [0.75, 0.25], [0.75, 0.25])
@@ -187,7 +188,7 @@ def test_plans_in_every_form(tmp_path):
     path.write_text(json.dumps(plan))
     data = samples.table().set_column(1, "answer", pa.array(["never", None] * 250))
     source = written(tmp_path, ".parquet", data)
-    for form in (plan, metadata.read({"rrstats": plan}), path, str(path)):
+    for form in (plan, column_records.read({"rrstats": plan}), path, str(path)):
         receipt = release(source, form, again=True, overwrite=True)
         assert [("keep", "uniform")] == [(r.missing, r.unknown) for r in receipt.records]
         assert 250 == pq.read_table(receipt.target).column("answer").null_count
@@ -224,8 +225,9 @@ def test_simulated_noise_is_marked(tmp_path):
     source = written(tmp_path, ".parquet")
     found = []
     for _ in range(2):
+        options = {"rng": np.random.default_rng(3), "again": True, "overwrite": True}
         with pytest.warns(rr.errors.SimulationWarning):
-            receipt = release(source, rng=np.random.default_rng(3), again=True, overwrite=True)
+            receipt = simulate_file(source, tmp_path / "target.parquet", {"answer": KRR}, **options)
         found.append(pq.read_table(receipt.target))
     assert found[0].equals(found[1])
     assert [True] == [r.simulated for r in files.describe_file(receipt.target)]
@@ -365,7 +367,7 @@ def test_zero_row_groups(tmp_path):
     with pq.ParquetWriter(source, samples.table().schema):
         pass
     assert 0 == pq.read_metadata(source).num_row_groups
-    assert 0 == release(source, rng=QUIET).rows
+    assert 0 == simulate_file(source, tmp_path / "target.parquet", {"answer": KRR}, rng=QUIET).rows
 
 
 BAD_TARGETS = {

@@ -11,7 +11,7 @@ pytest.importorskip("pyarrow")  # rrstats.files reads and writes with it
 import pyarrow as pa
 import pyarrow.parquet as pq
 from answers import QUIET
-from file_samples import KRR, WORDS, document
+from file_samples import KRR, WORDS, document, simulate_file
 
 import rrstats as rr
 from rrstats import files
@@ -111,7 +111,9 @@ ABSENT = write([ColumnRecord.of("answer", KRR), ColumnRecord.of("reply", KRR)])
 UNFIT = {
     "answer": write([ColumnRecord.of("answer", rr.KRR([1, 2, 3], 0.75))]),
     "grade": write([ColumnRecord.of("grade", rr.KRR(WORDS, 0.75))]),
-    "id": write([ColumnRecord.of("id", rr.UnaryEncoding.optimized([1, 2, 3], epsilon=1.0))]),
+    "id": write(
+        [ColumnRecord.of("id", rr.mechanisms.UnaryEncoding.optimized([1, 2, 3], epsilon=1.0))]
+    ),
 }
 
 
@@ -198,7 +200,7 @@ def test_spark_is_kept_true(tmp_path):
     said = json.dumps(document("answer"))
     columns = [("id", {"comment": "x"}), ("answer", {"rrstats": said, "comment": "y"})]
     path, target = spark_part(tmp_path / "a.parquet", *columns), tmp_path / "b.parquet"
-    files.privatize_file(path, target, {"answer": KRR}, again=True, rng=QUIET)
+    simulate_file(path, target, {"answer": KRR}, again=True, rng=QUIET)
     twice = ColumnRecord.of("answer", KRR.then(KRR))
     assert files.describe_file(target) == [twice]
     described = json.loads(pq.read_metadata(target).metadata[SPARK])
@@ -222,7 +224,7 @@ def test_descriptions_of_others_are_passed_over(tmp_path, described):
     path, target = tmp_path / "a.parquet", tmp_path / "b.parquet"
     pq.write_table(REPORTS.replace_schema_metadata({SPARK: described, "pandas": described}), path)
     assert files.describe_file(path) == []
-    files.privatize_file(path, target, {"answer": KRR}, rng=QUIET)
+    simulate_file(path, target, {"answer": KRR}, rng=QUIET)
     assert ["answer"] == list(files.estimate_file(target))
 
 

@@ -24,7 +24,7 @@ import rrstats as rr
 
 pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # after importorskip
-from file_samples import names  # after importorskip
+from file_samples import names, simulate_file  # after importorskip
 
 from rrstats import cli, files
 from rrstats.errors import RRStatsWarning, SimulationWarning
@@ -242,7 +242,7 @@ def test_a_warning_that_is_an_error_publishes_nothing(source, kind):
     with warnings.catch_warnings():
         warnings.simplefilter("error", RRStatsWarning)
         with pytest.raises(SimulationWarning):
-            privatize_file(
+            simulate_file(
                 source,
                 world.target,
                 {"answer": MECHANISM},

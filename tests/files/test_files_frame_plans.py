@@ -22,14 +22,15 @@ import pyarrow.parquet as pq  # after importorskip
 import spark_session  # after importorskip
 
 import rrstats as rr  # after importorskip
-from rrstats import files, metadata, planning  # after importorskip
+from rrstats import files, planning  # after importorskip
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, MetadataError, RRStatsError
 from rrstats.files import batches, csv, file_metadata  # after importorskip
 from rrstats.files.ledger import Ledger  # after importorskip
 from rrstats.files.plan import wanted_columns  # after importorskip
 from rrstats.files.privatize_file import preview_file, privatize_by_tasks  # after importorskip
+from rrstats.mechanisms import records as column_records
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.records import ColumnRecord, write
-from rrstats.privatization.frame_plan import FramePlan
 
 CATEGORIES = {"a": [0, 1, 2], "b": ["x", "y, z"], "c": ["u", "v", None]}
 PLAN = FramePlan(CATEGORIES, 2.0, ["a", ("b", "a"), "c"], chances=[2, 1, 1])
@@ -46,7 +47,7 @@ ASKED = {"a": ["a", "b & a"], "b": ["b & a"], "c": ["c"]}
 
 TWO = {"a": [0, 1, 2], "b": ["x", "y, z"]}
 ONE_PART = {
-    "pair": planning.frame(TWO, 2.0, want="pairs"),
+    "pair": planning.plan(TWO, 2.0, want="pairs"),
     "column": FramePlan({"b": TWO["b"]}, 2.0, ["b"]),
 }
 """Plans whose public column has one value: each row reports the same."""
@@ -73,7 +74,8 @@ def target_of(source):
 
 
 def release(source, plan=PLAN, **options):
-    return files.privatize_file(source, target_of(source), plan, **{"unknown": "uniform"} | options)
+    options = {"unknown": "uniform", "rng": None} | options
+    return samples.simulate_file(source, target_of(source), plan, **options)
 
 
 def back(path):
@@ -112,7 +114,8 @@ def test_a_file_is_what_pandas_releases(tmp_path, ending, plan):
         kinds = [[one.kind for one in f.convert_dtypes().dtypes[:-1]] for f in (found, expected)]
         assert kinds[0] == kinds[1]
     assert [*data.columns, "rr_asked"] == [*found.columns][:6]
-    assert metadata.read(expected.attrs) == files.describe_file(receipt.target) == receipt.records
+    assert column_records.read(expected.attrs) == receipt.records
+    assert files.describe_file(receipt.target) == receipt.records
     assert (math.inf, 2) == (receipt.epsilon_per_row, write(receipt.records)["v"])
     assert tuple(expected.rr.mechanisms) == receipt.void  # the noise is that of a generator
     for name in {"a", "b"} & {*plan.categories}:
@@ -125,7 +128,9 @@ def test_a_file_is_what_pandas_releases(tmp_path, ending, plan):
         group = pq.read_metadata(part).row_group(0)
         private = found.columns.get_loc(next(iter(plan.categories)))
         assert [True, False] == [group.column(place).is_stats_set for place in (0, private)]
-        assert metadata.read(expected.attrs) == metadata.read(back(receipt.target).attrs)
+        assert column_records.read(expected.attrs) == column_records.read(
+            back(receipt.target).attrs
+        )
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".feather", ".csv"])
@@ -228,12 +233,12 @@ def test_estimates_are_those_of_the_frame(tmp_path, ending):
     for name in CATEGORIES:
         expected = frame.rr.estimate(name)
         assert expected.tally == found[name].tally
-        assert (PLAN.recorded, expected.n) == (found[name].plan, found[name].n)
+        assert (PLAN.recorded, expected.n) == (found[name].tally.plan, found[name].n)
         assert frame["rr_asked"].isin(ASKED[name]).sum() == found[name].n
         np.testing.assert_allclose(expected.interval(), found[name].interval())
     asked = frame["rr_asked"] == "c"
     assert asked.sum() == found["c"].n
-    assert asked.sum() - frame["c"].notna().sum() == found["c"].reported[2]
+    assert asked.sum() - frame["c"].notna().sum() == found["c"].tally.reported[2]
     assert 2 == len(found["a"].mechanism.groups)
     refused(ArgumentTypeError, "give the frame, which says it in rr_asked", rr.estimate, frame["c"])
 
@@ -403,7 +408,7 @@ def test_a_schema_of_spark_names_the_new_column(parts):
     assert made.names == [field["name"] for field in told] == [*CATEGORIES, "rr_asked"]
     named = schema.append(pa.field("id", pa.int8()))
     with pytest.raises(ArgumentTypeError, match="needs fresh words"):
-        batches.BatchRelease(named, plan, key=bytes(32), id="id")
+        batches.BatchRelease(named, plan, key=rr.client.Keyed(bytes(range(32)), "id"))
 
 
 WORDS = FramePlan({"a": [0, 1, 2], "b": ["x", "y"]}, 2.0, ["a", ("b", "a"), "b"])
@@ -448,7 +453,7 @@ def test_engines_run_a_plan(tmp_path, engine, plan):
     for name, estimate in rr.estimate(read(receipt.target), plan).items():
         assert estimate.tally == found[name].tally
     assert found["b"].tally == files.estimate_file(receipt.target, mechanism=plan)["b"].tally
-    for keyed in ({}, {"key": rr.new_key(), "id": "id"}):
+    for keyed in ({}, {"key": rr.client.Keyed(rr.client.new_key(), "id")}):
         with pytest.raises(ArgumentTypeError, match="the coin of a plan cannot be keyed"):
             lazy.privatize(plan, **keyed)
 

@@ -9,9 +9,10 @@ from refusals import refused
 pytest.importorskip("pyarrow")
 
 import rrstats as rr
-from rrstats import files, metadata
+from rrstats import files
 from rrstats.errors import ArgumentValueError, FileError, MetadataError, RRStatsError
 from rrstats.errors import SecondReleaseError as Second
+from rrstats.mechanisms import records as column_records
 
 WORDS = ["never", "once", "often"]
 ENDINGS = [".parquet", ".csv", ".tsv", ".csv.gz", ".tsv.gz"]
@@ -46,7 +47,7 @@ def test_a_saved_frame_is_estimated_without_parameters(released, tmp_path, endin
     assert "entered in no ledger" in repr(receipt)
     found = files.estimate_file(path)["answer"]
     assert released.rr.estimate("answer").proportions.tolist() == found.proportions.tolist()
-    assert metadata.read(released.attrs) == files.describe_file(path)
+    assert column_records.read(released.attrs) == files.describe_file(path)
     if ending == ".parquet":
         pd.testing.assert_frame_equal(released, pd.read_parquet(path), check_dtype=False)
     beside = path.with_name(f"{path.name}.rrstats.json")
@@ -92,7 +93,9 @@ def test_a_ledger_may_be_named_alone(released, tmp_path):
 def test_a_failed_save_leaves_nothing(released, source, tmp_path):
     """No file, no sidecar, no entry."""
     before = sorted(tmp_path.iterdir())
-    unary = pd.read_csv(source).rr.privatize("answer", rr.UnaryEncoding(WORDS, 0.75, 0.25))
+    unary = pd.read_csv(source).rr.privatize(
+        "answer", rr.mechanisms.UnaryEncoding(WORDS, 0.75, 0.25)
+    )
     for save in (
         lambda: unary.rr.to_csv(tmp_path / "a.csv", source=source),
         lambda: released.rr.to_csv(tmp_path / "none" / "a.csv", source=source),
@@ -140,7 +143,7 @@ def test_the_page_of_a_frame_is_that_of_its_file(released, tmp_path):
 def test_the_page_of_a_frame_is_refused_where_its_epsilon_is(change, words):
     """A page to publish promises nothing of a column that does not fit its record."""
     frame = pd.DataFrame({"s": ["yes", "no"] * 10, "t": ["no", "yes"] * 10, "prob": 0.6})
-    design = rr.FramePlan({"s": ["yes", "no"], "t": ["yes", "no"]}, 1.0, [["s"], ["t"]])
+    design = rr.planning.FramePlan({"s": ["yes", "no"], "t": ["yes", "no"]}, 1.0, [["s"], ["t"]])
     by_plan = frame.rr.privatize(design)
     by_row = frame.rr.privatize("s", ["yes", "no"], prob="prob")
     changed = change(by_plan if "needs its name" in words else by_row)
@@ -191,7 +194,7 @@ def test_reports_of_many_categories_are_saved_with_their_mechanism(tmp_path, end
 def test_what_no_bit_report_or_missing_one_is_refused(tmp_path):
     """Raw answers in the place of packed bits, or missing ones where the policy leaves none."""
     frame = pd.DataFrame({"q": ["no", "yes"] * 20})
-    bits = frame.rr.privatize("q", rr.UnaryEncoding(["no", "yes"], 0.75, 0.25))
+    bits = frame.rr.privatize("q", rr.mechanisms.UnaryEncoding(["no", "yes"], 0.75, 0.25))
     bits["q"] = frame["q"].str.encode("ascii")
     with pytest.raises(MetadataError, match="40 of 40 values in column 'q' are none of its rep"):
         bits.rr.to_parquet(tmp_path / "bits.parquet")
@@ -204,7 +207,7 @@ def test_what_no_bit_report_or_missing_one_is_refused(tmp_path):
 def test_bits_that_are_no_text_are_saved(tmp_path):
     """Eight categories and more: bytes from 128 on."""
     frame = pd.DataFrame({"q": list(range(8)) * 50})
-    released = frame.rr.privatize("q", rr.UnaryEncoding(list(range(8)), 0.75, 0.25))
+    released = frame.rr.privatize("q", rr.mechanisms.UnaryEncoding(list(range(8)), 0.75, 0.25))
     released.rr.to_parquet(tmp_path / "bits.parquet")
     found = rr.files.estimate_file(tmp_path / "bits.parquet")["q"]
     assert released.rr.estimate("q").proportions.tolist() == found.proportions.tolist()

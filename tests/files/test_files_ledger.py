@@ -629,7 +629,7 @@ def test_a_receipt_adds_up_all_columns_that_were_released_before(survey):
 def test_a_receipt_counts_one_plan_once_and_a_frame_with_its_ledger(survey):
     """Columns of a plan share one epsilon in the total of the ledger, too; saving again is free."""
     columns = {"smoker": ["yes", "no"], "drinks": TWO["drinks"].categories}
-    plan = rr.FramePlan(columns, 1.5, ["smoker", ("smoker", "drinks")])
+    plan = rr.planning.FramePlan(columns, 1.5, ["smoker", ("smoker", "drinks")])
     receipt = rr.files.privatize_file(survey, survey.with_name("one.csv"), plan)
     assert 1.5 == receipt.epsilon_per_row
     frame = pd.read_csv(survey).astype({"age": object})

@@ -59,7 +59,7 @@ class Streams:
         return np.array([next(self._words) for _ in range(rows)], dtype=np.uint8)
 
 
-def shuffle_law(folder):
+def shuffle_distribution(folder):
     """How often each order of 3 rows comes, over all words for 2 buckets and their orders."""
     found, table = Counter(), numbered(3)
     for words in itertools.product(range(4), repeat=6):
@@ -85,7 +85,7 @@ def test_spilled_rows_come_in_every_order_equally_often(tmp_path, monkeypatch):
     monkeypatch.setattr(
         shuffling.tempfile, "TemporaryFile", lambda **o: spilled.append(real(**o)) or spilled[-1]
     )
-    found = shuffle_law(tmp_path)
+    found = shuffle_distribution(tmp_path)
     assert 8 * 64 == len(spilled)
     tied = found.pop("tied")
     decided = Fraction(1, 4) * Fraction(24, 64) + Fraction(3, 4) * Fraction(12, 16)
@@ -112,7 +112,7 @@ def test_a_fault_in_the_shuffle_would_be_found(tmp_path, monkeypatch, fault):
         )
     else:
         monkeypatch.setattr(shuffling, "permutation", faulty)
-    found = shuffle_law(tmp_path)
+    found = shuffle_distribution(tmp_path)
     del found["tied"]
     assert len(found) < 6 or 1 < len(set(found.values()))
 

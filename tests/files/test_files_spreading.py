@@ -20,7 +20,7 @@ from catalogue import EXAMPLES  # after importorskip
 from file_samples import KRR, WORDS, in_turn, paths_in, written  # after importorskip
 
 import rrstats as rr  # after importorskip
-from rrstats import files, metadata  # after importorskip
+from rrstats import files  # after importorskip
 from rrstats.errors import (
     ArgumentValueError,
     FileError,
@@ -33,6 +33,7 @@ from rrstats.files.privatize_file import (  # after importorskip
     TaskOutcome,
     privatize_by_tasks,  # after importorskip
 )
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.epsilon import total_epsilon
 
 PARTS = ["region=a/part-0.parquet", "region=b/x/part-0.pq", "z.parquet"]
@@ -68,13 +69,15 @@ def test_the_directory_holds_each_part_once_and_says_how_it_was_made(tmp_path, e
     assert 500 == receipt.rows
     assert (500, 500) == seen[-1]
     assert {"answer": (1, KRR.epsilon)} == receipt.account
-    assert json.loads((target / "_rrstats.json").read_text()) == metadata.write(receipt.records)
+    assert json.loads((target / "_rrstats.json").read_text()) == column_records.write(
+        receipt.records
+    )
     assert receipt.records == files.describe_file(target)
     assert 500 == files.estimate_file(target)["answer"].tally.n
     assert {0o644} == {p.stat().st_mode & 0o777 for p in target.rglob("*") if p.is_file()}
 
 
-def test_parts_share_no_noise_and_follow_the_law(tmp_path):
+def test_parts_share_no_noise_and_follow_the_distribution(tmp_path):
     """The same answers in two parts get independent reports.
 
     A correct sampler fails once in 1e9 runs for each of the two comparisons.
@@ -108,7 +111,7 @@ def test_every_mechanism_is_served_as_it_is_file_by_file(tmp_path, name):
     source = tmp_path / "source.parquet"
     pq.write_table(pa.table({"answer": cells}), source)
     found = []
-    plain = partial(files.privatize_file, source, tmp_path / "alone.parquet", rng=None)
+    plain = partial(files.privatize_file, source, tmp_path / "alone.parquet")
     spread = partial(privatize_by_tasks, source, tmp_path / "target", run=in_turn)
     for call, ledger in ((plain, "alone.json"), (spread, "spread.json")):  # each has the first
         own: dict = {"columns": {"answer": mechanism}, "ledger": tmp_path / ledger}
@@ -134,7 +137,9 @@ def test_what_all_parts_say_of_other_columns_is_said_of_the_directory(tmp_path):
     receipt = release(source)
     assert total_epsilon([KRR.epsilon] * 2) == receipt.epsilon_per_row
     document = json.loads((tmp_path / "target" / "_rrstats.json").read_text())
-    assert ["old", "answer"] == [record.name for record in metadata.read({"rrstats": document})]
+    assert ["old", "answer"] == [
+        record.name for record in column_records.read({"rrstats": document})
+    ]
 
 
 # -- engines that try again, die, or lie ---------------------------------------------------

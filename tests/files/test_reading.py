@@ -9,7 +9,7 @@ import rrstats as rr
 pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.feather
-from file_samples import QUIET
+from file_samples import QUIET, simulate_file
 
 from rrstats import files
 
@@ -51,7 +51,7 @@ def test_plans_of_booleans_and_decimals_go_through_text(tmp_path, plan):
     """Cells that were not asked are missing, and the public column has its labels."""
     data = answers().drop(columns="ever")
     categories = {name: DESIGNS[name].categories for part in plan for name in np.atleast_1d(part)}
-    designed = rr.FramePlan(categories, 2, plan)
+    designed = rr.planning.FramePlan(categories, 2, plan)
     released = data.rr.privatize(designed)
     released.rr.to_csv(tmp_path / "saved.csv")
     pd.testing.assert_frame_equal(released, files.read(tmp_path / "saved.csv"))
@@ -91,7 +91,7 @@ def test_answers_of_text_files_are_booleans_and_decimals_in_their_usual_spelling
     text = "a,b\nTrue,1.50\nfalse,.5\nTRUE,1e0\n1,1_5\n,nan\nyes,0.5000001\nFalse, 1\n"
     (tmp_path / "in.csv").write_text(text, "utf-8")
     designs = {"a": rr.KRR([False, True], 0.75), "b": rr.KRR([0.5, 1, 1.5], 0.75)}
-    receipt = files.privatize_file(
+    receipt = simulate_file(
         tmp_path / "in.csv", tmp_path / "out.csv", designs, rng=QUIET, unknown="uniform"
     )
     assert {"a": {"unknown": 2, "missing": 1}, "b": {"unknown": 3, "missing": 0}} == receipt.private

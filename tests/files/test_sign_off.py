@@ -96,11 +96,11 @@ def test_a_ledger_elsewhere_and_html(source, tmp_path):
     release(source, SMOKER, ledger=place)
     with pytest.raises(rr.errors.FileError, match="records no release"):
         rr.files.sign_off(source)
-    page = rr.files.sign_off(source, ledger=place, contact="<b>", format="html")
+    page = rr.files.sign_off(source, ledger=place, contact="<b>").to_html()
     assert "&lt;b&gt;" in page
     assert "<b>" not in page
-    with pytest.raises(rr.errors.ArgumentValueError, match="format"):
-        rr.files.sign_off(source, ledger=place, format="pdf")
+    with pytest.raises(rr.errors.ArgumentTypeError, match="takes no format: the ending"):
+        rr.files.sign_off(source, ledger=place, format="html")
 
 
 @pytest.fixture
@@ -166,3 +166,9 @@ def test_a_source_that_cannot_be_read_is_said(days):
     page = rr.files.sign_off(days / "monday.csv")
     assert "Some source cannot be read here" in page
     assert f"together: {round_up(math.log(9))}." in page
+
+
+def test_a_source_that_is_not_there_is_said(tmp_path):
+    """A misspelt path is no source without releases: the message says that the file is absent."""
+    with pytest.raises(rr.errors.FileError, match=r"found no file .*nothere\.csv and no ledger"):
+        rr.files.sign_off(tmp_path / "nothere.csv")

@@ -80,24 +80,26 @@ def plain_ends(weights, counts, samples):
         extra = np.array([np.max((counts - mu * gaps)[samples == s]) for s in range(len(tops))])
         extra = np.maximum(extra, 0.0)
         for _ in range(60):
-            law = np.where(counts > 0, counts / np.maximum(extra[samples] + mu * gaps, 1e-300), 0)
-            over = law @ member - 1
-            fall = np.where(counts > 0, law**2 / np.maximum(counts, 1), 0) @ member
+            distribution = np.where(
+                counts > 0, counts / np.maximum(extra[samples] + mu * gaps, 1e-300), 0
+            )
+            over = distribution @ member - 1
+            fall = np.where(counts > 0, distribution**2 / np.maximum(counts, 1), 0) @ member
             before, extra = extra, extra + np.where(over > 1e-15, over / fall, 0.0)
             if (before == extra).all():
                 break  # and so would be all that follow
-        return law
+        return distribution
 
     low, high = -60.0, 60.0
     for _ in range(100):
         middle = (low + high) / 2
         if middle in (low, high):
             break
-        law, seen = rates(np.exp(middle)), counts > 0
-        far = -2 * counts[seen] @ np.log(law[seen] / best[seen])
+        distribution, seen = rates(np.exp(middle)), counts > 0
+        far = -2 * counts[seen] @ np.log(distribution[seen] / best[seen])
         low, high = (middle, high) if far <= LIMIT else (low, middle)
-    law = rates(np.exp(low))
-    return law @ weights + (1 - law @ member) @ tops
+    distribution = rates(np.exp(low))
+    return distribution @ weights + (1 - distribution @ member) @ tops
 
 
 def problem(seed):
@@ -127,11 +129,11 @@ def test_the_deviance_is_the_least(seed):
     member = contrasts._seen(counts, samples)[1]
     low, high = mean_interval(values[None], counts, samples)
     middle = (values - (0.3 * low[0] + 0.7 * high[0]) / len(member))[None]
-    found, _, law = contrasts._deviance(middle, counts[None], member)
-    assert law @ member.T == pytest.approx(1, abs=1e-9)
-    assert (law * middle).sum() == pytest.approx(0, abs=1e-9)
+    found, _, distribution = contrasts._deviance(middle, counts[None], member)
+    assert distribution @ member.T == pytest.approx(1, abs=1e-9)
+    assert (distribution * middle).sum() == pytest.approx(0, abs=1e-9)
     seen, rates = counts > 0, counts / (counts @ member.T @ member)
-    logs = np.log(rates[seen] / law[0][seen])
+    logs = np.log(rates[seen] / distribution[0][seen])
     assert found[0] == pytest.approx(2 * counts[seen] @ logs, abs=1e-9 * counts.sum())
 
 

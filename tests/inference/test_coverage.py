@@ -1,7 +1,8 @@
 """How often intervals hold the truth: enumerated exactly wherever that can be done.
 
 The grid: n in {50, 200, 1000, 10000}, true share in {0, .01, .05, .2, .5}, prob in {.6, .75, .9},
-k in {2, 4, 10}.  Coverage is a sum of probabilities of counts, from SciPy's laws, not from ours.
+k in {2, 4, 10}.  Coverage is a sum of probabilities of counts, from SciPy's distributions, not
+from ours.
 """
 
 import itertools
@@ -149,12 +150,12 @@ def test_default_covers_every_number_of_few_rows(n):
     for k, prob, other in DESIGNS:
         low, high = intervals.rows_interval(x, n, other, prob)
         for ones in range(n + 1):
-            law = np.convolve(
+            distribution = np.convolve(
                 stats.binom.pmf(np.arange(ones + 1), ones, prob),
                 stats.binom.pmf(np.arange(n - ones + 1), n - ones, other),
             )
             covered = (np.round(low * n) <= ones) & (ones <= np.round(high * n))
-            assert law[covered].sum() >= 0.95, (k, prob, ones)
+            assert distribution[covered].sum() >= 0.95, (k, prob, ones)
 
 
 @pytest.mark.slow
@@ -180,7 +181,7 @@ def test_coverage_of_rows_catches_a_fault(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(("k", "prob"), [(2, 0.6), (10, 0.75), (1000, 0.75), (10_000, 0.9)])
 @pytest.mark.parametrize("share", [0.0, 0.0001, 0.05, 0.5])
-def test_beyond_the_exact_law_the_score_interval_covers(k, prob, share):
+def test_beyond_the_exact_distribution_the_score_interval_covers(k, prob, share):
     """Above EXACT_ROWS rows, with its correction: at least 95%, also for very rare reports."""
     n = intervals.EXACT_ROWS + 1
     assert rows_coverage(round(share * n), n, (1 - prob) / (k - 1), prob) >= 0.95
@@ -251,12 +252,12 @@ def difference_coverage(rates_of=intervals.wilson_rates):
             (y / m - other) / gap,
             two,
         )
-        laws = [
+        distributions = [
             [stats.binom.pmf(counts, size, other + share * gap) for share in SHARES]
             for counts, size in ((x, n), (y, m))
         ]
         for (a, first), (b, second) in itertools.product(
-            zip(SHARES, laws[0], strict=True), zip(SHARES, laws[1], strict=True)
+            zip(SHARES, distributions[0], strict=True), zip(SHARES, distributions[1], strict=True)
         ):
             covered = (low <= a - b) & (a - b <= high)
             cells.append((float(first @ covered @ second), n, m, k, prob, a, b))

@@ -335,6 +335,14 @@ def test_blaker_is_inside_clopper_pearson(n, level):
     assert (inner.high - inner.low).sum() < (outer.high - outer.low).sum()
 
 
+def test_blaker_of_counts_that_are_not_whole_is_inside_clopper_pearson():
+    """Of weighted counts; one below 1 was searched for ever."""
+    x, n = np.array([0.73, 2.19, 9.4]), np.array([10, 2.19, 10])
+    inner, outer = METHODS["blaker"](x, n, 0.95), METHODS["clopper-pearson"](x, n, 0.95)
+    assert (outer.low < inner.low).all()
+    assert (inner.high <= outer.high).all()
+
+
 # -- likelihood ----------------------------------------------------------------------------
 
 
@@ -386,16 +394,16 @@ def test_a_falling_rate_mirrors_a_rising_one():
 # -- the share in the rows -----------------------------------------------------------------
 
 
-def exact_law(ones, n, base, top):
-    """The law of Bin(ones, top) + Bin(n - ones, base) as Fractions."""
+def exact_distribution(ones, n, base, top):
+    """The distribution of Bin(ones, top) + Bin(n - ones, base) as Fractions."""
     first = [comb(ones, i) * top**i * (1 - top) ** (ones - i) for i in range(ones + 1)]
     rest = n - ones
     second = [comb(rest, i) * base**i * (1 - base) ** (rest - i) for i in range(rest + 1)]
-    law = [Fraction(0)] * (n + 1)
+    distribution = [Fraction(0)] * (n + 1)
     for i, a in enumerate(first):
         for j, b in enumerate(second):
-            law[i + j] += a * b
-    return law
+            distribution[i + j] += a * b
+    return distribution
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 11])
@@ -411,21 +419,21 @@ def exact_law(ones, n, base, top):
     ],
 )
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999999])
-def test_rows_interval_inverts_the_exact_law(n, base, top, level):
+def test_rows_interval_inverts_the_exact_distribution(n, base, top, level):
     """For every count: the numbers N1 that neither tail rejects and, where the estimate is
     outside [0, 1], also those that the likelihood ratio against the best does not reject."""
-    laws = [exact_law(ones, n, base, top) for ones in range(n + 1)]
+    distributions = [exact_distribution(ones, n, base, top) for ones in range(n + 1)]
     tail = (1 - Fraction(level)) / 2
     z2 = special.ndtri((1 - level) / 2) ** 2
     low, high = intervals.rows_interval(np.arange(n + 1), n, float(base), float(top), level=level)
     for x in range(n + 1):
-        likely = [float(law[x]) for law in laws]
+        likely = [float(distribution[x]) for distribution in distributions]
         if max(likely) == 0:
             continue  # cannot be reported at all
         accepted = {
             ones
-            for ones, law in enumerate(laws)
-            if sum(law[x:]) > tail and sum(law[: x + 1]) > tail
+            for ones, distribution in enumerate(distributions)
+            if sum(distribution[x:]) > tail and sum(distribution[: x + 1]) > tail
         }
         if not 0 <= (Fraction(x, n) - base) / (top - base) <= 1:
             accepted |= {
@@ -455,7 +463,7 @@ def test_rows_intervals_are_never_empty_or_reversed(n):
         assert high * n == pytest.approx(np.round(high * n), abs=1e-9)
 
 
-def test_rows_intervals_of_many_rows_invert_the_exact_law():
+def test_rows_intervals_of_many_rows_invert_the_exact_distribution():
     """n = 20,190: one number further out on either side, a tail is at most half of 1 - level."""
     n, base, top = 20_190, 0.25 / 3, 0.75
     for x in (1_683, 2_400, 9_000, 15_000):
@@ -480,7 +488,7 @@ def test_rows_intervals_of_many_rows_invert_the_exact_law():
 @pytest.mark.parametrize(
     ("base", "top"), [(1e-9, 0.9), (0.0, 0.5), (0.3, 1.0), (0.1, 1 - 1e-9), (0.0004, 0.6)]
 )
-def test_rows_intervals_of_nearly_certain_reports_invert_the_exact_law(base, top):
+def test_rows_intervals_of_nearly_certain_reports_invert_the_exact_distribution(base, top):
     """n = 1,000, rates at 0 or 1 or nearly so: one number further out, a tail is too small."""
     n = 1000
     counts = np.array([310, 450, 495, 599, 777])

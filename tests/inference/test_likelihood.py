@@ -57,8 +57,10 @@ def krr(k, prob):
 
 def slope(matrix, counts, shares):
     """(c,) the gradient of the log-likelihood, divided by n."""
-    law = np.asarray(matrix) @ shares
-    ratio = np.divide(counts, law, out=np.zeros(len(law)), where=np.asarray(counts) > 0)
+    distribution = np.asarray(matrix) @ shares
+    ratio = np.divide(
+        counts, distribution, out=np.zeros(len(distribution)), where=np.asarray(counts) > 0
+    )
     return ratio @ matrix / np.sum(counts)
 
 
@@ -86,10 +88,10 @@ def random_case(seed):
     if kind == "k-RR":
         m, matrix = c, krr(c, rng.choice([1 / c + 1e-6, 0.3, 0.9, 1 - 1e-9]))
     n = rng.choice([1, 3, 20, 500, 100_000, 10**9])
-    law = matrix @ rng.dirichlet(np.full(c, rng.choice([0.1, 1.0])))
+    distribution = matrix @ rng.dirichlet(np.full(c, rng.choice([0.1, 1.0])))
     if rng.random() < 0.5:
-        law = rng.dirichlet(np.ones(m))
-    counts = rng.multinomial(n, law / law.sum()) * (matrix.sum(axis=1) > 0)
+        distribution = rng.dirichlet(np.ones(m))
+    counts = rng.multinomial(n, distribution / distribution.sum()) * (matrix.sum(axis=1) > 0)
     return matrix, counts
 
 
@@ -143,10 +145,10 @@ def test_the_likeliest_proportions_of_many_categories(k):
     """
     m, rng = rr.KRR(range(k), 0.5), np.random.default_rng(1)
     counts = rng.multinomial(10 * k, rng.dirichlet(np.full(k, 0.3)) * 0.5 + 0.5 / k)
-    estimate = rr.Estimate(rr.Tally.from_counts(counts, m))
+    estimate = rr.estimators.Estimate(rr.Tally.from_counts(counts, m))
     tracemalloc.start()
     found = estimate.mle().proportions
-    value = estimate.log_likelihood()
+    value = estimate.moments.log_likelihood()
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert most < 200 * k + 100_000
@@ -212,8 +214,10 @@ def test_log_likelihood_is_a_log_probability():
     shares, counts = np.array([0.2, 0.5, 0.3]), np.array([30, 20, 7, 43])
     expected = stats.multinomial.logpmf(counts, 100, FOUR @ shares)
     assert expected == pytest.approx(log_likelihood(FOUR, counts, shares), rel=1e-11)
-    law = LIE_DETECTOR @ shares
-    expected = stats.binom.logpmf(30, 50, law[0]) + stats.binom.logpmf(7, 50, law[2])
+    distribution = LIE_DETECTOR @ shares
+    expected = stats.binom.logpmf(30, 50, distribution[0]) + stats.binom.logpmf(
+        7, 50, distribution[2]
+    )
     found = log_likelihood(LIE_DETECTOR, [30, 20, 7, 43], shares, np.array([0, 0, 1, 1]))
     assert expected == pytest.approx(found, rel=1e-11)
 
@@ -394,8 +398,11 @@ def test_profile_intervals_cover(matrix, samples, part, worlds, n, covers):
     """
     rng = np.random.default_rng(20)
     for shares in worlds:
-        law = matrix @ np.array(shares, dtype=float)
-        drawn = [rng.multinomial(n // len(samples), law[s] / law[s].sum(), 4000) for s in samples]
+        distribution = matrix @ np.array(shares, dtype=float)
+        drawn = [
+            rng.multinomial(n // len(samples), distribution[s] / distribution[s].sum(), 4000)
+            for s in samples
+        ]
         share = min(1.0, float(np.dot(part, shares)))
         found = deviances(matrix, np.concatenate(drawn, axis=1), np.array(part, bool), share)
         hits = int((found <= CHI2 + 1e-9).sum())

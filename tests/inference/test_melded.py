@@ -235,10 +235,26 @@ def test_coverage_is_never_below_the_level(sizes, level):
         krr(0.5, 6),
         (0.3, 0.95),
     ]
-    for first, second in itertools.product(designs, repeat=2):
+    if sizes[0] == sizes[1]:  # the other order is the mirror image
+        pairs = itertools.combinations_with_replacement(designs, 2)
+    else:
+        pairs = itertools.product(designs, repeat=2)
+    for first, second in pairs:
         covered, rejected = worst_coverage(*sizes, first, second, level)
         assert covered >= level
         assert rejected <= 1 - level
+
+
+@pytest.mark.parametrize("second", [DIRECT, krr(0.75), (0.02, 0.5), krr(0.5, 6)])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_the_other_order_of_two_samples_is_the_mirror_image(second, level):
+    """Intervals of a - b and of b - a are the same to the last bit, for all pairs of counts."""
+    n, m = 12, 20
+    x, y = all_pairs(n, m)
+    low, high = melded_interval(counts(x, n, krr(0.9)), counts(y, m, second), level)
+    mirrored = melded_interval(counts(y, m, second), counts(x, n, krr(0.9)), level)
+    assert np.array_equal(-mirrored.high, low)
+    assert np.array_equal(-mirrored.low, high)
 
 
 def test_movers_intervals_would_be_caught():

@@ -25,10 +25,10 @@ def noisy_logit(seed, n=300, p=3, prob=0.75):
 
     def function(theta):
         g = 1 / (1 + np.exp(-np.clip(columns @ theta, -700, 700)))
-        law, gap = 1 - yes + (2 * yes - 1) * g, 2 * yes - 1
-        slope = gap * g * (1 - g) / law
-        bend = gap * g * (1 - g) * (1 - 2 * g) / law - slope**2
-        return float(np.log(law).sum()), columns.T @ slope, (columns.T * bend) @ columns
+        likelihood, gap = 1 - yes + (2 * yes - 1) * g, 2 * yes - 1
+        slope = gap * g * (1 - g) / likelihood
+        bend = gap * g * (1 - g) * (1 - 2 * g) / likelihood - slope**2
+        return float(np.log(likelihood).sum()), columns.T @ slope, (columns.T * bend) @ columns
 
     return function, columns
 

@@ -72,24 +72,26 @@ def streams_of(mechanism):
     return recorded.streams()
 
 
-# -- the law ------------------------------------------------------------------------------------
+# -- the distribution --------------------------------------------------------------------------
 
 
 def check_law(mechanism, bits=None, depth=None, most_undecided=Fraction(1, 3)):
-    """All streams of tiny words, through the shipped code: the law of each truth."""
+    """All streams of tiny words, through the shipped code: the distribution of each truth."""
     matrix, k, streams = mechanism.channel.entries, mechanism.k, streams_of(mechanism)
     bits = bits or max(2, (k - 1).bit_length())
     depth = depth or max(1, 18 // (bits * max(len(streams), 1)))
     for truth in range(k):
         source = EveryStream(bits, dict.fromkeys(streams, depth))
         codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
-        law = source.law(mechanism.randomize(codes, source, 0), mechanism.report_space.k)
-        assert law.brackets([row[truth] for row in matrix])
-        assert law.undecided <= most_undecided
+        distribution = source.distribution(
+            mechanism.randomize(codes, source, 0), mechanism.report_space.k
+        )
+        assert distribution.brackets([row[truth] for row in matrix])
+        assert distribution.undecided <= most_undecided
         assert (codes == truth).all(), "the true codes were changed"
 
 
-def test_law(with_matrix):
+def test_distribution(with_matrix):
     """Reports follow the channel's matrix exactly, as rational numbers."""
     check_law(with_matrix)
 
@@ -105,7 +107,7 @@ def test_law(with_matrix):
     ],
     ids=repr,
 )
-def test_law_without_remainder(mechanism):
+def test_distribution_without_remainder(mechanism):
     """Where probabilities are short binary fractions, no stream is left undecided."""
     check_law(mechanism, bits=3, depth=1, most_undecided=0)
 
@@ -395,6 +397,8 @@ def test_repr_is_code(mechanism):
     shown = repr(mechanism)
     scope = {name: getattr(mechanisms, name) for name in mechanisms.__all__}
     scope |= {
+        "Chain": mechanisms.Chain,
+        "SurveyDesign": mechanisms.SurveyDesign,
         "inf": float("inf"),
         "datetime": datetime,
         "Fraction": Fraction,
@@ -471,6 +475,7 @@ def test_the_catalogue_is_complete():
     made = {family: [make() for make in examples.values()] for family, examples in FAMILIES.items()}
     public = (getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper())
     types = {c for c in public if hasattr(c, "randomize") and c is not Mechanism}
+    types |= {mechanisms.Chain, mechanisms.SurveyDesign}  # made by calls, and in no list
     assert types == {type(m) for every in made.values() for m in every}
     assert set(serialization._TYPES) == set(FAMILIES)
 
@@ -507,7 +512,7 @@ class BlockIsForgotten(Broken):
 class EpsilonForOneMore(Broken):
     @property
     def epsilon(self):
-        return rr.epsilon_from_prob(self.prob, self.k - 1)
+        return rr.privacy.epsilon_from_prob(self.prob, self.k - 1)
 
 
 class EpsilonRoundedDown(Broken):

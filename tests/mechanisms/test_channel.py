@@ -52,8 +52,8 @@ def test_variance_of_both_targets(target, expected):
     "mechanism",
     [
         rr.KRR(range(5), 0.6),
-        rr.UnaryEncoding.optimized(range(5), epsilon=1.0),
-        rr.SubsetSelection(range(5), epsilon=0.7),
+        rr.mechanisms.UnaryEncoding.optimized(range(5), epsilon=1.0),
+        rr.mechanisms.SubsetSelection(range(5), epsilon=0.7),
         rr.MatrixDesign(range(2), [[0.7, 0.1], [0.2, 0.3], [0.1, 0.6]], reports=range(3)),
     ],
     ids=lambda mechanism: type(mechanism).__name__,
@@ -79,12 +79,12 @@ def test_the_mean_of_many_categories_needs_no_covariance_of_all_pairs():
     tracemalloc.start()
     try:
         mean = estimate.mean(numbers)
-        share = estimate.share_among(7, range(20))
+        share = estimate.among(range(20))[7]
         assert tracemalloc.get_traced_memory()[1] < k * k * 8 / 10
     finally:
         tracemalloc.stop()
     assert np.sqrt(numbers @ estimate.covariance @ numbers) == pytest.approx(mean.std_error)
-    contrast = (np.arange(k) == 7) - share.proportion * (np.arange(k) < 20)
+    contrast = (np.arange(k) == 7) - share.value * (np.arange(k) < 20)
     error = np.sqrt(contrast @ estimate.covariance @ contrast)
     assert error / estimate.proportions[:20].sum() == pytest.approx(share.std_error)
 
@@ -154,15 +154,15 @@ def test_left_inverse_of_a_tall_matrix():
     inverse, matrix = ASYMMETRIC.left_inverse, ASYMMETRIC.matrix
     assert np.allclose(np.eye(3), inverse @ matrix, atol=1e-13)
     assert np.allclose(1, inverse.sum(axis=0))
-    law = matrix.mean(axis=1)
-    weighted = matrix.T / law
+    distribution = matrix.mean(axis=1)
+    weighted = matrix.T / distribution
     assert np.allclose(np.linalg.inv(weighted @ matrix) @ weighted, inverse)
     # Any other left inverse has a larger variance at the uniform truth (Gauss and Markov).
     null = np.linalg.svd(matrix.T)[2][3]  # matrix.T @ null = 0
     for direction in np.eye(3):
         other = inverse + 0.1 * np.outer(direction, null)
         assert np.allclose(np.eye(3), other @ matrix, atol=1e-13)
-        assert ((other**2 - inverse**2) @ law) @ direction > 1e-4
+        assert ((other**2 - inverse**2) @ distribution) @ direction > 1e-4
     # Square: the left inverse is the inverse, whatever the weights.
     assert np.allclose(np.linalg.inv(SQUARE.matrix), SQUARE.left_inverse)
 

@@ -92,20 +92,20 @@ def test_published_surveys(question, survey, pi, g2, among, share):
     """Prevalence, its test and the one-sayers agree with the maxima of R to nine digits."""
     counts = SURVEYS[question][survey]
     est = counted(counts, PLAIN)
-    assert est["yes"].proportion == pytest.approx(pi, abs=1e-9)
+    assert est["yes"].value == pytest.approx(pi, abs=1e-9)
     test = rr.hypotheses.design_fit(est)
     assert (test.df, test.statistic) == (1, pytest.approx(g2, abs=1e-7))
     assert test.p_value == pytest.approx(stats.chi2.sf(g2, 1), rel=1e-6)
     one_sayers = counted(counts, ONE_SAYERS)
-    assert one_sayers["always different"].proportion == pytest.approx(share, abs=1e-9)
-    others = one_sayers.share_among("yes", ["no", "yes"])
-    assert others.proportion == pytest.approx(among, abs=1e-9)
+    assert one_sayers["always different"].value == pytest.approx(share, abs=1e-9)
+    others = one_sayers.among(["no", "yes"])["yes"]
+    assert others.value == pytest.approx(among, abs=1e-9)
 
 
 def test_moment_estimator_of_ecwm():
     """The estimate and its error are those of R's ecwm 1.0, prev(dop, Q1, P1)."""
     est = counted((163, 438, 378, 232), PLAIN)
-    assert est["yes"].proportion == pytest.approx(0.21029452243325103, abs=1e-12)
+    assert est["yes"].value == pytest.approx(0.21029452243325103, abs=1e-12)
     by_n = rr.estimate(est.tally, ddof=0)
     assert by_n["yes"].std_error == pytest.approx(0.022453092322458543, abs=1e-12)
     assert rr.hypotheses.design_fit(est).statistic == pytest.approx(16.46408555, abs=1e-7)
@@ -245,12 +245,11 @@ def test_regression_with_covariates_of_the_behaviour(call, coefficients, errors,
     pytest.importorskip("formulaic")
     question, formula, behaviour = call
     fit = rr.logit(
-        formula,
+        f"{formula} | {behaviour.removeprefix('~')}",
         people(question),
         mechanism=ONE_SAYERS,
         group="sample",
         frequencies="n",
-        behaviour=behaviour,
     )
     assert fit.params.to_numpy() == pytest.approx(coefficients, abs=1e-7)
     assert fit.bse.to_numpy() == pytest.approx(errors, abs=1e-6)
@@ -258,24 +257,19 @@ def test_regression_with_covariates_of_the_behaviour(call, coefficients, errors,
     assert fit.index[-1] == "always different: survey[T.E]"
 
 
-def test_regression_with_constants_is_the_estimate():
+def test_regression_with_constants_is_the_estimate(formulaic):
     """Without covariates the fit is the estimate: prevalence among the others, one-sayers."""
     counts = SURVEYS["doping"]["A"]
     frame = people("doping").query("survey == 'A'")
-    fit = rr.logit(
-        frame.report,
-        mechanism=ONE_SAYERS,
-        group=frame["sample"],
-        frequencies=frame.n,
-        behaviour="~ 1",
-        intercept=True,
-    )
+    fit = rr.logit("report ~ 1 | 1", frame, mechanism=ONE_SAYERS, group="sample", frequencies="n")
     est = counted(counts, ONE_SAYERS)
-    prevalence = est.share_among("yes", ["no", "yes"]).proportion
-    assert fit.prevalence()["prevalence"].item() == pytest.approx(prevalence, abs=1e-9)
-    table = fit.proportions()
+    prevalence = est.among(["no", "yes"])["yes"].value
+    assert fit.predict(average=True).to_frame()["proportion"].item() == pytest.approx(
+        prevalence, abs=1e-9
+    )
+    table = fit.proportions().to_frame()
     assert table.category.tolist() == ["always different"]
-    share = est["always different"].proportion
+    share = est["always different"].value
     assert table.proportion.item() == pytest.approx(share, abs=1e-9)
     posterior = fit.posterior()
     assert posterior.columns.tolist() == ["no", "yes", "always different"]
@@ -306,14 +300,7 @@ def test_any_design_with_a_behaviour_can_be_modelled(mechanism, reports):
             "x": rng.normal(size=600),
         }
     )
-    fit = rr.logit(
-        frame.report,
-        frame[["x"]],
-        mechanism=mechanism,
-        group=frame["sample"],
-        intercept=True,
-        behaviour="~ x",
-    )
+    fit = rr.logit("report ~ x | x", frame, mechanism=mechanism, group="sample")
     assert list(fit.index[:2]) == ["Intercept", "x"]
     beta = fit.params.to_numpy()
     columns = np.column_stack([np.ones(600), frame.x])
@@ -327,21 +314,18 @@ def test_any_design_with_a_behaviour_can_be_modelled(mechanism, reports):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("formula", "options", "message"),
     [
-        ({"behaviour": "y ~ x"}, "a formula without a left side, such as '~  ?x'"),
-        ({"behaviour": "x"}, "a formula without a left side"),
-        ({"behaviour": True}, "behaviour must be a formula with covariates only"),
-        ({"behaviour": "~ x"}, "give the frame of its covariates as data="),
-        ({"behaviour": "~ 1", "mechanism": PLAIN}, "needs a design with people who do not follow"),
+        ("report ~ 1 | y ~ x", {}, "no formula"),
+        ("report ~ 1 | nobody", {}, "nobody"),
+        ("report ~ 1 | 1", {"mechanism": PLAIN}, "needs a design with people who do not follow"),
     ],
 )
-def test_wrong_behaviours_of_a_regression(options, message):
+def test_wrong_behaviours_of_a_regression(formula, options, message, formulaic):
     """A behaviour that is no formula, or that the design does not have, is refused."""
-    frame = people("doping")
-    arguments = {"mechanism": ONE_SAYERS, "group": frame["sample"], "frequencies": frame.n}
+    arguments = {"mechanism": ONE_SAYERS, "group": "sample", "frequencies": "n"}
     with pytest.raises((ArgumentTypeError, ArgumentValueError), match=message):
-        rr.logit(frame.report, intercept=True, **(arguments | options))
+        rr.logit(formula, people("doping"), **(arguments | options))
 
 
 def test_reports_do_not_explain_the_behaviour_of_those_who_gave_them():
@@ -350,6 +334,6 @@ def test_reports_do_not_explain_the_behaviour_of_those_who_gave_them():
     rng = np.random.default_rng(1)
     frame = pd.DataFrame({"y": rng.choice(["different", "same"], 200), "x": rng.normal(size=200)})
     frame["s"] = rng.choice(list(ONE_SAYERS.groups), 200)
-    for behaviour in ("~ y", "~ x + C(y)"):
+    for behaviour in ("y", "x + C(y)"):
         with pytest.raises(ArgumentValueError, match="found the outcome 'y' in it"):
-            rr.logit("y ~ x", frame, mechanism=ONE_SAYERS, group="s", behaviour=behaviour)
+            rr.logit(f"y ~ x | {behaviour}", frame, mechanism=ONE_SAYERS, group="s")

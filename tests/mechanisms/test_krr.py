@@ -71,7 +71,7 @@ def test_parameters_are_the_numbers_of_a_design():
     """By their names in calls; a matrix or a chain is no number."""
     m = rr.KRR(["a", "b"], 0.75)
     assert m.parameters == {"prob": 0.75}
-    assert rr.SubsetSelection(list("abcd"), size=2, prob_own=0.75).parameters == {
+    assert rr.mechanisms.SubsetSelection(list("abcd"), size=2, prob_own=0.75).parameters == {
         "size": 2,
         "prob_own": 0.75,
     }
@@ -146,10 +146,12 @@ def test_documents_by_hand():
     by_hand["categories"] = [3, 2.5, True]
     assert rr.KRR([3, 2.5, True], 0.5) == mechanisms.from_dict(by_hand)
     subset = {"type": "SubsetSelection", "categories": ["a", "b", "c"], "epsilon": 1.0}
-    assert rr.SubsetSelection(["a", "b", "c"], epsilon=1.0) == mechanisms.from_dict(subset)
+    assert rr.mechanisms.SubsetSelection(["a", "b", "c"], epsilon=1.0) == mechanisms.from_dict(
+        subset
+    )
     with pytest.raises(MetadataError):
         mechanisms.from_dict({**subset, "prob": 0.5})
-    for make in (rr.UnaryEncoding.symmetric, rr.UnaryEncoding.optimized):
+    for make in (rr.mechanisms.UnaryEncoding.symmetric, rr.mechanisms.UnaryEncoding.optimized):
         kind = f"{make.__name__.title()}Unary"
         document = {"type": kind, "categories": ["a", "b"]}
         assert make(["a", "b"], epsilon=1.0) == mechanisms.from_dict(document | {"epsilon": 1.0})

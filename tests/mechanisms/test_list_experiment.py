@@ -46,7 +46,7 @@ def test_a_person_reports_the_number_of_items_that_apply():
 def test_the_estimate_is_the_difference_in_means():
     """R: ictreg(y ~ 1, race, J = 3, method = "lm"), 0.0677974402; Welch's error is .0495783."""
     estimate = rr.estimate(counted(**RACE))
-    assert 0.067797440250751878 == pytest.approx(estimate["yes"].proportion, abs=1e-12)
+    assert 0.067797440250751878 == pytest.approx(estimate["yes"].value, abs=1e-12)
     variances = []
     for counts in RACE.values():
         counts = np.array(counts)
@@ -67,7 +67,7 @@ def test_joint_types_follow_from_the_distribution_functions(control, treatment):
     below = [np.cumsum(counts) / sum(counts) for counts in ([*control, 0], treatment)]
     yes = (below[0] - below[1])[:4]
     no = below[1][:4] - np.append(0, below[0][:3])
-    assert estimate.about(None).proportions == pytest.approx([*no, *yes], abs=1e-9)
+    assert estimate.merge().proportions == pytest.approx([*no, *yes], abs=1e-9)
     assert ("no", "yes") == estimate.categories
     assert yes.sum() == pytest.approx(estimate.proportions[1], abs=1e-9)
 

@@ -27,7 +27,7 @@ def message(call):
 
 def proposed(text):
     """The first assignment that a message proposes."""
-    return re.search(r"df = (rr\.metadata\.carry\([^)]*\))", text)[1]
+    return re.search(r"df = (df\.rr\.carry\([^)]*\))", text)[1]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_dropped_column_is_named():
     text = message(lambda: kept.rr.epsilon)
     assert "dropped=['vote']" in text
     assert "'its new name'" in text
-    assert 1 == pytest.approx(rr.metadata.carry(kept, dropped=["vote"]).rr.epsilon)
+    assert 1 == pytest.approx(kept.rr.carry(dropped=["vote"]).rr.epsilon)
 
 
 def test_of_several_columns_that_may_be_the_renamed_one_none_is_proposed():

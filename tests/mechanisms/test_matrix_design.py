@@ -65,16 +65,16 @@ def design(request):
 
 
 @pytest.mark.parametrize("most", [1 << 22, 0], ids=["table", "search"])
-def test_law(design, most, monkeypatch):
+def test_distribution(design, most, monkeypatch):
     """Reports follow the matrix exactly, whether looked up in a table or searched for."""
     monkeypatch.setattr(samplers, "_MAX_TABLE_ENTRIES", most)
     for truth in range(design.domain.k):
         source = EveryStream(4, {samplers.CELL_STREAM: 4})
         codes = np.full(source.rows, truth, dtype=design.domain.dtype)
         reports = design.randomize(codes, source, 0)
-        law = source.law(reports, design.channel.m)
-        assert law.brackets([row[truth] for row in design.channel.entries])
-        assert law.undecided <= Fraction(1, 1000)
+        distribution = source.distribution(reports, design.channel.m)
+        assert distribution.brackets([row[truth] for row in design.channel.entries])
+        assert distribution.undecided <= Fraction(1, 1000)
         assert design.report_space.dtype == reports.dtype
         assert (codes == truth).all()
 
@@ -136,7 +136,7 @@ def test_own_inverse_is_used():
 
 
 def test_numbers_of_a_survey_are_normalized():
-    """Columns within 1e-9 of 1 are normalized exactly, in the law and in epsilon alike."""
+    """Columns within 1e-9 of 1 are normalized exactly, in the distribution and in epsilon alike."""
     m = MatrixDesign(["a", "b"], [[1 / 3 + 2e-10, 0.1], [2 / 3, 0.9]])
     assert m.channel.entries[0][0] == Fraction(1 / 3 + 2e-10) / (
         Fraction(1 / 3 + 2e-10) + Fraction(2 / 3)

@@ -15,14 +15,13 @@ from refusals import refused
 from scripted import Counting
 
 import rrstats as rr
-from rrstats import metadata
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
     ImplausibleReportsWarning,
     MetadataError,
 )
-from rrstats.mechanisms.attrs import carry
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.epsilon import total_epsilon
 from rrstats.mechanisms.records import ColumnRecord, check_fits
 
@@ -34,6 +33,11 @@ ANSWERS = {
     "often": [0, 1, 2, 1] * 25,
     "region": list("abcd") * 25,
 }
+
+
+def carry(data, *earlier, **options):
+    """``df.rr.carry`` or ``s.rr.carry``."""
+    return data.rr.carry(*earlier, **options)
 
 
 def released(seed=1, answer=YES_NO):
@@ -88,7 +92,7 @@ def test_kept(name):
         expected = rr.estimate(list(other[column]), m).to_frame()
         pd.testing.assert_frame_equal(expected, other.rr.estimate(column).to_frame())
         assert m == other[column].rr.estimate().mechanism
-        check_fits(other[column], metadata.find(other.attrs, column))
+        check_fits(other[column], column_records.find(other.attrs, column))
 
 
 LOST = {
@@ -190,7 +194,7 @@ def test_two_waves_side_by_side():
     first, second = released(1), released(2, rr.KRR(["yes", "no"], 0.8))
     both = first.merge(second[["id", "answer"]], on="id", suffixes=("_1", "_2"))
     both = carry(both, first, names={"answer": "answer_1"})
-    refused(MetadataError, "'answer' that target does not have from it", carry, both, second)
+    refused(MetadataError, "'answer' that these data do not have from them", carry, both, second)
     answers = second[["id", "answer"]]
     with pytest.raises(MetadataError, match=r"'often' that .*one of .*'region'\] may be this"):
         carry(both, answers, names={"answer": "answer_2"})  # it may have been renamed before
@@ -218,7 +222,7 @@ def test_unfit(name):
     """A column of another type or of other categories is no longer what is said of it."""
     operation, message = UNFIT[name]
     other = operation(released())
-    record = metadata.find(other.attrs, "answer")
+    record = column_records.find(other.attrs, "answer")
     refused(MetadataError, message, check_fits, other["answer"], record)
     refused(MetadataError, "'answer' does not fit it: ", carry, other, released())
     with pytest.raises((ArgumentTypeError, ArgumentValueError)):
@@ -261,7 +265,7 @@ def test_carries_every_mechanism(name):
     group = None if m.groups is None else [m.groups[i % len(m.groups)] for i in range(12)]
     reports = rr.privatize(column, m, group=group, rng=Counting(1)).to_frame()
     lost = pd.DataFrame({"answer": reports["answer"]})
-    for source in (reports, reports["answer"], metadata.read(reports.attrs)):
+    for source in (reports, reports["answer"], column_records.read(reports.attrs)):
         carried = carry(lost, source)
         assert reports.attrs == carried.attrs
         assert m == carried.rr.mechanisms["answer"]
@@ -272,7 +276,7 @@ def test_sources_of_every_kind():
     about it."""
     frame = released()
     lost = silent(frame)
-    records = metadata.read(frame.attrs)
+    records = column_records.read(frame.attrs)
     for sources in (
         [frame],
         [frame["answer"], frame["often"]],
@@ -282,10 +286,9 @@ def test_sources_of_every_kind():
     ):
         assert frame.attrs == carry(lost, *sources).attrs
     assert ["answer"] == list(carry(lost, frame["answer"]).rr.mechanisms)
-    with pytest.raises(ArgumentTypeError, match=r"each source must be a frame, .* found str"):
+    with pytest.raises(ArgumentTypeError, match=r"earlier data must be a frame, .* found str"):
         carry(lost, "reports.parquet")
     refused(ArgumentTypeError, "found list", carry, lost, [frame])
-    refused(ArgumentTypeError, "a DataFrame or a Series, found list", carry, ["yes"], frame)
     for silent_sources in ([], [plain()], [[]]):
         refused(MetadataError, "nothing to carry", carry, lost, *silent_sources)
 
@@ -299,7 +302,7 @@ def test_an_assigned_column_names_the_call_that_helps():
         for use in (lambda lost=lost: lost.rr.estimate("v"), lost["v"].rr.estimate):
             with pytest.raises(ArgumentTypeError, match="column 'v' has no record") as caught:
                 use()
-            assert "df = rr.metadata.carry(df, released)" in str(caught.value)
+            assert "df = df.rr.carry(released)" in str(caught.value)
             assert "names={reports.name: 'v'}" in str(caught.value)
             assert len(str(caught.value)) <= 300
         kept = carry(lost, reports, names={"vote": "v"})
@@ -351,7 +354,7 @@ def test_raw_column_of_that_name_is_not_claimed():
 def test_contradicting_sources(changes):
     """Sources that say different things of a column are refused, in either order."""
     frame = released()
-    one = metadata.find(frame.attrs, "answer")
+    one = column_records.find(frame.attrs, "answer")
     facts = {"mechanism": one.mechanism, "unknown": one.unknown, "missing": one.missing} | changes
     other = ColumnRecord("answer", **facts)
     for target, sources in [
@@ -368,12 +371,12 @@ def test_facts_that_rows_may_differ_in():
     strict = ColumnRecord.of("answer", YES_NO, unknown="raise", simulated=True)
     keyed = ColumnRecord.of("answer", YES_NO, unknown="raise", keyed=True)
     for sources in ([strict, keyed], [keyed, strict]):
-        (found,) = metadata.read(carry(silent(frame), *sources).attrs)
+        (found,) = column_records.read(carry(silent(frame), *sources).attrs)
         assert (
             ColumnRecord.of("answer", YES_NO, unknown="raise", simulated=True, keyed=True) == found
         )
     replaced = ColumnRecord.of("answer", YES_NO, unknown="uniform")
-    (found,) = metadata.read(carry(silent(frame), keyed, replaced).attrs)
+    (found,) = column_records.read(carry(silent(frame), keyed, replaced).attrs)
     assert ColumnRecord.of("answer", YES_NO, unknown="uniform", keyed=True) == found
 
 
@@ -407,6 +410,6 @@ def test_a_source_that_says_nothing_of_a_column_speaks_against_a_claim():
     stacked = pd.concat([people, reports])
     for target in (merged, stacked):
         with pytest.raises(rr.errors.MetadataError, match="may hold true answers"):
-            rr.metadata.carry(target, people, reports)
-    carried = rr.metadata.carry(merged, people, reports, names={"answer": "answer_report"})
+            target.rr.carry(people, reports)
+    carried = merged.rr.carry(people, reports, names={"answer": "answer_report"})
     assert list(carried.rr.mechanisms) == ["answer_report"]

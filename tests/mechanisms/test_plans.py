@@ -11,8 +11,8 @@ pa = pytest.importorskip("pyarrow")
 import catalogue  # after importorskip
 
 import rrstats as rr  # after importorskip
-from rrstats import metadata  # after importorskip
 from rrstats.files import plan as plans  # after importorskip
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.records import ColumnRecord
 
 KRR = {"type": "KRR", "categories": ["never", "once", "often"], "prob": 0.75}
@@ -35,10 +35,10 @@ def plan(**changes):
 
 @pytest.mark.parametrize("name", catalogue.EXAMPLES)
 def test_every_document_is_a_plan(tmp_path, name):
-    """What `metadata.write` says of any mechanism can be followed as it is."""
+    """What `records.write` says of any mechanism can be followed as it is."""
     mechanism = catalogue.EXAMPLES[name]()
     record = ColumnRecord.of("answer", mechanism, unknown="raise")
-    (found,) = plans.read_plan(write(tmp_path, metadata.write([record])))
+    (found,) = plans.read_plan(write(tmp_path, column_records.write([record])))
     assert mechanism == found.resolve()
     assert ("answer", "raise", "unknown") == (found.name, found.unknown, found.missing)
 
@@ -51,7 +51,7 @@ def test_an_old_plan_is_followed_as_uniform(tmp_path):
     assert ["uniform"] == [record.unknown for record in plans.read_plan(file)]
     (request,) = plans.wanted_columns(file, "raise", "unknown")
     assert ("uniform", "unknown") == (request.unknown, request.missing)
-    document = {**rr.FramePlan({"a": [0, 1]}, 1, ["a"]).to_dict(), "unknown": "warn"}
+    document = {**rr.planning.FramePlan({"a": [0, 1]}, 1, ["a"]).to_dict(), "unknown": "warn"}
     (request,) = plans.wanted_columns(document, "raise", "unknown")
     assert "uniform" == request.unknown
 
@@ -254,7 +254,7 @@ def test_words_of_a_file_without_types(words, values):
 def test_a_plan_of_another_epsilon_than_its_mechanisms_is_refused_when_read(epsilon):
     """Above it an exact epsilon would take hours; below it the record would promise too much."""
     frame = pd.DataFrame({"a": ["x", "y"] * 50, "b": [1, 2] * 50})
-    plan = rr.FramePlan({"a": ["x", "y"], "b": [1, 2]}, 1.5, [("a", "b"), ("a",)])
+    plan = rr.planning.FramePlan({"a": ["x", "y"], "b": [1, 2]}, 1.5, [("a", "b"), ("a",)])
     released = frame.rr.privatize(plan)
     assert 1.5 == released.rr.epsilon
     document = json.loads(json.dumps(released.attrs["rrstats"]))

@@ -24,14 +24,14 @@ def log_is_at_most(ratio, limit):
 
 
 def matrix_of(prob, k):
-    """The exact law of k-RR, written out: matrix[report][truth]."""
+    """The exact distribution of k-RR, written out: matrix[report][truth]."""
     prob = Fraction(prob)
     return [[prob if r == t else (1 - prob) / (k - 1) for t in range(k)] for r in range(k)]
 
 
-def worst_of(laws):
-    """The worst ratio of two truths over all outcomes; laws: rows of P(outcome | truth)."""
-    return max(max(row) / min(row) for row in laws)
+def worst_of(distributions):
+    """The worst ratio of two truths over all outcomes, from rows of P(outcome | truth)."""
+    return max(max(row) / min(row) for row in distributions)
 
 
 def two_in_a_row(first, second):
@@ -51,10 +51,10 @@ def test_the_product_meets_the_request_and_no_larger_double_does(k, lifetime, fi
     """One report's exact epsilon, summed over all kept answers, is at most the request, tightly."""
     chain = two_rounds(range(k), epsilon_lifetime=lifetime, epsilon_first_report=first_report)
     first, second = chain.rounds
-    law = two_in_a_row(matrix_of(first.prob, k), matrix_of(second.prob, k))
+    distribution = two_in_a_row(matrix_of(first.prob, k), matrix_of(second.prob, k))
     more = matrix_of(math.nextafter(second.prob, 1.0), k)
-    assert first.then(second).channel.entries == tuple(map(tuple, law))
-    assert log_is_at_most(worst_of(law), first_report)
+    assert first.then(second).channel.entries == tuple(map(tuple, distribution))
+    assert log_is_at_most(worst_of(distribution), first_report)
     assert not log_is_at_most(worst_of(two_in_a_row(matrix_of(first.prob, k), more)), first_report)
     assert first.then(second).epsilon <= first_report
 
@@ -107,7 +107,7 @@ def test_a_lifetime_of_reports_tells_no_more_than_the_kept_answer():
     k, waves = 3, 3
     chain = two_rounds(list("abc"), epsilon_lifetime=1.5, epsilon_first_report=0.5)
     kept, shown = (matrix_of(part.prob, k) for part in (chain.first, chain.second))
-    laws = [
+    distributions = [
         [
             sum(
                 kept[z][t] * math.prod((shown[r][z] for r in seen), start=Fraction(1))
@@ -117,9 +117,9 @@ def test_a_lifetime_of_reports_tells_no_more_than_the_kept_answer():
         ]
         for seen in itertools.product(range(k), repeat=waves)
     ]
-    assert all(sum(column) == 1 for column in zip(*laws, strict=True))
-    assert not log_is_at_most(worst_of(laws), chain.epsilon)
-    assert log_is_at_most(worst_of(laws), chain.first.epsilon)
+    assert all(sum(column) == 1 for column in zip(*distributions, strict=True))
+    assert not log_is_at_most(worst_of(distributions), chain.epsilon)
+    assert log_is_at_most(worst_of(distributions), chain.first.epsilon)
     assert chain.first.epsilon <= 1.5
 
 
@@ -141,7 +141,7 @@ def test_epsilons_out_of_range(request_, words):
 PARAMETERS = [(0.5, 0.5, 0.75), (0.25, 0.125, 0.875), (0.3, 0.4, 0.6), (0.9, 0.01, 0.99)]
 
 
-def rappor_laws(m, waves=1):
+def rappor_distributions(m, waves=1):
     """P(reports of all waves | truth), by the sum over all kept reports, in fractions.
 
     Returns {reports: [for each truth]}, and {kept report: [for each truth]}.
@@ -151,7 +151,7 @@ def rappor_laws(m, waves=1):
     every = list(itertools.product((0, 1), repeat=k))
     one_hot = [tuple(int(v == t) for v in range(k)) for t in range(k)]
 
-    def kept_law(bits):
+    def kept_distribution(bits):
         return [
             math.prod((own if b == x else 1 - own) for b, x in zip(bits, truth, strict=True))
             for truth in one_hot
@@ -161,7 +161,7 @@ def rappor_laws(m, waves=1):
         chances = [(q if z else p) for z in kept]
         return math.prod((c if b else 1 - c) for b, c in zip(report, chances, strict=True))
 
-    first = {kept: kept_law(kept) for kept in every}
+    first = {kept: kept_distribution(kept) for kept in every}
     second = {pair: shown(*pair) for pair in itertools.product(every, repeat=2)}
     both = {
         reports: [
@@ -190,19 +190,21 @@ def test_rappor_golden():
 
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize(("f", "p", "q"), PARAMETERS)
-def test_rappor_law_and_epsilons(k, f, p, q):
+def test_rappor_distribution_and_epsilons(k, f, p, q):
     """Both epsilons are the worst ratios of the two rounds written out, rounded up."""
     m = Rappor(range(k), f, p, q)
-    both, first = rappor_laws(m)
+    both, first = rappor_distributions(m)
     assert all(sum(column) == 1 for column in zip(*both.values(), strict=True))
     own, other = m.channel.prob_truth, m.channel.prob_other
-    for (bits,), law in both.items():  # the bits of a report are independent, given the truth
+    for (
+        bits,
+    ), distribution in both.items():  # the bits of a report are independent, given the truth
         for truth in range(k):
             chances = [own if v == truth else other for v in range(k)]
             expected = math.prod(c if b else 1 - c for b, c in zip(bits, chances, strict=True))
-            assert expected == law[truth]
-    for laws, epsilon in ((both, m.epsilon), (first, m.epsilon_lifetime)):
-        worst = worst_of(laws.values())
+            assert expected == distribution[truth]
+    for distributions, epsilon in ((both, m.epsilon), (first, m.epsilon_lifetime)):
+        worst = worst_of(distributions.values())
         assert log_is_at_most(worst, epsilon)
         assert not log_is_at_most(worst, math.nextafter(epsilon, 0.0))
 
@@ -210,43 +212,45 @@ def test_rappor_law_and_epsilons(k, f, p, q):
 def test_a_lifetime_of_rappor_tells_no_more_than_the_kept_bits():
     """All pairs of two waves: they tell more than one report, never more than the lifetime."""
     m = Rappor(range(2), 0.5, 0.25, 0.75)
-    worst = worst_of(rappor_laws(m, waves=2)[0].values())
+    worst = worst_of(rappor_distributions(m, waves=2)[0].values())
     assert not log_is_at_most(worst, m.epsilon)
     assert log_is_at_most(worst, m.epsilon_lifetime)
 
 
 @pytest.mark.parametrize("kept", list(itertools.product((0, 1), repeat=2)))
 @pytest.mark.parametrize(("p", "q"), [(0.5, 0.75), (0.25, 0.625)])
-def test_law_of_the_instantaneous_round(kept, p, q):
+def test_distribution_of_the_instantaneous_round(kept, p, q):
     """Every stream of tiny words: a kept 1 is reported with q, a kept 0 with p, independently."""
     m = Rappor(["a", "b"], 0.5, p, q)
     recorded = Recorded(Counting(0, 2))
-    rr.instantaneous(np.array([kept], dtype=bool), m, rng=recorded)
+    rr.mechanisms.instantaneous(np.array([kept], dtype=bool), m, rng=recorded)
     source = EveryStream(2, dict.fromkeys(recorded.streams(), 2))
-    reports = rr.instantaneous(np.tile(np.array(kept, dtype=bool), (source.rows, 1)), m, rng=source)
-    law = source.law(reports @ [2, 1], 4)
+    reports = rr.mechanisms.instantaneous(
+        np.tile(np.array(kept, dtype=bool), (source.rows, 1)), m, rng=source
+    )
+    distribution = source.distribution(reports @ [2, 1], 4)
     chances = [Fraction(q) if bit else Fraction(p) for bit in kept]
     expected = [
         math.prod(c if bit else 1 - c for bit, c in zip(bits, chances, strict=True))
         for bits in itertools.product((0, 1), repeat=2)
     ]
-    assert law.undecided == 0
-    assert expected == law.probs
+    assert distribution.undecided == 0
+    assert expected == distribution.probs
 
 
 @pytest.mark.parametrize("truth", [0, 1])
-def test_law_of_both_rounds_at_once(truth):
-    """Every stream of tiny words: what `randomize` draws is the law of both rounds."""
+def test_distribution_of_both_rounds_at_once(truth):
+    """Every stream of tiny words: what `randomize` draws is the distribution of both rounds."""
     m = Rappor(["a", "b"], 0.5, 0.5, 0.75)
     recorded = Recorded(Counting(0, 2))
     m.randomize(np.zeros(50, dtype=np.uint8), recorded, 0)
     source = EveryStream(2, dict.fromkeys(recorded.streams(), 4))
     packed = m.randomize(np.full(source.rows, truth, dtype=np.uint8), source, 0)
-    law = source.law(packed[:, 0], 4)
-    both = rappor_laws(m)[0]
+    distribution = source.distribution(packed[:, 0], 4)
+    both = rappor_distributions(m)[0]
     expected = [both[((code & 1, code >> 1),)][truth] for code in range(4)]
-    assert law.brackets(expected)
-    assert law.undecided < Fraction(1, 20)
+    assert distribution.brackets(expected)
+    assert distribution.undecided < Fraction(1, 20)
 
 
 def test_instantaneous_reports_come_in_the_same_container():
@@ -254,21 +258,22 @@ def test_instantaneous_reports_come_in_the_same_container():
     m = Rappor(range(11), 0.5, 0.25, 0.75)
     bits = np.random.default_rng(3).random((40, 11)) < 0.4
     before = bits.copy()
-    expected = rr.instantaneous(bits, m, rng=Counting(5))
+    expected = rr.mechanisms.instantaneous(bits, m, rng=Counting(5))
     assert (bits == before).all()
     assert not np.shares_memory(bits, expected)
     packed = [row.tobytes() for row in m.pack(bits)]
     again = [row.tobytes() for row in m.pack(expected)]
-    assert again == rr.instantaneous(packed, m, rng=Counting(5))
+    assert again == rr.mechanisms.instantaneous(packed, m, rng=Counting(5))
     assert (
-        expected.reshape(4, 10, 11) == rr.instantaneous(bits.reshape(4, 10, 11), m, rng=Counting(5))
+        expected.reshape(4, 10, 11)
+        == rr.mechanisms.instantaneous(bits.reshape(4, 10, 11), m, rng=Counting(5))
     ).all()
     held = pd.Series(packed, index=range(5, 45), name="wave", dtype=object)
-    found = rr.instantaneous(held, m, rng=Counting(5))
+    found = rr.mechanisms.instantaneous(held, m, rng=Counting(5))
     assert ("wave", list(range(5, 45))) == (found.name, list(found.index))
     assert (expected == m.unpack(found)).all()
     pa = pytest.importorskip("pyarrow")
-    wave = rr.instantaneous(pa.array(packed, pa.binary(2)), m, rng=Counting(5))
+    wave = rr.mechanisms.instantaneous(pa.array(packed, pa.binary(2)), m, rng=Counting(5))
     assert (pa.binary(2), again) == (wave.type, wave.to_pylist())
 
 
@@ -276,11 +281,15 @@ def test_missing_kept_reports_stay_missing():
     """Who keeps no report has none in any wave."""
     m = Rappor(range(3), 0.5, 0.25, 0.75)
     kept = [bytes([1]), None, bytes([6])]
-    assert [False, True, False] == [report is None for report in rr.instantaneous(kept, m)]
-    series = rr.instantaneous(pd.Series(kept, dtype=object), m)
+    assert [False, True, False] == [
+        report is None for report in rr.mechanisms.instantaneous(kept, m)
+    ]
+    series = rr.mechanisms.instantaneous(pd.Series(kept, dtype=object), m)
     assert [False, True, False] == list(series.isna())
     with pytest.raises(ArgumentValueError, match=r"1 of 3 kept reports are not .*, or are missing"):
-        rr.instantaneous(np.array(kept, dtype=object), m)  # booleans have no place for it
+        rr.mechanisms.instantaneous(
+            np.array(kept, dtype=object), m
+        )  # booleans have no place for it
 
 
 def test_both_rounds_from_one_source_share_no_words():
@@ -288,7 +297,7 @@ def test_both_rounds_from_one_source_share_no_words():
     m = Rappor(range(10), 0.3, 0.2, 0.7)
     first, second = Recorded(Counting(7)), Recorded(Counting(7))
     kept = rr.privatize(np.arange(10), m.permanent, rng=first)
-    rr.instantaneous(kept, m, rng=second)
+    rr.mechanisms.instantaneous(kept, m, rng=second)
     asked = [{(a.stream, a.block, a.round) for a in source.addresses} for source in (first, second)]
     assert all(asked)
     assert set() == asked[0] & asked[1]
@@ -296,11 +305,11 @@ def test_both_rounds_from_one_source_share_no_words():
 
 def test_words_do_not_depend_on_what_was_kept(monkeypatch):
     """The same words are asked for whatever was kept, in every block."""
-    monkeypatch.setattr("rrstats.privatization.frame.BLOCK_ROWS", 64)
+    monkeypatch.setattr("rrstats.mechanisms.instantaneous_round.BLOCK_ROWS", 64)
     m, logs = Rappor(range(10), 0.3, 0.2, 0.7), []
     for bits in (np.zeros((150, 10), bool), np.ones((150, 10), bool)):
         recorded = Recorded(Counting(7))
-        rr.instantaneous(bits, m, rng=recorded)
+        rr.mechanisms.instantaneous(bits, m, rng=recorded)
         logs.append(recorded.addresses)
     assert logs[0] == logs[1]
     assert {0, 1, 2} == {asked.block for asked in logs[0]}
@@ -312,7 +321,7 @@ def test_simulated_noise_is_said():
     """A generator of NumPy makes reports that warn not to be released."""
     m = Rappor(range(3), 0.5, 0.25, 0.75)
     with pytest.warns(SimulationWarning, match="not cryptographic"):
-        rr.instantaneous(np.zeros((2, 3), bool), m, rng=np.random.default_rng(1))
+        rr.mechanisms.instantaneous(np.zeros((2, 3), bool), m, rng=np.random.default_rng(1))
 
 
 @pytest.mark.parametrize(
@@ -339,7 +348,7 @@ def test_rappor_parameters(arguments, error, words):
 )
 def test_what_was_not_kept(kept, error, words):
     """Values that the permanent round never makes are refused, and counted."""
-    refused(error, words, rr.instantaneous, kept, Rappor(range(3), 0.5, 0.25, 0.75))
+    refused(error, words, rr.mechanisms.instantaneous, kept, Rappor(range(3), 0.5, 0.25, 0.75))
 
 
 @pytest.mark.parametrize("zeros", [0, 3, 9])

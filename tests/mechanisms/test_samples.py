@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import chance
@@ -73,13 +74,13 @@ def test_mixed_designs_are_the_mean_of_scores():
     assert est.covariance == pytest.approx(np.cov(scores.T) / 150, rel=1e-12)
     assert est.variance == pytest.approx(scores.var(axis=0, ddof=1) / 150, rel=1e-12)
     assert est.n == 150
-    assert est.reported.tolist() == [40, 60, 35, 15]
+    assert est.tally.reported.tolist() == [40, 60, 35, 15]
     assert est.naive.tolist() == [0.4, 0.6, 0.7, 0.3]
 
 
 def test_rows_variance_of_mixed_designs():
     """Among just these rows only each sample's own noise counts."""
-    est = counted(Samples(MIXED), 40, 60, 35, 15).with_target("rows")
+    est = replace(counted(Samples(MIXED), 40, 60, 35, 15), target="rows")
     first = rr.estimate(Tally.from_counts([40, 60], warner(0.75)), target="rows")
     second = rr.estimate(Tally.from_counts([35, 15], warner(0.9)), target="rows")
     expected = (100**2 * first.covariance + 50**2 * second.covariance) / 150**2
@@ -179,7 +180,7 @@ def test_samples_that_are_empty():
     with pytest.raises(NotIdentifiableError, match=r"no reports in the samples \['two'\]"):
         counted(lie_detector(), 40, 60, 0, 0)
     tally = tally_of(lie_detector(), {(None, None): Cell(100, np.array([40, 60, 0, 0]))})
-    detector = rr.Estimate(tally)
+    detector = rr.estimators.Estimate(tally)
     assert np.isnan(detector.proportions).all()
     assert np.isnan(detector.std_error).all()
     assert np.isnan(detector.project().proportions).all()
@@ -199,7 +200,7 @@ def test_what_needs_both_samples():
     population = est.interval()
     frame = est.to_frame()
     assert frame["count_low"].tolist() == pytest.approx((population.low * 60).tolist())
-    rows = est.with_target("rows")
+    rows = replace(est, target="rows")
     assert "rows" in repr(rows)
     refused(ArgumentValueError, "has one interval", rows.interval, method="wald")
 
@@ -245,18 +246,23 @@ def test_classes_may_be_out_of_reach():
     )
     est = counted(m, 600, 400, 700, 300)
     # (0.7 l1 - 0.3 l2) / 0.4 by hand: l1 = 0.7 pi + 0.3 u, l2 = 0.3 pi + 0.7 u
-    assert est["yes"].proportion == pytest.approx((0.7 * 0.4 - 0.3 * 0.3) / 0.4)
+    assert est["yes"].value == pytest.approx((0.7 * 0.4 - 0.3 * 0.3) / 0.4)
     variance = (0.7**2 * 0.4 * 0.6 + 0.3**2 * 0.3 * 0.7) / (999 * 0.4**2)
     assert est["yes"].std_error == pytest.approx(math.sqrt(variance))
-    other = est.about({pair: pair[1] for pair in m.domain.categories})
-    assert other[True].proportion == pytest.approx((0.7 * 0.3 - 0.3 * 0.4) / 0.4)
+    other = est.merge(
+        {
+            value: [pair for pair in m.domain.categories if pair[1] == value]
+            for value in (True, False)
+        }
+    )
+    assert other[True].value == pytest.approx((0.7 * 0.3 - 0.3 * 0.4) / 0.4)
     with pytest.raises(NotIdentifiableError):
-        est.about(None)
+        est.merge()
     assert m.epsilon == math.inf
 
 
 def test_privatizing_follows_each_sample():
-    """Every row gets the law of its sample.
+    """Every row gets the distribution of its sample.
 
     A right sampler fails once in 1e9 runs; a cell off by 0.02 escapes once in 1e9.
     """
@@ -265,7 +271,7 @@ def test_privatizing_follows_each_sample():
     group = np.tile([1, 2], n)
     reports = np.array(rr.privatize(np.array(["a"] * (2 * n)), m, group=group))
     counts = [[np.count_nonzero(reports[group == g] == c) for c in "abc"] for g in m.groups]
-    chance.assert_law(counts, [part.channel.matrix[:, 0] for part in m.parts])
+    chance.assert_distribution(counts, [part.channel.matrix[:, 0] for part in m.parts])
 
 
 def test_frames_name_the_column_of_samples():
@@ -337,17 +343,17 @@ def test_bad_samples(parts, shows, text):
 
 def test_posterior():
     """What a report says depends on the sample it comes from."""
-    found = rr.posterior(["yes", "yes"], MIXED_DESIGN, [0.5, 0.5], group=["dice", "cards"])
+    found = rr.privacy.posterior(["yes", "yes"], MIXED_DESIGN, [0.5, 0.5], group=["dice", "cards"])
     assert [0, 1] == found.reports.tolist()
     assert found.probabilities == pytest.approx(np.array([[0.25, 0.75], [0.1, 0.9]]))
-    detector = rr.posterior(["no"], lie_detector(), [0.25, 0.25, 0.5], group=["one"])
+    detector = rr.privacy.posterior(["no"], lie_detector(), [0.25, 0.25, 0.5], group=["one"])
     assert np.asarray(detector) == pytest.approx(np.array([[0, 0.75, 0.25]]), abs=1e-12)
 
 
 def test_a_posterior_reads():
     """Each different report has a row in the table and the picture; the array holds every one."""
     prior = {"yes": 0.2, "no": 0.8}
-    found = rr.posterior(pd.Series(["yes", "no", "yes", None]), warner(0.75), prior)
+    found = rr.privacy.posterior(pd.Series(["yes", "no", "yes", None]), warner(0.75), prior)
     assert (4, 2) == found.probabilities.shape == found.to_frame().shape
     head, *rows = repr(found).splitlines()[1:]
     assert ["P(answer", "|", "report)", *map(str, found.categories)] == head.split()
@@ -355,29 +361,30 @@ def test_a_posterior_reads():
     assert "given the report yes, the true answer is" in found.interpret()
     assert "42.86%; the prior was 20%" in found.interpret()
     assert "(missing)" in found._repr_html_()
-    assert "there is no report" == rr.posterior([], warner(0.75), prior).interpret()
+    assert "there is no report" == rr.privacy.posterior([], warner(0.75), prior).interpret()
     pytest.importorskip("matplotlib")
     assert ["yes", "no", "(missing)"] == [t.get_text() for t in found.plot().get_yticklabels()]
-
-
-def test_recoding_is_of_classes():
-    """A mechanism without latent classes has nothing to recode, and says so."""
-    with pytest.raises(ArgumentTypeError, match="must be a MatrixDesign or Samples"):
-        rr.estimate(["yes", "no"], ["no", "yes"], 0.75).about({"yes": "yes", "no": "no"})
 
 
 def test_posterior_refuses():
     """A prior is a distribution over the true answers, and reports are reports."""
     m = warner(0.75)
-    given = rr.posterior([None], m, {"yes": 0.25, "no": 0.75})
+    given = rr.privacy.posterior([None], m, {"yes": 0.25, "no": 0.75})
     assert given.probabilities.tolist() == [[0.75, 0.25]]
     for prior in ([1.0], [0.5, 0.6], [-1, 2], {"yes": 0.5}, ["a", "b"]):
-        refused((ArgumentValueError, ArgumentTypeError), "prior", rr.posterior, ["yes"], m, prior)
+        refused(
+            (ArgumentValueError, ArgumentTypeError),
+            "prior",
+            rr.privacy.posterior,
+            ["yes"],
+            m,
+            prior,
+        )
     with pytest.raises(ArgumentValueError, match="1 of 1 reports are not among"):
-        rr.posterior(["maybe"], m, [0.5, 0.5])
+        rr.privacy.posterior(["maybe"], m, [0.5, 0.5])
     reports = rr.privatize(pd.Series(["no", "yes"], name="answer"), m)  # which say how
-    assert sorted(rr.posterior(reports, None, [0.5, 0.5]).probabilities[0]) == [0.25, 0.75]
-    refused(MetadataError, "prob", rr.posterior, reports, warner(0.9), [0.5, 0.5])
+    assert sorted(rr.privacy.posterior(reports, None, [0.5, 0.5]).probabilities[0]) == [0.25, 0.75]
+    refused(MetadataError, "prob", rr.privacy.posterior, reports, warner(0.9), [0.5, 0.5])
 
 
 def test_files_do_not_tell_samples_apart(tmp_path, pa):
@@ -448,7 +455,7 @@ def test_hostile_documents(change):
 
 def test_reports_of_several_categories_are_no_parts():
     """Subsets cannot be put together with others, nor randomized again, also of size one."""
-    one = rr.SubsetSelection(list("abc"), epsilon=1.0, size=1)
+    one = rr.mechanisms.SubsetSelection(list("abc"), epsilon=1.0, size=1)
     refused(ArgumentValueError, "single labels", Samples, {1: one, 2: one})
     for first, second in ((rr.KRR(list("abc"), 0.5), one), (one, rr.KRR(list("abc"), 0.5))):
         refused(ArgumentValueError, "single labels", first.then, second)

@@ -63,7 +63,7 @@ def test_the_mean_is_the_sum_of_the_items():
     rng = np.random.default_rng(1)
     items = rng.random((500, 4)) < 0.3
     m = rr.surveys.sum_of(DIE, 4)
-    mean = rr.estimate(items.sum(axis=1).tolist(), m).mean(range(5)).mean
+    mean = rr.estimate(items.sum(axis=1).tolist(), m).mean(range(5)).value
     each = [rr.estimate(column.astype(int).tolist(), DIE).proportions[1] for column in items.T]
     assert mean == pytest.approx(sum(each), abs=1e-9)
 
@@ -105,7 +105,7 @@ def test_level_of_the_test_of_items():
     for _ in range(2000):
         reports = rng.random((300, 3)) < rate
         cells = np.bincount(reports @ [4, 2, 1], minlength=8).reshape(2, 2, 2)
-        table = rr.Crosstab.from_counts(cells, dict.fromkeys("abc", DIE))
+        table = rr.estimators.Crosstab.from_counts(cells, dict.fromkeys("abc", DIE))
         rejected += rr.hypotheses.independence(table).p_value < 0.05
     assert abs(rejected / 2000 - 0.05) < 4 * np.sqrt(0.05 * 0.95 / 2000)
 

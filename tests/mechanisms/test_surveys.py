@@ -1,7 +1,7 @@
-"""Survey designs: each law against its cards and dice, played through one by one.
+"""Survey designs: each distribution against its cards and dice, played through one by one.
 
-`YES_OR_NO` tells what a respondent does, draw by draw, without any formula; `law_of` plays it for
-every outcome of every draw, in fractions.
+`YES_OR_NO` tells what a respondent does, draw by draw, without any formula; `distribution_of`
+plays it for every outcome of every draw, in fractions.
 """
 
 import itertools
@@ -20,7 +20,6 @@ from refusals import refused
 from scripted import Counting
 
 import rrstats as rr
-from rrstats import metadata
 from rrstats.errors import (
     ArgumentTypeError,
     ArgumentValueError,
@@ -29,6 +28,7 @@ from rrstats.errors import (
     NotIdentifiableError,
 )
 from rrstats.mechanisms import from_dict, surveys
+from rrstats.mechanisms import records as column_records
 from rrstats.mechanisms.records import ColumnRecord
 from rrstats.mechanisms.survey_design import DESIGNS, SurveyDesign
 from rrstats.privacy.fieldwork import examples
@@ -41,9 +41,9 @@ class Fork(Exception):
     """A draw whose outcome is not yet chosen."""
 
 
-def law_of(play, *truth):
+def distribution_of(play, *truth):
     """P(report) of someone with this truth: every sequence of draws, each with its chance."""
-    law, todo = defaultdict(Fraction), [((), F(1))]
+    distribution, todo = defaultdict(Fraction), [((), F(1))]
     while todo:
         path, chance = todo.pop()
         rest = iter(path)
@@ -54,11 +54,11 @@ def law_of(play, *truth):
             raise Fork(odds)
 
         try:
-            law[play(draw, *truth)] += chance
+            distribution[play(draw, *truth)] += chance
         except Fork as fork:
             todo += [((*path, value), chance * p) for value, p in fork.args[0].items() if p]
-    assert sum(law.values()) == 1
-    return law
+    assert sum(distribution.values()) == 1
+    return distribution
 
 
 def coin(p):
@@ -132,7 +132,7 @@ def test_yes_or_no(name, order):
     word = {True: "has", False: "not"}
     assert m.report_space == m.domain
     for truth, report in itertools.product(order, repeat=2):
-        assert law_of(play, truth)[report] == entry(m, word[report], word[truth])
+        assert distribution_of(play, truth)[report] == entry(m, word[report], word[truth])
 
 
 @pytest.mark.parametrize("name", OF_ANOTHER_DESIGN)
@@ -144,7 +144,9 @@ def test_a_design_without_a_function_has_the_matrix_of_another(name):
         label_no, label_yes = m.report_space.categories
         label = {False: label_no, True: label_yes}
         for truth, report in itertools.product([True, False], repeat=2):
-            assert law_of(play, truth)[report] == entry(m, label[report], "has" if truth else "not")
+            assert distribution_of(play, truth)[report] == entry(
+                m, label[report], "has" if truth else "not"
+            )
 
 
 @pytest.mark.parametrize("name", BY_MATRIX)
@@ -154,7 +156,7 @@ def test_yes_or_no_by_matrix(name):
     m = getattr(by_matrix, name)(*numbers)
     word = {True: "yes", False: "no"}
     for truth, report in itertools.product([True, False], repeat=2):
-        assert law_of(play, truth)[report] == entry(m, word[report], word[truth])
+        assert distribution_of(play, truth)[report] == entry(m, word[report], word[truth])
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -170,7 +172,7 @@ def test_forced_response(reverse):
     m = surveys.forced_response(categories, F(13, 20), forced)
     assert m == surveys.forced_response(categories, F(13, 20), [forced[c] for c in categories])
     for truth, report in itertools.product(categories, repeat=2):
-        assert law_of(play, truth)[report] == entry(m, report, truth)
+        assert distribution_of(play, truth)[report] == entry(m, report, truth)
     assert m.epsilon == pytest.approx(math.log(F(14, 20) / F(1, 20)), rel=1e-15)
     assert m.channel.binomial_rates is not None
 
@@ -196,7 +198,7 @@ def test_kuk(categories):
     m = surveys.kuk(categories, if_yes, if_no, 3, yes="has")
     assert m.report_space.categories == (0, 1, 2, 3)
     for truth, report in itertools.product(categories, range(4)):
-        assert law_of(play, truth)[report] == entry(m, report, truth)
+        assert distribution_of(play, truth)[report] == entry(m, report, truth)
     yes = m.channel.inverse[categories.index("has")]
     assert yes == tuple((F(z, 3) - if_no) / (if_yes - if_no) for z in range(4))
     # Independent draws: three times the loss of one, here of a red card.
@@ -214,7 +216,7 @@ def test_christofides():
     m = by_matrix.christofides(deck)
     assert m.report_space.categories == (1, 2, 3, 4)
     for truth, report in itertools.product(["no", "yes"], range(1, 5)):
-        assert law_of(play, truth)[report] == entry(m, report, truth)
+        assert distribution_of(play, truth)[report] == entry(m, report, truth)
     yes = m.channel.inverse[1]
     assert yes == tuple((z - 3) / (5 - F(6)) for z in range(1, 5))
     assert m.epsilon == pytest.approx(math.log(4), rel=1e-15)
@@ -246,9 +248,11 @@ def test_two_answers_of_each():
         assert m.categories == ("no", "yes")
         assert m.domain.categories == tuple(itertools.product(["no", "yes"], [True, False]))
         for x, y in itertools.product([True, False], repeat=2):
-            law = law_of(play, x, y)
+            distribution = distribution_of(play, x, y)
             for report in itertools.product([True, False], repeat=2):
-                assert law[report] == entry(m, tuple(word[r] for r in report), (word[x], y))
+                assert distribution[report] == entry(
+                    m, tuple(word[r] for r in report), (word[x], y)
+                )
         for i, j in itertools.product([False, True], repeat=2):
             yes = ((1 - p2) * i - (1 - p1) * j) / (p1 - p2)
             place = m.report_space.code((word[i], word[j]))
@@ -271,9 +275,14 @@ def test_reports_may_be_read_for_other_classes():
     counts = (m.channel.matrix @ truth * 100_000).round().astype(int)
     est = rr.estimate(rr.Tally.from_counts(counts, m))
     assert est.proportions == pytest.approx([0.6, 0.4], abs=1e-9)
-    trait = est.about({pair: pair[1] for pair in m.domain.categories})
-    assert trait[True].proportion == pytest.approx(0.35)
-    assert est.about(None).proportions == pytest.approx(truth, abs=1e-9)
+    trait = est.merge(
+        {
+            value: [pair for pair in m.domain.categories if pair[1] == value]
+            for value in (True, False)
+        }
+    )
+    assert trait[True].value == pytest.approx(0.35)
+    assert est.merge().proportions == pytest.approx(truth, abs=1e-9)
 
 
 @pytest.mark.parametrize("order", [["has", "not"], ["not", "has"]])
@@ -292,9 +301,9 @@ def test_crosswise_with_anchor(order):
     assert m.categories == (*order, "inattentive")
     word = {True: "s", False: "d"}
     for truth in m.categories:
-        law = law_of(play, truth)
+        distribution = distribution_of(play, truth)
         for report in itertools.product([True, False], repeat=2):
-            assert law[report] == entry(m, tuple(word[x] for x in report), truth)
+            assert distribution[report] == entry(m, tuple(word[x] for x in report), truth)
 
 
 def test_the_anchor_needs_margins_only():
@@ -316,10 +325,10 @@ def test_samples_of_an_unrelated_question():
     assert m.categories == ("no", "yes")
     for p, part in zip([P, F(1, 4)], m.parts, strict=True):
         for category, trait in m.domain.categories:
-            law = law_of(
+            distribution = distribution_of(
                 lambda draw, x, y, p=p: x if draw(coin(p)) else y, category == "yes", trait
             )
-            assert law[True] == entry(part, "yes", (category, trait))
+            assert distribution[True] == entry(part, "yes", (category, trait))
     assert m.epsilon == math.inf
 
 
@@ -340,7 +349,7 @@ def test_samples_with_cheaters():
             return 1 if draw(coin(forced_yes)) else 0
 
         for truth in m.categories:
-            assert law_of(play, truth)[1] == entry(part, 1, truth)
+            assert distribution_of(play, truth)[1] == entry(part, 1, truth)
     once = surveys.cheater_detection([0, 1], yes, yes=1)
     assert [part.parameters["prob_forced_no"] for part in once.parts] == [0, 0]
 
@@ -572,7 +581,7 @@ def test_reading_for_the_classes_keeps_the_scores():
     """`about` without a mapping gives the same estimate where classes are categories."""
     kuk = surveys.kuk(["no", "yes"], 0.7, 0.3, yes="yes", draws=4)
     est = rr.estimate(rr.Tally.from_counts([120, 260, 300, 210, 110], kuk))
-    assert est.proportions.tolist() == est.about().proportions.tolist()
+    assert est.proportions.tolist() == est.merge().proportions.tolist()
 
 
 @pytest.mark.parametrize(
@@ -631,7 +640,7 @@ def test_refusals_of_documents_are_short():
         (from_dict, krr | {"categories": [long, long]}),
         (from_dict, krr | {"type": "SurveyDesign", "design": long}),
         (from_dict, krr | {"type": "MatrixDesign", "matrix": [[long]]}),
-        (metadata.read, {"rrstats": {"v": long}}),
+        (column_records.read, {"rrstats": {"v": long}}),
         (ColumnRecord.from_dict, whole | {long: 1}),
         (ColumnRecord.from_dict, whole | {"name": long, "unknown": 1}),
         (ColumnRecord.from_dict, whole | {"simulated": long}),

@@ -4,6 +4,7 @@ Every number has its origin beside it.  Where a package is wrong, the test says 
 """
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -119,7 +120,9 @@ def test_rrreg(case):
 def test_log_likelihood(case, value):
     """The log-likelihood is that of RRreg, where RRreg's is right."""
     design, n, yes, _, _ = RRREG[case]
-    assert value == pytest.approx(of_counts(design, [n - yes, yes]).log_likelihood(), rel=1e-9)
+    assert value == pytest.approx(
+        of_counts(design, [n - yes, yes]).moments.log_likelihood(), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("case", ["forced, nigeria", "ForcedResponseData"])
@@ -127,7 +130,9 @@ def test_log_likelihood_of_forced_response(case):
     """It is the binomial one; RRreg 0.7.6 shifts its parameters and prints another."""
     design, n, yes, _, _ = RRREG[case]
     expected = stats.binom.logpmf(yes, n, yes / n)
-    assert expected == pytest.approx(of_counts(design, [n - yes, yes]).log_likelihood(), rel=1e-9)
+    assert expected == pytest.approx(
+        of_counts(design, [n - yes, yes]).moments.log_likelihood(), rel=1e-9
+    )
 
 
 def test_outside_of_the_simplex():
@@ -173,7 +178,7 @@ def test_matrices_outside_of_the_simplex():
     assert est.std_error == pytest.approx(
         [math.sqrt(x * (1 - x) / 999) / 0.4 for x in (0.64, 0.33, 0.03)]
     )
-    table = most_likely(m.channel, est.reported)
+    table = most_likely(m.channel, est.tally.reported)
     assert table.min() >= 0
     assert table.sum() == pytest.approx(1)
 
@@ -200,7 +205,7 @@ def test_matrices_outside_of_the_simplex():
     ],
 )
 def test_kuk_of_several_draws(m, counts, share, error, draws):
-    """The mean number of red cards estimates; the law's variance is that of RRreg.
+    """The mean number of red cards estimates; the distribution's variance is that of RRreg.
 
     RRreg divides the part of the cards by draws * n - 1 and the part of the people by n - 1.
     """
@@ -231,8 +236,8 @@ def test_stochastic_lie_detector():
     assert 0.8706954864100357 == pytest.approx(est.proportions[1], rel=1e-12)
     assert 0.04111840737438816 == pytest.approx(est.std_error[1], rel=1e-12)
     honest, lying = (1, "honest"), (1, "lying")
-    truthful = est.about(None).share_among(honest, [honest, lying])
-    assert 0.6358063927585619 == pytest.approx(truthful.proportion, rel=1e-12)
+    truthful = est.merge().among([honest, lying])[honest]
+    assert 0.6358063927585619 == pytest.approx(truthful.value, rel=1e-12)
     assert 0.01734368110422093 == pytest.approx(truthful.std_error, rel=1e-9)
 
 
@@ -464,7 +469,7 @@ def test_rrtcs(case):
     est = of_counts(m, counts)
     assert mean == pytest.approx(est.proportions[1], rel=1e-12)
     within = (counts @ (scores * (scores - 1))) / sum(counts) ** 2
-    assert within == pytest.approx(est.with_target("rows").variance[1], rel=1e-9)
+    assert within == pytest.approx(replace(est, target="rows").variance[1], rel=1e-9)
 
 
 def test_rrtcs_with_replacement():
@@ -475,7 +480,7 @@ def test_rrtcs_with_replacement():
     """
     est = of_counts(unrelated(0.5, 1 / 12), [382, 328])
     variance, n, size = 0.0013897158913961736, 710, 10777
-    within = est.with_target("rows").variance[1]
+    within = replace(est, target="rows").variance[1]
     # Deville: (1 - f) times the sample's variance; the randomization adds f times its own.
     f = n / size
     assert variance == pytest.approx((1 - f) * est.variance[1] + f * within, rel=1e-9)
@@ -532,9 +537,9 @@ def test_cwise():
     m = surveys.crosswise_with_anchor(NO_YES, 0.15, 0.15, yes=1)
     assert m.report_space.categories == ((0, 0), (0, 1), (1, 0), (1, 1))
     est = of_counts(m, [148, 425, 311, 1116])
-    corrected = est.share_among(1, [0, 1])
-    assert 0.1054 == pytest.approx(corrected.proportion, abs=5e-5)
-    assert 0.7729 == pytest.approx(1 - est["inattentive"].proportion, abs=5e-5)
+    corrected = est.among([0, 1])[1]
+    assert 0.1054 == pytest.approx(corrected.value, abs=5e-5)
+    assert 0.7729 == pytest.approx(1 - est["inattentive"].value, abs=5e-5)
     # Its standard error of 0.0208 is a bootstrap of 200.
     assert 0.0208 == pytest.approx(corrected.std_error, rel=0.1)
     naive = of_counts(surveys.crosswise(NO_YES, 0.15, yes=1), [148 + 425, 311 + 1116])

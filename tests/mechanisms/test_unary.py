@@ -51,7 +51,7 @@ def check_law(mechanism, bits, depths, most_undecided=Fraction(1, 4)):
         codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
         reports = mechanism.randomize(codes, source, 0)
         assert reports.shape == (source.rows, 1)
-        found = source.law(reports[:, 0], 1 << mechanism.k)
+        found = source.distribution(reports[:, 0], 1 << mechanism.k)
         assert found.brackets(expected)
         assert found.undecided <= most_undecided
         assert (codes == truth).all(), "the true codes were changed"
@@ -104,7 +104,7 @@ def check_moments(mechanism):
         assert np.allclose(expected.diagonal(), channel.variance(theta, target), **close)
 
 
-# -- the law ---------------------------------------------------------------------------------------
+# -- the distribution --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -129,14 +129,14 @@ def check_moments(mechanism):
     ],
     ids=repr,
 )
-def test_law(mechanism, bits, depths, undecided):
+def test_distribution(mechanism, bits, depths, undecided):
     """Every subset has exactly its probability, for every truth."""
     check_law(mechanism, bits, depths, undecided)
 
 
 @pytest.mark.parametrize(("first", "more"), [(3, 1), (2, 2), (4, 4)])
-def test_law_where_several_digits_are_compared_at_once(monkeypatch, first, more):
-    """However many binary digits are compared before ties are looked for, the law is the same."""
+def test_distribution_where_several_digits_are_compared_at_once(monkeypatch, first, more):
+    """The number of binary digits compared before ties are looked for does not matter."""
     monkeypatch.setattr(samplers, "_FIRST_DIGITS", first)
     monkeypatch.setattr(samplers, "_NEXT_DIGITS", more)
     monkeypatch.setattr(samplers, "TINY_WORDS", 1)
@@ -165,7 +165,7 @@ def test_channel_and_moments_are_those_of_all_subsets(mechanism):
 
 @pytest.mark.parametrize("k", [2, 3, 5, 9])
 def test_one_of_them_is_krr(k):
-    """Reports of one category have the very law of k-RR, and the same probability."""
+    """Reports of one category have the very distribution of k-RR, and the same probability."""
     one, krr = SubsetSelection(range(k), epsilon=0.7, size=1), rr.KRR(range(k), epsilon=0.7)
     assert one.prob_own == krr.prob
     assert one.channel == krr.channel
@@ -261,7 +261,7 @@ def test_too_many_categories():
 def test_a_report_that_names_all_alike_tells_nothing(epsilon):
     """No bit or every bit leaves the prior as it is, however rare that is; one bit does not."""
     m, prior = UnaryEncoding.optimized(["a", "b"], epsilon=epsilon), [0.3, 0.7]
-    none, every, first = rr.posterior([b"\0", b"\3", b"\1"], m, prior).probabilities
+    none, every, first = rr.privacy.posterior([b"\0", b"\3", b"\1"], m, prior).probabilities
     assert prior == pytest.approx(none.tolist(), rel=1e-15)
     assert prior == pytest.approx(every.tolist(), rel=1e-15)
     odds = float(1 / m.channel.max_likelihood_ratio)  # against "a", once it is named
@@ -333,7 +333,7 @@ def test_no_report_is_impossible(m):
     ids=lambda m: f"{m.k}",
 )
 def test_shares_and_pairs(m):
-    """Own and other categories, and neighbours across bytes and words, come as the law says.
+    """Own and other categories, and neighbours across bytes and words, have their probabilities.
 
     In blocks of fresh words; false alarm below 1e-9 for each case.
     """
@@ -458,7 +458,7 @@ class WithReplacement(SubsetSelection):
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_the_law_catches_planted_faults(fault, bits, depths):
+def test_the_distribution_catches_planted_faults(fault, bits, depths):
     """Enumeration fails for reports that are nearly right."""
     with pytest.raises(AssertionError):
         check_law(fault, bits, depths)

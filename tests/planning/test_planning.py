@@ -65,12 +65,21 @@ def moments(mechanism, shares):
     """The variance of each debiased share for both targets, by the sum over all reports."""
     k, found = len(shares), []
     p, q = mechanism.channel.prob_truth, mechanism.channel.prob_other
-    bits, laws = zip(*reports(mechanism), strict=True)
+    bits, distributions = zip(*reports(mechanism), strict=True)
     for v in range(k):
         score = [(held[v] - q) / (p - q) for held in bits]
-        means = [sum(law[t] * s for law, s in zip(laws, score, strict=True)) for t in range(k)]
+        means = [
+            sum(distribution[t] * s for distribution, s in zip(distributions, score, strict=True))
+            for t in range(k)
+        ]
         assert means == [int(t == v) for t in range(k)]
-        second = [sum(law[t] * s * s for law, s in zip(laws, score, strict=True)) for t in range(k)]
+        second = [
+            sum(
+                distribution[t] * s * s
+                for distribution, s in zip(distributions, score, strict=True)
+            )
+            for t in range(k)
+        ]
         population = sum(f * x for f, x in zip(shares, second, strict=True)) - shares[v] ** 2
         rows = sum(f * (x - m * m) for f, x, m in zip(shares, second, means, strict=True))
         found.append((population, rows))
@@ -282,7 +291,7 @@ def test_bad_questions(arguments, options, error, words):
 # -- what a few can do --------------------------------------------------------------------------
 
 
-class Field(rr.Mechanism):
+class Field(rr.mechanisms.Mechanism):
     """A mechanism that is no more than its channel."""
 
     channel = None

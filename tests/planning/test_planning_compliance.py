@@ -75,7 +75,7 @@ def test_errors_of_extended_crosswise_for_large_samples():
     }
     est = rr.estimate(rr.Tally.from_counts(table, m))
     factor = np.sqrt(scale / 1000)
-    error = est.share_among("yes", ["no", "yes"]).std_error
+    error = est.among(["no", "yes"])["yes"].std_error
     assert error * factor == pytest.approx(0.02858498613081289, rel=1e-6)
     assert est["always different"].std_error * factor == pytest.approx(
         0.029749352934139595, rel=1e-6

@@ -9,7 +9,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.planning import at_epsilon, break_even, people, relative_variance
+from rrstats.planning import break_even, compare_designs, relative_variance, sample_size
 
 NO_YES = ["no", "yes"]
 WARNER = rr.surveys.warner(NO_YES, 0.75, yes="yes")
@@ -107,7 +107,7 @@ def test_what_cannot_be_planned_is_refused(call, words):
 @cache
 def plain(epsilon):
     """The designs at one epsilon; several tests look at the same ones."""
-    return at_epsilon(epsilon, proportion=0.1, half_width=0.3)
+    return compare_designs(epsilon, proportion=0.1, half_width=0.3)
 
 
 @pytest.mark.slow
@@ -133,9 +133,9 @@ def test_warner_forced_response_and_crosswise_become_one_design():
         assert needed["warner"] == needed[name]
     assert needed["kuk, 4 cards"] > needed["kuk, 2 cards"] > needed["warner"]
     assert [5, 3] == [found.mechanisms[f"kuk, {n} cards"].channel.m for n in (4, 2)]
-    assert needed["warner"] == people(0.3, 0.1, 2, epsilon=math.log(3))
+    assert needed["warner"] == sample_size(0.3, 0.1, 2, epsilon=math.log(3))
     for name, mechanism in found.mechanisms.items():
-        assert needed[name] == people(0.3, 0.1, mechanism, category="yes")
+        assert needed[name] == sample_size(0.3, 0.1, mechanism, category="yes")
 
 
 def test_the_numbers_of_the_designs_are_the_known_ones():
@@ -149,7 +149,7 @@ def test_the_numbers_of_the_designs_are_the_known_ones():
 
 def test_designs_that_take_too_many_people_are_left_out_with_a_word():
     """At a tiny epsilon people cannot be counted."""
-    found = at_epsilon(1e-4)
+    found = compare_designs(1e-4)
     kept = set(found.table["design"])
     assert "kuk, 2 cards" in kept
     assert kept == set(found.mechanisms)
@@ -171,7 +171,7 @@ def test_designs_that_take_too_many_people_are_left_out_with_a_word():
 )
 def test_designs_that_cannot_be_compared_are_refused(arguments, error, words):
     """What is wrong with the request is said."""
-    refused(error, words, at_epsilon, *arguments)
+    refused(error, words, compare_designs, *arguments)
 
 
 # -- how it is shown -----------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def test_designs_that_cannot_be_compared_are_refused(arguments, error, words):
 
 def test_a_table_of_designs_is_text_html_and_bars():
     """The same table in both, and bars are as long as the numbers say."""
-    found = at_epsilon(1.0, half_width=0.3)
+    found = compare_designs(1.0, half_width=0.3)
     assert "crosswise" in repr(found)
     assert "crosswise" in found._repr_html_()
     frame = found.to_frame()

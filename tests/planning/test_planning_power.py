@@ -1,4 +1,4 @@
-"""Planned power is that of rr, or of the reports' exact law, and the people reach it."""
+"""Planned power is that of rr, or of the reports' exact distribution, and the people reach it."""
 
 import math
 
@@ -10,7 +10,7 @@ from scipy import stats
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.mechanisms.channel import expected_rates
-from rrstats.planning import detectable, people_for_power, power
+from rrstats.planning import detectable_difference, people_for_power, power
 
 NO_YES = ["no", "yes"]
 FORCED = rr.surveys.forced_response(NO_YES, 2 / 3, [1 / 6, 1 / 6])
@@ -80,16 +80,16 @@ def test_the_people_reach_the_power_asked():
     ids=["value", "less", "groups", "unequal"],
 )
 def test_people_are_the_fewest(wanted, options, exact):
-    """One person less has less power, by the law and by the formula."""
+    """One person less has less power, by the distribution and by the formula."""
     found = people_for_power(wanted, 0.1, FORCED, exact=exact, **options)
     assert power(found, 0.1, FORCED, exact=exact, **options) >= wanted
     assert found == 1 or power(found - 1, 0.1, FORCED, exact=exact, **options) < wanted
 
 
-# -- the exact law -----------------------------------------------------------------------------
+# -- the exact distribution --------------------------------------------------------------------
 
 
-def law(n, rate):
+def distribution(n, rate):
     return [math.comb(n, x) * rate**x * (1 - rate) ** (n - x) for x in range(n + 1)]
 
 
@@ -98,8 +98,11 @@ def rate_of(mechanism, share):
 
 
 def exact_power(n, share, null, mechanism, alternative, significance):
-    """By adding up the law over every count that the exact test rejects at."""
-    under, real = law(n, rate_of(mechanism, null)), law(n, rate_of(mechanism, share))
+    """By adding up the distribution over every count that the exact test rejects at."""
+    under, real = (
+        distribution(n, rate_of(mechanism, null)),
+        distribution(n, rate_of(mechanism, share)),
+    )
     rising = rate_of(mechanism, 1) > rate_of(mechanism, 0)
     tail = significance / 2 if alternative == "two-sided" else significance
     sides = {"greater": "up", "less": "down"}.get(alternative, "both")
@@ -129,7 +132,10 @@ def test_exact_power_adds_up_the_reports(mechanism, alternative, share, null):
 def test_exact_power_of_two_groups_adds_up_both(mechanism, alternative):
     """Over all pairs of counts at which Fisher's exact test of the reports rejects."""
     n, m = 23, 17
-    first, second = law(n, rate_of(mechanism, 0.7)), law(m, rate_of(mechanism, 0.2))
+    first, second = (
+        distribution(n, rate_of(mechanism, 0.7)),
+        distribution(m, rate_of(mechanism, 0.2)),
+    )
     tail = 0.025 if alternative == "two-sided" else 0.05
     is_rising = rate_of(mechanism, 1) > rate_of(mechanism, 0)
     sides = {"greater": ["greater"], "less": ["less"]}.get(alternative, ["greater", "less"])
@@ -193,7 +199,7 @@ def test_a_null_of_little_variance_takes_one_person():
     ("epsilon", "expected", "formula"), [(1, 789, 744), (4, 47, 30), (6, 29, 5), (8, 16, 1)]
 )
 def test_a_value_of_zero_takes_as_many_as_the_test_does(epsilon, expected, formula):
-    """By adding up the law; the formula lets its lower tail reject where no count can."""
+    """By adding up the distribution; the formula lets its lower tail reject where no count can."""
     m = rr.KRR(NO_YES, epsilon=epsilon)
     assert expected == people_for_power(0.8, 0.1, m, against=0)
     assert formula == people_for_power(0.8, 0.1, m, against=0, exact=False)
@@ -214,8 +220,8 @@ def test_a_value_of_zero_takes_as_many_as_the_test_does(epsilon, expected, formu
     ],
     ids=["many", "many in groups", "a huge group", "null", "not binomial"],
 )
-def test_where_no_law_is_added_up_the_formula_answers(arguments, options):
-    """By default; asked for, the law is refused there with the reason."""
+def test_where_no_distribution_is_added_up_the_formula_answers(arguments, options):
+    """By default; asked for, the distribution is refused there with the reason."""
     assert power(*arguments, exact=False, **options) == power(*arguments, **options)
     with pytest.raises((ArgumentValueError, ArgumentTypeError), match="exact"):
         power(*arguments, exact=True, **options)
@@ -257,7 +263,7 @@ def test_power_of_an_unrelated_question_of_unknown_prevalence():
 )
 def test_the_least_difference_is_noticed_and_a_smaller_one_is_not(options, sign, exact):
     """At that distance the power is there; a millionth nearer it is not."""
-    found = detectable(400, FORCED, power=0.9, exact=exact, **options)
+    found = detectable_difference(400, FORCED, power=0.9, exact=exact, **options)
     start = options.get("against", options.get("other"))
     here, nearer = (
         power(400, start + sign * distance, FORCED, exact=exact, **options)
@@ -293,9 +299,13 @@ def test_two_proportions_without_noise_need_the_textbook_number():
         ),
         (lambda: people_for_power(0.8, 0.1, FORCED, other=0.3, **GREATER), VALUE, "not greater"),
         (lambda: people_for_power(0.8, 0.2, epsilon=1e-9, against=0.1), VALUE, "than 2..40"),
-        (lambda: detectable(10, epsilon=0.1, against=0.5), VALUE, "at most 0.023 for"),
-        (lambda: detectable(100, epsilon=1, against=0.1, power=0), VALUE, r"in \(0, 1\), got 0"),
-        (lambda: detectable(100, epsilon=1, against=0.1, power=-0.5), VALUE, "got -0.5"),
+        (lambda: detectable_difference(10, epsilon=0.1, against=0.5), VALUE, "at most 0.023 for"),
+        (
+            lambda: detectable_difference(100, epsilon=1, against=0.1, power=0),
+            VALUE,
+            r"in \(0, 1\), got 0",
+        ),
+        (lambda: detectable_difference(100, epsilon=1, against=0.1, power=-0.5), VALUE, "got -0.5"),
     ],
 )
 def test_what_cannot_be_planned_is_refused(call, error, words):

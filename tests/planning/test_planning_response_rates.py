@@ -11,8 +11,8 @@ planning = rr.planning
 def test_people_are_asked_until_enough_report():
     """n r / d effective reports come of n people, and one person less is too few."""
     field = {"response_rate": 0.6, "design_effect": 1.3}
-    reports = planning.people(0.02, 0.1, epsilon=1.0)
-    asked = planning.people(0.02, 0.1, epsilon=1.0, **field)
+    reports = planning.sample_size(0.02, 0.1, epsilon=1.0)
+    asked = planning.sample_size(0.02, 0.1, epsilon=1.0, **field)
     assert (asked - 1) * 0.6 / 1.3 < reports <= asked * 0.6 / 1.3
     assert planning.half_width(asked, 0.1, epsilon=1.0, **field) <= 0.02
     assert planning.half_width(asked - 1, 0.1, epsilon=1.0, **field) > 0.02
@@ -32,7 +32,9 @@ def test_power_is_that_of_the_effective_reports():
     assert planning.power(4000, 0.2, **test, **field) == planning.power(1000, 0.2, **test)
     reports = planning.people_for_power(0.8, 0.25, **test)
     assert planning.people_for_power(0.8, 0.25, **test, **field) == 4 * reports
-    assert planning.detectable(4000, **test, **field) == planning.detectable(1000, **test)
+    assert planning.detectable_difference(4000, **test, **field) == planning.detectable_difference(
+        1000, **test
+    )
     least = planning.least_epsilon(0.03, 4000, 0.1, **field)
     assert least == planning.least_epsilon(0.03, 1000, 0.1)
     fit = {"against": [0.5, 0.3, 0.2], "epsilon": 1.0}
@@ -44,8 +46,8 @@ def test_several_items_hold_together():
     """Items divide alpha, and 1 - level, by their number."""
     together = planning.half_width(1000, 0.2, epsilon=1.0, items=5)
     assert together == pytest.approx(planning.half_width(1000, 0.2, epsilon=1.0, level=0.99))
-    together = planning.people(0.05, 0.2, epsilon=1.0, items=4, level=0.9)
-    assert together == planning.people(0.05, 0.2, epsilon=1.0, level=0.975)
+    together = planning.sample_size(0.05, 0.2, epsilon=1.0, items=4, level=0.9)
+    assert together == planning.sample_size(0.05, 0.2, epsilon=1.0, level=0.975)
     together = planning.power(1000, 0.2, epsilon=1.0, against=0.1, items=5, alpha=0.1)
     assert together == pytest.approx(
         planning.power(1000, 0.2, epsilon=1.0, against=0.1, alpha=0.02)

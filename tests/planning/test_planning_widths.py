@@ -13,7 +13,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiabl
 from rrstats.estimation.tallies.arrays import weights as weights_of
 from rrstats.inference import binomial as intervals
 from rrstats.mechanisms.channel import expected_rates, recode_matrix
-from rrstats.planning import half_width, least_epsilon, people
+from rrstats.planning import half_width, least_epsilon, sample_size
 from rrstats.planning.precision import _counts_of_rows, ask
 
 NO_YES = ["no", "yes"]
@@ -32,10 +32,10 @@ def enumerated(mechanism, code, n, share, target="population", level=0.95, metho
     rates = mechanism.channel.binomial_rates
     base, top = rates.false_positive_rate[code], rates.true_positive_rate[code]
     if target == "population":
-        law = pmf(n, base + share * (top - base))
+        distribution = pmf(n, base + share * (top - base))
     else:
         ones = round(share * n)
-        law = np.convolve(pmf(ones, top), pmf(n - ones, base))
+        distribution = np.convolve(pmf(ones, top), pmf(n - ones, base))
     widths = []
     for count in range(n + 1):
         counts = [0] * mechanism.channel.m
@@ -43,9 +43,9 @@ def enumerated(mechanism, code, n, share, target="population", level=0.95, metho
         if mechanism.channel.is_multinomial:
             counts[code - 1] += n - count
         reports = rr.Tally.from_counts(counts, mechanism, n=n)
-        ends = rr.Estimate(reports, target).interval(level, method=method)
+        ends = rr.estimators.Estimate(reports, target).interval(level, method=method)
         widths.append((ends.high[code] - ends.low[code]) / 2)
-    return np.array(law), np.array(widths)
+    return np.array(distribution), np.array(widths)
 
 
 # -- how wide ----------------------------------------------------------------------------------
@@ -60,30 +60,34 @@ def enumerated(mechanism, code, n, share, target="population", level=0.95, metho
         (DIRECT, 0.0),
         (rr.KRR(list("abc"), 0.6), 0.9),
         (rr.surveys.forced_response(list("abc"), 0.5, [0.1, 0.1, 0.3]), 0.2),
-        (rr.UnaryEncoding.optimized(list("abcd"), epsilon=1.5), 0.3),
+        (rr.mechanisms.UnaryEncoding.optimized(list("abcd"), epsilon=1.5), 0.3),
     ],
     ids=["warner", "mirrored", "direct", "k-RR", "forced", "unary"],
 )
 def test_the_width_is_the_mean_of_the_intervals_that_come_out(mechanism, share, target):
-    """Of all counts by their exact law, at both targets, in each design."""
-    law, widths = enumerated(mechanism, mechanism.k - 1, 23, share, target)
-    assert law @ widths == pytest.approx(half_width(23, share, mechanism, target=target), rel=1e-12)
+    """Of all counts by their exact distribution, at both targets, in each design."""
+    distribution, widths = enumerated(mechanism, mechanism.k - 1, 23, share, target)
+    assert distribution @ widths == pytest.approx(
+        half_width(23, share, mechanism, target=target), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("method", ["wilson", "wald", "blaker"])
 def test_the_width_follows_method_and_level(method):
     """A width by another method, at another level, is that method's."""
-    law, widths = enumerated(WARNER, 1, 17, 0.2, level=0.8, method=method)
-    assert law @ widths == pytest.approx(half_width(17, 0.2, WARNER, level=0.8, method=method))
+    distribution, widths = enumerated(WARNER, 1, 17, 0.2, level=0.8, method=method)
+    assert distribution @ widths == pytest.approx(
+        half_width(17, 0.2, WARNER, level=0.8, method=method)
+    )
 
 
 def test_an_assured_width_is_kept_as_often_as_asked():
-    """It is the least width kept with at least that probability: by the exact law."""
-    law, widths = enumerated(WARNER, 1, 60, 0.2)
+    """It is the least width kept with at least that probability: by the exact distribution."""
+    distribution, widths = enumerated(WARNER, 1, 60, 0.2)
     for assurance in (0.5, 0.8, 0.99):
         found = half_width(60, 0.2, WARNER, assurance=assurance)
-        assert law[widths <= found + 1e-12].sum() >= assurance
-        assert law[widths < found - 1e-12].sum() < assurance
+        assert distribution[widths <= found + 1e-12].sum() >= assurance
+        assert distribution[widths < found - 1e-12].sum() < assurance
 
 
 def test_a_grid_stands_for_all_counts_of_many_people():
@@ -111,17 +115,19 @@ def test_a_grid_stands_for_all_counts_of_many_people():
     ids=["30", "60", "rare"],
 )
 def test_rows_up_to_some_hundreds_are_planned_by_every_count(n, share, mechanism):
-    """An assured width is kept as often as asked, by the exact law, and the mean is the mean."""
-    law, widths = enumerated(mechanism, mechanism.k - 1, n, share, "rows")
+    """An assured width is kept with the probability asked, by the exact distribution."""
+    distribution, widths = enumerated(mechanism, mechanism.k - 1, n, share, "rows")
     options = {"target": "rows"}
-    assert law @ widths == pytest.approx(half_width(n, share, mechanism, **options), rel=1e-5)
+    assert distribution @ widths == pytest.approx(
+        half_width(n, share, mechanism, **options), rel=1e-5
+    )
     for assurance in (0.5, 0.9):
         found = half_width(n, share, mechanism, assurance=assurance, **options)
-        assert law[widths <= found + 1e-12].sum() >= assurance
-        assert law[widths < found - 1e-12].sum() < assurance
+        assert distribution[widths <= found + 1e-12].sum() >= assurance
+        assert distribution[widths < found - 1e-12].sum() < assurance
 
 
-def test_the_law_of_many_rows_is_normal():
+def test_the_distribution_of_many_rows_is_normal():
     """Where it is added up no longer, its mean and spread are those of the two binomials."""
     few, many = (_counts_of_rows(n, n // 5, 0.3, 0.7) for n in (40_000, 4_000_000))
     for n, (counts, weights) in ((40_000, few), (4_000_000, many)):
@@ -151,10 +157,10 @@ def test_two_samples_are_planned_at_equal_sizes():
     m = rr.surveys.unrelated_question_two_samples(NO_YES, [0.7, 0.2], yes="yes")
     mix = {("no", True): 1, ("no", False): 3, ("yes", True): 1, ("yes", False): 3}
     one, two = 0.7 * 0.1 + 0.3 * 0.25, 0.2 * 0.1 + 0.8 * 0.25
-    law = (0.8**2 * one * (1 - one) + 0.3**2 * two * (1 - two)) / 0.5**2
-    assert 2 * law == pytest.approx(ask(m, mix=mix).variance(0.1), rel=1e-9)
+    distribution = (0.8**2 * one * (1 - one) + 0.3**2 * two * (1 - two)) / 0.5**2
+    assert 2 * distribution == pytest.approx(ask(m, mix=mix).variance(0.1), rel=1e-9)
     z = float(scipy.special.ndtri(0.975))
-    assert z * math.sqrt(2 * law / 50_000) == pytest.approx(
+    assert z * math.sqrt(2 * distribution / 50_000) == pytest.approx(
         half_width(50_000, 0.1, m, mix=mix), rel=0.01
     )
     refused(ArgumentTypeError, "mix must give", half_width, 1000, 0.1, m)
@@ -194,7 +200,7 @@ def test_the_textbook_number_and_the_true_one():
     """
     z = float(scipy.special.ndtri(0.975))
     assert 8068 == math.ceil(z**2 * ask(2, epsilon=math.log(3)).variance(0.1) / 0.02**2)
-    assert 8164 == people(0.02, 0.1, epsilon=math.log(3))
+    assert 8164 == sample_size(0.02, 0.1, epsilon=math.log(3))
     assert half_width(8164, 0.1, epsilon=math.log(3)) <= 0.02
     assert half_width(8163, 0.1, epsilon=math.log(3)) > 0.02
 
@@ -207,7 +213,7 @@ def test_the_textbook_number_and_the_true_one():
 )
 def test_people_are_the_fewest(mechanism, share, wanted, target):
     """No smaller number has so narrow an interval, by asking each of them."""
-    found = people(wanted, share, mechanism, target=target)
+    found = sample_size(wanted, share, mechanism, target=target)
     reached = [
         half_width(n, share, mechanism, target=target) <= wanted for n in range(1, found + 1)
     ]
@@ -225,7 +231,7 @@ def test_people_are_the_fewest(mechanism, share, wanted, target):
 )
 def test_with_an_assurance_larger_surveys_keep_it_too(mechanism, share, wanted, level):
     """Counts are whole, so the probability goes up and down: n is beyond its last low."""
-    found = people(wanted, share, mechanism, assurance=level)
+    found = sample_size(wanted, share, mechanism, assurance=level)
     kept = [
         half_width(n, share, mechanism, assurance=level) <= wanted for n in range(1, found + 100)
     ]
@@ -237,13 +243,13 @@ def test_with_an_assurance_larger_surveys_keep_it_too(mechanism, share, wanted, 
 def test_awkward_plans_are_answered():
     """Nobody, everybody, many categories, next to no protection, next to no information."""
     # 1 - 0.025^(1/n) is the upper end when none of n has it: its half is below 0.02 from n = 91.
-    assert math.ceil(math.log(0.025) / math.log(0.96)) == people(0.02, 0.0, DIRECT)
-    assert people(0.02, 0.0, DIRECT) == people(0.02, 1.0, DIRECT)
-    assert people(0.02, 0.0, DIRECT) == people(0.02, 0.0, epsilon=36)
+    assert math.ceil(math.log(0.025) / math.log(0.96)) == sample_size(0.02, 0.0, DIRECT)
+    assert sample_size(0.02, 0.0, DIRECT) == sample_size(0.02, 1.0, DIRECT)
+    assert sample_size(0.02, 0.0, DIRECT) == sample_size(0.02, 0.0, epsilon=36)
     z2 = float(scipy.special.ndtri(0.975)) ** 2
     for mechanism in (rr.KRR(range(1000), epsilon=1.0), rr.KRR(range(2), epsilon=1e-4)):
         about = z2 * ask(mechanism).variance(0.1) / 0.02**2
-        assert about == pytest.approx(people(0.02, 0.1, mechanism), rel=1e-2)
+        assert about == pytest.approx(sample_size(0.02, 0.1, mechanism), rel=1e-2)
     assert half_width(2**40, 0.1, epsilon=1) == pytest.approx(
         half_width(2**34, 0.1, epsilon=1) / 8, rel=1e-5
     )
@@ -253,10 +259,10 @@ def test_awkward_plans_are_answered():
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: people(0.02, 0.1, epsilon=1e-9), ArgumentValueError, "about 9.6e.21 people"),
-        (lambda: people(0.02, 10, epsilon=1), ArgumentValueError, "write 0.1 for 10%"),
-        (lambda: people(0.02, 0.1, 2, 0.5), NotIdentifiableError, "no information"),
-        (lambda: people(0.02, 0.1, epsilon=1, method="exact"), ArgumentValueError, "one of"),
+        (lambda: sample_size(0.02, 0.1, epsilon=1e-9), ArgumentValueError, "about 9.6e.21 people"),
+        (lambda: sample_size(0.02, 10, epsilon=1), ArgumentValueError, "write 0.1 for 10%"),
+        (lambda: sample_size(0.02, 0.1, 2, 0.5), NotIdentifiableError, "no information"),
+        (lambda: sample_size(0.02, 0.1, epsilon=1, method="exact"), ArgumentValueError, "one of"),
         (lambda: half_width(2**40 + 1, 0.1, epsilon=1), ArgumentValueError, "must be in"),
         (lambda: half_width(9, 0.1, WARNER, category="maybe"), ArgumentValueError, "category"),
         (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "class outside it"),
@@ -286,7 +292,9 @@ def test_the_category_asked_for_is_the_sensitive_one():
 # -- which epsilon -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("design", [rr.KRR, rr.UnaryEncoding.optimized, rr.SubsetSelection])
+@pytest.mark.parametrize(
+    "design", [rr.KRR, rr.mechanisms.UnaryEncoding.optimized, rr.mechanisms.SubsetSelection]
+)
 def test_the_least_epsilon_suffices_and_less_does_not(design):
     """A mechanism at that epsilon reaches the width and keeps within it; a millionth less fails."""
     found = least_epsilon(0.05, 3000, 0.1, 6, design=design)
@@ -294,6 +302,12 @@ def test_the_least_epsilon_suffices_and_less_does_not(design):
     assert made.epsilon <= found
     assert half_width(3000, 0.1, made) <= 0.05
     assert half_width(3000, 0.1, design(range(6), epsilon=found * (1 - 1e-6))) > 0.05
+
+
+def test_one_person_is_a_person():
+    """The number of people agrees with its noun."""
+    with pytest.raises(ArgumentValueError, match="for 1 person, even without noise"):
+        least_epsilon(0.1, 1, 0.2)
 
 
 def test_an_epsilon_that_does_not_exist_is_refused():
@@ -304,3 +318,13 @@ def test_an_epsilon_that_does_not_exist_is_refused():
         least_epsilon(0.001, 2000, 0.1)
     with pytest.raises(ArgumentTypeError, match="design must be made by"):
         least_epsilon(0.1, 2000, 0.1, design="KRR")
+
+
+def test_sample_sizes_take_an_estimate_and_point_plans_to_their_own():
+    """The mechanism of an estimate is planned with; a plan of several columns has methods."""
+    mechanism = rr.KRR(["no", "yes"], 0.75)
+    estimate = rr.estimate(["no", "yes"] * 20, mechanism)
+    assert half_width(1000, 0.2, estimate) == half_width(1000, 0.2, mechanism)
+    plan = rr.planning.FramePlan({"a": [0, 1], "b": [0, 1]}, 1, ["a", "b"])
+    with pytest.raises(rr.errors.ArgumentTypeError, match=r"use plan\.half_width"):
+        half_width(1000, 0.2, plan)

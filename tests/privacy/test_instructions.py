@@ -152,7 +152,7 @@ def test_every_design_has_words():
 def test_what_no_deck_has_is_left_to_a_device():
     """Bits, and probabilities that are no small fraction; three digits make a table."""
     for mechanism in (
-        rr.UnaryEncoding.symmetric(["a", "b"], 0.75),
+        rr.mechanisms.UnaryEncoding.symmetric(["a", "b"], 0.75),
         rr.KRR(["no", "yes"], epsilon=1.0),
         surveys.warner([False, True], 0.7310585786300048),
         rr.KRR(range(50), 0.51),
@@ -312,7 +312,7 @@ def test_who_draws_nothing_hears_nothing_about_it():
         ),
         (surveys.direct(range(5)), "Some of what you may say shows your true answer for sure"),
         (surveys.direct(range(50)), "Some of what you may say shows your true answer for sure"),
-        (rr.UnaryEncoding.symmetric(["a", "b"], 0.9), "they will often be right"),
+        (rr.mechanisms.UnaryEncoding.symmetric(["a", "b"], 0.9), "they will often be right"),
         (
             surveys.list_experiment(3).parts[1],
             'If you say "0" or "4", people can know which statements are true for you.',
@@ -336,7 +336,7 @@ def test_a_page_is_saved(tmp_path):
     page.save(tmp_path / "page.html")
     page.save(str(tmp_path / "page.html"))
     assert (tmp_path / "page.html").read_text("utf-8") == page.to_html()
-    with pytest.raises(rr.errors.ArgumentValueError, match=r"path must end in \.html"):
+    with pytest.raises(rr.errors.ArgumentValueError, match=r"path must end in \.md"):
         page.save(tmp_path / "page.pdf")
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
 
@@ -396,7 +396,7 @@ def test_the_statements_of_a_list_are_as_many_as_its_counts(items):
     for group, statements in (("control", items), ("treatment", items + 1)):
         page = instructions(m, QUESTION, group=group)
         door = at_the_door(page)
-        assert set(re.findall(r"(\d+) statements", door)) == {str(statements)}
+        assert set(re.findall(r"(\d+) statements?", door)) == {str(statements)}
         assert f'"0" or "{statements}"' in door
         material, _, spoken = door.partition("Read aloud")
         assert (QUESTION in material) == (group == "treatment")
@@ -412,7 +412,7 @@ def test_a_sum_has_no_page(name):
         for mechanism in (total, from_dict(total.to_dict())):
             with pytest.raises(rr.errors.ArgumentValueError, match="design of one item"):
                 instructions(mechanism, QUESTION)
-            text = rr.privacy.methods(mechanism).text
+            text = rr.privacy.methods(mechanism)
             assert f"Each of {items} questions was answered" in text
             assert "Warner" not in text
     assert instructions(rr.MatrixDesign([0, 1, 2], THIRDS, reports=[0, 1, 2]), QUESTION).rule

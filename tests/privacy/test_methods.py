@@ -10,7 +10,7 @@ from catalogue import EXAMPLES
 
 import rrstats as rr
 from rrstats import surveys
-from rrstats.privacy import methods
+from rrstats.privacy import instructions, methods
 from rrstats.privacy.fieldwork import examples
 from rrstats.privacy.methods import _data
 
@@ -23,25 +23,54 @@ def test_every_survey_design_has_a_paragraph_of_its_own(name):
     """Its numbers, its source, epsilon in words, and no sentence for designs without a name."""
     design = examples()[name]
     paragraph = methods(design, QUESTION)
-    assert QUESTION in paragraph.text
-    assert rr.explain(design) in paragraph.text
-    assert "given by its matrix" not in paragraph.text
-    assert "{" not in paragraph.text
+    text = paragraph.removesuffix(paragraph.bibtex)
+    assert QUESTION in text
+    assert rr.explain(design) in text
+    assert "given by its matrix" not in text
+    assert "{" not in text
     groups = design.groups or ()
-    assert all(f"In sample {group}: " in paragraph.text for group in groups)
+    assert all(f"In sample {group}: " in text for group in groups)
     is_private = design.epsilon < np.inf
-    assert ("is locally differentially private" in paragraph.text) == is_private
+    assert ("is locally differentially private" in text) == is_private
     keys = re.findall(r"^@\w+\{(\w+),$", paragraph.bibtex, re.M)
     assert len(keys) == len(set(keys))
     assert keys[-1] == "rrstats"
     assert len(keys) >= 2 + is_private or name == "direct"
-    cited = [_data()["references"][key]["cited"] for key in keys[:-1]]
-    assert all(text in paragraph.text for text in cited)
+    cited = [_data().references[key]["cited"] for key in keys[:-1]]
+    assert all(work in text for work in cited)
 
 
 def test_items_of_a_list_are_a_count():
     """The number of statements is no probability."""
-    assert "read a list of 3 statements" in methods(surveys.list_experiment(3)).text
+    assert "read a list of 3 statements" in methods(surveys.list_experiment(3))
+
+
+@pytest.mark.parametrize(
+    ("draws", "words"), [(1, "draw a card from a stack"), (2, "draw 2 cards from a stack")]
+)
+def test_one_card_is_a_card(draws, words):
+    """The number of cards agrees with its noun."""
+    assert words in methods(surveys.kuk(["no", "yes"], 0.7, 0.2, draws, yes="yes"))
+
+
+def test_one_statement_is_a_statement():
+    """The number of statements agrees with its noun, in the paragraph and on the page."""
+    design = surveys.list_experiment(1)
+    text = str(methods(design))
+    assert "a list of 1 statement and say" in text
+    assert "besides the 1 other." in text
+    for sample in design.groups:
+        assert "1 statements" not in str(instructions(design, QUESTION, group=sample))
+
+
+def test_a_sum_says_the_rates_of_its_items():
+    """The design of one item is known by its two rates, also from a document."""
+    design = surveys.sum_of(surveys.forced_response([0, 1], 2 / 3, [1 / 6, 1 / 6]), 3)
+    again = rr.mechanisms.from_dict(design.to_dict())
+    for mechanism in (design, again):
+        text = methods(mechanism)
+        assert "Each of 3 questions" in text
+        assert "with probability 83.33% and others with probability 16.67%" in text
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -51,10 +80,11 @@ def test_every_mechanism_has_a_paragraph(name):
         warnings.simplefilter("ignore")
         design = EXAMPLES[name]()
     paragraph = methods(design)
-    assert rr.explain(design) in paragraph.text
+    text = paragraph.removesuffix(paragraph.bibtex)
+    assert rr.explain(design) in text
     formulas = ("estimated without bias", "is estimated by its", "do not determine")
-    assert sum(paragraph.text.count(formula) for formula in formulas) == 1
-    assert str(paragraph) == f"{paragraph.text}\n\n{paragraph.bibtex}"
+    assert sum(text.count(formula) for formula in formulas) == 1
+    assert paragraph.endswith(f"\n\n{paragraph.bibtex}")
 
 
 @pytest.mark.parametrize(
@@ -64,12 +94,12 @@ def test_every_mechanism_has_a_paragraph(name):
         surveys.crosswise(["yes", "no"], 0.25, yes="yes"),
         surveys.triangular(["no", "yes"], 0.25, yes="yes"),
         rr.KRR(["a", "b", "c"], 0.5),
-        rr.UnaryEncoding.symmetric(["a", "b", "c"], 0.75),
+        rr.mechanisms.UnaryEncoding.symmetric(["a", "b", "c"], 0.75),
     ],
 )
 def test_the_formula_is_that_of_the_estimate(design):
     """The numbers of the sentence, used by hand, give the estimate of `rr.estimate`."""
-    text = methods(design).text
+    text = methods(design)
     numbers = re.search(r"reported proportion - ([\d.]+)\) / (\S+)( - [\d.]+\))?", text)
     base = float(numbers[1])
     slope = float(numbers[2].strip("().")) if not numbers[3] else float(numbers[2][1:]) - base
@@ -86,11 +116,11 @@ def test_the_formula_is_that_of_the_estimate(design):
 def test_the_references_are_those_of_the_designs():
     """Every source is a reference, and every reference is a source or cited by all."""
     data = _data()
-    designs = data["designs"].values()
-    sources = {key for design in designs for key in design["sources"]}
-    sources |= {key for design in designs for key in design.get("sources_of_samples", [])}
-    assert sources | {"evfimievski2003", "rrstats"} == set(data["references"])
-    assert {name for name in surveys.__all__ if name in data["designs"]} >= {"warner", "kuk"}
+    designs = data.designs.values()
+    sources = {key for design in designs for key in design.sources}
+    sources |= {key for design in designs for key in design.sources_of_samples}
+    assert sources | {"evfimievski2003", "rrstats"} == set(data.references)
+    assert {name for name in surveys.__all__ if name in data.designs} >= {"warner", "kuk"}
 
 
 def test_rrstats_is_cited_as_its_citation_file_says():
@@ -114,3 +144,26 @@ def test_wrong_arguments_are_named():
         methods("warner")
     with pytest.raises(rr.errors.ArgumentTypeError, match="question must be the wording"):
         methods(rr.KRR(["no", "yes"], 0.75), 3)
+
+
+def test_an_estimate_has_the_paragraph_of_its_mechanism():
+    """What was made of reports is explained as the mechanism that made them."""
+    mechanism = rr.KRR(["no", "yes"], 0.75)
+    estimate = rr.estimate(["no", "yes"] * 20, mechanism)
+    assert str(methods(estimate)) == str(methods(mechanism))
+    assert str(rr.privacy.explain(estimate)) == str(rr.privacy.explain(mechanism))
+
+
+def test_a_plan_has_a_paragraph_of_all_its_parts():
+    """The coin, the chance of each part, its procedure, and one epsilon for all answers."""
+    columns = {"smokes": ["no", "yes"], "drinks": [0, 1, 2]}
+    plan = rr.planning.FramePlan(columns, 2, ["smokes", ("smokes", "drinks")], chances=[3, 1])
+    text = str(methods(plan, QUESTION))
+    assert "picked one of 2 parts" in text
+    assert "The part smokes is picked with probability 75%." in text
+    assert "The part smokes & drinks is picked with probability 25%." in text
+    assert "one of 2 categories" in text
+    assert "one of 6 categories" in text
+    explained = str(rr.privacy.explain(plan))
+    assert explained.startswith("A person reports one of 2 parts of the plan. Epsilon is 2 ")
+    assert explained in text

@@ -23,6 +23,7 @@ from rrstats.mechanisms import surveys
 from rrstats.mechanisms.epsilon import prob_from_epsilon, total_epsilon
 from rrstats.privacy import compose, delta_curve, loss_distribution
 from rrstats.privacy.composition import check_rows_per_person
+from rrstats.privacy.explanation import probability_after
 from rrstats.privacy.loss_distribution import privacy_loss
 
 # -- in plain words -----------------------------------------------------------------------------
@@ -31,21 +32,21 @@ from rrstats.privacy.loss_distribution import privacy_loss
 def test_posterior_cases():
     """Bayes' rule: formulas of Evfimievski, Gehrke and Srikant (2003), computed with mpmath."""
     # bayes-posterior: prior .01, eps ln 3, k = 2
-    assert privacy.posterior(0.01, 3.0) == pytest.approx(0.029411764705882353, rel=1e-12)
+    assert probability_after(0.01, 3.0) == pytest.approx(0.029411764705882353, rel=1e-12)
     # bayes-k10: prior .1, eps 1, k = 10, after a report of v and after any other
     prob = prob_from_epsilon(1.0, 10)
     other = (1 - prob) / 9
-    after = privacy.posterior(0.1, prob / other)
+    after = probability_after(0.1, prob / other)
     assert after == pytest.approx(0.23196931668407395, rel=1e-12)
-    after = privacy.posterior(0.1, (1 - prob) / (1 - other))
+    after = probability_after(0.1, (1 - prob) / (1 - other))
     assert after == pytest.approx(0.08533674259065845, rel=1e-12)
     # bayes-correlated: five perfectly correlated columns of eps 1, prior .5
-    after = privacy.posterior(0.5, math.exp(total_epsilon([1.0] * 5)))
+    after = probability_after(0.5, math.exp(total_epsilon([1.0] * 5)))
     assert after == pytest.approx(0.9933071490757152, rel=1e-12)
     # breach: no 5%-to-50% breach up to eps 2.944
-    assert privacy.posterior(0.05, math.exp(2.9444389791664403)) == pytest.approx(0.5, rel=1e-12)
-    assert privacy.posterior(0.3, 0.0) == 0.0
-    assert privacy.posterior(0.3, math.inf) == 1.0
+    assert probability_after(0.05, math.exp(2.9444389791664403)) == pytest.approx(0.5, rel=1e-12)
+    assert probability_after(0.3, 0.0) == 0.0
+    assert probability_after(0.3, math.inf) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -149,9 +150,9 @@ def test_explain_extremes():
 
 KRR2 = rr.KRR([0, 1], 0.75)
 WRONG = [
-    *((privacy.posterior, (prior, 3.0), "prior must be in") for prior in (0, 1, -1, math.nan)),
+    *((probability_after, (prior, 3.0), "prior must be in") for prior in (0, 1, -1, math.nan)),
     *((privacy.explain, (KRR2, prior), "prior must be in") for prior in (0, 1, math.nan)),
-    *((privacy.posterior, (0.5, odds), "likelihood_ratio must be") for odds in (-1.0, math.nan)),
+    *((probability_after, (0.5, odds), "likelihood_ratio must be") for odds in (-1.0, math.nan)),
     *((privacy.explain, (m,), "must be a mechanism") for m in (0.75, "KRR", rr.KRR, None)),
 ]  # fmt: skip
 
@@ -193,7 +194,7 @@ def on_a_grid(monkeypatch):
 # -- the same by enumeration, from the designs alone ---------------------------------------------
 
 
-def unary_law(k, own, other):
+def unary_distribution(k, own, other):
     """For each truth the exact chances of all 2^k reports of bits."""
     reports = list(itertools.product([0, 1], repeat=k))
     chances = [[Fraction(own if v == truth else other) for v in range(k)] for truth in range(k)]
@@ -203,7 +204,7 @@ def unary_law(k, own, other):
     ]
 
 
-def subset_law(k, size, own):
+def subset_distribution(k, size, own):
     """For each truth the exact chances of all subsets of one size."""
     held, free = math.comb(k - 1, size - 1), math.comb(k - 1, size)
     subsets = list(itertools.combinations(range(k), size))
@@ -211,21 +212,24 @@ def subset_law(k, size, own):
     return [[p / held if v in y else (1 - p) / free for y in subsets] for v in range(k)]
 
 
-def matrix_law(mechanism):
+def matrix_distribution(mechanism):
     """For each truth the exact chances of all reports, and last those of an unknown answer."""
     return [list(column) for column in zip(*mechanism.channel.entries, strict=True)]
 
 
-UNARY = rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25)
-SUBSET = rr.SubsetSelection(list("abcde"), size=2, prob_own=0.625)
-LAWS = {
-    "coin": (COIN, matrix_law(COIN)),
-    "three": (THREE, matrix_law(THREE)),
-    "unary": (UNARY, unary_law(3, 0.75, 0.25)),
-    "subset": (SUBSET, subset_law(5, 2, 0.625)),
-    "odd": (ODD, matrix_law(ODD)),
-    "direct": (direct := surveys.direct(["x", "y"]), matrix_law(direct)),
-    "forced": (forced := surveys.triangular(["no", "yes"], 0.25, yes="yes"), matrix_law(forced)),
+UNARY = rr.mechanisms.UnaryEncoding(["a", "b", "c"], 0.75, 0.25)
+SUBSET = rr.mechanisms.SubsetSelection(list("abcde"), size=2, prob_own=0.625)
+DISTRIBUTIONS = {
+    "coin": (COIN, matrix_distribution(COIN)),
+    "three": (THREE, matrix_distribution(THREE)),
+    "unary": (UNARY, unary_distribution(3, 0.75, 0.25)),
+    "subset": (SUBSET, subset_distribution(5, 2, 0.625)),
+    "odd": (ODD, matrix_distribution(ODD)),
+    "direct": (direct := surveys.direct(["x", "y"]), matrix_distribution(direct)),
+    "forced": (
+        forced := surveys.triangular(["no", "yes"], 0.25, yes="yes"),
+        matrix_distribution(forced),
+    ),
 }
 
 
@@ -241,10 +245,16 @@ def grown(epsilon):
         return Fraction(Decimal(epsilon).exp())
 
 
-def enumerated(laws, epsilon):
+def enumerated(distributions, epsilon):
     """The largest sum of (P - e^epsilon Q)_+ over any two persons, of unknown answers too."""
-    mixtures = [[sum(each) / len(law) for each in zip(*law, strict=True)] for law in laws]
-    with_unknown = [[*law, mixture] for law, mixture in zip(laws, mixtures, strict=True)]
+    mixtures = [
+        [sum(each) / len(distribution) for each in zip(*distribution, strict=True)]
+        for distribution in distributions
+    ]
+    with_unknown = [
+        [*distribution, mixture]
+        for distribution, mixture in zip(distributions, mixtures, strict=True)
+    ]
     persons = [joint(truths) for truths in itertools.product(*with_unknown)]
     factor = grown(epsilon)
     return max(
@@ -271,8 +281,8 @@ BOUNDED = [["odd", "odd"], ["odd", "coin"], ["forced", "coin"], ["forced", "forc
 @pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0986, 2.1])
 def test_delta_is_that_of_all_reports_of_all_persons(names, epsilon):
     """Delta is not below the worst sum over all pairs of persons, nor two doubles above it."""
-    found = compose([LAWS[name][0] for name in names])
-    expected = enumerated([LAWS[name][1] for name in names], epsilon)
+    found = compose([DISTRIBUTIONS[name][0] for name in names])
+    expected = enumerated([DISTRIBUTIONS[name][1] for name in names], epsilon)
     delta = found.delta(epsilon)
     assert found.is_exact
     assert Fraction(math.nextafter(delta, 0)) <= expected <= Fraction(delta)
@@ -282,8 +292,8 @@ def test_delta_is_that_of_all_reports_of_all_persons(names, epsilon):
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0, 3.2])
 def test_bounds_are_above_and_say_so(names, epsilon):
     """Several reports of a matrix without a worst pair: never below, and not called exact."""
-    found = compose([LAWS[name][0] for name in names])
-    expected = enumerated([LAWS[name][1] for name in names], epsilon)
+    found = compose([DISTRIBUTIONS[name][0] for name in names])
+    expected = enumerated([DISTRIBUTIONS[name][1] for name in names], epsilon)
     assert expected <= Fraction(found.delta(epsilon)) <= expected * Fraction(3, 2)
     assert not found.is_exact
     assert any("no pair of its true answers" in reason for reason in found.bounds)
@@ -293,7 +303,7 @@ def test_bounds_are_above_and_say_so(names, epsilon):
 def test_every_mechanism_with_a_matrix(name):
     """One report has the largest delta over all pairs of columns, whatever the design."""
     mechanism = EXAMPLES[name]()
-    found, columns = compose([mechanism]), matrix_law(mechanism)
+    found, columns = compose([mechanism]), matrix_distribution(mechanism)
     for epsilon in (0.0, 0.7, 1.9):
         factor = grown(epsilon)
         expected = max(
@@ -312,7 +322,7 @@ def test_every_mechanism_composes(name):
     assert mechanism.epsilon == once.epsilon == once.epsilon_at(0)
     assert twice.epsilon == 2 * mechanism.epsilon
     if 0 < mechanism.epsilon < math.inf:
-        # A law that understates what an outcome tells would have no delta here.
+        # A distribution that understates what an outcome tells would have no delta here.
         assert once.delta(mechanism.epsilon * (1 - 1e-9)) > 0
         assert once.delta(mechanism.epsilon) == 0
     for epsilon in (0.0, 0.5, 2.0):
@@ -411,8 +421,8 @@ def drawn(rng):
     """A few mechanisms of different kinds."""
     kinds = [
         lambda: krr(rng.choice([2, 3, 10, 100]), rng.uniform(0.05, 2)),
-        lambda: rr.UnaryEncoding.symmetric(range(5), epsilon=rng.uniform(0.1, 2)),
-        lambda: rr.SubsetSelection(range(8), epsilon=rng.uniform(0.1, 2)),
+        lambda: rr.mechanisms.UnaryEncoding.symmetric(range(5), epsilon=rng.uniform(0.1, 2)),
+        lambda: rr.mechanisms.SubsetSelection(range(8), epsilon=rng.uniform(0.1, 2)),
         lambda: COIN,
     ]
     return [(rng.choice(kinds)(), rng.randint(1, 3)) for _ in range(rng.randint(1, 3))]
@@ -464,7 +474,7 @@ def test_proofs_are_infinite():
     assert 0 == found.epsilon_at(1)
     assert [1, 1] == [found.delta(0.0), found.delta(1e9)]
     # Triangular with 1/4: one of the two reports comes from one truth alone, with chance 3/4.
-    partial = compose([LAWS["forced"][0]])
+    partial = compose([DISTRIBUTIONS["forced"][0]])
     assert partial.delta(50.0) == partial.delta(math.inf) == 0.75
     assert partial.epsilon_at(0.75) < math.inf == partial.epsilon_at(0.74)
     assert [True, True, False] == found.to_frame([0.5, 1.0])["share"].isna().tolist()
@@ -474,7 +484,7 @@ def test_proofs_are_infinite():
 def test_chances_of_proofs_multiply(on_a_grid):
     """What two designs leave unproved is the product; what a delta above pays for is tight."""
     other = surveys.triangular(["no", "yes"], 0.4, yes="yes")
-    mechanisms = [LAWS["forced"][0], other, (COIN, 2)]
+    mechanisms = [DISTRIBUTIONS["forced"][0], other, (COIN, 2)]
     for found in (compose(mechanisms), on_a_grid(mechanisms)):
         unproved = Fraction(0.25) * Fraction(0.4)
         delta = found.delta(math.inf)
@@ -533,7 +543,7 @@ GRIDDED = [
     [(krr(10, 0.5), 10)],
     [(krr(k, 0.1 + 0.07 * k), 2) for k in range(2, 8)],
     [(COIN, 40), (THREE, 3)],
-    [(COIN, 2), LAWS["forced"][0]],
+    [(COIN, 2), DISTRIBUTIONS["forced"][0]],
     [(ODD, 3), COIN],
     [(rr.KRR(range(3), 1 - 2.0**-50), 3), COIN],
     [(krr(4, 1e-7), 5), (krr(4, 3.0), 2)],
@@ -605,7 +615,7 @@ def test_a_large_odd_matrix_is_bounded_by_its_epsilon():
 
 def test_samples_have_the_worst_sample():
     """Each person is in one sample, which is public: the curve is that of the worst sample."""
-    mixed = rr.Samples({"dice": COIN, "cards": rr.KRR(["no", "yes"], 0.9)})
+    mixed = rr.mechanisms.Samples({"dice": COIN, "cards": rr.KRR(["no", "yes"], 0.9)})
     alone = privacy_loss(rr.KRR(["no", "yes"], 0.9).channel)
     assert alone == privacy_loss(mixed.channel)
 

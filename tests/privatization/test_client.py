@@ -156,7 +156,7 @@ def test_words_are_those_of_the_operating_system(monkeypatch):
 
 def test_other_sources():
     """A SecureGenerator is silent; NumPy's generators are for teaching, and say so."""
-    assert rr.client.report(M, "once", rng=rr.SecureGenerator()) in M.categories
+    assert rr.client.report(M, "once", rng=rr.client.SecureGenerator()) in M.categories
     with pytest.warns(rr.errors.SimulationWarning, match="never release") as caught:
         rr.client.report(M, "once", rng=np.random.default_rng(1))
     assert caught[0].filename == __file__
@@ -260,7 +260,7 @@ def test_the_text():
         text = rr.client.encode_report(rr.KRR(range(k), 0.9), k - 1)
         assert text[21:] == f"{k - 1:0{digits}x}"
     packed = rr.client.encode_report(
-        rr.UnaryEncoding.optimized(range(9), epsilon=1.0), bytes([0x80, 0x01])
+        rr.mechanisms.UnaryEncoding.optimized(range(9), epsilon=1.0), bytes([0x80, 0x01])
     )
     assert packed[21:] == "8001"
 
@@ -328,9 +328,12 @@ def test_all_bad_texts_are_counted_by_kind():
 @pytest.mark.parametrize(
     ("mechanism", "payload"),
     [
-        (rr.UnaryEncoding.symmetric(["a", "b", "c"], 0.75), "08"),  # a bit behind the last category
-        (rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2), "07"),  # three of them
-        (rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2), "30"),
+        (
+            rr.mechanisms.UnaryEncoding.symmetric(["a", "b", "c"], 0.75),
+            "08",
+        ),  # a bit behind the last category
+        (rr.mechanisms.SubsetSelection(list("abcde"), epsilon=1.0, size=2), "07"),  # three of them
+        (rr.mechanisms.SubsetSelection(list("abcde"), epsilon=1.0, size=2), "30"),
     ],
 )
 def test_packed_reports_that_are_none(mechanism, payload):
@@ -346,7 +349,7 @@ def test_packed_reports_that_are_none(mechanism, payload):
 @pytest.mark.parametrize("report", ["secret answer", None, 1, ["once"], b"\x01", float("nan")])
 def test_what_is_no_report_is_not_encoded(report):
     """Anything else than a report is refused by its type alone."""
-    for mechanism in (M, rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2)):
+    for mechanism in (M, rr.mechanisms.SubsetSelection(list("abcde"), epsilon=1.0, size=2)):
         with pytest.raises(ArgumentValueError, match="report must be a report of this") as caught:
             rr.client.encode_report(mechanism, report)
         assert "secret" not in str(caught.value)

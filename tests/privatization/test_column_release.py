@@ -65,9 +65,9 @@ def test_counts_add_up_and_say_what_the_policies_refuse(unknown, missing, refuse
 def test_a_release_is_a_first_round_unless_it_says_so():
     """Its keyed words are those of `privatize`; of a round once more they are others."""
     pytest.importorskip("cryptography")
-    options = {"key": rr.Key(bytes(range(32))), "question": "q"}
+    options = {"key": rr.client.Key(bytes(range(32))), "question": "q"}
     answers, ids = ["never", "once", "often", "once"] * 10, list(range(40))
-    reports = rr.privatize(answers, M, id=ids, **options)
+    reports = rr.privatize(answers, M, key=rr.client.Keyed(options["key"], ids, question="q"))
     assert ColumnRelease([], M, **options).reports(answers, ids=ids) == reports
     assert ColumnRelease([], M, again=True, **options).reports(answers, ids=ids) != reports
 

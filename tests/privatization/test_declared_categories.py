@@ -79,12 +79,12 @@ FRAME = pd.DataFrame({"answer": ANSWERS, "person": range(4)})
 
 DOORS = {
     "KRR": lambda c: rr.KRR(c, epsilon=1),
-    "UnaryEncoding": lambda c: rr.UnaryEncoding.optimized(c, epsilon=1),
-    "Rappor": lambda c: rr.Rappor(c, 0.5, 0.5, 0.75),
-    "SubsetSelection": lambda c: rr.SubsetSelection(c, epsilon=1),
+    "UnaryEncoding": lambda c: rr.mechanisms.UnaryEncoding.optimized(c, epsilon=1),
+    "Rappor": lambda c: rr.mechanisms.Rappor(c, 0.5, 0.5, 0.75),
+    "SubsetSelection": lambda c: rr.mechanisms.SubsetSelection(c, epsilon=1),
     "MatrixDesign": lambda c: rr.MatrixDesign(c, np.eye(3) / 2 + 1 / 6),
     "reports": lambda c: rr.MatrixDesign([0, 1, 2], np.eye(3) / 2 + 1 / 6, reports=c),
-    "two_rounds": lambda c: rr.two_rounds(c, epsilon_lifetime=2, epsilon_first_report=1),
+    "two_rounds": lambda c: rr.mechanisms.two_rounds(c, epsilon_lifetime=2, epsilon_first_report=1),
     "survey": lambda c: rr.surveys.forced_response(c, 1 / 6, 1 / 6),
     "survey of many": lambda c: rr.surveys.direct(c),
     "privatize": lambda c: rr.privatize(ANSWERS, c, epsilon=1),
@@ -94,13 +94,13 @@ DOORS = {
     "simulate": lambda c: rr.simulate(ANSWERS, c, epsilon=1, seed=1),
     "frame": lambda c: FRAME.rr.privatize("answer", c, epsilon=1),
     "series": lambda c: ANSWERS.rr.privatize(c, epsilon=1),
-    "plan": lambda c: rr.FramePlan({"answer": c, "b": [1, 2]}, 1, [("answer", "b")]),
+    "plan": lambda c: rr.planning.FramePlan({"answer": c, "b": [1, 2]}, 1, [("answer", "b")]),
     "check": lambda c: FRAME.rr.check("answer", c),
     "estimate": lambda c: rr.estimate(ANSWERS, c, epsilon=1),
     "audit": lambda c: rr.audit(lambda value: value, c, epsilon=1),
     "client": lambda c: rr.client.report({"a": rr.KRR(c, epsilon=1)}, "yes"),
     "planning": lambda c: rr.planning.recommend(c, epsilon=1),
-    "sample size": lambda c: rr.planning.people(0.1, 0.2, c, epsilon=1),
+    "sample size": lambda c: rr.planning.sample_size(0.1, 0.2, c, epsilon=1),
 }
 
 
@@ -108,6 +108,13 @@ DOORS = {
 def test_every_door_refuses_categories_from_data(door):
     """One rule stands before mechanisms, designs, plans, the accessor and the client."""
     refused(ArgumentTypeError, "not taken from data", DOORS[door], FROM_DATA["unique"])
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set])
+def test_cells_of_arrow_in_a_list_are_refused(kind, pa):
+    """They come from a column: a questionnaire has words."""
+    with pytest.raises(ArgumentTypeError, match=r"not taken from data.*cells of Arrow in a"):
+        rr.KRR(kind(pa.array(["yes", "no"])), 0.75)
 
 
 def test_files_refuse_categories_from_data(tmp_path, pa):
@@ -133,7 +140,7 @@ def test_a_list_in_order_of_first_appearance_warns_the_curator():
     for values in (answers, np.array(answers), pd.Series(answers)):
         with pytest.warns(RRStatsWarning, match="the categories are listed in the order"):
             rr.privatize(values, declared, epsilon=1)
-    plan = rr.FramePlan({"a": declared, "b": [0, 1]}, 1, [("a",), ("b",)])
+    plan = rr.planning.FramePlan({"a": declared, "b": [0, 1]}, 1, [("a",), ("b",)])
     with pytest.warns(RRStatsWarning, match=message):
         rr.privatize(pd.DataFrame({"a": answers, "b": 0}), plan)
 

@@ -16,10 +16,11 @@ import rrstats as rr
 from rrstats._display import chance
 from rrstats.data.categories import Categories
 from rrstats.mechanisms.epsilon import allowed_ratio
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.plans import part_label, part_mechanism, plan_mechanisms
 from rrstats.mechanisms.records import read
 from rrstats.mechanisms.row_privacy import row_epsilon, row_mechanisms
-from rrstats.privatization.frame_plan import FramePlan, FrameRelease
+from rrstats.privatization.frame_release import FrameRelease
 from rrstats.randomness.sources import BLOCK_ROWS
 from rrstats.statement import describe
 
@@ -71,13 +72,17 @@ def test_marginals_at_the_ends_of_the_doubles():
         part_mechanism([DOMAINS["a"], DOMAINS["b"]], 40.0)
 
 
-# -- the law of a row: exact ------------------------------------------------------------------
+# -- the distribution of a row: exact ----------------------------------------------------------
 
 PARTS = {"a": [0, 1], "b": ["x", "y", "z"], "c": [True, False]}
 ANSWERS = {"a": [0, 1, None, 7], "b": ["x", "y", "z", None, "w"], "c": [True, False, None]}
-SINGLES = rr.FramePlan({"a": PARTS["a"], "c": PARTS["c"]}, 1.25, ["a", "c"], chances=[1, 3])
-PAIR = rr.FramePlan({"a": PARTS["a"], "b": PARTS["b"]}, 1.25, [("b", "a")])
-MIXED = rr.FramePlan(PARTS, 0.75, [("a", "b"), "c", ("c", "a"), "a"], chances=[0.3, 2, 1e-3, 5])
+SINGLES = rr.planning.FramePlan(
+    {"a": PARTS["a"], "c": PARTS["c"]}, 1.25, ["a", "c"], chances=[1, 3]
+)
+PAIR = rr.planning.FramePlan({"a": PARTS["a"], "b": PARTS["b"]}, 1.25, [("b", "a")])
+MIXED = rr.planning.FramePlan(
+    PARTS, 0.75, [("a", "b"), "c", ("c", "a"), "a"], chances=[0.3, 2, 1e-3, 5]
+)
 
 
 def truths_of(plan):
@@ -85,9 +90,9 @@ def truths_of(plan):
     return list(itertools.product(*(ANSWERS[name] for name in plan.categories)))
 
 
-def law_of(plan, truth):
+def distribution_of(plan, truth):
     """P(row of reports | answers) as fractions: a report is (part, its answers)."""
-    whole, law = sum(map(Fraction, plan.chances)), Counter()
+    whole, distribution = sum(map(Fraction, plan.chances)), Counter()
     answers = dict(zip(plan.categories, truth, strict=True))
     for part, number, mechanism in zip(plan.parts, plan.chances, plan.part_mechanisms, strict=True):
         p, k = Fraction(mechanism.prob), mechanism.domain.k
@@ -100,16 +105,20 @@ def law_of(plan, truth):
         for report in itertools.product(*domains):
             same = Fraction(every.count(report), len(every))
             cell = p * same + (1 - p) / (k - 1) * (1 - same)
-            law[part, report] = Fraction(number) / whole * cell
-    return law
+            distribution[part, report] = Fraction(number) / whole * cell
+    return distribution
 
 
 @pytest.mark.parametrize("plan", [SINGLES, PAIR, MIXED], ids=["singles", "pair", "mixed"])
 def test_a_row_has_the_epsilon_that_was_asked_for(plan):
     """For any two rows of answers, in all columns at once, each row of reports: exact bound."""
-    laws = [law_of(plan, truth) for truth in truths_of(plan)]
-    assert all(sum(law.values()) == 1 for law in laws)
-    worst = max(max(law[y] for law in laws) / min(law[y] for law in laws) for y in laws[0])
+    distributions = [distribution_of(plan, truth) for truth in truths_of(plan)]
+    assert all(sum(distribution.values()) == 1 for distribution in distributions)
+    worst = max(
+        max(distribution[y] for distribution in distributions)
+        / min(distribution[y] for distribution in distributions)
+        for y in distributions[0]
+    )
     assert worst <= allowed_ratio(plan.epsilon)
     assert float(worst) == pytest.approx(np.exp(plan.epsilon), rel=1e-12)
 
@@ -122,8 +131,8 @@ def test_a_row_has_the_epsilon_that_was_asked_for(plan):
     ],
     ids=["singles", "pair"],
 )
-def test_rows_are_drawn_from_that_law(plan, depths):
-    """All streams of tiny words through `privatize` give the law of every row of answers."""
+def test_rows_are_drawn_from_that_distribution(plan, depths):
+    """All streams of tiny words through `privatize` give the distribution of each row."""
     for truth in truths_of(plan):
         source = EveryStream(4, depths)
         answers = zip(plan.categories, truth, strict=True)
@@ -131,8 +140,8 @@ def test_rows_are_drawn_from_that_law(plan, depths):
             {name: pd.Series([one] * source.rows, dtype=object) for name, one in answers}
         )
         released = frame.rr.privatize(plan, rng=source, unknown="uniform")
-        law = law_of(plan, truth)
-        codes, outcomes = np.full(source.rows, -1), list(law)
+        distribution = distribution_of(plan, truth)
+        codes, outcomes = np.full(source.rows, -1), list(distribution)
         for code, (part, report) in enumerate(outcomes):
             mine = released["rr_asked"] == " & ".join(part)
             for name in plan.categories:
@@ -141,9 +150,9 @@ def test_rows_are_drawn_from_that_law(plan, depths):
                     held = released[name] == report[part.index(name)]
                 mine &= held
             codes[mine] = code
-        found = source.law(codes, len(outcomes))
+        found = source.distribution(codes, len(outcomes))
         assert found.undecided < Fraction(1, 4)
-        assert found.brackets(list(law.values()))
+        assert found.brackets(list(distribution.values()))
 
 
 # -- plans: what is asked for, and what cannot be ---------------------------------------------
@@ -151,7 +160,7 @@ def test_rows_are_drawn_from_that_law(plan, depths):
 
 def test_planning_chooses_the_parts():
     """Proportions ask one column of a row, pairs two; a list is taken as it is."""
-    frame = rr.planning.frame
+    frame = rr.planning.plan
     assert frame(PARTS, 2).parts == (("a",), ("b",), ("c",))
     assert frame(PARTS, 2, "pairs").parts == (("a", "b"), ("a", "c"), ("b", "c"))
     mixed = frame(PARTS, 2, [("c", "a"), "b", ["a", "b"]], chances=[1, 2, 5], asked="which")
@@ -188,7 +197,9 @@ def test_plans_that_cannot_be_are_refused(case):
     change, text = BAD[case]
     given = {"columns": PARTS, "epsilon": 2, "parts": ["a", "b", "c"]} | change
     with pytest.raises((rr.errors.ArgumentValueError, rr.errors.ArgumentTypeError), match=text):
-        rr.FramePlan(given.pop("columns"), given.pop("epsilon"), given.pop("parts"), **given)
+        rr.planning.FramePlan(
+            given.pop("columns"), given.pop("epsilon"), given.pop("parts"), **given
+        )
 
 
 def test_asked_fractions_and_variances_by_hand():
@@ -198,7 +209,9 @@ def test_asked_fractions_and_variances_by_hand():
     from the pair and from a alone, weighted by (p - q)^2 of equal chances.
     """
     coin = [0, 1]
-    plan = rr.FramePlan(dict.fromkeys("abc", coin), 2, [("a", "b"), "c", "a"], chances=[1, 2, 1])
+    plan = rr.planning.FramePlan(
+        dict.fromkeys("abc", coin), 2, [("a", "b"), "c", "a"], chances=[1, 2, 1]
+    )
     fractions = {"a": 0.5, "b": 0.25, "c": 0.5}
     assert {name: plan.asked_fraction(name) for name in "abc"} == fractions
     assert plan.asked_fraction("a", "b") == plan.asked_fraction("b", "a") == 0.25
@@ -225,7 +238,7 @@ def test_asked_fractions_and_variances_by_hand():
 
 def test_parts_are_equally_likely_by_default():
     """Each part has the chance 1 of as many as there are parts."""
-    assert rr.FramePlan({"a": [0, 1], "b": [0, 1]}, 1, ["a", "b"]).chances == (1.0, 1.0)
+    assert rr.planning.FramePlan({"a": [0, 1], "b": [0, 1]}, 1, ["a", "b"]).chances == (1.0, 1.0)
 
 
 def test_labels_that_clash_are_refused():
@@ -236,12 +249,12 @@ def test_labels_that_clash_are_refused():
         ({"\u00e9": [0, 1], "e\u0301": [0, 1]}, ["\u00e9", "e\u0301"]),
     ):
         with pytest.raises(rr.errors.ArgumentValueError, match="with the label of another"):
-            rr.FramePlan(columns, 1, parts)
+            rr.planning.FramePlan(columns, 1, parts)
 
 
 def test_plans_go_through_json():
     """Names and categories of every kind, chances and the public column come back."""
-    plan = rr.FramePlan(
+    plan = rr.planning.FramePlan(
         {("x", 1): {1: "low", 2: "high"}, 2020: [None, True], "d": [0.5, b"x"]},
         1.5,
         [(("x", 1), 2020), "d", [2020, "d"]],
@@ -249,10 +262,12 @@ def test_plans_go_through_json():
         asked=("rr", "asked"),
     )
     document = json.loads(json.dumps(plan.to_dict()))
-    assert rr.FramePlan.from_dict(document) == plan
+    assert rr.planning.FramePlan.from_dict(document) == plan
     by_hand = {"type": "FramePlan", "columns": [{"name": "a", "categories": [0, 1]}]}
     by_hand |= {"epsilon": 2, "parts": [["a"]]}
-    assert rr.FramePlan.from_dict(by_hand) == rr.FramePlan({"a": [0, 1]}, 2, ["a"])
+    assert rr.planning.FramePlan.from_dict(by_hand) == rr.planning.FramePlan(
+        {"a": [0, 1]}, 2, ["a"]
+    )
     columns = by_hand["columns"]
     for wrong in (
         {"type": "KRR"},
@@ -266,20 +281,20 @@ def test_plans_go_through_json():
         {"more": 1},
     ):
         with pytest.raises(rr.errors.MetadataError):
-            rr.FramePlan.from_dict(by_hand | wrong)
+            rr.planning.FramePlan.from_dict(by_hand | wrong)
     for other in (None, [], "FramePlan", {}):
         with pytest.raises(rr.errors.MetadataError, match="plan of a frame cannot be used"):
-            rr.FramePlan.from_dict(other)
+            rr.planning.FramePlan.from_dict(other)
 
 
 def test_the_document_of_a_release_holds_its_plan():
     """A plan is read from what its release says of itself; a lost column is an error."""
     released = FRAME.rr.privatize(MIXED, unknown="uniform")
     document = json.loads(json.dumps(released.attrs["rrstats"]))
-    assert rr.FramePlan.from_dict(document) == MIXED
+    assert rr.planning.FramePlan.from_dict(document) == MIXED
     document["columns"].pop()
     with pytest.raises(rr.errors.MetadataError, match="exactly the columns of its parts"):
-        rr.FramePlan.from_dict(document)
+        rr.planning.FramePlan.from_dict(document)
 
 
 def test_a_plan_says_what_it_cannot_give():
@@ -290,14 +305,14 @@ def test_a_plan_says_what_it_cannot_give():
     assert "never asked together: b & c" in " ".join(shown.split())
     assert "never asked together" not in repr(PAIR)
     assert "<td>c &amp; a</td>" in MIXED._repr_html_()
-    many = rr.planning.frame({f"q{i}": [0, 1] for i in range(40)}, 1)
+    many = rr.planning.plan({f"q{i}": [0, 1] for i in range(40)}, 1)
     assert len(repr(many).splitlines()) < 40
 
 
 @pytest.mark.parametrize(("columns", "listed"), [(12, 12), (13, 12)])
 def test_twelve_parts_are_listed(columns, listed):
     """A plan in words lists up to twelve parts, and of more the first twelve and their number."""
-    plan = rr.planning.frame({f"q{i}": [0, 1] for i in range(columns)}, 1)
+    plan = rr.planning.plan({f"q{i}": [0, 1] for i in range(columns)}, 1)
     (rows,) = (content[1] for kind, content in plan._blocks if kind == "table")
     assert [row[0] for row in rows[:listed]] == [f"q{i}" for i in range(listed)]
     assert [row[0] for row in rows[listed:]] == (["... 13 parts"] if columns > 12 else [])
@@ -346,19 +361,19 @@ def test_records_stay_with_the_public_column():
     assert all(first["plan"] is other["plan"] for other in others)  # pandas copies it once
     plain = pd.DataFrame({"id": range(60), "sex": ["f", "m"] * 30})
     merged = plain.merge(released, on="id")
-    carried = rr.metadata.carry(merged, released)
+    carried = merged.rr.carry(released)
     assert carried.rr.epsilon == 0.75
     assert carried.rr.mechanisms == released.rr.mechanisms
     for broken in (
         lambda: released.drop(columns="rr_asked").rr.epsilon,
         lambda: released.drop(columns="rr_asked").rr.budget(),
-        lambda: rr.metadata.carry(merged.drop(columns="rr_asked"), released),
-        lambda: rr.metadata.carry(merged.rename(columns={"a": "z"}), released, names={"a": "z"}),
+        lambda: merged.drop(columns="rr_asked").rr.carry(released),
+        lambda: merged.rename(columns={"a": "z"}).rr.carry(released, names={"a": "z"}),
         lambda: released.assign(a=another["a"]).rr.epsilon,  # of two releases
         lambda: released.assign(rr_asked=another["rr_asked"].astype(str)).rr.budget(),
     ):
         refused(rr.errors.MetadataError, "the public column 'rr_asked' of ", broken)
-    some = rr.metadata.carry(merged[["b", "rr_asked"]], released, dropped=["a", "c"])
+    some = merged[["b", "rr_asked"]].rr.carry(released, dropped=["a", "c"])
     assert some.rr.epsilon == 0.75
 
 
@@ -368,7 +383,7 @@ def test_two_releases_do_not_count_as_one():
     data = pd.DataFrame({"a": [0, 1] * 30, "b": [1, 0] * 30}, dtype="Int64")
     one, two = (rr.simulate(data, plan, seed=seed) for seed in (1, 2))
     with pytest.raises(rr.errors.MetadataError, match="which rows have a report"):
-        rr.metadata.carry(one.assign(b=two["b"]), one, two)
+        one.assign(b=two["b"]).rr.carry(one, two)
     other = FramePlan({"c": [0, 1], "rr_asked": [0, 1]}, 3, ["c", "rr_asked"], asked="other")
     third = FramePlan({"d": [0, 1]}, 4, ["d"])
     for plans, expected in ([plan, third], 6.0), ([plan, other], 5.0), ([other, third], 7.0):
@@ -415,7 +430,7 @@ def test_parts_of_whole_blocks_are_the_whole():
 REFUSED = {
     "group": ({"group": "age"}, "leave group out"),
     "again": ({"again": True}, "leave again out"),
-    "keyed": ({"key": 1, "id": "age"}, "leave key and id out"),
+    "keyed": ({"key": rr.client.Keyed(bytes(range(32)), "age")}, "leave key out"),
     "prob": ({"prob": 0.75}, "leave prob out"),
     "keep": ({"missing": "keep"}, r"missing must be one of \['unknown', 'uniform', 'raise'\]"),
     "a policy": ({"unknown": "drop"}, "unknown must be one of"),
@@ -466,7 +481,9 @@ def test_any_frame_keeps_its_rows_and_public_columns():
         asked = found["rr_asked"].isin(["a & b"])
         assert found["b"].notna().tolist() == asked.tolist()
     with pytest.raises(rr.errors.ArgumentTypeError, match="asked must be text"):
-        rr.privatize(table.select(["age"]), rr.FramePlan({"age": [0, 1]}, 1, ["age"], asked=1))
+        rr.privatize(
+            table.select(["age"]), rr.planning.FramePlan({"age": [0, 1]}, 1, ["age"], asked=1)
+        )
 
 
 # -- the audit --------------------------------------------------------------------------------
@@ -491,8 +508,8 @@ def audited(privatize, epsilon):
 @pytest.mark.slow
 def test_the_audit_is_silent_on_plans_and_sees_planted_faults():
     """Rows under a plan keep their epsilon; two whole reports, and a coin that looks, do not."""
-    singles = rr.planning.frame({"a": [0, 1], "b": ["x", "y", "z"]}, 1.0)
-    pairs = rr.planning.frame({"a": [0, 1], "b": ["x", "y", "z"]}, 1.0, "pairs")
+    singles = rr.planning.plan({"a": [0, 1], "b": ["x", "y", "z"]}, 1.0)
+    pairs = rr.planning.plan({"a": [0, 1], "b": ["x", "y", "z"]}, 1.0, "pairs")
     for plan in (singles, pairs):
         found = audited(lambda frame, plan=plan: frame.rr.privatize(plan, unknown="uniform"), 1.0)
         assert found.passed

@@ -9,6 +9,7 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.mechanisms import Chain
+from rrstats.mechanisms import records as column_records
 
 pa = pytest.importorskip("pyarrow")
 KRR = rr.KRR(["a", "b"], 1 - 2**-45)
@@ -26,15 +27,15 @@ def test_an_arrow_table_stays_one_and_says_how_it_was_made():
     assert source.to_pydict() == released.to_pydict()
     assert source.schema.types == released.schema.types
     assert [b"rrstats"] == list(released.schema.metadata)
-    records = rr.metadata.read({"rrstats": json.loads(released.schema.metadata[b"rrstats"])})
+    records = column_records.read({"rrstats": json.loads(released.schema.metadata[b"rrstats"])})
     assert {"v": KRR, "w": KRR} == {record.name: record.resolve() for record in records}
-    assert 2 == rr.estimate(released, columns="v")["a"].reported
+    assert 2 == rr.estimate(released, columns="v").tally.reported[0]
 
 
 @pytest.mark.parametrize("columns", [["v", "w"], "v"])
 def test_one_design_for_several_columns_of_a_table(columns):
     """As of a pandas frame: a name or a list of names, each with draws of its own."""
-    released = rr.privatize(table(), ["a", "b"], 1 - 2**-45, columns=columns)
+    released = rr.privatize(table(), columns, ["a", "b"], 1 - 2**-45)
     assert table().to_pydict() == released.to_pydict()
 
 
@@ -47,15 +48,15 @@ def test_a_polars_frame_stays_one(pl):
     assert [pl.String, pl.Int64, pl.Enum(["a", "b"])] == released.dtypes
     simulated = rr.simulate(frame, {"v": rr.KRR(["a", "b"], 0.5)}, seed=1)
     assert simulated.equals(rr.simulate(frame, {"v": rr.KRR(["a", "b"], 0.5)}, seed=1))
-    key = rr.new_key()
-    keyed = [rr.privatize(frame, {"v": KRR}, key=key, id="x") for _ in range(2)]
+    key = rr.client.new_key()
+    keyed = [rr.privatize(frame, {"v": KRR}, key=rr.client.Keyed(key, "x")) for _ in range(2)]
     assert keyed[0].equals(keyed[1])
 
 
 def test_two_columns_of_a_table_have_noise_of_their_own():
     """Equal columns get unequal reports: 200 fair coins agree with a chance of 2**-200."""
     same = pa.table({"v": ["a"] * 200, "w": ["a"] * 200})
-    released = rr.privatize(same, ["a", "b"], 0.5, columns=["v", "w"]).to_pydict()
+    released = rr.privatize(same, ["v", "w"], ["a", "b"], 0.5).to_pydict()
     assert released["v"] != released["w"]
     assert math.isclose(0.5, released["v"].count("a") / 200, abs_tol=0.4)
 
@@ -64,8 +65,11 @@ def test_two_columns_of_a_table_have_noise_of_their_own():
     ("call", "words"),
     [
         (lambda t: rr.privatize(t, {"u": KRR}), "column 'u' is not there"),
-        (lambda t: rr.privatize(t, {"v": KRR}, key=rr.new_key(), id="v"), "must be a public"),
-        (lambda t: rr.privatize(t, KRR), "values must be one column"),
+        (
+            lambda t: rr.privatize(t, {"v": KRR}, key=rr.client.Keyed(rr.client.new_key(), "v")),
+            "must be a public",
+        ),
+        (lambda t: rr.privatize(t, KRR), "columns must be the name of a column"),
         (lambda t: rr.privatize(t, {}), "at least one column"),
     ],
 )
@@ -78,11 +82,11 @@ def test_a_table_remembers_what_was_made_before():
     """Both columns are declared, and reports are refused without again."""
     one = rr.privatize(table(), {"v": KRR})
     both = rr.privatize(one, {"w": KRR})
-    records = rr.metadata.read({"rrstats": json.loads(both.schema.metadata[b"rrstats"])})
+    records = column_records.read({"rrstats": json.loads(both.schema.metadata[b"rrstats"])})
     assert {"v", "w"} == {record.name for record in records}
     refused(rr.errors.MetadataError, "holding reports already", rr.privatize, both, {"v": KRR})
     again = rr.privatize(both, {"v": KRR}, again=True)
-    said = rr.metadata.read({"rrstats": json.loads(again.schema.metadata[b"rrstats"])})
+    said = column_records.read({"rrstats": json.loads(again.schema.metadata[b"rrstats"])})
     assert isinstance({r.name: r for r in said}["v"].resolve(), Chain)
 
 
@@ -100,7 +104,9 @@ def test_reports_with_a_probability_of_each_row_are_final():
     """They, and those of a plan of the frame, are not randomized once more."""
     raw = pd.DataFrame({"v": ["a", "b"], "w": ["a", "a"], "p": [0.75, 0.6]})
     by_row = raw.rr.privatize("v", ["a", "b"], "p")
-    planned = raw.rr.privatize(rr.FramePlan({"v": ["a", "b"], "w": ["a", "b"]}, 1, ["v", "w"]))
+    planned = raw.rr.privatize(
+        rr.planning.FramePlan({"v": ["a", "b"], "w": ["a", "b"]}, 1, ["v", "w"])
+    )
     for released in (by_row, planned):
         for again in (True, False):
             with pytest.raises(rr.errors.MetadataError, match="are not randomized once more"):
@@ -117,11 +123,11 @@ def test_samples_are_for_designs_that_have_them():
 def test_one_question_names_one_column():
     """Two columns under one question would share their noise."""
     raw = pd.DataFrame({"v": ["a", "b"], "w": ["a", "a"], "who": [1, 2]})
-    options = {"key": rr.Key(bytes(range(32))), "id": "who"}
+    keyed = rr.client.Keyed(bytes(range(32)), "who", question="smokes")
     pytest.importorskip("cryptography")
     with pytest.raises(rr.errors.RRStatsError, match="question must be"):
-        raw.rr.privatize(["v", "w"], KRR, question="smokes", **options)
-    assert len(raw.rr.privatize(["v"], KRR, question="smokes", **options)) == 2
+        raw.rr.privatize(["v", "w"], KRR, key=keyed)
+    assert len(raw.rr.privatize(["v"], KRR, key=keyed)) == 2
 
 
 @pytest.mark.parametrize("name", ["v", ("v", ""), ("v", "x")])

@@ -95,7 +95,7 @@ def test_no_serialization_of_reports_holds_an_answer(name):
         )
         for form, content in serialized(released).items():
             assert MARK.encode() not in content, form
-    plan = rr.FramePlan(
+    plan = rr.planning.FramePlan(
         {"answer": CATEGORIES, "age": [1, 2]}, 1, ["answer", ("answer", "age"), "age"]
     )
     for form, content in serialized(frame.rr.privatize(plan, unknown="uniform")).items():
@@ -144,12 +144,12 @@ def _raw_with_a_claim():
 
 
 NUMBERS = FRAME["n"].to_numpy()
-PLAN = rr.FramePlan({"x": CATEGORIES}, 1, ["x"])
+PLAN = rr.planning.FramePlan({"x": CATEGORIES}, 1, ["x"])
 ANSWERS = pd.DataFrame({"answer": CATEGORIES * 100, "age": np.arange(300) % 7})
 NOISY = ANSWERS.rr.simulate("answer", CATEGORIES, 0.75, seed=1)
 ESTIMATE = NOISY.rr.estimate("answer")
 MEANS = NOISY.rr.means("age", "answer")
-FIT = rr.logit(NOISY["answer"], NOISY[["age"]], intercept=True)
+FIT = rr.logit(NOISY["answer"], NOISY[["age"]])
 TABLE = NOISY.assign(sex=["f", "m"] * 150).rr.crosstab("answer", "sex")
 FAILING = {
     "unknown": lambda: rr.privatize(WORDS, CATEGORIES, 0.75, unknown="raise"),
@@ -192,10 +192,14 @@ FAILING = {
     "mapping from answers": lambda: FRAME.rr.privatize(dict.fromkeys(WORDS, rr.KRR([1, 2], 0.75))),
     "group of answers": lambda: FRAME.rr.privatize("x", CATEGORIES, 0.75, group=tuple(WORDS)),
     "plan, unknown": lambda: FRAME.rr.privatize(PLAN, unknown="raise"),
-    "plan, kind": lambda: FRAME.rr.privatize(rr.FramePlan({"n": CATEGORIES}, 1, ["n"])),
-    "plan, no column": lambda: FRAME.rr.privatize(rr.FramePlan({"y": CATEGORIES}, 1, ["y"])),
-    "plan, parts of answers": lambda: rr.FramePlan({"x": CATEGORIES}, 1, WORDS),
-    "plan, columns of answers": lambda: rr.FramePlan(dict.fromkeys(WORDS, (0, 1)), 1, ["x"]),
+    "plan, kind": lambda: FRAME.rr.privatize(rr.planning.FramePlan({"n": CATEGORIES}, 1, ["n"])),
+    "plan, no column": lambda: FRAME.rr.privatize(
+        rr.planning.FramePlan({"y": CATEGORIES}, 1, ["y"])
+    ),
+    "plan, parts of answers": lambda: rr.planning.FramePlan({"x": CATEGORIES}, 1, WORDS),
+    "plan, columns of answers": lambda: rr.planning.FramePlan(
+        dict.fromkeys(WORDS, (0, 1)), 1, ["x"]
+    ),
     "plan, list of answers": lambda: rr.privatize(WORDS, PLAN),
     "simulate": lambda: rr.simulate(WORDS, CATEGORIES, 0.75, seed=0.5),
     **{
@@ -203,19 +207,17 @@ FAILING = {
         for kind in (list, tuple, set, pd.Series, pd.Index, pd.Categorical, pd.DataFrame, np.array)
     },
     "answers as a category of means": lambda: MEANS.interpret(FRAME["x"]),
-    "answers as a ratio": lambda: ESTIMATE.share_among(FRAME["x"], ["never"]),
-    "answers as a subpopulation": lambda: ESTIMATE.share_among("never", FRAME["x"]),
+    "answers as a ratio": lambda: ESTIMATE.among(["never"])[FRAME["x"]],
+    "answers as a subpopulation": lambda: ESTIMATE.among(FRAME["x"])["never"],
     "answers as several subpopulations": lambda: ESTIMATE.among(WORDS),
     "answers as columns to estimate": lambda: rr.estimate(FRAME, CATEGORIES, 0.75, columns=WORDS),
     "answers as columns to tally": lambda: NOISY.rr.tally(WORDS),
-    "answers as columns that were dropped": lambda: rr.metadata.carry(
-        FRAME, NOISY, dropped=FRAME["x"]
-    ),
+    "answers as columns that were dropped": lambda: FRAME.rr.carry(NOISY, dropped=FRAME["x"]),
     "answers as columns of a table": lambda: TABLE.margin(tuple(WORDS)),
     "answers as values": lambda: ESTIMATE.mean(WORDS),
     "answers as terms of a test": lambda: FIT.wald_test(FRAME["x"]),
     "answers as data to predict": lambda: FIT.predict(pd.DataFrame({"age": WORDS})),
-    "answers as a category to plan for": lambda: rr.planning.people(
+    "answers as a category to plan for": lambda: rr.planning.sample_size(
         0.1, CATEGORIES, 0.75, category=FRAME["x"]
     ),
     **{

@@ -335,11 +335,11 @@ FRAME_DESIGNS = {
     "matrix with other reports": rr.MatrixDesign(
         NUMBERED, [[0.5, 0.25, 0.25], [0.5, 0.75, 0.75]], reports=[0, 1]
     ),
-    "subset selection": rr.SubsetSelection([1, 2, 3, 4], epsilon=1.0),
-    "symmetric unary": rr.UnaryEncoding.symmetric(NUMBERED, epsilon=1.0),
-    "optimized unary": rr.UnaryEncoding.optimized(NUMBERED, epsilon=1.0),
-    "RAPPOR": rr.Rappor(NUMBERED, f=0.5, p=0.5, q=0.75),
-    "plan": rr.FramePlan({"q": NUMBERED, "p": ["yes", "no"]}, 1.5, ["q", ("q", "p"), "p"]),
+    "subset selection": rr.mechanisms.SubsetSelection([1, 2, 3, 4], epsilon=1.0),
+    "symmetric unary": rr.mechanisms.UnaryEncoding.symmetric(NUMBERED, epsilon=1.0),
+    "optimized unary": rr.mechanisms.UnaryEncoding.optimized(NUMBERED, epsilon=1.0),
+    "RAPPOR": rr.mechanisms.Rappor(NUMBERED, f=0.5, p=0.5, q=0.75),
+    "plan": rr.planning.FramePlan({"q": NUMBERED, "p": ["yes", "no"]}, 1.5, ["q", ("q", "p"), "p"]),
 }
 FRAME_ANSWERS = {
     "inferred": (None, [1, 2, 3, None, np.nan, "x", 2.5, True, 2**70]),
@@ -373,7 +373,7 @@ def framed(value, dtype, place, *, fragmented):
 def test_equal_reports_make_equal_frames_down_to_their_blocks_and_pickles(name, form, place):
     """Neither pandas' blocks nor the bytes of a pickle tell more of an answer than its report."""
     design, (dtype, values) = FRAME_DESIGNS[name], FRAME_ANSWERS[form]
-    design = design if isinstance(design, rr.FramePlan) else {"q": design}
+    design = design if isinstance(design, rr.planning.FramePlan) else {"q": design}
     layouts, pickles, others = set(), {}, set()
     for value, fragmented in product(values, (False, True)):
         answers = framed(value, dtype, place, fragmented=fragmented)
@@ -447,7 +447,7 @@ def test_one_record_changes_only_what_its_row_was_asked(form):
     """With a plan: the coin, who was asked, types, and all other rows, whatever one row answers."""
     build, kind, others = TYPED.get(form, (lambda v: pd.Series(v, dtype=object), "str", WORDS))
     categories = CATEGORIES[kind]
-    plan = rr.FramePlan({"q": categories, "p": ["yes", "no"]}, 1.5, ["q", ("q", "p"), "p"])
+    plan = rr.planning.FramePlan({"q": categories, "p": ["yes", "no"]}, 1.5, ["q", ("q", "p"), "p"])
     base = base_of(categories)
     for seed, asked in ((4, "q"), (1, "q & p"), (0, "p")):  # what the words of a seed pick
         expected = planned(build(base), plan, seed)
@@ -471,9 +471,9 @@ YES_NO = {"q": rr.KRR(["no", "yes"], 0.75)}
 DOORS = {
     "privatize": lambda data: rr.privatize(data, YES_NO, rng=Counting(5)),
     "simulate": lambda data: rr.simulate(data, YES_NO, seed=5),
-    "keyed": lambda data: rr.privatize(data, YES_NO, key=bytes(range(32)), id="id"),
+    "keyed": lambda data: rr.privatize(data, YES_NO, key=rr.client.Keyed(bytes(range(32)), "id")),
     "plan": lambda data: rr.privatize(
-        data, rr.FramePlan({"q": ["no", "yes"]}, 1, ["q"]), rng=Counting(5)
+        data, rr.planning.FramePlan({"q": ["no", "yes"]}, 1, ["q"]), rng=Counting(5)
     ),
 }
 
@@ -545,6 +545,25 @@ def released_forms(holder, door, public):
     build, writers = HOLDERS[holder]
     data = build(with_answers(public))
     return planted.written(quietly(DOORS[door], data), writers), planted.written(data, writers)
+
+
+@pytest.mark.parametrize("inside", ["text", "dictionary"])
+@pytest.mark.parametrize("kind", ["list_view", "sparse_union", "dense_union"])
+def test_public_unions_and_views_of_lists_are_refused(kind, inside, pa):
+    """Their buffers hold values that no cell shows; the error says which types leave."""
+    words = pa.array(["shown"] * planted.ROWS)
+    words = words if inside == "text" else words.dictionary_encode()
+    places = pa.array(range(planted.ROWS), pa.int32())
+    kinds = pa.array([0] * planted.ROWS, pa.int8())
+    if kind == "list_view":
+        sizes = pa.array([1] * planted.ROWS, pa.int32())
+        public = pa.ListViewArray.from_arrays(places, sizes, words)
+    elif kind == "sparse_union":
+        public = pa.UnionArray.from_sparse(kinds, [words])
+    else:
+        public = pa.UnionArray.from_dense(kinds, places, [words])
+    with pytest.raises(rr.errors.ArgumentTypeError, match="cast it to text, numbers, lists"):
+        rr.privatize(with_answers(public), YES_NO)
 
 
 @pytest.mark.parametrize("holder", HOLDERS)

@@ -1,7 +1,7 @@
 """`privatize` and its kin: policies, noise, errors and what is recorded beside the reports."""
 
 import contextlib
-import inspect
+import enum
 import warnings
 from functools import partial
 
@@ -14,6 +14,7 @@ from scripted import Counting, Recorded
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, UnknownAnswersError
+from rrstats.mechanisms import records as column_records
 
 ANSWERS = ["a", "b", "zz", None, "a"]
 
@@ -75,7 +76,7 @@ def test_the_refusal_has_the_call_that_shows_more():
 
 SERIES = pd.Series(["a", "b", "zz", "a"], name="x")
 RATES = [0.6, 0.75, 0.8, 0.9]
-KEYED = {"key": bytes(range(32)), "id": [1, 2, 3, 4]}
+KEYED = {"key": rr.client.Keyed(bytes(range(32)), [1, 2, 3, 4])}
 DOORS = {
     "list": lambda **o: rr.privatize(list(SERIES), ["a", "b"], 0.75, **o),
     "tuple": lambda **o: rr.privatize(tuple(SERIES), ["a", "b"], epsilon=1, **o),
@@ -87,7 +88,7 @@ DOORS = {
     "300 categories": lambda **o: rr.privatize([7, 300], range(300), 0.5, **o),
     "70,000 categories": lambda **o: rr.privatize(np.array([-1, 2]), range(70_000), 0.5, **o),
     "bits": lambda **o: rr.privatize(
-        SERIES, rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1), **o
+        SERIES, rr.mechanisms.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1), **o
     ),
     "samples": lambda **o: rr.privatize(
         ["a", "zz"], {1: rr.KRR(["a", "b"], 0.6), 2: rr.KRR(["a", "b"], 0.7)}, group=[1, 2], **o
@@ -104,10 +105,10 @@ DOORS = {
     ),
     "frame": lambda **o: SERIES.to_frame().rr.privatize("x", ["a", "b"], 0.75, **o),
     "columns": lambda **o: rr.privatize(
-        pd.DataFrame({"x": SERIES, "y": SERIES}), ["a", "b"], 0.75, columns=["x", "y"], **o
+        pd.DataFrame({"x": SERIES, "y": SERIES}), ["x", "y"], ["a", "b"], 0.75, **o
     ),
     "plan": lambda **o: rr.privatize(
-        SERIES.to_frame(), rr.FramePlan({"x": ["a", "b"]}, 1, ["x"]), **o
+        SERIES.to_frame(), rr.planning.FramePlan({"x": ["a", "b"]}, 1, ["x"]), **o
     ),
     "Arrow": lambda **o: rr.privatize(_arrow(SERIES), ["a", "b"], 0.75, **o),
     "Arrow table": lambda **o: rr.privatize(_table(SERIES), {"x": rr.KRR(["a", "b"], 0.75)}, **o),
@@ -232,7 +233,7 @@ def test_one_error_counts_the_answers_of_all_columns(tmp_path):
     assert found.count("1 of 1 answers of column") == 3
     assert "; and so in 6 more columns; df.rr.check('c0', ['a', 'b']) lists" in found
     assert len(found) < 600
-    together = rr.FramePlan({"y": ["a", "b"], "z": ["a", "b"]}, 1, [("y", "z")])
+    together = rr.planning.FramePlan({"y": ["a", "b"], "z": ["a", "b"]}, 1, [("y", "z")])
     of_plan = text.replace("5 answers of column 'y'", "the answers of column 'y' that were asked "
         "for in 5 rows").replace("5 answers of column 'z'", "the answers of column 'z' that were "
         "asked for in 5 rows")  # fmt: skip
@@ -265,7 +266,7 @@ def test_columns_of_one_call_never_share_noise():
     """Two equal columns get different reports, also from one scripted source."""
     frame = pd.DataFrame({"x": [0] * 500, "y": [0] * 500})
     plan = {name: rr.KRR([0, 1], 0.5) for name in frame}
-    for rng in (None, Counting(1), rr.SecureGenerator()):
+    for rng in (None, Counting(1), rr.client.SecureGenerator()):
         out = rr.privatize(frame, plan, rng=rng)
         assert out["x"].tolist() != out["y"].tolist()
 
@@ -283,7 +284,7 @@ def test_a_series_of_reports_carries_our_document_and_nothing_else():
     out = rr.privatize(series, ["a", "b"], 0.75, unknown="uniform", missing="keep")
     (column,) = out.attrs["rrstats"]["columns"]
     assert list(out.attrs) == ["rrstats"]
-    assert rr.metadata.find(out.attrs, "x").resolve() == rr.KRR(["a", "b"], 0.75)
+    assert column_records.find(out.attrs, "x").resolve() == rr.KRR(["a", "b"], 0.75)
     assert (column["unknown"], column["missing"]) == ("uniform", "keep")
     assert series.attrs == {"source": "PRIVATE", "rrstats_note": 1}
 
@@ -370,9 +371,6 @@ def test_the_categories_must_be_declared_and_data_are_not_touched_without():
     for arguments in ((), (None,), (None, 0.75), ("ab", 0.75), (["a", "b"],)):
         with pytest.raises(TypeError):
             rr.privatize(data, *arguments)
-    assert (
-        inspect.signature(rr.privatize).parameters["categories"].default is inspect.Parameter.empty
-    )
 
 
 BAD = [
@@ -387,11 +385,11 @@ BAD = [
     ({"unknown": "ignore"}, "unknown"),
     ({"missing": "drop"}, "missing"),
     ({"rng": 5}, "rng"),
-    ({"rng": rr.SecureGenerator}, "rng"),
+    ({"rng": rr.client.SecureGenerator}, "rng"),
     ({"threads": 0}, "threads"),
     ({"values": {"a": 1}}, "values"),
-    ({"values": pd.DataFrame({"a": ["a"]})}, "DataFrame"),
-    ({"columns": ["a"]}, "columns belong to a DataFrame"),
+    ({"values": pd.DataFrame({"a": ["a"]})}, "found a number"),
+    ({"columns": ["a"]}, "columns once, found it by position and by name"),
 ]
 
 
@@ -416,8 +414,9 @@ def test_bad_arguments_give_a_clear_error_of_the_tree(change, named):
 @pytest.mark.parametrize(
     ("data", "columns", "named"),
     [
-        (pd.DataFrame({"x": ["a"]}), ["x"], "columns"),
-        (pd.DataFrame({"x": ["a"]}), "x", "columns"),
+        (pd.DataFrame({"x": ["a"]}), ["x"], "categories"),
+        (pd.DataFrame({"x": ["a"]}), "x", "categories"),
+        (pd.DataFrame({"x": ["a"]}), None, "columns"),
         (pd.DataFrame({"x": ["a"]}), {}, "columns"),
         (pd.DataFrame({"x": ["a"]}), {"y": rr.KRR(["a", "b"], 0.75)}, "'y' is not there"),
         (pd.DataFrame({"x": ["a"]}), {"x": ["a", "b"]}, "prob or epsilon"),
@@ -436,3 +435,14 @@ def test_check_refuses_what_is_no_declaration(categories):
     """check needs categories or a mechanism as well."""
     refused(rr.errors.RRStatsError, "categories", rr.check, ["a"], categories)
     refused(ArgumentTypeError, "values", rr.check, {"a": 1}, ["a", "b"])
+
+
+class _Answer(enum.StrEnum):
+    NO = "no"
+    YES = "yes"
+
+
+def test_the_name_of_an_answer_does_not_name_its_column():
+    """A member of an Enum has a name, which is private: keyed noise must not depend on it."""
+    with pytest.raises(rr.errors.ArgumentTypeError, match="a name of the question"):
+        rr.privatize(_Answer.NO, ["no", "yes"], 0.75, key=rr.client.Keyed(rr.client.new_key(), [1]))

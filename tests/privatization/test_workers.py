@@ -30,14 +30,14 @@ from rrstats.randomness.sources import (
 K, ROWS, SEED = 4, 20_000, 987_654_321_987
 TRUTH = np.zeros(ROWS, dtype=np.int64)
 privatize = partial(rr.privatize, categories=range(K), prob=0.4)
-LAW = [0.4, 0.2, 0.2, 0.2]
+DISTRIBUTION = [0.4, 0.2, 0.2, 0.2]
 
 
 def assert_no_shared_noise(results):
     """Every two workers' reports of the same truth are independent; 1e-9 in total."""
     pairs = list(combinations(results, 2))
     for one, other in pairs:
-        chance.assert_product(one, other, LAW, LAW, false_alarm=1e-9 / len(pairs))
+        chance.assert_product(one, other, DISTRIBUTION, DISTRIBUTION, false_alarm=1e-9 / len(pairs))
 
 
 def forked(rng, workers=4):
@@ -61,7 +61,7 @@ def forked(rng, workers=4):
 # Newer Pythons warn that a process with threads forks; numerical libraries start some.
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 class TestForked:
-    @pytest.mark.parametrize("rng", [None, rr.SecureGenerator()])
+    @pytest.mark.parametrize("rng", [None, rr.client.SecureGenerator()])
     def test_forked_workers_share_no_noise(self, rng):
         """Children of a process that has privatized already, and the process itself."""
         before = privatize(TRUTH, rng=rng)
@@ -85,7 +85,7 @@ def test_spawned_workers_share_no_noise():
 
 def test_threads_share_no_noise():
     """Eight threads, each with its own call, and one SecureGenerator between them."""
-    shared = rr.SecureGenerator()
+    shared = rr.client.SecureGenerator()
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda _: privatize(TRUTH, rng=shared), range(8)))
     assert_no_shared_noise(results)
@@ -105,7 +105,7 @@ def test_threads_inside_a_call_share_no_noise():
     "nested", [lambda a, b, c: a.then(b).then(c), lambda a, b, c: a.then(b.then(c))]
 )
 def test_stages_of_a_chain_share_no_words(nested):
-    """However a chain is nested, its law is the product, and each stage asks its own streams."""
+    """A chain, nested in any way, has the product as distribution; stages ask their own streams."""
     parts = [rr.KRR([0, 1], prob) for prob in (0.75, 0.625, 0.5625)]
     mechanism = nested(*parts)
     source = scripted.Recorded(scripted.Counting(1))
@@ -113,9 +113,11 @@ def test_stages_of_a_chain_share_no_words(nested):
     streams = sorted(source.streams() - {REPLACEMENT_STREAM})
     assert len(source.log) == len(set(source.log))
     every = scripted.EveryStream(4, dict.fromkeys(streams, 1))
-    law = every.law(mechanism.randomize(np.zeros(every.rows, dtype=np.uint8), every), 2)
+    distribution = every.distribution(
+        mechanism.randomize(np.zeros(every.rows, dtype=np.uint8), every), 2
+    )
     # Gaps 2p - 1 multiply: 1/2 * 1/4 * 1/8 = 1/64.
-    assert [Fraction(65, 128), Fraction(63, 128)] == law.probs
+    assert [Fraction(65, 128), Fraction(63, 128)] == distribution.probs
 
 
 def test_columns_of_a_frame_share_no_words():
@@ -138,7 +140,8 @@ def test_columns_of_a_frame_share_no_words():
 
 @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
 @pytest.mark.parametrize(
-    "source", [rr.SecureGenerator(), FreshWords(), Substream(FreshWords(), 1), SimulatedWords(1)]
+    "source",
+    [rr.client.SecureGenerator(), FreshWords(), Substream(FreshWords(), 1), SimulatedWords(1)],
 )
 def test_generators_and_words_cannot_be_duplicated(source, duplicate):
     """Two copies could share their noise, so there is no copy and no pickle."""
@@ -155,7 +158,7 @@ def released():
     with pytest.warns(rr.errors.SimulationWarning):
         kept["generator frame"] = data.rr.privatize("answer", mechanism, rng=seeded)
     kept["frame"] = data.rr.privatize("answer", mechanism)
-    kept["object frame"] = data.rr.privatize("answer", mechanism, rng=rr.SecureGenerator())
+    kept["object frame"] = data.rr.privatize("answer", mechanism, rng=rr.client.SecureGenerator())
     kept["simulated frame"] = data.rr.simulate("answer", mechanism, seed=SEED)
     kept["series"] = data["answer"].rr.privatize(mechanism)
     kept["simulated series"] = rr.simulate(data["answer"], mechanism, seed=SEED)
@@ -196,7 +199,7 @@ def assert_carries_no_entropy(thing):
     """No generator, source or seed: among what it holds, in its pickle, in what it shows."""
     for part in inside(thing, {}):
         assert not isinstance(part, (*GENERATORS, np.random.SeedSequence))
-        assert not isinstance(part, rr.SecureGenerator | Source)
+        assert not isinstance(part, rr.client.SecureGenerator | Source)
         assert not (isinstance(part, int) and part == SEED)
     for _, argument, _ in pickletools.genops(io.BytesIO(pickle.dumps(thing))):
         assert argument != SEED

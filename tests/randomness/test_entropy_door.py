@@ -15,7 +15,7 @@ import pytest
 from refusals import refused
 
 import rrstats as rr
-from rrstats import metadata
+from rrstats.mechanisms import records as column_records
 from rrstats.randomness import sources
 
 CATEGORIES = ["never", "once", "often"]
@@ -60,7 +60,7 @@ def test_all_noise_comes_from_the_operating_system(monkeypatch, rows):
 def test_too_few_bytes_of_the_system_are_an_error(monkeypatch, returned):
     """A key of no bytes could be guessed, and so could noise."""
     monkeypatch.setattr(os, "urandom", lambda size: bytes(returned))
-    for draw in (rr.new_key, lambda: rr.privatize(["a"] * 9, ["a", "b"], 0.75)):
+    for draw in (rr.client.new_key, lambda: rr.privatize(["a"] * 9, ["a", "b"], 0.75)):
         refused(OSError, f"random bytes, but returned {returned}", draw)
     with pytest.raises(OSError, match="random bytes"):
         rr.client.report(rr.KRR(["a", "b"], 0.75), "a")
@@ -98,7 +98,7 @@ INDEPENDENT = {
     "rounds": waves,
     "Generator": advancing,
     "plans": lambda f: [
-        f.rr.simulate(rr.FramePlan({c: YES_NO, "x": YES_NO}, 1.0, [(c, "x")]), seed=1)[c]
+        f.rr.simulate(rr.planning.FramePlan({c: YES_NO, "x": YES_NO}, 1.0, [(c, "x")]), seed=1)[c]
         for c, f in ((c, f.assign(x="no")) for c in "ab")
     ],
 }
@@ -147,7 +147,7 @@ CALLS = {
         np.random.RandomState(1),
         random.Random(1),
         np.random.PCG64(1),
-        rr.SecureGenerator,
+        rr.client.SecureGenerator,
         rr.randomness.sources.FreshWords,
     ],
     ids=lambda rng: getattr(rng, "__name__", type(rng).__name__),
@@ -155,7 +155,8 @@ CALLS = {
 def test_an_rng_that_is_none_is_refused(call, rng):
     """Seeds, old generators, classes: the message names rng, what fits, and simulate."""
     rule = (
-        r"rng must be None, an rr\.SecureGenerator\(\) or.*numpy\.random\.Generator.*rr\.simulate"
+        r"rng must be None, an rr\.client\.SecureGenerator\(\) or"
+        r".*numpy\.random\.Generator.*rr\.simulate"
     )
     refused(rr.errors.ArgumentTypeError, rule, CALLS[call], rng=rng)
 
@@ -167,7 +168,7 @@ def test_no_rng_and_a_secure_generator_are_silent(call):
         warnings.simplefilter("error")
         CALLS[call]()
         CALLS[call](rng=None)
-        CALLS[call](rng=rr.SecureGenerator())
+        CALLS[call](rng=rr.client.SecureGenerator())
 
 
 # -- simulation -----------------------------------------------------------------------------------
@@ -217,12 +218,12 @@ def test_what_is_simulated_is_marked():
         ],
         False: [
             FRAME.rr.privatize("answer", MECHANISM),
-            FRAME["answer"].rr.privatize(MECHANISM, rng=rr.SecureGenerator()),
+            FRAME["answer"].rr.privatize(MECHANISM, rng=rr.client.SecureGenerator()),
         ],
     }
     for simulated, results in made.items():
         for result in results:
-            assert metadata.find(result.attrs, "answer").simulated is simulated
+            assert column_records.find(result.attrs, "answer").simulated is simulated
 
 
 @pytest.mark.parametrize(

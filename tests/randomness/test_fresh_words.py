@@ -114,7 +114,7 @@ def test_every_call_has_a_key_of_its_own(monkeypatch, cryptography):
         return aes(key)
 
     monkeypatch.setattr(randomness, "_ciphers", lambda: (cipher, spy, modes))
-    for rng in (None, rr.SecureGenerator()):
+    for rng in (None, rr.client.SecureGenerator()):
         first = rr.privatize([0] * 200, range(100), 0.01, rng=rng)
         assert first != rr.privatize([0] * 200, range(100), 0.01, rng=rng)
     assert os.urandom.sizes == [32] * 4
@@ -125,20 +125,22 @@ def test_every_call_has_a_key_of_its_own(monkeypatch, cryptography):
     assert {32} == set(os.urandom.sizes)
 
 
-def test_reports_follow_the_law_with_real_entropy(words_from):
-    """The real source is wired to the law: shares, pairs of neighbours, and spread.
+def test_reports_follow_the_distribution_with_real_entropy(words_from):
+    """The real source is wired to the distribution: shares, pairs of neighbours, and spread.
 
     Three comparisons at 1e-9 in total each; a share off by 0.01 escapes once in 1e9 runs.
     """
     k, prob = 4, 0.7
-    law = np.full((k, k), (1 - prob) / (k - 1)) + np.eye(k) * (prob - (1 - prob) / (k - 1))
+    distribution = np.full((k, k), (1 - prob) / (k - 1)) + np.eye(k) * (prob - (1 - prob) / (k - 1))
     n = chance.sample_size(gap=0.01, cells=k * k)
     reports = np.array([rr.privatize(np.full(n, truth), range(k), prob) for truth in range(k)])
-    chance.assert_law(np.array([np.bincount(row, minlength=k) for row in reports]), law)
+    chance.assert_distribution(
+        np.array([np.bincount(row, minlength=k) for row in reports]), distribution
+    )
     first = reports[0][: n // 2 * 2]
-    chance.assert_product(first[::2], first[1::2], law[0], law[0])
-    chance.assert_product(reports[0], reports[1], law[0], law[1])
-    chance.assert_spread(chance.batches(first, 1000, k), law[0])
+    chance.assert_product(first[::2], first[1::2], distribution[0], distribution[0])
+    chance.assert_product(reports[0], reports[1], distribution[0], distribution[1])
+    chance.assert_spread(chance.batches(first, 1000, k), distribution[0])
 
 
 def test_unknown_answers_are_uniform_with_real_entropy(words_from):
@@ -147,14 +149,14 @@ def test_unknown_answers_are_uniform_with_real_entropy(words_from):
     for answer in (None, "else"):
         answers = np.full(n, answer, dtype=object)
         reports = rr.privatize(answers, ["a", "b", "c"], 0.8, unknown="uniform")
-        chance.assert_law([np.count_nonzero(reports == c) for c in "abc"], [1 / 3] * 3)
+        chance.assert_distribution([np.count_nonzero(reports == c) for c in "abc"], [1 / 3] * 3)
 
 
-def test_a_small_call_follows_the_law_too(words_from):
-    """Calls of one answer, with 64-bit coins, have the same law."""
+def test_a_small_call_follows_the_distribution_too(words_from):
+    """Calls of one answer, with 64-bit coins, have the same distribution."""
     n = 3000
     reports = [rr.privatize("a", ["a", "b"], 0.75) for _ in range(n)]
-    chance.assert_law([reports.count("a"), reports.count("b")], [0.75, 0.25])
+    chance.assert_distribution([reports.count("a"), reports.count("b")], [0.75, 0.25])
 
 
 @pytest.mark.parametrize("which", ["counter mode", "blocks"])

@@ -10,13 +10,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from catalogue import EXAMPLES
-from chance import assert_law
+from chance import assert_distribution
 
 import rrstats as rr
 from rrstats.data.codecs import open_reports
 from rrstats.data.identifiers import identity
 from rrstats.randomness import keyed
 from rrstats.randomness import sources as randomness
+
+Keyed = rr.client.Keyed
 
 pytest.importorskip("cryptography")
 
@@ -25,7 +27,7 @@ try:
 except ImportError:
     pa = None
 
-KEY = rr.Key(bytes(range(32)))
+KEY = rr.client.Key(bytes(range(32)))
 M = rr.KRR(["a", "b", "c", "d"], 0.7)
 
 
@@ -40,15 +42,16 @@ def released(mechanism, answers, ids, **options):
     if mechanism.groups is not None:
         options["group"] = [mechanism.groups[i % len(mechanism.groups)] for i in ids]
     options = {"unknown": "uniform", "question": "answer", "key": KEY, **options}
-    return rr.privatize(list(answers), mechanism, id=list(ids), **options)
+    keyed = Keyed(options.pop("key"), list(ids), question=options.pop("question"))
+    return rr.privatize(list(answers), mechanism, key=keyed, **options)
 
 
 def test_reports_of_version_1_never_change():
     """Frozen: the reports of ten ids under a known key, as first computed on 2026-11-21."""
-    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=list(range(10)), question="answer")
+    found = rr.privatize(list("abcdabcdab"), M, key=Keyed(KEY, list(range(10)), question="answer"))
     assert "".join(found) == "abcdabbdab"
     names = [f"P{i:03}" for i in range(10)]
-    found = rr.privatize(list("abcdabcdab"), M, key=KEY, id=names, question="answer")
+    found = rr.privatize(list("abcdabcdab"), M, key=Keyed(KEY, names, question="answer"))
     assert "".join(found) == "aaddccabdc"
 
 
@@ -73,13 +76,17 @@ def test_small_and_large_calls_agree():
     """The width of the first word does not depend on how many rows there are."""
     n = randomness.BLOCK_ROWS + 5000
     ids = np.arange(n)
-    for m in (M, rr.KRR(range(1000), 0.5), rr.UnaryEncoding.optimized(range(9), epsilon=1.0)):
+    for m in (
+        M,
+        rr.KRR(range(1000), 0.5),
+        rr.mechanisms.UnaryEncoding.optimized(range(9), epsilon=1.0),
+    ):
         answers = np.resize(np.array(m.categories), n)
-        whole = rr.privatize(answers, m, key=KEY, id=ids, question="q")
+        whole = rr.privatize(answers, m, key=Keyed(KEY, ids, question="q"))
         for part in (slice(0, 10), slice(n - 4500, n)):
-            again = rr.privatize(answers[part], m, key=KEY, id=ids[part], question="q")
+            again = rr.privatize(answers[part], m, key=Keyed(KEY, ids[part], question="q"))
             assert np.array_equal(again, whole[part])
-    threads = rr.privatize(answers, m, key=KEY, id=ids, question="q", threads=3)
+    threads = rr.privatize(answers, m, key=Keyed(KEY, ids, question="q"), threads=3)
     assert np.array_equal(threads, whole)
 
 
@@ -90,14 +97,14 @@ def test_every_container_gives_the_same_reports():
     whole = released(M, answers, ids)
     frame = pd.DataFrame({"id": ids, "answer": answers, "age": 1})
     found = [
-        rr.privatize(tuple(answers), M, key=KEY, id=ids, question="answer"),
-        rr.privatize(np.array(answers), M, key=KEY, id=np.array(ids), question="answer"),
-        rr.privatize(frame["answer"], M, key=KEY, id=frame["id"]),
-        rr.privatize(frame["answer"].astype("category"), M, key=KEY, id=frame["id"]),
-        frame["answer"].rr.privatize(M, key=KEY, id=frame["id"]),
-        rr.privatize(frame, {"answer": M}, key=KEY, id="id")["answer"],
-        frame.rr.privatize("answer", M, key=KEY, id="id")["answer"],
-        frame.rr.privatize("answer", M, key=KEY, id=["id"])["answer"],
+        rr.privatize(tuple(answers), M, key=Keyed(KEY, ids, question="answer")),
+        rr.privatize(np.array(answers), M, key=Keyed(KEY, np.array(ids), question="answer")),
+        rr.privatize(frame["answer"], M, key=Keyed(KEY, frame["id"])),
+        rr.privatize(frame["answer"].astype("category"), M, key=Keyed(KEY, frame["id"])),
+        frame["answer"].rr.privatize(M, key=Keyed(KEY, frame["id"])),
+        rr.privatize(frame, {"answer": M}, key=Keyed(KEY, "id"))["answer"],
+        frame.rr.privatize("answer", M, key=Keyed(KEY, "id"))["answer"],
+        frame.rr.privatize("answer", M, key=Keyed(KEY, ["id"]))["answer"],
     ]
     for one in found:
         assert list(one) == whole
@@ -108,7 +115,7 @@ ROWS = 100_000
 
 def codes_of(answers, ids=None, mechanism=M, column="answer", key=KEY):
     ids = np.arange(ROWS) if ids is None else ids
-    reports = rr.privatize(answers, mechanism, key=key, id=ids, question=column)
+    reports = rr.privatize(answers, mechanism, key=Keyed(key, ids, question=column))
     _, read = open_reports(reports, mechanism.report_space)
     return read(reports).codes.astype(int)
 
@@ -126,7 +133,7 @@ OTHER = np.roll(SAME, -1)
 SEPARATED = {
     "another value of the same person": {"answers": OTHER},
     "another column": {"column": "other"},
-    "another key": {"key": rr.Key(bytes(range(1, 33)))},
+    "another key": {"key": rr.client.Key(bytes(range(1, 33)))},
     "another prob": {"mechanism": rr.KRR(M.categories, np.nextafter(0.7, 1))},
     "other categories": {"mechanism": rr.KRR(["a", "b", "c", "e"], 0.7)},
     "other persons": {"ids": np.arange(ROWS) + ROWS},
@@ -142,27 +149,30 @@ def test_noise_is_no_two_time_pad(what):
     if "other categories" in what:
         answers = np.where(answers == "d", "e", answers)
     one, other = codes_of(SAME), codes_of(answers, **given)
-    assert_law(*share_that_cancels(one, other, -1 if answers is OTHER else 0))
+    assert_distribution(*share_that_cancels(one, other, -1 if answers is OTHER else 0))
 
 
 def test_a_question_separates_columns_of_one_name():
     """`question=` names what is asked; by default it is the column's name, with its words."""
     frame = pd.DataFrame({"q": SAME[:500], "r": SAME[:500], "who": range(500)})
-    given = {"key": KEY, "id": "who"}
-    plain = frame.rr.privatize("q", M, **given)
-    named = frame.rr.privatize("q", M, question="q", **given)
-    other = frame.rr.privatize("q", M, question="smokes", **given)
+
+    def given(question=None):
+        return Keyed(KEY, "who", question=question)
+
+    plain = frame.rr.privatize("q", M, key=given())
+    named = frame.rr.privatize("q", M, key=given("q"))
+    other = frame.rr.privatize("q", M, key=given("smokes"))
     pd.testing.assert_frame_equal(plain, named)
     assert plain["q"].tolist() != other["q"].tolist()
-    both = frame.rr.privatize(["q", "r"], M, question={"r": "smokes"}, **given)
+    both = frame.rr.privatize(["q", "r"], M, key=given({"r": "smokes"}))
     assert plain["q"].tolist() == both["q"].tolist()
     assert other["q"].tolist() == both["r"].tolist()
-    alone = frame["r"].rr.privatize(M, question="smokes", key=KEY, id=frame["who"])
+    alone = frame["r"].rr.privatize(M, key=Keyed(KEY, frame["who"], question="smokes"))
     assert other["q"].tolist() == alone.tolist()
     assert both.rr.mechanisms == {"q": M, "r": M}
     for wrong in ("smokes", {"z": "smokes"}):
         with pytest.raises(rr.errors.RRStatsError, match="question must be"):
-            frame.rr.privatize(["q", "r"], M, question=wrong, **given)
+            frame.rr.privatize(["q", "r"], M, key=given(wrong))
 
 
 def test_a_planted_two_time_pad_is_seen(monkeypatch):
@@ -171,28 +181,28 @@ def test_a_planted_two_time_pad_is_seen(monkeypatch):
     monkeypatch.setattr(
         keyed.KeyedColumn, "words", lambda self, ids, rows, x: words(self, ids, rows, x * 0)
     )
-    counts, law = share_that_cancels(codes_of(SAME), codes_of(OTHER), -1)
+    counts, distribution = share_that_cancels(codes_of(SAME), codes_of(OTHER), -1)
     assert counts == [ROWS, 0]
     with pytest.raises(AssertionError):
-        assert_law(counts, law)
+        assert_distribution(counts, distribution)
 
 
 def test_unknown_and_missing_answers_are_uniform():
     """An answer that is no category is answered uniformly, alike for missing; false alarm 1e-9."""
     ids = np.arange(40_000)
-    options = {"key": KEY, "id": ids, "question": "q", "unknown": "uniform"}
-    unknown = rr.privatize(["?"] * len(ids), M, **{**options, "id": list(ids)})
-    missing = rr.privatize([None] * len(ids), M, **{**options, "id": list(ids)})
+    options = {"key": Keyed(KEY, list(ids), question="q"), "unknown": "uniform"}
+    unknown = rr.privatize(["?"] * len(ids), M, **options)
+    missing = rr.privatize([None] * len(ids), M, **options)
     assert unknown == missing
-    assert_law([unknown.count(c) for c in M.categories], [0.25] * 4)
-    kept = rr.privatize(["a", None], M, key=KEY, id=[1, 2], question="q", missing="keep")
+    assert_distribution([unknown.count(c) for c in M.categories], [0.25] * 4)
+    kept = rr.privatize(["a", None], M, key=Keyed(KEY, [1, 2], question="q"), missing="keep")
     assert kept[1] is None
 
 
 def test_metadata_say_that_reports_are_keyed_and_nothing_of_the_key():
     """The document says keyed; no attrs, repr or error holds a byte of the key."""
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
-    out = frame.rr.privatize("answer", M, key=KEY, id="id")
+    out = frame.rr.privatize("answer", M, key=Keyed(KEY, "id"))
     (column,) = out.attrs["rrstats"]["columns"]
     assert (column["keyed"], column["simulated"]) == (True, False)
     shown = repr(KEY) + str(KEY) + f"{KEY}" + "%s %r" % (KEY, KEY)  # noqa: UP031  # old ways to show must hide it too
@@ -200,14 +210,14 @@ def test_metadata_say_that_reports_are_keyed_and_nothing_of_the_key():
     assert KEY.hex()[:8] not in shown + json.dumps(out.attrs)
     assert bytes(KEY) == bytes(range(32))
     assert pickle.loads(pickle.dumps(KEY)) == KEY
-    assert type(pickle.loads(pickle.dumps(KEY))) is rr.Key
+    assert type(pickle.loads(pickle.dumps(KEY))) is rr.client.Key
 
 
 @pytest.mark.parametrize("said", [True, False], ids=["with metadata", "without"])
 def test_a_second_round_has_noise_of_its_own(said):
-    """Rounds under one key follow the law of their chain; false alarm 1e-9."""
+    """Rounds under one key follow the distribution of their chain; false alarm 1e-9."""
     coin = rr.KRR(["no", "yes"], 0.75)
-    options = {"key": KEY, "id": np.arange(ROWS)}
+    options = {"key": Keyed(KEY, np.arange(ROWS))}
     answers = rr.privatize(pd.Series(["yes"] * ROWS, name="q"), coin, **options)
     chain = coin
     # Without metadata nothing tells a third round from the second.
@@ -215,39 +225,39 @@ def test_a_second_round_has_noise_of_its_own(said):
         given = answers if said else pd.Series(answers.to_numpy(), name="q")
         answers, chain = rr.privatize(given, coin, again=True, **options), chain.then(coin)
         counts = np.bincount(answers == "yes", minlength=2)
-        assert_law(counts, np.array(chain.channel.matrix, dtype=float)[:, 1])
+        assert_distribution(counts, np.array(chain.channel.matrix, dtype=float)[:, 1])
     assert not said or answers.attrs["rrstats"]["columns"][0]["mechanism"] == chain.to_dict()
 
 
 def test_a_fresh_round_over_keyed_reports_is_still_keyed():
     """Whoever has the first round's key sees through it: the record does not forget it."""
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
-    out = frame.rr.privatize("answer", M, key=KEY, id="id")
+    out = frame.rr.privatize("answer", M, key=Keyed(KEY, "id"))
     twice = out.rr.privatize("answer", M, again=True)
     assert twice.attrs["rrstats"]["columns"][0]["keyed"] is True
-    rappor = rr.Rappor(["a", "b"], f=0.5, p=0.5, q=0.75)
-    kept = rr.privatize(frame["answer"], rappor.permanent, key=KEY, id=frame["id"])
-    assert rr.instantaneous(kept, rappor).attrs["rrstats"]["columns"][0]["keyed"] is True
+    rappor = rr.mechanisms.Rappor(["a", "b"], f=0.5, p=0.5, q=0.75)
+    kept = rr.privatize(frame["answer"], rappor.permanent, key=Keyed(KEY, frame["id"]))
+    assert rr.mechanisms.instantaneous(kept, rappor).attrs["rrstats"]["columns"][0]["keyed"] is True
 
 
 def test_a_key_lies_in_a_file_of_its_own(tmp_path):
     """save() makes a private file and never replaces one; read() gives the key back."""
     path = tmp_path / "key"
-    key = rr.new_key()
+    key = rr.client.new_key()
     key.save(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert rr.Key.read(path) == key
+    assert rr.client.Key.read(path) == key
     with pytest.raises(FileExistsError):
         key.save(path)
     with pytest.raises(rr.errors.FileError, match="cannot be read"):
-        rr.Key.read(tmp_path / "none")
+        rr.client.Key.read(tmp_path / "none")
 
 
 REFUSED = {
     "short": ({"key": b"x" * 31}, "at least 32 random bytes, found 31"),
     "not random": ({"key": b"0" * 32}, "of which 1 differ"),
     "no id": ({"id": None}, "give id="),
-    "no key": ({"key": None}, "which need key="),
+    "no key": ({"key": None}, "32 secret bytes"),
     "no name": ({"question": None}, "question="),
     "missing id": ({"id": [1, None]}, "1 of 2 missing"),
     "floats": ({"id": np.array([1.0, 2.0])}, "held as floats"),
@@ -255,9 +265,14 @@ REFUSED = {
     "NumPy bytes": ({"id": np.array([b"a", b"b"])}, "drops zeros"),
     "too long": ({"id": [1, 2**127]}, "whole numbers below"),
     "many columns": ({"id": [[1, 2]] * 5}, "in id must be in .1, 4., got 5"),
-    "generator too": ({"rng": rr.SecureGenerator()}, "take no rng"),
+    "generator too": ({"rng": rr.client.SecureGenerator()}, "take no rng"),
     "question": ({"question": object()}, "JSON"),
 }
+
+
+def released_under(key, id, question, **options):
+    """Two reports under a key."""
+    return rr.privatize(["a", "b"], M, key=Keyed(key, id, question=question), **options)
 
 
 @pytest.mark.parametrize("what", REFUSED)
@@ -266,22 +281,22 @@ def test_bad_keys_and_ids_are_refused(what):
     changed, message = REFUSED[what]
     options = {"key": KEY, "id": [1, 2], "question": "q", **changed}
     with pytest.raises(rr.errors.RRStatsError, match=message) as caught:
-        rr.privatize(["a", "b"], M, **options)
+        released_under(**options)
     assert "password" not in str(caught.value).replace("a password or a number", "")
 
 
 def test_a_key_has_at_least_ten_different_bytes():
     """Ten different bytes among 32 can be a key, nine cannot: a random key has fewer never."""
     ten, nine = (bytes(byte % differing for byte in range(32)) for differing in (10, 9))
-    assert len(rr.privatize(["a"], M, key=ten, id=[1], question="q")) == 1
+    assert len(rr.privatize(["a"], M, key=Keyed(ten, [1], question="q"))) == 1
     with pytest.raises(rr.errors.ArgumentValueError, match="of which 9 differ"):
-        rr.privatize(["a"], M, key=nine, id=[1], question="q")
+        rr.privatize(["a"], M, key=Keyed(nine, [1], question="q"))
 
 
 def test_several_rows_of_a_person_have_no_budget():
     """Keyed reports show whether two answers of a person differ: no epsilon covers that."""
     frame = pd.DataFrame({"id": [1, 1], "answer": ["a", "b"]})
-    out = frame.rr.privatize("answer", M, key=KEY, id="id")
+    out = frame.rr.privatize("answer", M, key=Keyed(KEY, "id"))
     assert out.rr.budget().epsilon == M.epsilon
     with pytest.raises(rr.errors.ArgumentValueError, match="keyed"):
         out.rr.budget(max_rows_per_person=2)
@@ -291,16 +306,16 @@ def test_ids_of_a_frame_are_public_and_aligned():
     """The id is no private column, and two Series with other indexes are not matched."""
     frame = pd.DataFrame({"id": [1, 2], "answer": ["a", "b"]})
     with pytest.raises(rr.errors.ArgumentValueError, match="public"):
-        frame.rr.privatize("answer", M, key=KEY, id="answer")
+        frame.rr.privatize("answer", M, key=Keyed(KEY, "answer"))
     with pytest.raises(rr.errors.ArgumentValueError, match="must have the same index"):
-        rr.privatize(frame["answer"], M, key=KEY, id=pd.Series([1, 2], index=[5, 6]))
+        rr.privatize(frame["answer"], M, key=Keyed(KEY, pd.Series([1, 2], index=[5, 6])))
 
 
 def test_categories_without_a_json_form_are_refused():
     """What the words depend on must be the same tomorrow."""
     odd = rr.KRR([frozenset({1}), frozenset({2})], 0.75)
     with pytest.raises(rr.errors.ArgumentValueError, match="JSON form"):
-        rr.privatize([frozenset({1})], odd, key=KEY, id=[1], question="q")
+        rr.privatize([frozenset({1})], odd, key=Keyed(KEY, [1], question="q"))
 
 
 def test_nothing_is_drawn_from_the_operating_system(monkeypatch):
@@ -323,7 +338,7 @@ def test_ids_with_two_spellings_are_refused(id):
     """Text that is not NFC, or has space around it, is neither changed nor quoted."""
     for ids in ([id, "b"], np.array([id, "b"]), pd.Series([id, "b"]), pd.Series([id, 5])):
         with pytest.raises(rr.errors.ArgumentValueError, match="surrounding space") as caught:
-            rr.privatize(["a", "b"], M, key=KEY, question="q", id=ids)
+            rr.privatize(["a", "b"], M, key=Keyed(KEY, ids, question="q"))
         assert "PRIVATE" not in str(caught.value)
     composed = ["\xe9"]
-    assert rr.privatize(["a"], M, key=KEY, question="q", id=composed)
+    assert rr.privatize(["a"], M, key=Keyed(KEY, composed, question="q"))

@@ -1,4 +1,4 @@
-"""The sampled law is the published law: shipped code on every stream of tiny words.
+"""The sampled distribution is the published one: shipped code on every stream of tiny words.
 
 Each check below is a function of the code it checks, so that the last part can hand it copies
 of the shipped modules with one planted fault each, and see every one caught.
@@ -47,11 +47,13 @@ def check_coin(code):
     for bits, depth in ((1, 12), (2, 2), (3, 4), (4, 3), (8, 1)):
         for prob in PROBS:
             source = scripted.EveryStream(bits, {COIN: depth})
-            law = source.law(code.coin(source, COIN, 0, source.rows, prob=prob), 2)
+            distribution = source.distribution(
+                code.coin(source, COIN, 0, source.rows, prob=prob), 2
+            )
             decided, more = split(prob, bits, depth)
-            assert more * Fraction(1, source.rows) == law.undecided
-            assert decided == law.probs[True]
-            assert law.brackets([1 - prob, prob])
+            assert more * Fraction(1, source.rows) == distribution.undecided
+            assert decided == distribution.probs[True]
+            assert distribution.brackets([1 - prob, prob])
 
 
 def check_below(code):
@@ -59,10 +61,12 @@ def check_below(code):
     large = [(8, 2, 255), (8, 2, 256), (9, 2, 256), (9, 2, 257), (17, 1, 69_999), (20, 1, 70_000)]
     for bits, depth, bound in [*small, *large]:
         source = scripted.EveryStream(bits, {LIE: depth})
-        law = source.law(code.below(source, LIE, 0, source.rows, bound=bound), bound)
+        distribution = source.distribution(
+            code.below(source, LIE, 0, source.rows, bound=bound), bound
+        )
         rejected = Fraction((1 << bits) % bound, 1 << bits)
-        assert rejected**depth == law.undecided
-        assert {(1 - rejected**depth) / bound} == set(law.probs)
+        assert rejected**depth == distribution.undecided
+        assert {(1 - rejected**depth) / bound} == set(distribution.probs)
 
 
 CUTS = [
@@ -81,11 +85,11 @@ def check_cells(code):
         for cuts in CUTS:
             source = scripted.EveryStream(bits, {COIN: depth})
             drawn = code.cells(source, COIN, 0, source.rows, cuts=cuts)
-            law = source.law(drawn, len(cuts) + 1)
+            distribution = source.distribution(drawn, len(cuts) + 1)
             inside = {split(c, bits, depth)[0] for c in cuts if split(c, bits, depth)[1]}
-            assert Fraction(len(inside), source.rows) == law.undecided
+            assert Fraction(len(inside), source.rows) == distribution.undecided
             edges = [Fraction(0), *cuts, Fraction(1)]
-            assert law.brackets([high - low for low, high in pairwise(edges)])
+            assert distribution.brackets([high - low for low, high in pairwise(edges)])
     # Fewer rows than words: the search instead of the table, compared row by row.
     cuts = [1, 15, 16, 17, 64, 200, 201, 255]
     for start in range(0, 256, 15):
@@ -95,7 +99,7 @@ def check_cells(code):
         assert [bisect_right(cuts, row) for row in rows] == drawn.tolist()
 
 
-def krr_law(k, prob, truth):
+def krr_distribution(k, prob, truth):
     return [prob if y == truth else (1 - prob) / (k - 1) for y in range(k)]
 
 
@@ -121,12 +125,12 @@ def check_krr(code):
         for truth in {0, 1, k - 1}:
             source = scripted.EveryStream(bits, depths)
             codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
-            law = source.law(mechanism.randomize(codes, source), k)
-            # Coin and lie come from disjoint streams: the law is the product.
+            distribution = source.distribution(mechanism.randomize(codes, source), k)
+            # Coin and lie come from disjoint streams: the distribution is the product.
             expected = [flips * lies / (k - 1)] * k
             expected[truth] = keeps * lies
-            assert expected == law.probs
-            assert law.brackets(krr_law(k, target, truth))
+            assert expected == distribution.probs
+            assert distribution.brackets(krr_distribution(k, target, truth))
 
 
 def check_replacement(code):
@@ -138,12 +142,12 @@ def check_replacement(code):
             source = scripted.EveryStream(bits, depths)
             codes = np.full(source.rows, answer, dtype=mechanism.domain.dtype)
             reports = code.randomize_block(mechanism, Encoded.of(codes, k), source, 0)
-            law = source.law(reports, k)
+            distribution = source.distribution(reports, k)
             if answer < k:
-                assert law.brackets(krr_law(k, Fraction(prob), answer))
-                assert law.probs[answer] == max(law.probs)
+                assert distribution.brackets(krr_distribution(k, Fraction(prob), answer))
+                assert distribution.probs[answer] == max(distribution.probs)
             else:
-                assert {(1 - law.undecided) / k} == set(law.probs)
+                assert {(1 - distribution.undecided) / k} == set(distribution.probs)
 
 
 def check_blocks(code):
@@ -175,8 +179,8 @@ CHECKS = {
 
 
 @pytest.mark.parametrize("name", CHECKS)
-def test_EveryStream_gives_the_published_law(name):
-    """Coin, integers, cells, k-RR and replacement follow their law exactly, block by block."""
+def test_EveryStream_gives_the_published_distribution(name):
+    """Coin, integers, cells, k-RR and replacement have their exact distributions in each block."""
     check, shipped = CHECKS[name]
     check(shipped)
 

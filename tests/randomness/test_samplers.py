@@ -45,9 +45,11 @@ def test_a_coin_of_each_row_has_exactly_the_probability_of_its_double(bits):
     depth = 12 // bits
     for prob in PROBS:
         source = scripted.EveryStream(bits, {0: depth})
-        law = source.law(samplers.coins(source, 0, 0, np.full(source.rows, prob)), 2)
-        assert law.brackets([1 - Fraction(prob), Fraction(prob)])
-        assert law.undecided <= Fraction(1, 2 ** (bits * depth))
+        distribution = source.distribution(
+            samplers.coins(source, 0, 0, np.full(source.rows, prob)), 2
+        )
+        assert distribution.brackets([1 - Fraction(prob), Fraction(prob)])
+        assert distribution.undecided <= Fraction(1, 2 ** (bits * depth))
     mixed = np.resize(PROBS, 5000)
     heads = samplers.coins(scripted.Counting(1, bits), 0, 0, mixed)
     for prob in PROBS:  # a row's coin depends on its own probability and words alone
@@ -77,15 +79,15 @@ def test_packed_bits_are_independent(k, bits, depth, prob):
     """Each of the 2**k reports has the product of its bits' probabilities, on every stream."""
     source = scripted.EveryStream(bits, {BITS_STREAM: depth})
     packed = samplers.independent_bits(source, 0, source.rows, k=k, prob=prob)
-    law = source.law(packed[:, 0], 1 << k)
+    distribution = source.distribution(packed[:, 0], 1 << k)
     ones = [report.bit_count() for report in range(1 << k)]
-    assert law.brackets([prob**n * (1 - prob) ** (k - n) for n in ones])
+    assert distribution.brackets([prob**n * (1 - prob) ** (k - n) for n in ones])
     # Each piece of a report has a word for each digit; any of its bits may still tie.
     pieces = -(-k // bits)
     digits = depth // pieces
     tied = 1 - (1 - Fraction(1, 1 << digits)) ** (bits * pieces)
     ends = prob.denominator.bit_length() - 1 <= digits and prob.denominator.bit_count() == 1
-    assert law.undecided == (0 if ends else tied)
+    assert distribution.undecided == (0 if ends else tied)
 
 
 WIDTHS = {3: [8], 9: [16], 23: [16, 8], 40: [32, 8], 64: [64], 70: [64, 8]}
@@ -137,7 +139,9 @@ TABLES = [
 @pytest.mark.parametrize("table_entries", [None, 0], ids=["looked up", "searched"])
 @pytest.mark.parametrize("entries", TABLES)
 @pytest.mark.parametrize(("bits", "depth"), [(1, 10), (3, 3), (4, 2)])
-def test_tables_have_their_columns_as_laws(monkeypatch, table_entries, entries, bits, depth):
+def test_tables_have_their_columns_as_distributions(
+    monkeypatch, table_entries, entries, bits, depth
+):
     """For each truth the reports have that column's probabilities, on every stream."""
     if table_entries is not None:
         monkeypatch.setattr(samplers, "_MAX_TABLE_ENTRIES", table_entries)
@@ -147,9 +151,9 @@ def test_tables_have_their_columns_as_laws(monkeypatch, table_entries, entries, 
         source = scripted.EveryStream(bits, {CELL_STREAM: depth})
         reports = sampler.draw(np.full(source.rows, truth), source, 0)
         assert reports.dtype == np.uint8
-        law = source.law(reports, len(entries))
-        assert law.brackets(column)
-        assert law.undecided <= Fraction(len(sampler.cuts), 1 << bits * depth)
+        distribution = source.distribution(reports, len(entries))
+        assert distribution.brackets(column)
+        assert distribution.undecided <= Fraction(len(sampler.cuts), 1 << bits * depth)
 
 
 def test_lots_of_unlike_denominators():

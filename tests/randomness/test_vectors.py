@@ -304,11 +304,11 @@ def test_the_plain_client_refuses_what_is_no_category():
 THIRD = Fraction(1, 3)
 SURVEY = DESIGNS["matrix: two coins"]["mechanism"]
 DRAWN_ANEW = {  # what no file has: a subset in blocks, a rounded third, texts of two bytes
-    "a subset of 4,200": lambda: rr.SubsetSelection(range(4200), size=4, prob_own=0.5),
-    "a subset of two": lambda: rr.SubsetSelection(["a", "b"], size=1, prob_own=0.75),
-    "nine thirds": lambda: rr.UnaryEncoding(range(9), 2 * THIRD, THIRD),
-    "two hundred bits": lambda: rr.UnaryEncoding.optimized(range(200), epsilon=1.5),
-    "RAPPOR by a third": lambda: rr.Rappor(range(20), f=THIRD, p=0.25, q=0.75),
+    "a subset of 4,200": lambda: rr.mechanisms.SubsetSelection(range(4200), size=4, prob_own=0.5),
+    "a subset of two": lambda: rr.mechanisms.SubsetSelection(["a", "b"], size=1, prob_own=0.75),
+    "nine thirds": lambda: rr.mechanisms.UnaryEncoding(range(9), 2 * THIRD, THIRD),
+    "two hundred bits": lambda: rr.mechanisms.UnaryEncoding.optimized(range(200), epsilon=1.5),
+    "RAPPOR by a third": lambda: rr.mechanisms.Rappor(range(20), f=THIRD, p=0.25, q=0.75),
     "300 reports": lambda: rr.MatrixDesign([*"ab"], [[THIRD / 100, 0.5 / 300 + THIRD / 200]] * 300),
     "zeros and a sure report": lambda: rr.MatrixDesign(
         [*"abc"], [[1, 0.1, 0], [0, 0.9, 0.3], [0, 0, 0.7]]
@@ -453,11 +453,12 @@ def test_shipped_keyed_reports(name, cryptography):
         value = (
             object() if vector["answer"] is None else categories_from_json([vector["answer"]])[0]
         )
-        options = {"key": key, "question": column, "unknown": "uniform"}
+        options = {"unknown": "uniform"}
         if "group" in vector:
             options["group"] = categories_from_json([vector["group"]])
         ids = [[one] for one in categories_from_json(vector["id"])]
-        found = rr.privatize([value], mechanism, id=ids if len(ids) > 1 else ids[0], **options)
+        keyed = rr.client.Keyed(key, ids if len(ids) > 1 else ids[0], question=column)
+        found = rr.privatize([value], mechanism, key=keyed, **options)
         assert categories_from_json([vector["report"]]) == found
         assert vector["text"] == rr.client.encode_report(mechanism, found[0])
 

@@ -49,19 +49,19 @@ def _world(n=600, mechanism=THREE, seed=2, effect=1.5):
     return frame, y, codes
 
 
-def _plain(theta, frame, y, mechanism, law, reported=None):
+def _plain(theta, frame, y, mechanism, model, reported=None):
     """Log-likelihoods of rows, written out: intercept, z, effects; own; logits on 1 and z."""
     k = mechanism.k
     z, codes = frame["z"].to_numpy(), [mechanism.categories.index(x) for x in frame["x"]]
     beta, rest = theta[: k + 1], theta[k + 1 :]
     eta = beta[0] + beta[1] * z[:, None] + np.r_[0, beta[2:]]
-    if law == "linear":
+    if model == "linear":
         density, rest = stats.norm.pdf(y[:, None], eta, rest[0]), rest[1:]
     else:
-        law_of_yes = 1 / (1 + np.exp(-eta))
+        prob_yes = 1 / (1 + np.exp(-eta))
         yes = np.asarray(y, dtype=float)[:, None]
         keep = 1.0 if reported is None else reported
-        p_yes = (1 - keep) + (2 * keep - 1) * law_of_yes
+        p_yes = (1 - keep) + (2 * keep - 1) * prob_yes
         density = yes * p_yes + (1 - yes) * (1 - p_yes)
     logits = np.column_stack([np.zeros(len(z)), *(rest.reshape(k - 1, 2) @ [np.ones_like(z), z])])
     joint = mechanism.channel.matrix[codes] * special.softmax(logits, axis=1) * density
@@ -156,15 +156,13 @@ def test_blocks_of_rows_add_up(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "keep"), [("linear", None), ("logit", None), ("logit", 0.8)])
-def test_a_fit_is_the_maximum_that_brute_force_finds(law, keep):
+@pytest.mark.parametrize(("model", "keep"), [("linear", None), ("logit", None), ("logit", 0.8)])
+def test_a_fit_is_the_maximum_that_brute_force_finds(model, keep):
     """Coefficients, log-likelihood and all three covariances against scipy on the plain formula."""
     frame, y, _ = _world(n=600 if keep is None else 2000, effect=1.0)
-    if law == "linear":
+    if model == "linear":
         fits = {
-            kind: linear(
-                y, frame, covariates={"x": THREE}, intercept=True, method="likelihood", vcov=kind
-            )
+            kind: linear(y, frame, mechanisms={"x": THREE}, method="likelihood", vcov=kind)
             for kind in ("observed", "opg", "robust")
         }
     else:
@@ -173,14 +171,14 @@ def test_a_fit_is_the_maximum_that_brute_force_finds(law, keep):
         y = y if keep is None else np.where(rng.random(len(y)) < keep, y, ~y)
         how = {} if keep is None else {"mechanism": rr.KRR([False, True], keep)}
         fits = {
-            kind: logit(y, frame, covariates={"x": THREE}, intercept=True, vcov=kind, **how)
+            kind: logit(y, frame, mechanisms={"x": THREE}, vcov=kind, **how)
             for kind in ("observed", "opg", "robust")
         }
     fit = fits["observed"]
     start = fit.estimates + 0.05
 
     def each(theta):
-        return _plain(theta, frame, y, THREE, law, keep)
+        return _plain(theta, frame, y, THREE, model, keep)
 
     found = optimize.minimize(
         lambda t: -each(t).sum(), start, method="BFGS", options={"gtol": 1e-4}
@@ -239,24 +237,18 @@ def _nigeria():
 
 
 @pytest.mark.parametrize("case", RRLIN)
-def test_constant_shares_agree_with_rrlin(case):
+def test_constant_shares_agree_with_rrlin(case, formulaic):
     """RRreg's RRlin is the likelihood with constant shares.  Its tolerance is 5e-4."""
     frame, golden = _nigeria(), RRLIN[case]
     forced = surveys.forced_response([0, 1], 2 / 3, [1 / 6, 1 / 6])
     columns = ["q1"] if case == "rr.q1" else ["female", "q1"]
-    fit = linear(
-        frame["assets"],
-        frame[columns],
-        covariates={"q1": forced},
-        covariate_model="constant",
-        method="likelihood",
-        intercept=True,
-    )
+    formula = f"assets ~ {' + '.join(columns)} | 1"
+    fit = linear(formula, frame, mechanisms={"q1": forced}, method="likelihood")
     q = len(golden["coef"])
     assert golden["coef"] == pytest.approx(fit.estimates[:q].tolist(), abs=5e-4)
     assert golden["sigma"] == pytest.approx(fit.params["sigma"], abs=5e-4)
     assert golden["log"] == pytest.approx(fit.llf, abs=5e-6)
-    assert golden["pi"] == pytest.approx(fit.proportions()["proportion"][0], abs=5e-4)
+    assert golden["pi"] == pytest.approx(fit.proportions().to_frame()["proportion"][0], abs=5e-4)
     assert golden["se"] == pytest.approx(fit.bse.iloc[: q + 1].tolist(), rel=5e-3)
 
 
@@ -278,17 +270,15 @@ def _population(keep=0.75):
     return pd.DataFrame(rows, columns=["z", "x", "y", "chance"])
 
 
-def test_a_logistic_model_of_the_covariate_is_right_where_constant_shares_are_not():
+def test_a_logistic_model_of_the_covariate_is_right_where_constant_shares_are_not(formulaic):
     """With exact probabilities as weights the fit is the truth; constant shares are 0.28 off."""
     cells = pd.concat([_population()] * 40)
-    columns, options = cells[["z", "x"]], {"weights": cells["chance"].to_numpy(), "intercept": True}
-    fit = logit(cells["y"], columns, covariates={"x": COIN}, **options)
+    columns, options = cells[["z", "x"]], {"weights": cells["chance"].to_numpy()}
+    fit = logit(cells["y"], columns, mechanisms={"x": COIN}, **options)
     assert [-1, 0.5, 1.5] == pytest.approx(fit.estimates[:3].tolist(), abs=1e-6)
     logits = [special.logit(0.2), special.logit(0.6) - special.logit(0.2)]
     assert logits == pytest.approx(fit.estimates[3:].tolist(), abs=1e-6)
-    constant = logit(
-        cells["y"], columns, covariates={"x": COIN}, covariate_model="constant", **options
-    )
+    constant = logit("y ~ z + x | 1", cells, mechanisms={"x": COIN}, **options)
     assert 0.2 < np.abs(constant.estimates[:3] - [-1, 0.5, 1.5]).max()
     assert "effects are biased" in str(constant.summary())
 
@@ -305,22 +295,22 @@ def test_an_outcome_of_three_categories_goes_with_a_privatized_covariate():
         rows.append((z, "yes" if report else "no", "abc"[told], 0.4 * z, chance))
     cells = pd.DataFrame(rows * 20, columns=["z", "x", "y", "offset", "chance"])
     fit = logit(
-        cells["y"], cells[["z", "x"]], covariates={"x": COIN}, mechanism=three, intercept=True,
+        cells["y"], cells[["z", "x"]], mechanisms={"x": COIN}, mechanism=three,
         offset=cells["offset"], weights=cells["chance"],
     )  # fmt: skip
     assert truth.ravel() == pytest.approx(fit.estimates[:6], abs=1e-5)
     logits = [special.logit(0.2), special.logit(0.6) - special.logit(0.2)]
     assert logits == pytest.approx(fit.estimates[6:].tolist(), abs=1e-5)
-    profile = fit.predict({"z": [1], "x": ["yes"]}, offset=0.4)
+    profile = fit.predict({"z": [1], "x": ["yes"]}, offset=0.4).to_frame()
     expected = special.softmax(np.r_[0, truth @ [1, 1, 1] + 0.4])
-    assert expected == pytest.approx(profile["prediction"].to_numpy(), abs=1e-5)
-    assert 1 == pytest.approx(fit.predict(average=True, level=0.9)["prediction"].sum())
-    assert ["a", "b", "c"] * 2 == fit.marginal_effects()["category"].tolist()
+    assert expected == pytest.approx(profile["proportion"].to_numpy(), abs=1e-5)
+    assert 1 == pytest.approx(fit.predict(average=True).to_frame(level=0.9)["proportion"].sum())
+    assert ["a", "b", "c"] * 2 == fit.marginal_effects().to_frame()["category"].tolist()
     assert "b, x[T.yes] " in str(fit.summary())
 
 
 def test_scores_give_the_true_coefficients_whatever_the_errors():
-    """Exact probabilities again, of exponential errors: scores are right, the normal law is not."""
+    """Exact probabilities of exponential errors: scores are right, the normal likelihood is not."""
     errors = stats.expon.ppf((np.arange(200) + 0.5) / 200)
     rows = []
     for z, x, report, error in np.ndindex(2, 2, 2, 200):
@@ -329,7 +319,7 @@ def test_scores_give_the_true_coefficients_whatever_the_errors():
         y = 2 + z + 0.5 * x + errors[error] - errors.mean()
         rows.append((z, "yes" if report else "no", y, chance))
     cells = pd.DataFrame(rows, columns=["z", "x", "y", "chance"])
-    options = {"weights": cells["chance"].to_numpy(), "intercept": True, "covariates": {"x": COIN}}
+    options = {"weights": cells["chance"].to_numpy(), "mechanisms": {"x": COIN}}
     fit = linear(cells["y"], cells[["z", "x"]], **options)
     assert [2, 1, 0.5] == pytest.approx(fit.estimates.tolist(), abs=1e-9)
     with pytest.warns(LowPrecisionWarning, match=r"gives 0.5 for x\[T.yes\] .*use method='scores'"):
@@ -342,13 +332,13 @@ def test_scores_give_the_true_coefficients_whatever_the_errors():
 def test_scores_without_covariates_are_the_means_of_the_groups():
     """The intercept is the mean of the first group, effects are differences, errors nearly so."""
     frame, y, _ = _world()
-    fit = linear(y, frame[["x"]], covariates={"x": THREE})
+    fit = linear(y, frame[["x"]], mechanisms={"x": THREE})
     found = means(y, frame["x"], THREE)
     centres = found.means
     assert [centres[0], *(centres[1:] - centres[0])] == pytest.approx(fit.estimates.tolist())
     apart = [found.difference(group, "a").std_error for group in ("b", "c")]
     assert apart == pytest.approx((fit.bse.to_numpy() * np.sqrt(597 / 599))[1:])
-    profiles = fit.predict({"x": ["a", "b", "c"]})
+    profiles = fit.predict({"x": ["a", "b", "c"]}).to_frame()
     assert centres.tolist() == pytest.approx(profiles["prediction"].tolist())
 
 
@@ -367,7 +357,7 @@ def test_the_covariance_of_scores_is_that_of_the_equations():
     each = sum(d * (w * s[:, k] * (y - d @ beta))[:, None] for k, d in enumerate(designs))
     summed = np.stack([each[groups == group].sum(axis=0) for group in range(150)])
     bread = np.linalg.inv(gram)
-    options = {"covariates": {"x": THREE}, "intercept": True, "weights": w}
+    options = {"mechanisms": {"x": THREE}, "weights": w}
     fit = linear(y, frame, **options)
     assert beta == pytest.approx(fit.estimates)
     assert bread @ each.T @ each @ bread * 600 / 596 == pytest.approx(fit.covariance)
@@ -392,9 +382,10 @@ def _written_out(fit, y, scores, weights):
     each = np.einsum("crb,cr->rb", heavy, errors)
     known = np.einsum("crb,crd->bd", heavy * (weights * errors**2)[:, :, None], design)
     beside = design @ (bread / np.diag(bread))
-    residuals = np.einsum("cr,crb->rb", scores.T * weights, beside**2)
-    total = residuals.sum(axis=0)
-    signal = total / np.sqrt((residuals**2).sum(axis=0) - total**2 / len(y))
+    residuals = np.einsum("cr,crb->rb", scores.T, beside**2)
+    mean = np.average(residuals, axis=0, weights=weights)
+    influence = weights[:, None] / weights.sum() * (residuals - mean)
+    signal = mean / np.sqrt((influence**2).sum(axis=0))
     factor = len(y) / (len(y) - len(beta))
     covariance = factor * bread @ each.T @ each @ bread
     parts = 1 - np.diag(bread @ (each.T @ each - known) @ bread) * factor / np.diag(covariance)
@@ -438,7 +429,7 @@ def test_scores_of_any_formula_are_those_written_out(formula, weighted, formulai
     weights = weights / weights.mean()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LowPrecisionWarning)
-        fit = linear(formula, frame, covariates=mechanisms, weights=weights)
+        fit = linear(formula, frame, mechanisms=mechanisms, weights=weights)
     scores = np.ones((n, 1))
     for name in fit.data.private.names:
         each = report_column(frame[name], mechanisms[name]).scores()
@@ -464,7 +455,7 @@ def test_scores_take_no_memory_for_each_profile(formulaic):
     frame["y"] = 0.1 * truth + frame["x"] + rng.normal(size=n)
     tracemalloc.start()
     try:
-        linear("y ~ C(a) + x", frame, covariates={"a": mechanism})
+        linear("y ~ C(a) + x", frame, mechanisms={"a": mechanism})
         assert tracemalloc.get_traced_memory()[1] < k * n * (k + 1) * 8 / 3
     finally:
         tracemalloc.stop()
@@ -475,7 +466,7 @@ def test_the_order_of_terms_changes_nothing(method, formulaic):
     """A privatized column in the middle of a formula is that at its end."""
     frame, y, _ = _world()
     frame = frame.assign(y=y, w=np.cos(np.arange(600)), v=np.arange(600) % 5)
-    how = {"covariates": {"x": THREE}, "method": method}
+    how = {"mechanisms": {"x": THREE}, "method": method}
     one, other = (
         linear(f"y ~ {terms}", frame, **how) for terms in ("z + w + v + x", "x + w + z + v")
     )
@@ -489,7 +480,7 @@ def test_without_noise_a_fit_is_least_squares(method):
     frame, y, codes = _world()
     frame["x"] = np.array(["a", "b", "c"])[codes]
     direct = surveys.direct(["a", "b", "c"])
-    fit = linear(y, frame, covariates={"x": direct}, intercept=True, method=method)
+    fit = linear(y, frame, mechanisms={"x": direct}, method=method)
     matrix = np.column_stack([np.ones(len(y)), frame["z"], codes == 1, codes == 2])
     plain, squares = np.linalg.lstsq(matrix, y, rcond=None)[:2]
     assert plain == pytest.approx(fit.estimates[:4], abs=1e-8)
@@ -507,13 +498,13 @@ def test_without_noise_a_fit_is_least_squares(method):
 def test_units_and_the_order_of_categories_change_nothing_else(method):
     """Other units of y and z, and another first category, give the same fit in other words."""
     frame, y, _ = _world()
-    options = {"intercept": True, "method": method}
-    one = linear(y, frame, covariates={"x": THREE}, **options)
+    options = {"method": method}
+    one = linear(y, frame, mechanisms={"x": THREE}, **options)
     moved = frame.assign(z=1e4 + 100 * frame["z"])
-    other = linear(1e3 * y - 7e5, moved, covariates={"x": THREE}, **options)
+    other = linear(1e3 * y - 7e5, moved, mechanisms={"x": THREE}, **options)
     assert one.params["z"] * 10 == pytest.approx(other.params["z"], rel=1e-6)
     assert one.bse["x[T.b]"] * 1e3 == pytest.approx(other.bse["x[T.b]"], rel=1e-6)
-    turned = linear(y, frame, covariates={"x": rr.KRR(["c", "a", "b"], 0.7)}, **options)
+    turned = linear(y, frame, mechanisms={"x": rr.KRR(["c", "a", "b"], 0.7)}, **options)
     assert one.params["x[T.c]"] == pytest.approx(-turned.params["x[T.a]"], rel=1e-5)
     apart = one.params["x[T.b]"] - one.params["x[T.c]"]
     assert apart == pytest.approx(turned.params["x[T.b]"], rel=1e-5)
@@ -527,12 +518,12 @@ def test_a_formula_and_columns_say_the_same(formulaic):
     """A formula names the privatized column as any other, with interactions if wanted."""
     frame, y, _ = _world()
     frame["y"] = y
-    one = linear("y ~ z + x", frame, covariates={"x": THREE})
-    other = linear(y, frame[["z", "x"]], covariates={"x": THREE}, intercept=True)
+    one = linear("y ~ z + x", frame, mechanisms={"x": THREE})
+    other = linear(y, frame[["z", "x"]], mechanisms={"x": THREE})
     assert other.params.to_dict() == pytest.approx(one.params.to_dict())
-    crossed = linear("y ~ z * x", frame, covariates={"x": THREE}, method="likelihood")
+    crossed = linear("y ~ z * x", frame, mechanisms={"x": THREE}, method="likelihood")
     assert {"x[T.b]:z", "z:x[T.b]"} & set(crossed.params.index)
-    profile = crossed.predict({"z": [1.0], "x": ["b"]})["prediction"][0]
+    profile = crossed.predict({"z": [1.0], "x": ["b"]}).to_frame()["prediction"][0]
     p = crossed.params
     cross = p[[name for name in p.index if ":" in name and "T.b" in name and "=" not in name]].sum()
     assert p["Intercept"] + p["z"] + p["x[T.b]"] + cross == pytest.approx(profile)
@@ -541,10 +532,10 @@ def test_a_formula_and_columns_say_the_same(formulaic):
 def test_reports_that_name_several_categories_serve():
     """Unary reports, by scores and by likelihood, come near the truth that k-RR finds."""
     frame, y, codes = _world(n=4000)
-    unary = rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=3.0)
+    unary = rr.mechanisms.UnaryEncoding.optimized(["a", "b", "c"], epsilon=3.0)
     seen = report_column(_reported(codes, unary), unary)
     for method in ("scores", "likelihood"):
-        fit = linear(y, frame[["z", "x"]], covariates={"x": seen}, intercept=True, method=method)
+        fit = linear(y, frame[["z", "x"]], mechanisms={"x": seen}, method=method)
         distance = (fit.params["x[T.c]"] - 3.0) / fit.bse["x[T.c]"]
         assert abs(distance) < 5
 
@@ -558,12 +549,12 @@ def test_samples_that_need_one_another_are_fitted_by_likelihood():
     truth = pd.Series([design.domain.categories[code] for code in classes])
     y = 1 + 2 * (classes > 0) + rng.normal(size=4000)
     frame = pd.DataFrame({"x": rr.simulate(truth, design, seed=1, group=group)})
-    fit = linear(y, frame, covariates={"x": design}, group=group, method="likelihood")
+    fit = linear(y, frame, mechanisms={"x": design}, group=group, method="likelihood")
     assert abs(fit.params["x[T.yes]"] - 2) < 5 * fit.bse["x[T.yes]"]
-    assert 2 / 3 == pytest.approx(fit.proportions()["proportion"][1], abs=0.1)
+    assert 2 / 3 == pytest.approx(fit.proportions().to_frame()["proportion"][1], abs=0.1)
     assert 1 == pytest.approx(fit.posterior().sum(axis=1).to_numpy())
     with pytest.raises(ArgumentValueError, match="use method='likelihood'"):
-        linear(y, frame, covariates={"x": design}, group=group)
+        linear(y, frame, mechanisms={"x": design}, group=group)
 
 
 def test_two_privatized_covariates_are_told_apart():
@@ -574,16 +565,16 @@ def test_two_privatized_covariates_are_told_apart():
     frame["w"] = np.array(_reported(other, COIN), dtype=object)
     y = y - 2.0 * other
     for method in ("scores", "likelihood"):
-        fit = linear(y, frame, covariates={"x": THREE, "w": COIN}, intercept=True, method=method)
+        fit = linear(y, frame, mechanisms={"x": THREE, "w": COIN}, method=method)
         found = fit.params[["x[T.c]", "w[T.yes]"]]
         assert (np.abs(found - [3.0, -2.0]) < 5 * fit.bse[found.index]).all()
     posterior = fit.posterior()
     assert [("x", "a"), ("x", "b"), ("x", "c"), ("w", "no"), ("w", "yes")] == list(posterior)
     assert 1 == pytest.approx(posterior["w"].sum(axis=1).to_numpy())
-    assert 5 == len(fit.proportions())
+    assert 5 == len(fit.proportions().to_frame())
     wide = rr.KRR([f"c{place}" for place in range(65)], 0.9)
     with pytest.raises(ArgumentValueError, match="at most 64 combinations"):
-        linear([1.0, 2.0], pd.DataFrame({"x": ["c0", "c1"]}), covariates={"x": wide})
+        linear([1.0, 2.0], pd.DataFrame({"x": ["c0", "c1"]}), mechanisms={"x": wide})
 
 
 # -- results ---------------------------------------------------------------------------------------
@@ -592,7 +583,7 @@ def test_two_privatized_covariates_are_told_apart():
 def test_predictions_average_over_the_category_or_take_it_as_known():
     """With the true category a profile; without it the mean by P(category | z)."""
     frame, y, _ = _world()
-    fit = logit(y > 2, frame, covariates={"x": THREE}, intercept=True)
+    fit = logit(y > 2, frame, mechanisms={"x": THREE})
     new = pd.DataFrame({"z": [0.3, -1.0]})
     p = fit.estimates
 
@@ -601,14 +592,14 @@ def test_predictions_average_over_the_category_or_take_it_as_known():
         eta = theta[0] + theta[1] * new["z"].to_numpy()[:, None] + np.r_[0, theta[2:4]]
         return (special.softmax(logits, axis=1) * special.expit(eta)).sum(axis=1)
 
-    found = fit.predict(new)
+    found = fit.predict(new).to_frame()
     slopes = _slopes(averaged, p)
-    assert averaged(p) == pytest.approx(found["prediction"].to_numpy())
+    assert averaged(p) == pytest.approx(found["proportion"].to_numpy())
     errors = np.sqrt(np.diag(slopes @ fit.covariance @ slopes.T))
     assert errors == pytest.approx(found["std_error"].to_numpy(), rel=1e-5)
-    known = fit.predict(new.assign(x=["b", "a"]))["prediction"]
+    known = fit.predict(new.assign(x=["b", "a"])).to_frame()["proportion"]
     assert special.expit([p[0] + 0.3 * p[1] + p[2], p[0] - p[1]]) == pytest.approx(known.to_numpy())
-    assert len(frame) == len(fit.predict())
+    assert len(frame) == len(fit.predict().to_frame())
     with pytest.raises(ArgumentValueError, match="1 of 2 rows of 'x' are none") as caught:
         fit.predict(new.assign(x=["b", "secret"]))
     assert "secret" not in str(caught.value)
@@ -617,8 +608,8 @@ def test_predictions_average_over_the_category_or_take_it_as_known():
 def test_shares_and_posteriors_are_those_of_the_model():
     """Shares are means of P(category | z); without z they are the unbiased estimate."""
     frame, y, _ = _world(n=3000)
-    fit = linear(y, frame[["x"]], covariates={"x": THREE}, method="likelihood")
-    found = fit.proportions()
+    fit = linear(y, frame[["x"]], mechanisms={"x": THREE}, method="likelihood")
+    found = fit.proportions().to_frame()
     plain = rr.estimate(frame["x"], THREE)
     assert plain.proportions == pytest.approx(found["proportion"].to_numpy(), abs=0.03)
     assert (found["std_error"].to_numpy() < plain.std_error).all()
@@ -630,7 +621,7 @@ def test_shares_and_posteriors_are_those_of_the_model():
 def test_marginal_effects_are_those_written_out():
     """Slopes with the category as it is, differences between categories; errors, too."""
     frame, y, _ = _world(n=500)
-    fit = logit(y > 2, frame, covariates={"x": THREE}, intercept=True)
+    fit = logit(y > 2, frame, mechanisms={"x": THREE})
     z, p = frame["z"].to_numpy(), fit.estimates
 
     def eta(theta):
@@ -645,49 +636,50 @@ def test_marginal_effects_are_those_written_out():
         yes = special.expit(eta(theta)).mean(axis=0)
         return np.array([slope(theta), yes[1] - yes[0], yes[2] - yes[0]])
 
-    found, slopes = fit.marginal_effects(), _slopes(jumps, p)
+    found, slopes = fit.marginal_effects().to_frame(), _slopes(jumps, p)
     assert [("z", "slope"), ("x", "a to b"), ("x", "a to c")] == list(
         zip(found["covariate"], found["change"], strict=True)
     )
     assert jumps(p) == pytest.approx(found["effect"].to_numpy(), rel=1e-6)
     errors = np.sqrt(np.diag(slopes @ fit.covariance @ slopes.T))
     assert errors == pytest.approx(found["std_error"].to_numpy(), rel=1e-4)
-    mean = fit.prevalence()
-    assert fit.predict()["prediction"].mean() == pytest.approx(mean["prevalence"].item())
+    mean = fit.predict(average=True).to_frame()
+    assert fit.predict().to_frame()["proportion"].mean() == pytest.approx(mean["proportion"].item())
     assert mean["category"].item() is True
-    assert mean["low"].item() < mean["prevalence"].item() < mean["high"].item()
+    assert mean["low"].item() < mean["proportion"].item() < mean["high"].item()
 
 
 def test_effects_of_a_line_are_its_coefficients():
     """Without interactions; with two privatized covariates each is told beside the other."""
     frame, y, _ = _world()
     frame["w"] = np.array(_reported(np.arange(600) % 2, COIN), dtype=object)
-    how = {"covariates": {"x": THREE, "w": COIN}, "intercept": True, "method": "likelihood"}
+    how = {"mechanisms": {"x": THREE, "w": COIN}, "method": "likelihood"}
     fit = linear(y, frame, **how)
-    found, names = fit.marginal_effects(), ["z", "x[T.b]", "x[T.c]", "w[T.yes]"]
+    found, names = fit.marginal_effects().to_frame(), ["z", "x[T.b]", "x[T.c]", "w[T.yes]"]
     assert fit.params[names].tolist() == pytest.approx(found["effect"].tolist(), rel=1e-6)
     assert fit.bse[names].tolist() == pytest.approx(found["std_error"].tolist(), rel=1e-5)
-    refused(ArgumentTypeError, "for a number use predict", fit.prevalence)
 
 
-def test_nested_fits_on_privatized_covariates_compare():
+def test_nested_fits_on_privatized_covariates_compare(formulaic):
     """Twice the gain in log-likelihood; other reports, weights and clusters are refused."""
     frame, y, _ = _world()
     frame["v"] = np.cos(np.arange(600))
-    how = {"covariates": {"x": THREE}, "intercept": True}
+    how = {"mechanisms": {"x": THREE}}
 
-    def fitted(columns, **options):
-        return logit(y > 2, frame[columns], **how | options)
+    frame["more"] = y > 2
+
+    def fitted(columns, classes="", **options):
+        return logit(f"more ~ {' + '.join(columns)}{classes}", frame, **how | options)
 
     large, small = fitted(["z", "v", "x"]), fitted(["z", "x"])
     test = small.compare(large)
     assert 2 * (large.llf - small.llf) == pytest.approx(test.statistic)
     assert 3 == test.df  # v explains the outcome and the two logits of the category
     assert test == large.lr_test(small)
-    assert 2 == small.compare(fitted(["z", "x"], covariate_model="constant")).df
+    assert 2 == small.compare(fitted(["z", "x"], "| 1")).df
     refused(ArgumentValueError, "special case", fitted(["v", "x"]).compare, small)
     # nested in the model of the category, and not in that of the outcome
-    constant = fitted(["v", "x"], covariate_model="constant")
+    constant = fitted(["v", "x"], "| 1")
     refused(ArgumentValueError, "special case", constant.compare, small)
     with pytest.raises(ArgumentValueError, match="must be of the same reports"):
         large.compare(logit(y > 1, frame[["z", "x"]], **how))
@@ -701,14 +693,14 @@ def test_nested_fits_on_privatized_covariates_compare():
 def test_what_a_fit_has_not_names_the_way():
     """Scores have no likelihood and no model of the categories: the message says what has."""
     frame, y, _ = _world()
-    fit = linear(y, frame, covariates={"x": THREE}, intercept=True)
+    fit = linear(y, frame, mechanisms={"x": THREE})
     for name in ("compare", "marginal_effects", "posterior"):
         refused(AttributeError, f"ScoreResult has no {name}: .*'likelihood'", getattr, fit, name)
         assert not hasattr(fit, name)
     with pytest.raises(AttributeError, match=r"no attribute .colour.$"):
         _ = fit.colour
     refused(ArgumentTypeError, r"true categories .* \['x'\]", fit.predict)
-    told = fit.predict(pd.DataFrame({"x": ["a", "c"], "z": [0.0, 1.0]}, index=[7, 3]))
+    told = fit.predict(pd.DataFrame({"x": ["a", "c"], "z": [0.0, 1.0]}, index=[7, 3])).to_frame()
     assert ["z", "x", "prediction", "std_error", "low", "high"] == list(told)
     assert [7, 3] == told.index.tolist()
     refused(ArgumentValueError, "not alpha", fit.conf_int, 0.05)
@@ -717,7 +709,7 @@ def test_what_a_fit_has_not_names_the_way():
 def test_a_summary_says_what_was_fitted():
     """The table names the privatized columns, what they are worth, and what was assumed."""
     frame, y, _ = _world()
-    how = {"covariates": {"x": THREE}, "intercept": True}
+    how = {"mechanisms": {"x": THREE}}
     text = str(linear(y, frame, method="likelihood", **how).summary())
     assert "Linear regression of the outcome, privatized: x" in text
     assert "privatized: x" in text
@@ -737,17 +729,17 @@ def test_a_category_that_nobody_holds_is_said_and_not_printed_as_a_number():
     frame = pd.DataFrame({"x": np.where(rng.random(500) < 0.15, "yes", "no")})
     y = rng.normal(size=500)
     with (
-        pytest.warns(ConvergenceWarning, match="2 parameters have no finite maximum"),
+        pytest.warns(ConvergenceWarning, match="no finite maximum .* of 2 parameters"),
         pytest.warns(LowPrecisionWarning, match="x=yes: 0.0"),
     ):
-        fit = linear(y, frame, covariates={"x": COIN}, method="likelihood")
+        fit = linear(y, frame, mechanisms={"x": COIN}, method="likelihood")
     assert fit.converged
     assert -np.inf == fit.params["x=yes: Intercept"]
     assert np.isnan(fit.params["x[T.yes]"])
     assert np.isnan(fit.bse["x[T.yes]"])
     assert y.mean() == pytest.approx(fit.params["Intercept"], abs=1e-5)
     with pytest.warns(LowPrecisionWarning, match="are not reliable"):
-        linear(y, frame, covariates={"x": COIN})
+        linear(y, frame, mechanisms={"x": COIN})
 
 
 def test_a_covariate_that_by_its_reports_is_one_category_is_refused():
@@ -756,7 +748,7 @@ def test_a_covariate_that_by_its_reports_is_one_category_is_refused():
     y = np.random.default_rng(1).normal(size=50)
     design = surveys.triangular(["no", "yes"], 0.25, yes="yes")
     with pytest.raises(NotIdentifiableError, match=r"\['x'\] do not over these 50 rows"):
-        linear(y, frame, covariates={"x": design}, intercept=True)
+        linear(y, frame, mechanisms={"x": design})
 
 
 def test_a_column_that_varies_without_any_doubt_is_not_called_unreliable():
@@ -766,7 +758,7 @@ def test_a_column_that_varies_without_any_doubt_is_not_called_unreliable():
     for scale in rng.gamma(2.0, size=50):
         frame = pd.DataFrame({"x": ["no", "yes"] * 20})
         weights = np.full(40, scale)
-        options = {"covariates": {"x": design}, "weights": weights, "intercept": True}
+        options = {"mechanisms": {"x": design}, "weights": weights}
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             fit = linear(rng.normal(size=40), frame, **options)
@@ -779,7 +771,7 @@ def test_separation_is_said():
     told = np.where(np.arange(80) % 4 > 0, x, 1 - x)
     frame = pd.DataFrame({"x": np.where(told, "yes", "no")})
     with pytest.warns(ConvergenceWarning, match="no finite maximum"):
-        fit = logit(x > 0, frame, covariates={"x": COIN})
+        fit = logit(x > 0, frame, mechanisms={"x": COIN})
     assert [-np.inf, np.inf] == fit.estimates[:2].tolist()
     assert np.isfinite(fit.params["x=yes: Intercept"])
 
@@ -788,7 +780,7 @@ def test_the_higher_of_two_maxima_is_found():
     """Clear groups and faint reports: turned round, the groups are a lower maximum."""
     y = np.repeat([0.0, 4.0], 50) + np.tile([-0.4, -0.2, 0.0, 0.2, 0.4], 20)
     frame = pd.DataFrame({"x": ["no", "yes", "no"] * 16 + ["yes", "no", "yes"] * 17 + ["yes"]})
-    fit = linear(y, frame, covariates={"x": rr.KRR(["no", "yes"], 0.6)}, method="likelihood")
+    fit = linear(y, frame, mechanisms={"x": rr.KRR(["no", "yes"], 0.6)}, method="likelihood")
     turned = fit.fit.model.maximize(np.linalg.solve(fit.fit.back, [4.0, -4.0, -1.0, 0.0]))
     assert turned.converged
     assert -4 == pytest.approx((fit.fit.back @ turned.parameters)[1], abs=0.01)
@@ -800,28 +792,42 @@ def test_the_higher_of_two_maxima_is_found():
     ("options", "error", "words"),
     [
         (
-            {"covariates": {"x": rr.KRR(["a", "b", "c"], 1 / 3)}},
+            {"mechanisms": {"x": rr.KRR(["a", "b", "c"], 1 / 3)}},
             NotIdentifiableError,
             "no information",
         ),
-        ({"covariates": {"w": THREE}}, ArgumentValueError, r"columns that the model uses"),
-        ({"covariates": [THREE]}, ArgumentTypeError, "mapping from column to mechanism"),
+        ({"mechanisms": {"w": THREE}}, ArgumentValueError, r"columns that the model uses"),
+        ({"mechanisms": [THREE]}, ArgumentTypeError, "mapping from column to mechanism"),
         ({"method": "moments"}, ArgumentValueError, "method must be one of"),
-        ({"covariate_model": "logistic"}, ArgumentValueError, "are for method='likelihood'"),
-        ({"method": "likelihood", "covariate_model": "x"}, ArgumentValueError, "'constant'"),
     ],
 )
 def test_bad_arguments_are_refused_with_the_rule(options, error, words):
     """Errors name the argument and what it may be."""
     frame, y, _ = _world()
-    given = {"covariates": {"x": THREE}, "intercept": True} | options
+    given = {"mechanisms": {"x": THREE}} | options
     refused(error, words, linear, y, frame, **given)
+
+
+@pytest.mark.parametrize(
+    ("formula", "options", "words"),
+    [
+        ("y ~ z + x | 1", {}, "are for method='likelihood'"),
+        ("y ~ z + x | z", {"method": "likelihood"}, r"\| 1 alone may end a formula"),
+        ("y ~ z | 1", {"method": "likelihood"}, "no column here is privatized"),
+    ],
+)
+def test_formulas_with_wrong_classes_are_refused(formula, options, words, formulaic):
+    """Scores have no classes, those of covariates are equal or free, and some models have none."""
+    frame, y, _ = _world()
+    mechanisms = {"x": THREE} if "x" in formula else None
+    with pytest.raises(ArgumentValueError, match=words):
+        linear(formula, frame.assign(y=y), mechanisms=mechanisms, **options)
 
 
 def test_bad_data_is_refused_with_counts():
     """Collinear columns, exact outcomes, missing rows and strangers are told, never quoted."""
     frame, y, codes = _world()
-    how = {"covariates": {"x": THREE}, "intercept": True}
+    how = {"mechanisms": {"x": THREE}}
     with pytest.raises(ArgumentValueError, match=r"\['z', 'v'\] are collinear"):
         linear(y, frame.assign(v=2 * frame["z"]), **how)
     with pytest.raises(ArgumentValueError, match="without any error"):
@@ -853,16 +859,16 @@ def test_shares_go_with_a_covariate_that_only_interacts(formula, mechanism, form
     frame["y"] = (y > np.median(y)).astype(int)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        fits = [rr.logit(one, frame, covariates={"x": mechanism}) for one in ("y ~ x * z", formula)]
+        fits = [rr.logit(one, frame, mechanisms={"x": mechanism}) for one in ("y ~ x * z", formula)]
     whole, other = fits
     assert whole.llf == pytest.approx(other.llf, abs=1e-6)
     assert whole.df_model == other.df_model
     shares = [name for name in whole.params.index if "=" in name]
     assert whole.params[shares].tolist() == pytest.approx(other.params[shares].tolist(), abs=1e-4)
     for data in (frame[["z"]].head(5), frame[["z", "x"]].head(5)):
-        one, two = (fit.predict(data)["prediction"].tolist() for fit in fits)
+        one, two = (fit.predict(data).to_frame()["prediction"].tolist() for fit in fits)
         assert one == pytest.approx(two, abs=1e-5)
-    one, two = (fit.marginal_effects()["effect"].tolist() for fit in fits)
+    one, two = (fit.marginal_effects().to_frame()["effect"].tolist() for fit in fits)
     assert one == pytest.approx(two, abs=1e-4)
 
 
@@ -871,11 +877,11 @@ def test_shares_of_a_factor_in_an_interaction_and_constant_ones(formulaic):
     frame, y, _ = _world(500, COIN)
     frame["g"] = np.array(list("pqr"))[np.arange(500) % 3]
     frame["y"] = y
-    options = {"covariates": {"x": COIN}, "method": "likelihood"}
+    options = {"mechanisms": {"x": COIN}, "method": "likelihood"}
     fit = rr.linear("y ~ 0 + x:g", frame, **options)
     shares = [name for name in fit.params.index if "x=yes" in name]
     assert ["x=yes: Intercept", "x=yes: g[p]", "x=yes: g[q]"] == shares
-    fit = rr.linear("y ~ x + x:z", frame, covariate_model="constant", **options)
+    fit = rr.linear("y ~ x + x:z | 1", frame, **options)
     assert 1 == sum("x=yes" in name for name in fit.params.index)
     assert "independent of the ordinary covariates" in str(fit.summary())
 
@@ -898,7 +904,7 @@ def test_direct_answers_are_worth_themselves(clustered, weighted, noisy):
     weights = rng.random(n) if weighted else None
     design = rr.SampleDesign(weights, clusters=labels if clustered else None)
     direct = {"x": surveys.direct(["no", "yes"])}
-    fit = linear(y, frame, covariates=direct, intercept=True, design=design)
+    fit = linear(y, frame, mechanisms=direct, design=design)
     assert [n] == pytest.approx(fit.effective_n.tolist())
     assert fit.effective_n.iloc[0] <= n
 
@@ -910,7 +916,7 @@ def test_where_the_outcome_is_separated_no_coefficient_has_a_number():
     frame["x"] = np.array(["no", "yes"])[rng.integers(0, 2, 1500)]
     y = (frame["z"] > 0).astype(int)
     with pytest.warns(ConvergenceWarning):
-        fit = logit(y, frame, covariates={"x": COIN}, intercept=True)
+        fit = logit(y, frame, mechanisms={"x": COIN})
     assert not np.isfinite(fit.bse[["Intercept", "z", "x[T.yes]"]]).any()
     assert fit.effective_n.isna().all()
     assert (fit.bse.iloc[3:] < 1).all()
@@ -921,9 +927,9 @@ def test_answers_of_pairs_are_categories():
     pairs = [("no", 1), ("yes", 2)]
     x = np.arange(400) % 3 == 0
     frame = pd.DataFrame({"x": [pairs[int(one)] for one in x]})
-    how = {"covariates": {"x": rr.KRR(pairs, 0.9)}, "intercept": True}
+    how = {"mechanisms": {"x": rr.KRR(pairs, 0.9)}}
     fit = linear(2.0 * x + np.sin(np.arange(400)), frame, **how)
-    assert fit.predict(frame.head(2))["prediction"].diff().iloc[1] == pytest.approx(
+    assert fit.predict(frame.head(2)).to_frame()["prediction"].diff().iloc[1] == pytest.approx(
         -fit.params.iloc[1]
     )
 

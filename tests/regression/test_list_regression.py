@@ -77,10 +77,9 @@ def race_table():
 def fit(frame, formula="y", **options):
     """A fit of patterns, without formulaic: covariates are columns."""
     names = [name for name in frame.columns if name in ("south", "x")]
-    return rr.list_regression(
+    return rr.regression.list_regression(
         frame["y"],
         frame[names] if names else None,
-        intercept=bool(names),
         mechanism=LIST,
         group=frame["treat"],
         frequencies=frame["people"],
@@ -133,7 +132,9 @@ def test_maximum_likelihood_of_affirmative_action_by_region():
     assert errors == pytest.approx(found.bse.tolist(), abs=1e-6)
     assert -1495.896655822461 == pytest.approx(found.llf, abs=1e-8)
     # posterior.mean of list, of an EM that stops early
-    assert 0.552442935 == pytest.approx(found.predict(average=True)["prevalence"][0], abs=1e-4)
+    assert 0.552442935 == pytest.approx(
+        found.predict(average=True).to_frame()["proportion"][0], abs=1e-4
+    )
 
 
 @pytest.fixture(scope="module")
@@ -220,14 +221,16 @@ REFERENCES = {
 def test_fits_with_covariates_agree_with_r(case, survey):
     """list 9.2.6: ictreg(formula, data, treat = "treat", J = 3, ...), with the rows of its data."""
     name, formula, options, coefficients, errors, llf, tolerance = REFERENCES[case]
-    found = rr.list_regression(formula, survey(name), mechanism=LIST, group="treat", **options)
+    found = rr.regression.list_regression(
+        formula, survey(name), mechanism=LIST, group="treat", **options
+    )
     assert coefficients == pytest.approx(found.params.tolist(), abs=tolerance)
     assert errors == pytest.approx(found.bse.tolist(), abs=2 * tolerance)
     if llf is not None:
         assert llf == pytest.approx(found.llf, abs=1e-6)
     if case == "constrained":
-        mean = found.predict(average=True)
-        assert 0.15532905137194025 == pytest.approx(mean["prevalence"][0], abs=1e-4)
+        mean = found.predict(average=True).to_frame()
+        assert 0.15532905137194025 == pytest.approx(mean["proportion"][0], abs=1e-4)
         assert 0.027216916221198387 == pytest.approx(mean["std_error"][0], abs=1e-4)
         posterior = found.posterior()["yes"].head(3).tolist()
         reference = [0.67816165266240769, 0.014290115121415205, 0.053207494930814996]
@@ -237,7 +240,7 @@ def test_fits_with_covariates_agree_with_r(case, survey):
 def test_weights_agree_with_r(survey):
     """list 9.2.6 with weights = "w": the same maximum; its errors take weights for people."""
     frame = survey("race")
-    found = rr.list_regression(FULL, frame, mechanism=LIST, group="treat", weights="w")
+    found = rr.regression.list_regression(FULL, frame, mechanism=LIST, group="treat", weights="w")
     coefficients = [
         *(-5.302179965118095, 1.162276074799515, 0.6012053866046522),
         *(1.052510011838691, 0.041285199177010005),
@@ -276,7 +279,7 @@ def test_a_direct_question_beside_the_list(case, estimates, errors, truly, same)
     frame = patterns(table, "direct")
     frame = frame.loc[frame.index.repeat(frame["people"])]
     m = rr.surveys.list_experiment(items, groups=(0, 1))
-    found = rr.list_with_direct("y", "direct", frame, mechanism=m, group="treat")
+    found = rr.regression.list_with_direct("y", "direct", frame, mechanism=m, group="treat")
     assert estimates == pytest.approx(found.estimates.tolist(), abs=1e-10)
     assert errors == pytest.approx(found.std_errors.tolist(), abs=1e-10)
     columns = ["estimate", "std_error", "p_value", "n"]
@@ -289,7 +292,7 @@ def test_a_direct_question_beside_the_list(case, estimates, errors, truly, same)
     sentence = f"{estimates[0]:.1%} yes by both questions, 90% interval {low:.1%} to {high:.1%}"
     assert f"about {sentence}" == found.interpret(level=0.9)
     words = ["yes" if answer else "no" for answer in frame["direct"]]
-    other = rr.list_with_direct(
+    other = rr.regression.list_with_direct(
         frame["y"].tolist(), words, mechanism=m, group=frame["treat"].tolist()
     )
     assert other.estimates.tolist() == found.estimates.tolist()
@@ -379,10 +382,9 @@ def test_the_order_of_samples_and_categories_does_not_matter():
     """Other labels, and a sensitive category that comes first, give the same fit."""
     frame = patterns(AFFIRM, "south")
     m = rr.surveys.list_experiment(3, ["has", "not"], yes="has", groups=["c", "t"])
-    found = rr.list_regression(
+    found = rr.regression.list_regression(
         frame["y"],
         frame[["south"]],
-        intercept=True,
         mechanism=m,
         group=frame["treat"].map({0: "c", 1: "t"}),
         frequencies=frame["people"],
@@ -427,9 +429,9 @@ def test_a_constrained_fit_with_more_columns_is_not_nested():
     """It has more parameters than an unconstrained one, of which it still is no general case."""
     frame = sample()
     powers = pd.DataFrame({f"x{power}": frame["x"] ** power for power in (1, 2, 3)})
-    options = {"intercept": True, "mechanism": LIST, "group": frame["treat"]}
-    wide = rr.list_regression(frame["y"], powers, **options)
-    narrow = rr.list_regression(frame["y"], powers[["x1"]], constrained=False, **options)
+    options = {"mechanism": LIST, "group": frame["treat"]}
+    wide = rr.regression.list_regression(frame["y"], powers, **options)
+    narrow = rr.regression.list_regression(frame["y"], powers[["x1"]], constrained=False, **options)
     assert wide.df_model > narrow.df_model
     with pytest.raises(ArgumentValueError, match="must be nested"):
         wide.compare(narrow)
@@ -464,10 +466,9 @@ def sample(n=300):
 
 
 def fit_of(frame, method, **options):
-    return rr.list_regression(
+    return rr.regression.list_regression(
         frame["y"],
         frame[["x"]],
-        intercept=True,
         mechanism=LIST,
         group=frame["treat"],
         method=method,
@@ -558,7 +559,7 @@ def test_replicate_weights_fit_again():
     assert np.allclose((n - 1) / n * expected.covariance, found.covariance, rtol=1e-9)
     direct = {"mechanism": LIST, "group": frame["treat"], "design": design}
     with pytest.raises(ArgumentValueError, match="found replicates"):
-        rr.list_with_direct(frame["y"], frame["direct"], **direct)
+        rr.regression.list_with_direct(frame["y"], frame["direct"], **direct)
 
 
 def test_predictions_of_profiles():
@@ -566,7 +567,7 @@ def test_predictions_of_profiles():
     frame = sample()
     for method in ("likelihood", "linear"):
         found = fit_of(frame, method)
-        table = found.predict(pd.DataFrame({"x": [0.5]}))
+        table = found.predict(pd.DataFrame({"x": [0.5]})).to_frame()
         beta = found.params["sensitive"].to_numpy()
         covariance = found.covariance[:2, :2]
         x = np.array([1, 0.5])
@@ -576,9 +577,9 @@ def test_predictions_of_profiles():
             prob = scipy.special.expit(linear)
             error *= prob * (1 - prob)
             linear = prob
-        assert (linear, error) == pytest.approx(tuple(table.loc[0, ["prevalence", "std_error"]]))
-        mean = found.predict()["prevalence"].mean()
-        assert mean == pytest.approx(found.predict(average=True)["prevalence"][0])
+        assert (linear, error) == pytest.approx(tuple(table.loc[0, ["proportion", "std_error"]]))
+        mean = found.predict().to_frame()["proportion"].mean()
+        assert mean == pytest.approx(found.predict(average=True).to_frame()["proportion"][0])
     with pytest.raises(ArgumentTypeError, match="posterior is for method 'likelihood'"):
         found.posterior()
 
@@ -587,22 +588,22 @@ def test_a_direct_question_with_weights_and_clusters():
     """Weights have no scale; clusters of one person cost G / (G - 1); missing rows are dropped."""
     frame = sample()
     options = {"mechanism": LIST, "group": "treat"}
-    found = rr.list_with_direct("y", "direct", frame, weights="weight", **options)
+    found = rr.regression.list_with_direct("y", "direct", frame, weights="weight", **options)
     heavier = frame.assign(weight=7 * frame["weight"])
-    scaled = rr.list_with_direct("y", "direct", heavier, weights="weight", **options)
+    scaled = rr.regression.list_with_direct("y", "direct", heavier, weights="weight", **options)
     assert found.std_errors == pytest.approx(scaled.std_errors)
-    plain = rr.list_with_direct("y", "direct", frame, **options)
+    plain = rr.regression.list_with_direct("y", "direct", frame, **options)
     design = rr.SampleDesign(clusters=np.arange(len(frame)))
-    clustered = rr.list_with_direct("y", "direct", frame, design=design, **options)
+    clustered = rr.regression.list_with_direct("y", "direct", frame, design=design, **options)
     n = len(frame)
     assert plain.std_errors[0] * np.sqrt(n / (n - 1)) == pytest.approx(clustered.std_error)
     assert plain.estimates.tolist() == clustered.estimates.tolist()
     gaps = frame.assign(direct=frame["direct"].where(frame.index >= 20).astype(object))
-    dropped = rr.list_with_direct("y", "direct", gaps, missing="drop", **options)
-    rest = rr.list_with_direct("y", "direct", frame[20:], **options)
+    dropped = rr.regression.list_with_direct("y", "direct", gaps, missing="drop", **options)
+    rest = rr.regression.list_with_direct("y", "direct", frame[20:], **options)
     assert dropped.estimates.tolist() == rest.estimates.tolist()
     with pytest.raises(ArgumentValueError, match="20 in the direct answers"):
-        rr.list_with_direct("y", "direct", gaps, **options)
+        rr.regression.list_with_direct("y", "direct", gaps, **options)
     low, high = plain.interval()
     assert (high - low) / 2 == pytest.approx(1.959964 * plain.std_error, rel=1e-6)
     assert "placebo test" in repr(plain)
@@ -611,7 +612,7 @@ def test_a_direct_question_with_weights_and_clusters():
 def test_the_combined_estimate_is_more_precise_than_the_list():
     """Where half of the people with the item admit it, the list is needed of fewer."""
     frame = sample(2000)
-    found = rr.list_with_direct("y", "direct", frame, mechanism=LIST, group="treat")
+    found = rr.regression.list_with_direct("y", "direct", frame, mechanism=LIST, group="treat")
     assert found.std_errors[0] < found.std_errors[2]
     assert (found.placebos["p_value"] > 0.001).all()
 
@@ -625,8 +626,10 @@ def test_simulated_counts_know_their_list():
     group = ["control", "treatment", "treatment", "control"] * 50 + ["treatment", "control"] * 100
     m = rr.surveys.list_experiment(2)
     counts = rr.simulate(answers, m, group=group, seed=1)
-    found = rr.list_regression(counts, group=group, method="linear")
-    again = rr.list_regression(counts.tolist(), mechanism=m, group=group, method="linear")
+    found = rr.regression.list_regression(counts, group=group, method="linear")
+    again = rr.regression.list_regression(
+        counts.tolist(), mechanism=m, group=group, method="linear"
+    )
     assert found.params.tolist() == again.params.tolist()
 
 
@@ -636,10 +639,9 @@ def raises(error, match, frame=None, **options):
     covariates = frame[["x"]]
     group = arguments.pop("group")
     with pytest.raises(error, match=match):
-        rr.list_regression(
+        rr.regression.list_regression(
             frame["y"],
             covariates,
-            intercept=True,
             group=frame[group] if isinstance(group, str) else group,
             **arguments,
         )
@@ -677,13 +679,13 @@ def test_bad_direct_answers_are_refused():
     frame = sample()
     options = {"mechanism": LIST, "group": frame["treat"]}
     with pytest.raises(ArgumentValueError, match="found 300 of 300 other answers") as caught:
-        rr.list_with_direct(frame["y"], ["perhaps"] * 300, **options)
+        rr.regression.list_with_direct(frame["y"], ["perhaps"] * 300, **options)
     assert "perhaps" not in str(caught.value)
     with pytest.raises(NotIdentifiableError, match="at least 2 people who deny"):
-        rr.list_with_direct(frame["y"], [1] * 300, **options)
+        rr.regression.list_with_direct(frame["y"], [1] * 300, **options)
     with pytest.raises(ArgumentValueError, match="found None"):
-        rr.list_with_direct(frame["y"], None, **options)
-    nobody = rr.list_with_direct(frame["y"], [0] * 300, **options)
+        rr.regression.list_with_direct(frame["y"], None, **options)
+    nobody = rr.regression.list_with_direct(frame["y"], [0] * 300, **options)
     assert nobody.estimates[0] == pytest.approx(nobody.estimates[2])
     assert "cannot be tested" in nobody.notes[0]
 
@@ -692,11 +694,11 @@ def test_a_proportion_of_0_has_no_finite_coefficient():
     """Where the treatment sample counts less than the other, a warning says that nothing fits."""
     frame = sample()
     frame["y"] = frame["y"].where(frame["treat"] == 0, np.minimum(frame["y"], 1))
-    with pytest.warns(ConvergenceWarning, match="2 of 4 coefficients have no finite maximum"):
+    with pytest.warns(ConvergenceWarning, match="no finite maximum of 2 of 4 coefficients"):
         found = fit_of(frame, "likelihood")
     assert found.bse["sensitive"].isna().all()
     assert found.bse["control"].notna().all()
-    assert found.predict(average=True)["prevalence"][0] < 1e-6
+    assert found.predict(average=True).to_frame()["proportion"][0] < 1e-6
 
 
 def test_a_person_who_alone_decides_a_coefficient_has_no_hc3_error():
@@ -714,5 +716,5 @@ def test_logit_refuses_counts_and_names_the_regression_of_lists(formulaic):
     design = rr.surveys.list_experiment(3)
     rows = {"count": [1, 2, 3, 0] * 50, "treat": ["control", "treatment"] * 100, "age": range(200)}
     frame = pd.DataFrame(rows)
-    with pytest.raises(rr.errors.RRStatsError, match=r"rr\.list_regression"):
+    with pytest.raises(rr.errors.RRStatsError, match=r"rr\.regression\.list_regression"):
         frame.rr.logit("count ~ age", mechanism=design, group="treat")

@@ -84,15 +84,14 @@ UNBOUNDED = pytest.mark.filterwarnings("ignore:the reports hardly say how much g
 """The 15 groups of 8 people do not say it; a test of its own looks for the warning."""
 
 
+def mixed(formula, frame, **options):
+    """A fit of `rr.regression.mixed`, which reads formulas with formulaic."""
+    pytest.importorskip("formulaic")
+    return rr.regression.mixed(formula, frame, **options)
+
+
 def fit_of(frame, **options):
-    return rr.logit(
-        frame["y"],
-        frame[["x"]],
-        mechanism=FORCED,
-        intercept=True,
-        random_intercepts=frame["g"],
-        **options,
-    )
+    return mixed("y ~ x + (1 | g)", frame, **{"mechanism": FORCED} | options)
 
 
 # A fit warns of a deviation without a bound once, at its first prediction: a test that looks for
@@ -105,28 +104,19 @@ def small_fit():
 @functools.cache
 def warner_fit():
     frame = from_yes(WARNER_YES, 100)
-    return rr.logit(
-        frame["y"],
-        frame[[]],
-        mechanism=WARNER,
-        intercept=True,
-        frequencies=frame["n"],
-        random_intercepts=frame["g"],
-    )
+    return mixed("y ~ 1 + (1 | g)", frame, mechanism=WARNER, frequencies="n")
 
 
 @functools.cache
 def mixed_fit():
     frame = from_yes(MIXED_YES, 25)
     frame["design"] = np.array(["direct", "forced", "warner"])[frame["g"] % 3]
-    return rr.logit(
-        frame["y"],
-        frame[[]],
+    return mixed(
+        "y ~ (1 | g)",
+        frame,
         mechanism={"direct": DIRECT, "forced": FORCED, "warner": WARNER},
-        group=frame["design"],
-        intercept=True,
-        frequencies=frame["n"],
-        random_intercepts=frame["g"],
+        group="design",
+        frequencies="n",
     )
 
 
@@ -138,10 +128,7 @@ def items_fit():
         for item, answer in enumerate(answers)
     ]
     frame = pd.DataFrame(rows, columns=["person", "item", "y"])
-    dummies = np.eye(4)[frame["item"]][:, 1:]
-    return rr.logit(
-        frame["y"], dummies, mechanism=DIRECT, intercept=True, random_intercepts=frame["person"]
-    )
+    return mixed("y ~ C(item) + (1 | person)", frame, mechanism=DIRECT)
 
 
 GOLDEN = [
@@ -225,7 +212,7 @@ def test_predicted_intercepts_are_posterior_means():
         -0.11189415506055753,
         0.661341757731717,
     ]
-    table = small_fit().intercepts()
+    table = small_fit().intercepts().to_frame()
     assert_allclose(table["intercept"].head(8), expected, atol=1e-6)
     assert table["people"].tolist() == [8] * 15
     expected = [
@@ -235,7 +222,7 @@ def test_predicted_intercepts_are_posterior_means():
         -1.2756104184684947,
         0.4849986721138824,
     ]
-    assert_allclose(mixed_fit().intercepts()["intercept"].head(5), expected, atol=1e-6)
+    assert_allclose(mixed_fit().intercepts().to_frame()["intercept"].head(5), expected, atol=1e-6)
 
 
 @UNBOUNDED
@@ -250,7 +237,7 @@ def test_a_profile_without_a_group_is_the_mean_over_groups():
         0.5244407453504928,
     ]
     rows = small()[["x"]].iloc[[0, 24, 48, 71, 95, 119]]
-    assert_allclose(small_fit().predict(rows)["prevalence"], expected, atol=1e-6)
+    assert_allclose(small_fit().predict(rows).to_frame()["proportion"], expected, atol=1e-6)
 
 
 # -- the integrals -------------------------------------------------------------------------------
@@ -260,7 +247,7 @@ def some_groups(points=25, link="logit"):
     """A small likelihood of forced response, with offset and numbers of people."""
     frame = small()
     rng = np.random.default_rng(1)
-    fit = fit_of(small(), quadrature_points=points, link=link)
+    fit = fit_of(small(), link=link)
     model = fit.fit.model
     return GroupedLikelihood(
         outcome=model.outcome,
@@ -350,9 +337,8 @@ def alike():
 def test_a_deviation_of_0_is_the_fit_without_groups():
     """Coefficients, errors and log-likelihood are those of the plain fit; the interval has 0."""
     frame = alike()
-    arguments = {"mechanism": FORCED, "intercept": True}
-    fit = rr.logit(frame["y"], frame[["x"]], random_intercepts=frame["g"], **arguments)
-    plain = rr.logit(frame["y"], frame[["x"]], **arguments)
+    fit = fit_of(frame)
+    plain = rr.logit("y ~ x", frame, mechanism=FORCED)
     assert fit.sd == 0
     assert_allclose(fit.params.iloc[:-1], plain.params, rtol=1e-9)
     assert_allclose(fit.bse.iloc[:-1], plain.bse, rtol=1e-9)
@@ -362,12 +348,12 @@ def test_a_deviation_of_0_is_the_fit_without_groups():
     low, high = fit.sd_interval()
     assert low == 0
     assert 0 < high < 1
-    assert (fit.intercepts()["intercept"] == 0).all()
+    assert (fit.intercepts().to_frame()["intercept"] == 0).all()
     cells = frame[["x", "g"]].head(2)
-    predictions = fit.predict(cells[["x"]], groups=cells["g"])
-    assert_allclose(predictions["prevalence"], plain.predict(cells[["x"]])["prevalence"])
+    predictions = fit.predict(cells[["x"]], groups=cells["g"]).to_frame()
+    assert_allclose(predictions["proportion"], plain.predict(cells[["x"]]).to_frame()["proportion"])
     # errors say that groups may differ
-    assert (predictions["std_error"] > plain.predict(cells[["x"]])["std_error"]).all()
+    assert (predictions["std_error"] > plain.predict(cells[["x"]]).to_frame()["std_error"]).all()
     assert any("is 0" in note for note in fit.notes)
 
 
@@ -375,9 +361,7 @@ def test_the_test_of_no_variance_is_half_of_chi_squared():
     """Twice the gain over the plain fit, and half of its tail."""
     fit = warner_fit()
     frame = from_yes(WARNER_YES, 100)
-    plain = rr.logit(
-        frame["y"], frame[[]], mechanism=WARNER, intercept=True, frequencies=frame["n"]
-    )
+    plain = rr.logit(frame["y"], frame[[]], mechanism=WARNER, frequencies=frame["n"])
     test = fit.variance_test()
     assert test.statistic == pytest.approx(2 * (fit.llf - plain.llf), abs=1e-8)
     assert test.df == 1
@@ -422,13 +406,7 @@ def test_a_likelihood_without_a_finite_maximum_is_said_so():
         }
     )
     with pytest.warns(ConvergenceWarning, match="no finite maximum"):
-        fit = rr.logit(
-            frame["y"],
-            frame[["item"]],
-            mechanism=DIRECT,
-            intercept=True,
-            random_intercepts=frame["person"],
-        )
+        fit = mixed("y ~ item + (1 | person)", frame, mechanism=DIRECT)
     assert fit.sd == np.inf
     assert np.isnan(fit.params.iloc[:-1]).all()
     assert np.isnan(fit.llf)
@@ -450,10 +428,14 @@ def test_the_order_of_rows_and_the_kind_of_labels_do_not_matter():
     shuffled["g"] = [f"county {group:02}" for group in shuffled["g"]]
     other = fit_of(shuffled)
     assert_allclose(other.params, fit.params, rtol=1e-8)
-    assert_allclose(other.intercepts()["intercept"], fit.intercepts()["intercept"], atol=1e-8)
-    by_row = other.predict()
-    expected = fit.predict().loc[by_row.index, "prevalence"]
-    assert_allclose(by_row["prevalence"], expected, atol=1e-8)
+    assert_allclose(
+        other.intercepts().to_frame()["intercept"],
+        fit.intercepts().to_frame()["intercept"],
+        atol=1e-8,
+    )
+    by_row = other.predict().to_frame()
+    expected = fit.predict().to_frame().loc[by_row.index, "proportion"]
+    assert_allclose(by_row["proportion"], expected, atol=1e-8)
     assert by_row["g"].tolist() == shuffled["g"].tolist()
 
 
@@ -461,13 +443,7 @@ def test_frequencies_are_people():
     """A row that stands for several people is as many rows of its group."""
     frame = from_yes(WARNER_YES, 100)
     people = frame.loc[frame.index.repeat(frame["n"])]
-    fit = rr.logit(
-        people["y"],
-        people[[]],
-        mechanism=WARNER,
-        intercept=True,
-        random_intercepts=people["g"],
-    )
+    fit = mixed("y ~ 1 + (1 | g)", people, mechanism=WARNER)
     assert_allclose(fit.params, warner_fit().params, atol=1e-9)
     assert fit.nobs == warner_fit().nobs == 3000
 
@@ -478,8 +454,8 @@ def test_an_offset_moves_the_predictor():
     fit = fit_of(small(), offset=np.ones(120))
     assert_allclose(fit.params, small_fit().params - [1, 0, 0], atol=1e-7)
     cells = pd.DataFrame({"x": [0.5]})
-    expected = small_fit().predict(cells)["prevalence"]
-    assert_allclose(fit.predict(cells, offset=1)["prevalence"], expected, atol=1e-7)
+    expected = small_fit().predict(cells).to_frame()["proportion"]
+    assert_allclose(fit.predict(cells, offset=1).to_frame()["proportion"], expected, atol=1e-7)
     with pytest.raises(ArgumentTypeError, match="offset is needed"):
         fit.predict(cells)
 
@@ -487,9 +463,8 @@ def test_an_offset_moves_the_predictor():
 def test_reports_by_row_have_random_intercepts():
     """A prob of each row, of one value, is the mechanism with this prob."""
     frame = small()
-    options = {"intercept": True, "random_intercepts": frame["g"]}
-    by_row = rr.logit(frame["y"], frame[["x"]], mechanism=[0, 1], prob=np.full(120, 0.8), **options)
-    same = rr.logit(frame["y"], frame[["x"]], mechanism=rr.KRR([0, 1], 0.8), **options)
+    by_row = fit_of(frame, mechanism=[0, 1], prob=np.full(120, 0.8))
+    same = fit_of(frame, mechanism=rr.KRR([0, 1], 0.8))
     assert_allclose(by_row.params, same.params, atol=1e-8)
 
 
@@ -498,16 +473,15 @@ def test_missing_groups_are_missing_values():
     frame = small()
     labels = frame["g"].astype(object)
     labels.iloc[[0, 1]] = None
-    options = {"mechanism": FORCED, "intercept": True, "random_intercepts": labels}
-    with pytest.raises(ArgumentValueError, match="2 in random_intercepts"):
-        rr.logit(frame["y"], frame[["x"]], **options)
-    fit = rr.logit(frame["y"], frame[["x"]], missing="drop", **options)
+    unknown = frame.assign(g=labels)
+    with pytest.raises(ArgumentValueError, match=r"2 in \(1 \| g\)"):
+        fit_of(unknown)
+    fit = fit_of(unknown, missing="drop")
     assert_allclose(fit.params, fit_of(frame.iloc[2:]).params, atol=1e-8)
 
 
 def test_a_formula_names_the_column_of_the_groups():
-    """A formula on a frame with a record, covariates of groups, and the frame's method."""
-    pytest.importorskip("formulaic")
+    """A formula on a frame with a record, and covariates of groups; logit says where it is."""
     rng = np.random.default_rng(3)
     county = np.repeat(np.arange(30), 40)
     frame = pd.DataFrame({"county": county, "age": rng.normal(size=1200)})
@@ -515,18 +489,20 @@ def test_a_formula_names_the_column_of_the_groups():
     level = 0.8 * rng.normal(size=30)[county] + frame["rural"]
     frame["y"] = np.where(rng.random(1200) < scipy.special.expit(level), "yes", "no")
     released = frame.rr.simulate("y", ["no", "yes"], prob=0.85, seed=1)
-    fit = released.rr.logit("y ~ age + rural", random_intercepts="county")
+    fit = mixed("y ~ age + rural + (1 | county)", released)
     assert list(fit.params.index) == ["Intercept", "age", "rural", "sd(county)"]
-    assert fit.intercepts().index.name == "county"
-    table = fit.predict(pd.DataFrame({"age": [0.0, 0.0], "rural": [0, 1], "county": [4, 5]}))
+    assert next(iter(fit.intercepts().labels)) == "county"
+    table = fit.predict(
+        pd.DataFrame({"age": [0.0, 0.0], "rural": [0, 1], "county": [4, 5]})
+    ).to_frame()
     assert list(table) == [
-        *["age", "rural", "county", "reports", "prevalence", "std_error", "low", "high"],
+        *["age", "rural", "county", "reports", "proportion", "std_error", "low", "high"],
     ]
     assert table["reports"].tolist() == [40, 40]
-    with pytest.raises(ArgumentValueError, match="random_intercepts="):
+    with pytest.raises(ArgumentValueError, match=r"rr\.regression\.mixed"):
         released.rr.logit("y ~ age + (1 | county)")
     few = released[released["county"] < 20]  # a term for each county costs its square
-    by_county = few.rr.logit("y ~ age + C(county)", random_intercepts="county")
+    by_county = mixed("y ~ age + C(county) + (1 | county)", few)
     assert by_county.sd == 0
 
 
@@ -574,17 +550,17 @@ def test_a_cell_is_the_mean_over_the_intercept_given_the_reports():
 
     cells = pd.DataFrame(index=range(2))
     theta = fit.fit.maximum.parameters
-    table = fit.predict(cells, groups=[3, "a new one"])
+    table = fit.predict(cells, groups=[3, "a new one"]).to_frame()
     for place, mean in enumerate((given, prior)):
         row = table.iloc[place]
-        assert row["prevalence"] == pytest.approx(mean(theta), abs=1e-7)
+        assert row["proportion"] == pytest.approx(mean(theta), abs=1e-7)
         assert row["std_error"] == pytest.approx(averaged_error(fit, mean), rel=1e-5)
     assert table["reports"].tolist() == [25, 0]
-    without = fit.predict(cells.head(1)).iloc[0]
-    assert without["prevalence"] == pytest.approx(table["prevalence"].iloc[1], abs=1e-12)
+    without = fit.predict(cells.head(1)).to_frame().iloc[0]
+    assert without["proportion"] == pytest.approx(table["proportion"].iloc[1], abs=1e-12)
     expected = averaged_error(fit, prior, has_variance=False)
     assert without["std_error"] == pytest.approx(expected, rel=1e-5)
-    assert 0 < without["low"] < without["prevalence"] < without["high"] < 1
+    assert 0 < without["low"] < without["proportion"] < without["high"] < 1
     for end, tail in zip(table[["low", "high"]].iloc[0], (0.025, 0.975), strict=True):
         below = 0.0
         for theta, covariance, weight in fit.fit.deviations:
@@ -615,7 +591,7 @@ def test_the_error_of_an_intercept_has_that_of_the_parameters():
         times = by_integration(model, theta, lambda u: (theta[-1] * u) ** power, [5])
         return (times / by_integration(model, theta, groups=[5])).item()
 
-    row = fit.intercepts().iloc[5]
+    row = fit.intercepts().to_frame().iloc[5]
     assert row["std_error"] == pytest.approx(averaged_error(fit, mean), rel=1e-5)
     assert row["low"] < row["intercept"] < row["high"]
 
@@ -645,17 +621,14 @@ def test_no_more_than_12_larger_deviations_are_averaged():
 
 @UNBOUNDED
 def test_an_array_has_no_column_of_the_groups():
-    """Its columns x1, x2, ... are covariates, also where the groups of the fit were called x1."""
-    frame = small()
-    x = frame["x"].to_numpy()[:, None]
-    groups = frame["g"].rename("x1")
-    fit = rr.logit(frame["y"], x, mechanism=FORCED, intercept=True, random_intercepts=groups)
+    """Its columns are covariates, also where the groups of the fit were called x1."""
+    fit = mixed("y ~ x + (1 | x1)", small().rename(columns={"g": "x1"}), mechanism=FORCED)
     profiles = np.array([[0.0], [1.0]])
-    table = fit.predict(profiles)
+    table = fit.predict(profiles).to_frame()
     assert table["reports"].tolist() == [0, 0]
-    unknown = fit.predict(profiles, groups=["new", "newer"])
-    assert_allclose(table["prevalence"], unknown["prevalence"], atol=1e-12)
-    assert fit.predict(profiles, groups=[0, 1])["reports"].tolist() == [8, 8]
+    unknown = fit.predict(profiles, groups=["new", "newer"]).to_frame()
+    assert_allclose(table["proportion"], unknown["proportion"], atol=1e-12)
+    assert fit.predict(profiles, groups=[0, 1]).to_frame()["reports"].tolist() == [8, 8]
 
 
 @UNBOUNDED
@@ -665,27 +638,26 @@ def test_poststratification_is_the_weighted_mean_of_cells():
     cells = pd.DataFrame(
         {"x": [0.0, 1.0, 0.0, -1.0], "g": [0, 0, 1, 99], "n": [30, 10, 40, 20], "a": list("uuvv")}
     )
-    each = fit.predict(cells)
-    whole = fit.poststratify(cells, "n")
-    assert whole["prevalence"].item() == pytest.approx(each["prevalence"] @ cells["n"] / 100)
+    each = fit.predict(cells).to_frame()
+    whole = fit.poststratify(cells, "n").to_frame()
+    assert whole["proportion"].item() == pytest.approx(each["proportion"] @ cells["n"] / 100)
     assert whole["people"].item() == 100
     assert whole["without_reports"].item() == pytest.approx(0.2)
-    areas = fit.poststratify(cells, "n", by="a")
-    assert areas.index.tolist() == ["u", "v"]
-    assert areas.index.name == "a"
-    assert areas["people"] @ areas["prevalence"] / 100 == pytest.approx(whole["prevalence"].item())
-    single = fit.poststratify(cells.head(1), [5])
-    values = ["prevalence", "std_error"]
+    areas = fit.poststratify(cells, "n", by="a").to_frame()
+    assert areas["a"].tolist() == ["u", "v"]
+    assert areas["people"] @ areas["proportion"] / 100 == pytest.approx(whole["proportion"].item())
+    single = fit.poststratify(cells.head(1), [5]).to_frame()
+    values = ["proportion", "std_error"]
     assert_allclose(single[values], each[values].head(1), rtol=1e-10)
     # errors of coefficients are on the scale of the logit of the mean, and not of the link
     assert_allclose(single[["low", "high"]], each[["low", "high"]].head(1), atol=0.005)
-    twice = fit.poststratify(pd.concat([cells.head(1)] * 2), [5, 15])
+    twice = fit.poststratify(pd.concat([cells.head(1)] * 2), [5, 15]).to_frame()
     assert twice["std_error"].item() == pytest.approx(single["std_error"].item())
     # two groups without reports have intercepts of their own
     strangers = pd.DataFrame({"x": [0.0, 0.0], "g": ["p", "q"]})
-    independent = fit.poststratify(strangers, [1, 1])["std_error"].item()
-    alike = fit.poststratify(strangers.assign(g="p"), [1, 1])["std_error"].item()
-    common = fit.predict(strangers[["x"]].head(1))["std_error"].item()
+    independent = fit.poststratify(strangers, [1, 1]).to_frame()["std_error"].item()
+    alike = fit.poststratify(strangers.assign(g="p"), [1, 1]).to_frame()["std_error"].item()
+    common = fit.predict(strangers[["x"]].head(1)).to_frame()["std_error"].item()
     assert independent**2 - common**2 == pytest.approx((alike**2 - common**2) / 2)
 
 
@@ -694,7 +666,7 @@ def test_missing_values_of_cells():
     """A missing covariate or group is NaN in predict, and refused by poststratify."""
     fit = small_fit()
     cells = pd.DataFrame({"x": [0.0, np.nan, 0.0], "g": [1.0, 1.0, np.nan]})
-    assert fit.predict(cells)["prevalence"].isna().tolist() == [False, True, True]
+    assert fit.predict(cells).to_frame()["proportion"].isna().tolist() == [False, True, True]
     with pytest.raises(ArgumentValueError, match="must not have missing"):
         fit.poststratify(cells, [1, 1, 1])
 
@@ -705,37 +677,78 @@ def test_missing_values_of_cells():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"weights": np.ones(120)}, ArgumentTypeError, "weights"),
-        ({"design": rr.SampleDesign(clusters=np.arange(120))}, ArgumentTypeError, "design"),
-        ({"behaviour": "~ 1"}, ArgumentTypeError, "follow the instructions"),
-        ({"covariates": {"x": FORCED}}, ArgumentTypeError, "ordinary"),
-        ({"vcov": "robust"}, ArgumentValueError, "'observed'"),
-        ({"quadrature_points": 3}, ArgumentValueError, "5 to 101, got 3; leave it out for 25"),
-        ({"quadrature_points": 1}, ArgumentValueError, "standard deviation that is too small"),
-        ({"quadrature_points": 2.5}, ArgumentTypeError, "whole number"),
-        ({"random_intercepts": np.zeros(120)}, ArgumentValueError, "at least two groups"),
-        ({"random_intercepts": np.arange(120)}, ArgumentValueError, "120 groups of one"),
-        ({"random_intercepts": np.arange(3)}, ArgumentValueError, "random_intercepts"),
-        (
-            {"random_intercepts": None, "quadrature_points": 9},
-            ArgumentTypeError,
-            "leave quadrature",
-        ),
+        ({"weights": "x"}, ArgumentTypeError, "takes no weights: weights of people do not say"),
+        ({"design": rr.SampleDesign(clusters="g")}, ArgumentTypeError, "takes no design: weights"),
+        ({"frequencies": "nobody"}, ArgumentValueError, "nobody"),
     ],
 )
 def test_arguments_that_do_not_go_together_are_refused(options, error, words):
-    """With the reason, and the argument to leave out."""
-    frame = small()
-    arguments = {"mechanism": FORCED, "intercept": True, "random_intercepts": frame["g"]}
+    """With the reason, and the way on."""
     with pytest.raises(error, match=words):
-        rr.logit(frame["y"], frame[["x"]], **arguments | options)
+        fit_of(small(), **options)
+
+
+@pytest.mark.parametrize(
+    ("groups", "words"),
+    [
+        (np.zeros(120), r"\(1 \| g\) must have at least two groups"),
+        (np.arange(120), "120 groups of one"),
+    ],
+)
+def test_groups_must_tell_of_a_variance(groups, words):
+    """One group, and groups of one person, are refused."""
+    with pytest.raises(ArgumentValueError, match=words):
+        fit_of(small().assign(g=groups))
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [
+        ("y ~ x", "one random intercept, such as .* found 0"),
+        ("y ~ (1 | g) + (1 | x)", "one random intercept, .* found 2"),
+        ("y ~ (x | g)", r"in their intercepts alone, \(1 \| g\), found '\(x \| g\)'"),
+        ("y ~ (1 + x | g)", "in their intercepts alone"),
+        ("y ~ x + (1 | g/x)", "must be one column, found .*; of nested groups make"),
+        ("y ~ x + (1 | g:x)", "must be one column"),
+        ("y ~ x + (1 | nobody)", "nobody"),
+    ],
+)
+def test_formulas_with_other_terms_of_groups_are_answered(formula, words):
+    """Slopes, nested groups, several terms and none: each has its sentence."""
+    with pytest.raises(ArgumentValueError, match=words):
+        mixed(formula, small(), mechanism=FORCED)
+
+
+@UNBOUNDED
+@pytest.mark.parametrize(
+    "formula", ["y ~ (1 | g) + x", "y ~ x+(1|g)", "y ~ 1 + (1 | g) + x", "y ~ x + (1 | `g`)"]
+)
+def test_the_term_of_groups_stands_anywhere(formula):
+    """Its place and spaces do not matter."""
+    assert_allclose(mixed(formula, small(), mechanism=FORCED).params, small_fit().params)
+
+
+@UNBOUNDED
+def test_a_formula_of_groups_may_have_no_intercept():
+    """With - 1 all groups' intercepts have the mean 0."""
+    fit = mixed("y ~ x - 1 + (1 | g)", small(), mechanism=FORCED)
+    assert list(fit.params.index) == ["x", "sd(g)"]
+
+
+def test_private_groups_and_covariates_are_refused():
+    """Reports are not what people are: neither as groups, nor as covariates."""
+    noisy = small().rr.simulate("g", rr.KRR(range(15), 0.9), seed=1)
+    with pytest.raises(ArgumentValueError, match="covariates must be ordinary"):
+        mixed("y ~ g + (1 | x)", noisy, mechanism=FORCED)
+    with pytest.raises(ArgumentValueError, match=r"\(1 \| g\) must have .* public column"):
+        mixed("y ~ (1 | g)", noisy, mechanism=FORCED)
 
 
 def test_three_categories_are_refused():
     """Random intercepts are for two categories."""
-    mechanism = rr.KRR(["a", "b", "c"], 0.8)
-    with pytest.raises(ArgumentValueError, match="random_intercepts is for two categories"):
-        rr.logit(list("abc") * 10, mechanism=mechanism, random_intercepts=[1, 2] * 15)
+    frame = pd.DataFrame({"y": list("abc") * 10, "g": [1, 2] * 15})
+    with pytest.raises(ArgumentValueError, match="is for two categories"):
+        mixed("y ~ (1 | g)", frame, mechanism=rr.KRR(["a", "b", "c"], 0.8))
 
 
 def test_poststratify_needs_groups_and_counts():
@@ -761,7 +774,7 @@ def test_a_fit_pickles_after_its_intervals():
     interval = fit.sd_interval()
     copy = pickle.loads(pickle.dumps(fit))
     assert copy.sd_interval() == interval
-    pd.testing.assert_frame_equal(copy.intercepts(), fit.intercepts())
+    pd.testing.assert_frame_equal(copy.intercepts().to_frame(), fit.intercepts().to_frame())
 
 
 def test_attributes_of_other_fits_are_answered():
@@ -804,13 +817,13 @@ def test_intervals_cover_on_simulated_surveys():
         level = true[0] + true[2] * w + true[3] * rng.normal(size=groups)
         y = rng.random(len(g)) < scipy.special.expit(level[g] + true[1] * x)
         reports = np.where(rng.random(len(g)) < 0.75, y, ~y).astype(int)
-        data = pd.DataFrame({"x": x, "w": w[g]})
-        fit = rr.logit(reports, data, mechanism=mechanism, intercept=True, random_intercepts=g)
+        data = pd.DataFrame({"y": reports, "x": x, "w": w[g], "group": g})
+        fit = mixed("y ~ x + w + (1 | group)", data, mechanism=mechanism)
         estimates.append(fit.params[names])
         errors.append(fit.bse[names])
         if survey < 20:
             ends.append(fit.sd_interval())
-        table = fit.predict(pd.DataFrame({"x": 0.0, "w": w}), groups=np.arange(groups))
+        table = fit.predict(pd.DataFrame({"x": 0.0, "w": w}), groups=np.arange(groups)).to_frame()
         prevalence = scipy.special.expit(level)
         cells.append((table["low"] <= prevalence) & (prevalence <= table["high"]))
     differences = np.array(estimates) - true

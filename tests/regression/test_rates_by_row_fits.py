@@ -32,7 +32,7 @@ def test_rows_of_one_prob_are_one_mechanism(k):
     """Coefficients, standard errors and log-likelihood are those of the ordinary fit."""
     x, reports, _, weights = people(k=k)
     categories = NO_YES if k == 2 else ABC
-    options = {"intercept": True, "weights": weights, "mechanism": categories}
+    options = {"weights": weights, "mechanism": categories}
     rows = rr.logit(reports, x[:, None], prob=np.full(len(x), 0.75), **options)
     plain = rr.logit(reports, x[:, None], prob=0.75, **options)
     assert np.allclose(plain.params, rows.params, rtol=1e-10)
@@ -46,7 +46,7 @@ def test_rows_of_three_probs_are_three_samples(k, weighted):
     """A mechanism for each row, counted as samples, has the same likelihood."""
     x, reports, prob, weights = people(k=k, seed=1)
     categories = NO_YES if k == 2 else ABC
-    options = {"intercept": True, "weights": weights if weighted else None}
+    options = {"weights": weights if weighted else None}
     rows = rr.logit(reports, x[:, None], mechanism=categories, prob=prob, **options)
     each = {value: rr.KRR(categories, value) for value in np.unique(prob)}
     samples = rr.logit(reports, x[:, None], mechanism=[each[value] for value in prob], **options)
@@ -91,7 +91,7 @@ def test_formulas_use_the_public_column_of_the_record():
     ]
     for fit in fits[1:]:
         assert fits[0].params.equals(fit.params)
-    values = rr.logit(made["a"], made[["x"]], mechanism=NO_YES, prob=made["p"], intercept=True)
+    values = rr.logit(made["a"], made[["x"]], mechanism=NO_YES, prob=made["p"])
     assert np.allclose(rr.logit("a ~ x", made).params, values.params, rtol=1e-9)
 
 
@@ -108,7 +108,7 @@ def test_privatized_covariates_of_one_prob_are_of_one_mechanism(model, formula, 
     made = _released(prob=0.8)
     plain = pd.DataFrame({name: made[name].to_numpy() for name in made.columns})
     rows = model(formula, made, **options)
-    expected = model(formula, plain, covariates={"a": rr.KRR(NO_YES, 0.8)}, **options)
+    expected = model(formula, plain, mechanisms={"a": rr.KRR(NO_YES, 0.8)}, **options)
     assert np.allclose(expected.params, rows.params, rtol=1e-6)
     assert np.allclose(expected.bse, rows.bse, rtol=1e-6)
 
@@ -119,7 +119,7 @@ def test_intervals_of_coefficients_cover():
     hits = np.zeros(2)
     for seed in range(400):
         x, reports, prob, weights = people(n=1500, seed=seed)
-        options = {"intercept": True, "weights": weights}
+        options = {"weights": weights}
         fit = rr.logit(reports, x[:, None], mechanism=NO_YES, prob=prob, **options)
         ends = fit.conf_int().to_numpy()
         hits += (ends[:, 0] <= [-0.5, 1]) & ([-0.5, 1] <= ends[:, 1])

@@ -43,10 +43,10 @@ def world(n=600, seed=5, mechanism=DICE, slope=0.8):
     return frame
 
 
-def plain(theta, link, law, codes, columns, weights):
+def plain(theta, link, transitions, codes, columns, weights):
     """The log-likelihood of two categories, written down once more."""
     event = INVERSE[link](columns @ theta)
-    return weights @ np.log(law[codes, 0] * (1 - event) + law[codes, 1] * event)
+    return weights @ np.log(transitions[codes, 0] * (1 - event) + transitions[codes, 1] * event)
 
 
 def climbed(function, start):
@@ -87,7 +87,7 @@ def test_estimates_maximize_the_plain_likelihood(link):
     def likelihood(theta):
         return plain(theta, link, WARNER.channel.matrix, codes, columns, weights)
 
-    found = logit(codes, columns, mechanism=WARNER, frequencies=weights, link=link)
+    found = logit(codes, columns[:, 1:], mechanism=WARNER, frequencies=weights, link=link)
     best, value = climbed(likelihood, np.zeros(3))
     assert value == pytest.approx(found.llf, abs=1e-9)
     assert best == pytest.approx(found.params.to_numpy(), abs=2e-5)
@@ -98,8 +98,8 @@ def test_estimates_maximize_the_plain_likelihood(link):
 def test_the_other_event_turns_the_signs():
     """Modelling the first category instead of the last turns every sign and nothing else."""
     frame = world()
-    yes = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True)
-    no = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True, event="no")
+    yes = logit(frame["answer"], frame[["age"]], mechanism=DICE)
+    no = logit(frame["answer"], frame[["age"]], mechanism=DICE, baseline="yes")
     assert (-yes.params).tolist() == pytest.approx(no.params.tolist(), rel=1e-9)
     assert yes.bse.tolist() == pytest.approx(no.bse.tolist(), rel=1e-9)
 
@@ -109,13 +109,13 @@ def test_two_categories_of_a_multinomial_logit_are_a_logit():
     mechanism = rr.KRR(list("abc"), 0.8)
     draw = np.random.default_rng(8)
     reports, x = draw.choice(list("abc"), 500, p=[0.5, 0.3, 0.2]), draw.normal(size=500)
-    one = logit(reports, x, mechanism=mechanism, intercept=True)
-    other = logit(reports, x, mechanism=mechanism, intercept=True, baseline="b")
+    one = logit(reports, x, mechanism=mechanism)
+    other = logit(reports, x, mechanism=mechanism, baseline="b")
     assert one.llf == pytest.approx(other.llf, abs=1e-9)
     turned = (one.params["c"] - one.params["b"]).to_numpy()
     assert turned == pytest.approx(other.params["c"].to_numpy(), abs=1e-6)
-    assert one.predict()["prevalence"].to_numpy().reshape(-1, 3) == pytest.approx(
-        other.predict()["prevalence"].to_numpy().reshape(-1, 3)[:, [1, 0, 2]], abs=1e-7
+    assert one.predict().to_frame()["proportion"].to_numpy().reshape(-1, 3) == pytest.approx(
+        other.predict().to_frame()["proportion"].to_numpy().reshape(-1, 3)[:, [1, 0, 2]], abs=1e-7
     )
 
 
@@ -124,7 +124,7 @@ def test_direct_answers_give_the_ordinary_regression():
     x = np.repeat([0, 1], 3)
     counts = np.array([30, 50, 20, 10, 60, 30])
     found = logit(
-        list("abcabc"), x, mechanism=rr.surveys.direct(list("abc")), intercept=True,
+        list("abcabc"), x, mechanism=rr.surveys.direct(list("abc")),
         frequencies=counts,
     )  # fmt: skip
     expected = [
@@ -137,14 +137,14 @@ def test_direct_answers_give_the_ordinary_regression():
     assert np.sqrt(1 / 30 + 1 / 50) == pytest.approx(found.bse.iloc[0], rel=1e-9)
     for kind in ("expected", "opg"):  # saturated: they coincide
         assert found.bse.to_numpy() == pytest.approx(
-            np.sqrt(np.diag(found.cov_params(kind))), rel=1e-6
+            np.sqrt(np.diag(found.with_vcov(kind).cov_params())), rel=1e-6
         )
 
 
 @pytest.mark.parametrize("people", [[15, 5, 14, 2], [75, 25, 80, 20]])
 def test_an_intercept_at_the_floor_is_infinite_with_few_people_too(people):
     """5 of 20 and 2 of 16 reports are no more than a design of 0.75 makes of nobody at all."""
-    how = {"mechanism": rr.KRR([0, 1], 0.75), "intercept": True, "frequencies": people}
+    how = {"mechanism": rr.KRR([0, 1], 0.75), "frequencies": people}
     with pytest.warns(ConvergenceWarning, match="fewer reports of the event than noise alone"):
         found = logit([0, 1, 0, 1], [[0], [0], [1], [1]], **how)
     assert -np.inf == found.params["Intercept"]
@@ -160,11 +160,9 @@ def test_frequencies_are_rows_written_once():
     frame = world()
     counted = frame.groupby(["age", "club", "answer"], observed=True).size().reset_index(name="n")
     for kind in ("observed", "expected", "opg", "robust"):
-        rows = logit(
-            frame["answer"], frame[["age", "club"]], mechanism=DICE, intercept=True, vcov=kind
-        )
+        rows = logit(frame["answer"], frame[["age", "club"]], mechanism=DICE, vcov=kind)
         few = logit(
-            counted["answer"], counted[["age", "club"]], mechanism=DICE, intercept=True,
+            counted["answer"], counted[["age", "club"]], mechanism=DICE,
             frequencies=counted["n"], vcov=kind,
         )  # fmt: skip
         assert rows.params.to_numpy() == pytest.approx(few.params.to_numpy(), rel=1e-8)
@@ -178,16 +176,16 @@ def test_the_sandwich_is_the_one_written_out():
     weights = 1 + frame["club"].to_numpy() / 2
     columns = np.column_stack([np.ones(200), frame["age"]])
     codes = (frame["answer"] == "yes").to_numpy().astype(int)
-    found = logit(frame["answer"], columns, mechanism=DICE, weights=weights * 7)
+    found = logit(frame["answer"], columns[:, 1:], mechanism=DICE, weights=weights * 7)
     assert "robust" == found.vcov
-    beta, law = found.params.to_numpy(), DICE.channel.matrix
+    beta, transitions = found.params.to_numpy(), DICE.channel.matrix
     event = INVERSE["logit"](columns @ beta)
-    slope = (law[codes, 1] - law[codes, 0]) * event * (1 - event)
-    slope = slope / (law[codes, 0] * (1 - event) + law[codes, 1] * event)
+    slope = (transitions[codes, 1] - transitions[codes, 0]) * event * (1 - event)
+    slope = slope / (transitions[codes, 0] * (1 - event) + transitions[codes, 1] * event)
     scores = columns * (weights * slope)[:, None]
 
     def likelihood(theta):
-        return plain(theta, "logit", law, codes, columns, weights)
+        return plain(theta, "logit", transitions, codes, columns, weights)
 
     scale = np.array([0.01, 0.0002])
     bent = hessian(lambda step: likelihood(beta + step * scale), np.zeros(2), 1e-2)
@@ -195,12 +193,12 @@ def test_the_sandwich_is_the_one_written_out():
     assert bread @ scores.T @ scores @ bread == pytest.approx(
         found.cov_params().to_numpy(), rel=1e-3
     )
-    reported = law[1, 0] * (1 - event) + law[1, 1] * event
-    information = weights * ((law[1, 1] - law[1, 0]) * event * (1 - event)) ** 2
+    reported = transitions[1, 0] * (1 - event) + transitions[1, 1] * event
+    information = weights * ((transitions[1, 1] - transitions[1, 0]) * event * (1 - event)) ** 2
     information /= reported * (1 - reported)
     for labels, reduced in ((np.arange(200) % 17, True), (np.arange(200) % 120, False)):
         grouped = logit(
-            frame["answer"], columns, mechanism=DICE,
+            frame["answer"], columns[:, 1:], mechanism=DICE,
             design=rr.SampleDesign(weights, clusters=labels),
         )  # fmt: skip
         assert "clustered" == grouped.vcov
@@ -228,7 +226,7 @@ def test_few_clusters_are_allowed_for():
     y = x @ [1, 2, 3] + rng.normal(size=6)[labels] + rng.normal(size=60)
     design = rr.SampleDesign(clusters=labels)
     with pytest.warns(LowPrecisionWarning, match="few clusters"):
-        found = rr.linear(y, x, design=design)
+        found = rr.linear(y, x[:, 1:], design=design)
     bread = np.linalg.inv(x.T @ x)
     residual = y - x @ bread @ x.T @ y
     errors = []
@@ -245,7 +243,7 @@ def test_clusters_are_judged_by_students_t(method):
     """Intervals, p-values and predictions have the degrees of freedom of their statistic."""
     frame = world(n=400)
     frame["x"] = np.random.default_rng(2).normal(size=400)
-    how = {"intercept": True, "design": rr.SampleDesign(clusters=np.arange(400) % 8)}
+    how = {"design": rr.SampleDesign(clusters=np.arange(400) % 8)}
     fits = {
         "logit": lambda: logit(frame["answer"], frame[["age", "x"]], mechanism=DICE, **how),
         "scores": lambda: rr.linear(frame["x"] + frame["club"], frame[["age", "x"]], **how),
@@ -263,7 +261,9 @@ def test_clusters_are_judged_by_students_t(method):
     assert found.wald_test("age").p_value == pytest.approx(found.pvalues["age"])
     assert f"t with {df.min():.3g} to {df.max():.3g} df" in str(found.summary())
     if method != "logit":
-        told = found.predict(pd.DataFrame({"age": [0.0], "x": [0.0], "Intercept": [1.0]}))
+        told = found.predict(
+            pd.DataFrame({"age": [0.0], "x": [0.0], "Intercept": [1.0]})
+        ).to_frame()
         reach = (told["high"] - told["prediction"]) / told["std_error"]
         assert scipy.stats.t(df[0]).ppf(0.975) == pytest.approx(reach[0])
 
@@ -272,12 +272,12 @@ def test_weights_have_no_scale_and_no_likelihood():
     """Ten times the weights are the same weights, and likelihood methods refuse them."""
     frame = world(n=200)
     fits = [
-        logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True, weights=weights)
+        logit(frame["answer"], frame[["age"]], mechanism=DICE, weights=weights)
         for weights in (frame["club"] + 0.5, 10 * frame["club"] + 5)
     ]
     assert fits[0].params.tolist() == pytest.approx(fits[1].params.tolist(), rel=1e-9)
     assert fits[0].bse.tolist() == pytest.approx(fits[1].bse.tolist(), rel=1e-9)
-    refused(ArgumentValueError, "probability weights", fits[0].cov_params, "observed")
+    refused(ArgumentValueError, "probability weights", fits[0].with_vcov, "observed")
     refused(ArgumentValueError, "needs a likelihood", fits[0].conf_int, method="profile-likelihood")
 
 
@@ -285,7 +285,7 @@ def test_people_of_weight_zero_are_not_there():
     """Rows of frequency 0 change neither the fit nor the number of people; nor do missing ones."""
     frame = world(n=200)
     gap, counts = frame["age"].where(frame.index > 4), (frame["club"] > 0).astype(int)
-    how = {"mechanism": DICE, "intercept": True}
+    how = {"mechanism": DICE}
     both = logit(frame["answer"], gap, missing="drop", frequencies=counts, **how)
     rest = frame[(frame["club"] > 0) & (frame.index > 4)]
     without = logit(rest["answer"], rest[["age"]], **how)
@@ -301,11 +301,11 @@ def test_fewer_reports_than_the_design_makes_are_said():
     """10% yes where dice alone make 16.7%: no number with an enormous standard error."""
     reports, x = np.repeat([0, 1], [900, 100]), np.tile([0.0, 1.0, 2.0, 3.0], 250)
     with pytest.warns(ConvergenceWarning, match="fewer reports of the event than noise alone"):
-        found = logit(reports, x, mechanism=FORCED, intercept=True)
+        found = logit(reports, x, mechanism=FORCED)
     assert -np.inf == found.params["Intercept"]
     assert np.isnan(found.params["x1"])
     assert found.bse.isna().all()
-    assert found.prevalence()["prevalence"].item() < 1e-6
+    assert found.predict(average=True).to_frame()["proportion"].item() < 1e-6
     # The likelihood of a prevalence of 0.
     assert 100 * np.log(1 / 6) + 900 * np.log(5 / 6) == pytest.approx(found.llf, abs=1e-6)
     assert "no finite maximum" in str(found.summary())
@@ -319,9 +319,9 @@ def test_expected_errors_beside_infinite_coefficients_are_those_without_their_le
     columns = np.column_stack([np.ones(600), x, one, two, one * x, two * x])
     weak = rr.KRR([0, 1], epsilon=1.0)
     with pytest.warns(ConvergenceWarning, match="keeps rising"):
-        found = logit(reports.astype(int), columns, mechanism=weak, vcov="expected")
+        found = logit(reports.astype(int), columns[:, 1:], mechanism=weak, vcov="expected")
     few = level == 0
-    alone = logit(reports[few].astype(int), columns[few, :2], mechanism=weak, vcov="expected")
+    alone = logit(reports[few].astype(int), x[few], mechanism=weak, vcov="expected")
     assert found.params[:2].to_numpy() == pytest.approx(alone.params.to_numpy(), abs=1e-6)
     assert found.bse[:2].to_numpy() == pytest.approx(alone.bse.to_numpy(), rel=1e-6)
 
@@ -336,14 +336,14 @@ def test_a_group_below_the_floor_leaves_the_others_alone(link):
     reports = (draw.random(900) < rate).astype(int)
     reports[:300] = np.arange(300) % 10 == 0
     columns = np.column_stack([np.ones(900), group == 1, group == 2, x])
-    with pytest.warns(ConvergenceWarning, match="likelihood keeps rising as x1, x2, x3"):
-        found = logit(reports, columns, mechanism=FORCED, link=link)
+    with pytest.warns(ConvergenceWarning, match="keeps rising with the .* of Intercept, x1, x2"):
+        found = logit(reports, columns[:, 1:], mechanism=FORCED, link=link)
     assert [-np.inf, np.inf, np.inf] == found.params.tolist()[:3]
-    rest = logit(reports[300:], columns[300:, 1:], mechanism=FORCED, link=link)
-    assert rest.params["x3"] == pytest.approx(found.params["x4"], abs=1e-3)
-    assert rest.bse["x3"] == pytest.approx(found.bse["x4"], rel=1e-3)
-    told = found.predict()
-    assert rest.predict()["high"].to_numpy() == pytest.approx(
+    rest = logit(reports[300:], columns[300:, 2:], mechanism=FORCED, link=link)
+    assert rest.params["x2"] == pytest.approx(found.params["x3"], abs=1e-3)
+    assert rest.bse["x2"] == pytest.approx(found.bse["x3"], rel=1e-3)
+    told = found.predict().to_frame()
+    assert rest.predict().to_frame()["high"].to_numpy() == pytest.approx(
         told["high"].to_numpy()[300:], abs=1e-3
     )
     assert told["std_error"][:300].isna().all()
@@ -373,7 +373,6 @@ def test_profile_intervals_end_where_the_likelihood_has_no_curvature(prob, place
                 [0, 1, 0, 1],
                 [[0], [0], [1], [1]],
                 mechanism=rr.KRR([0, 1], prob),
-                intercept=True,
                 frequencies=[n - first, first, n - second, second],
             )
             ends = found.conf_int(method="profile-likelihood")
@@ -404,7 +403,7 @@ def test_separation_of_direct_answers_is_said():
     """A covariate that tells the answer has an infinite coefficient."""
     x = np.arange(40) - 19.5
     with pytest.warns(ConvergenceWarning, match="separation"):
-        found = logit((x > 0).astype(int), x, mechanism=rr.surveys.direct([0, 1]), intercept=True)
+        found = logit((x > 0).astype(int), x, mechanism=rr.surveys.direct([0, 1]))
     assert np.inf == found.params["x1"]
     assert 0 == pytest.approx(found.llf, abs=1e-6)
 
@@ -415,8 +414,8 @@ def test_one_distant_row_is_no_separation():
     x = (frame["age"].to_numpy() - 45) / 12
     x[0], reports = 1e5, frame["answer"].to_numpy(copy=True)
     reports[0] = "yes"
-    found = logit(reports, x, mechanism=DICE, intercept=True)
-    rest = logit(reports[1:], x[1:], mechanism=DICE, intercept=True)
+    found = logit(reports, x, mechanism=DICE)
+    rest = logit(reports[1:], x[1:], mechanism=DICE)
     assert rest.params.tolist() == pytest.approx(found.params.tolist(), abs=1e-6)
 
 
@@ -427,7 +426,7 @@ def test_effects_are_those_written_out():
     """Marginal effects follow from the coefficients, errors too."""
     frame = world(n=300)
     data = frame[["age", "club"]].assign(club=lambda d: (d["club"] == 2).astype(float))
-    found = logit(frame["answer"], data, mechanism=DICE, intercept=True, link="probit")
+    found = logit(frame["answer"], data, mechanism=DICE, link="probit")
     columns = np.column_stack([np.ones(300), data])
     beta, spread = found.params.to_numpy(), found.cov_params().to_numpy()
 
@@ -446,7 +445,7 @@ def test_effects_are_those_written_out():
         with_it[:, 2], without[:, 2] = 1, 0
         return (scipy.special.ndtr(with_it @ b) - scipy.special.ndtr(without @ b)).mean()
 
-    effects = found.marginal_effects().set_index("covariate")
+    effects = found.marginal_effects().to_frame().set_index("covariate")
     for name, function in (("age", slope), ("club", jump)):
         expected = (function(beta), error(function))
         assert expected == pytest.approx(
@@ -459,14 +458,14 @@ def test_formulas_are_made_again_for_new_data(formulaic):
     frame = world()
     formula = "answer ~ center(age) + I(age**2) + C(club)"
     found = logit(formula, frame, mechanism=DICE)
-    again = found.predict(frame.drop(columns="answer").iloc[[5, 17]])
-    assert ["age", "club", "prevalence", "std_error", "low", "high"] == list(again)
+    again = found.predict(frame.drop(columns="answer").iloc[[5, 17]]).to_frame()
+    assert ["age", "club", "proportion", "std_error", "low", "high"] == list(again)
     assert frame.loc[[5, 17], "age"].tolist() == again["age"].tolist()
-    same = found.predict().iloc[[5, 17]]
+    same = found.predict().to_frame().iloc[[5, 17]]
     assert same.to_numpy() == pytest.approx(again[list(same)].to_numpy(), abs=1e-10)
     assert [5, 17] == again.index.tolist()
     gap = frame.iloc[[5, 17]].assign(age=[np.nan, 50.0])
-    assert [True, False] == found.predict(gap)["prevalence"].isna().tolist()
+    assert [True, False] == found.predict(gap).to_frame()["proportion"].isna().tolist()
     with pytest.raises(ArgumentValueError, match="that were not among those of the fit"):
         found.predict(frame.iloc[:3].assign(club=9))
 
@@ -475,10 +474,10 @@ def test_effects_of_a_square_move_together(formulaic):
     """The effect of age is that of age and its square, and of a factor one for each level."""
     frame = world()
     found = logit("answer ~ age + I(age**2) + C(club)", frame, mechanism=DICE)
-    effects = found.marginal_effects()
+    effects = found.marginal_effects().to_frame()
     beta = found.params
     moved = [
-        found.predict(frame.assign(age=frame["age"] + h))["prevalence"].mean()
+        found.predict(frame.assign(age=frame["age"] + h)).to_frame()["proportion"].mean()
         for h in (-1e-3, 1e-3)
     ]
     assert (moved[1] - moved[0]) / 2e-3 == pytest.approx(effects["effect"].iloc[0], rel=1e-5)
@@ -501,8 +500,8 @@ def test_a_transform_that_jumps_has_no_slope(term, formulaic):
     refused(ArgumentValueError, r"'days' has no slope, because '.*' is not", found.marginal_effects)
     frame["step"] = (frame["days"] > 3).astype(int)
     found = logit("answer ~ age + step", frame, mechanism=DICE)
-    effects = found.marginal_effects().set_index("covariate")["effect"]
-    ends = [found.predict(frame.assign(step=end))["prevalence"].mean() for end in (0, 1)]
+    effects = found.marginal_effects().to_frame().set_index("covariate")["effect"]
+    ends = [found.predict(frame.assign(step=end)).to_frame()["proportion"].mean() for end in (0, 1)]
     assert ends[1] - ends[0] == pytest.approx(effects["step"])
 
 
@@ -510,10 +509,12 @@ def test_a_spline_has_one_slope_within_the_values_seen(formulaic):
     """Steps end where the fit has seen nothing, as there a spline is not known."""
     frame = stepped()
     found = logit("answer ~ bs(age, df=4)", frame, mechanism=DICE)
-    row = found.marginal_effects().set_index("change").loc[["slope"]]
+    row = found.marginal_effects().to_frame().set_index("change").loc[["slope"]]
     ages, h = frame["age"], 1e-4
     before, after = ((ages + move).clip(ages.min(), ages.max()).to_numpy() for move in (-h, h))
-    told = [found.predict(frame.assign(age=age))["prevalence"] for age in (before, after)]
+    told = [
+        found.predict(frame.assign(age=age)).to_frame()["proportion"] for age in (before, after)
+    ]
     slope = ((told[1] - told[0]) / (after - before)).mean()
     assert slope == pytest.approx(row["effect"].item(), rel=1e-4)
     assert 1 == len(row)
@@ -527,7 +528,7 @@ def test_kinks_have_slopes(formulaic):
         "answer ~ np.log(pay)",
         "answer ~ poly(age, 3)",
     ):
-        found = logit(formula, frame, mechanism=DICE).marginal_effects()
+        found = logit(formula, frame, mechanism=DICE).marginal_effects().to_frame()
         assert ["slope"] == found["change"].tolist()
 
 
@@ -537,7 +538,7 @@ def test_only_nested_fits_of_the_same_reports_compare():
 
     def fitted(columns, rows=slice(None), **options):
         part = frame[rows]
-        return logit(part["answer"], part[columns], mechanism=DICE, intercept=True, **options)
+        return logit(part["answer"], part[columns], mechanism=DICE, **options)
 
     both, age, club = fitted(["age", "club"]), fitted(["age"]), fitted(["club"])
     assert age.compare(both).statistic == both.lr_test(age).statistic > 0
@@ -551,7 +552,7 @@ def test_clustered_people_have_no_likelihood_ratio():
     """Whatever needs independent people is refused, and not in the summary."""
     frame = world(n=300)
     homes, columns = np.arange(300) % 50, frame[["age", "club"]]
-    how = {"mechanism": DICE, "intercept": True}
+    how = {"mechanism": DICE}
     found = logit(frame["answer"], columns, design=rr.SampleDesign(clusters=homes), **how)
     less = logit(frame["answer"], columns[["age"]], design=rr.SampleDesign(clusters=homes), **how)
     for call in (
@@ -570,10 +571,10 @@ def test_a_test_of_fit_with_a_profile_for_each_person_has_no_p_value():
     frame = world(n=400)
     x = np.linspace(-1, 1, 400)
     with pytest.warns(LowPrecisionWarning, match="800 of 800 .* left out .* coarser covariates"):
-        found = logit(frame["answer"], x, mechanism=DICE, intercept=True).goodness_of_fit()
+        found = logit(frame["answer"], x, mechanism=DICE).goodness_of_fit()
     assert np.isnan([found.pearson_pvalue, found.deviance_pvalue]).all()
     assert "coarser covariates" in repr(found)
-    coarse = logit(frame["answer"], x.round(), mechanism=DICE, intercept=True).goodness_of_fit()
+    coarse = logit(frame["answer"], x.round(), mechanism=DICE).goodness_of_fit()
     assert () == coarse.notes
     assert 0 < coarse.deviance_pvalue < 1
     assert f"Pearson: chi2({coarse.df}) = {coarse.pearson:.2f}" in repr(coarse)
@@ -583,7 +584,7 @@ def test_tests_read_as_sentences():
     """A test says its numbers and what the reports say of the null."""
     frame = world(n=400)
     large, small = (
-        logit(frame["answer"], frame[columns], mechanism=DICE, intercept=True)
+        logit(frame["answer"], frame[columns], mechanism=DICE)
         for columns in (["age", "club"], ["club"])
     )
     for test, null in (
@@ -602,53 +603,61 @@ def test_tests_read_as_sentences():
 
 
 @pytest.mark.parametrize(
-    "ask", ["conf_int", "predict", "prevalence", "marginal_effects", "summary", "interpret"]
+    ("of", "ask"),
+    [
+        *[(None, ask) for ask in ("conf_int", "summary", "interpret", "to_frame")],
+        *[(of, "interpret") for of in ("predict", "marginal_effects", "odds_ratios")],
+        *[(of, "to_frame") for of in ("predict", "marginal_effects", "odds_ratios")],
+    ],
 )
-def test_a_level_that_is_an_alpha_is_refused(ask):
+def test_a_level_that_is_an_alpha_is_refused(of, ask):
     """An interval of 5% is nobody's wish; the message says what to give."""
-    found = logit(world(n=100)["answer"], world(n=100)[["age"]], mechanism=DICE, intercept=True)
+    found = logit(world(n=100)["answer"], world(n=100)[["age"]], mechanism=DICE)
+    result = found if of is None else getattr(found, of)()
     with pytest.raises(ArgumentValueError, match=r"not alpha; for alpha = 0.05 give level=0.95"):
-        getattr(found, ask)(level=0.05)
-    assert getattr(found, ask)(level=0.5) is not None
+        getattr(result, ask)(level=0.05)
+    assert getattr(result, ask)(level=0.5) is not None
 
 
 def test_predictions_stand_beside_their_profiles():
     """Columns of the profiles come first, renamed where they clash, a row for each category."""
     frame = world(n=100)
-    found = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True)
-    told = found.predict(pd.DataFrame({"income": [1, 2], "age": [30, 60]}, index=["x", "y"]))
-    assert ["age", "prevalence", "std_error", "low", "high"] == list(told)
+    found = logit(frame["answer"], frame[["age"]], mechanism=DICE)
+    told = found.predict(
+        pd.DataFrame({"income": [1, 2], "age": [30, 60]}, index=["x", "y"])
+    ).to_frame()
+    assert ["age", "proportion", "std_error", "low", "high"] == list(told)
     assert {"x": 30, "y": 60} == told["age"].to_dict()
-    assert [30, 60] == found.predict([[30], [60]])["age"].tolist()
-    assert "age" not in found.predict()
-    assert "age" not in found.predict({"age": [30]}, average=True)
+    assert [30, 60] == found.predict([[30], [60]]).to_frame()["age"].tolist()
+    assert "age" not in found.predict().to_frame()
+    assert "age" not in found.predict({"age": [30]}, average=True).to_frame()
     draw, three = np.random.default_rng(1), rr.KRR(list("abc"), 0.8)
     low = pd.DataFrame({"low": draw.normal(size=90)})
-    several = logit(draw.choice(list("abc"), 90), low, mechanism=three, intercept=True)
-    told = several.predict(pd.DataFrame({"low": [0.5, 1.5]}))
+    several = logit(draw.choice(list("abc"), 90), low, mechanism=three)
+    told = several.predict(pd.DataFrame({"low": [0.5, 1.5]})).to_frame()
     assert [0.5] * 3 + [1.5] * 3 == told["profile_low"].tolist()
     assert list("abcabc") == told["category"].tolist()
     assert [0, 0, 0, 1, 1, 1] == told.index.tolist()
-    assert [1, 1] == pytest.approx(told.groupby("profile_low")["prevalence"].sum().tolist())
+    assert [1, 1] == pytest.approx(told.groupby("profile_low")["proportion"].sum().tolist())
 
 
 @pytest.mark.parametrize("link", INVERSE)
 def test_intervals_of_predictions_are_those_of_the_linear_predictor(link):
     """Both ends are the inverse link of a Wald interval of the linear predictor."""
     frame = world(n=300)
-    found = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True, link=link)
+    found = logit(frame["answer"], frame[["age"]], mechanism=DICE, link=link)
     columns = np.array([[1, 30], [1, 60]])
     eta = columns @ found.params.to_numpy()
     half = 1.6448536 * np.sqrt(np.diag(columns @ found.cov_params().to_numpy() @ columns.T))
-    told = found.predict({"age": columns[:, 1]}, level=0.9)
+    told = found.predict({"age": columns[:, 1]}).to_frame(level=0.9)
     assert INVERSE[link](eta - half) == pytest.approx(told["low"].to_numpy(), rel=1e-6)
     assert INVERSE[link](eta + half) == pytest.approx(told["high"].to_numpy(), rel=1e-6)
 
 
-def test_the_summary_says_what_was_fitted():
+def test_the_summary_says_what_was_fitted(formulaic):
     """The table names the outcome, every covariate, the kind of errors and what is missing."""
     frame = world(n=200)
-    text = logit(frame["answer"], frame[["age"]], mechanism=DICE, vcov="opg").summary()
+    text = logit("answer ~ age - 1", frame, mechanism=DICE, vcov="opg").summary()
     text = str(text)
     for word in ("'answer' being 'yes'", "age", "opg", "200", "No intercept"):
         assert word in text
@@ -663,7 +672,7 @@ def test_a_formula_and_arrays_agree(formulaic):
     frame = world().assign(n=lambda d: d["club"] + 1, home=lambda d: d["age"] % 29)
     one = logit("answer ~ age", frame, mechanism=DICE, design=rr.SampleDesign("n", clusters="home"))
     other = logit(
-        frame["answer"].to_numpy(), frame["age"].to_numpy(), mechanism=DICE, intercept=True,
+        frame["answer"].to_numpy(), frame["age"].to_numpy(), mechanism=DICE,
         design=rr.SampleDesign(frame["n"].to_numpy(), clusters=frame["home"].to_numpy()),
     )  # fmt: skip
     assert one.params.tolist() == pytest.approx(other.params.tolist(), rel=1e-10)
@@ -675,19 +684,17 @@ def test_covariates_that_hold_reports_are_not_taken_for_the_truth():
     frame = world(n=300)
     made = rr.simulate(frame.assign(smokes=NO_YES * 150), {"smokes": DICE}, seed=1)
     data = made[["smokes", "age"]]
-    by_frame = logit(frame["answer"], data, mechanism=DICE, intercept=True)
+    by_frame = logit(frame["answer"], data, mechanism=DICE)
     given = logit(
-        frame["answer"], pd.DataFrame(data.to_dict("list")), mechanism=DICE, intercept=True,
-        covariates={"smokes": DICE},
+        frame["answer"], pd.DataFrame(data.to_dict("list")), mechanism=DICE,
+        mechanisms={"smokes": DICE},
     )  # fmt: skip
     assert given.llf == pytest.approx(by_frame.llf, abs=1e-8)
-    twice = logit(
-        frame["answer"], data, mechanism=DICE, intercept=True, frequencies=np.full(300, 2)
-    )
+    twice = logit(frame["answer"], data, mechanism=DICE, frequencies=np.full(300, 2))
     assert twice.params.tolist() == pytest.approx(by_frame.params.tolist(), rel=1e-5)
     assert twice.bse.tolist() == pytest.approx((by_frame.bse / np.sqrt(2)).tolist(), rel=1e-4)
     for link in INVERSE:
-        fit = logit(frame["answer"], data, mechanism=DICE, intercept=True, link=link)
+        fit = logit(frame["answer"], data, mechanism=DICE, link=link)
         assert ("smokes",) == tuple(fit.private.names)
 
 
@@ -697,12 +704,12 @@ def test_missing_rows_are_refused_or_dropped():
     frame.loc[frame.index[:3], "answer"] = None
     frame["age"] = frame["age"].where(frame.index != 10)
     with pytest.raises(ArgumentValueError, match="3 in the reports, 1 in covariate 'age'"):
-        logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True)
-    found = logit(frame["answer"], frame[["age"]], mechanism=DICE, intercept=True, missing="drop")
+        logit(frame["answer"], frame[["age"]], mechanism=DICE)
+    found = logit(frame["answer"], frame[["age"]], mechanism=DICE, missing="drop")
     whole = frame.dropna()
-    rest = logit(whole["answer"], whole[["age"]], mechanism=DICE, intercept=True)
+    rest = logit(whole["answer"], whole[["age"]], mechanism=DICE)
     assert (196, rest.params.tolist()) == (found.nobs, pytest.approx(found.params.tolist()))
-    assert whole.index.equals(found.predict().index)
+    assert whole.index.equals(found.predict().to_frame().index)
 
 
 @pytest.mark.parametrize(
@@ -726,7 +733,7 @@ def test_missing_rows_are_refused_or_dropped():
             {"design": lambda f: rr.SampleDesign(strata=f["club"], population=1e9)},
             "strata, clusters and replicates, found population",
         ),
-        ({"event": lambda f: "maybe"}, "event must be one of"),
+        ({"baseline": lambda f: "maybe"}, "baseline must be one of"),
         ({"missing": lambda f: "skip"}, "missing must be one of"),
         ({"offset": lambda f: [1.0]}, "one value for each of the 200 rows"),
         ({"weights": lambda f: "club"}, "not there"),
@@ -738,7 +745,7 @@ def test_what_cannot_be_fitted_is_said(options, words):
     given = {name: make(frame) for name, make in options.items()}
     given.setdefault("data", frame[["age"]])
     with pytest.raises((ArgumentValueError, ArgumentTypeError), match=words):
-        logit(frame["answer"], mechanism=DICE, intercept=True, **given)
+        logit(frame["answer"], mechanism=DICE, **given)
 
 
 def test_text_among_covariates_asks_for_a_formula_and_is_not_quoted():
@@ -792,7 +799,11 @@ def test_formulas_of_r_are_read_as_they_stand(typed, read, formulaic):
     frame = world(n=200).rename(columns={"answer": "an.answer", "age": "my.age", "club": "my.club"})
     found, wanted = (logit(one, frame, mechanism=DICE) for one in (typed, read))
     assert wanted.params.tolist() == found.params.tolist()
-    assert wanted.predict(frame)["prevalence"].equals(found.predict(frame)["prevalence"])
+    assert (
+        wanted.predict(frame)
+        .to_frame()["proportion"]
+        .equals(found.predict(frame).to_frame()["proportion"])
+    )
 
 
 @pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint64"])
@@ -822,9 +833,9 @@ def test_an_outcome_that_was_answered_directly_names_the_way():
     """Reports without a mechanism may be answers: the message names the design for these."""
     frame = world(n=60)
     with pytest.raises(ArgumentTypeError, match=r"True answers: rr.surveys.direct"):
-        logit(frame["answer"], frame[["age"]], intercept=True)
+        logit(frame["answer"], frame[["age"]])
     direct = rr.surveys.direct(NO_YES)
-    assert 60 == logit(frame["answer"], frame[["age"]], mechanism=direct, intercept=True).nobs
+    assert 60 == logit(frame["answer"], frame[["age"]], mechanism=direct).nobs
     with pytest.raises(ArgumentTypeError) as caught:  # what was given is wrong, and said alone
         logit(frame["answer"], frame[["age"]], mechanism=3)
     assert "direct(" not in str(caught.value)
@@ -834,7 +845,7 @@ def test_groups_that_agree_with_the_fit_have_a_p_value_of_1():
     """The deviance of counts that equal their expectations is 0, which rounding made negative."""
     for yes in range(30, 70):
         x = np.repeat([0.0, 1.0, 2.0], 2)
-        options = {"mechanism": DICE, "intercept": True, "frequencies": [yes, 100 - yes] * 3}
+        options = {"mechanism": DICE, "frequencies": [yes, 100 - yes] * 3}
         found = logit(["yes", "no"] * 3, x, **options)
         test = found.goodness_of_fit()
         assert test.deviance >= 0
@@ -858,11 +869,13 @@ def test_outcomes_that_cannot_be_fitted_are_refused():
 
 def test_reports_that_name_several_categories_have_no_expected_information():
     """Unary reports can be fitted; the one covariance that needs all reports says so."""
-    mechanism = rr.UnaryEncoding.optimized(list("abc"), epsilon=3.0)
+    mechanism = rr.mechanisms.UnaryEncoding.optimized(list("abc"), epsilon=3.0)
     reports = rr.simulate(list("aabbc") * 60, mechanism, seed=1)
     found = logit(reports, mechanism=mechanism)
-    assert [0.4, 0.4, 0.2] == pytest.approx(found.prevalence()["prevalence"].tolist(), abs=0.15)
-    refused(ArgumentValueError, "one cell a report; use 'observed'", found.cov_params, "expected")
+    assert [0.4, 0.4, 0.2] == pytest.approx(
+        found.predict(average=True).to_frame()["proportion"].tolist(), abs=0.15
+    )
+    refused(ArgumentValueError, "one cell a report; use 'observed'", found.with_vcov, "expected")
 
 
 def test_offsets_are_given_again_for_new_rows():
@@ -870,8 +883,10 @@ def test_offsets_are_given_again_for_new_rows():
     frame = world(n=100)
     found = logit(frame["answer"], mechanism=DICE, offset=frame["age"] / 100)
     refused(ArgumentTypeError, "offset is needed", found.predict, frame[[]])
-    again = found.predict(frame[[]], offset=frame["age"] / 100)
-    assert found.predict()["prevalence"].tolist() == pytest.approx(again["prevalence"].tolist())
+    again = found.predict(frame[[]], offset=frame["age"] / 100).to_frame()
+    assert found.predict().to_frame()["proportion"].tolist() == pytest.approx(
+        again["proportion"].tolist()
+    )
 
 
 # -- several maxima ----------------------------------------------------------------------------
@@ -898,7 +913,7 @@ def test_an_interior_maximum_is_kept_where_the_edge_is_higher(seed):
     reports, columns, of = noisy(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        found = logit(reports, columns, mechanism=rr.KRR([0, 1], 0.75))
+        found = logit(reports, columns[:, 1:], mechanism=rr.KRR([0, 1], 0.75))
     at = found.params.to_numpy()
     assert np.isfinite(at).all()
     assert found.llf == pytest.approx(of(at))
@@ -911,7 +926,7 @@ def test_a_fit_without_an_interior_maximum_stays_at_the_edge():
     """Gentler starts do not make one up."""
     reports, columns, _ = noisy(17)
     with pytest.warns(ConvergenceWarning):
-        found = logit(reports, columns, mechanism=rr.KRR([0, 1], 0.75))
+        found = logit(reports, columns[:, 1:], mechanism=rr.KRR([0, 1], 0.75))
     assert np.isinf(found.params).all()
 
 
@@ -919,7 +934,7 @@ def test_a_fit_without_an_interior_maximum_stays_at_the_edge():
 def test_a_profile_interval_ends_where_there_are_several_maxima(seed):
     """It holds the estimate, and its ends lose what they should, or are infinite."""
     reports, columns, of = noisy(seed, -1.5, 1.0, 0.7)
-    found = logit(reports, columns, mechanism=rr.KRR([0, 1], 0.7))
+    found = logit(reports, columns[:, 1:], mechanism=rr.KRR([0, 1], 0.7))
     ends = found.conf_int(method="profile-likelihood")
     assert ((ends["low"] < found.params) & (found.params < ends["high"])).all()
     for place, name in enumerate(found.params.index):
@@ -955,7 +970,7 @@ def test_a_category_in_a_wald_test_is_all_its_parameters():
     draw = np.random.default_rng(3)
     x = draw.normal(size=(900, 2))
     reports = np.array(list("abc"))[draw.integers(0, 3, 900)]
-    found = logit(reports, x, mechanism=rr.KRR(list("abc"), 0.8), intercept=True)
+    found = logit(reports, x, mechanism=rr.KRR(list("abc"), 0.8))
     whole = np.eye(6)
     for terms, places in [
         ("b", [0, 1, 2]),
@@ -980,9 +995,9 @@ def test_no_profile_has_no_prediction(formulaic):
     """A frame without rows gives one without rows."""
     frame = pd.DataFrame({"x": np.arange(40.0) % 7, "a": [0, 0, 1, 0] * 10})
     found = rr.logit("a ~ x", frame, mechanism=rr.KRR([0, 1], 0.8))
-    told = found.predict(frame[:0])
-    assert (0, list(found.predict(frame).columns)) == (len(told), list(told.columns))
+    told = found.predict(frame[:0]).to_frame()
+    assert (0, list(found.predict(frame).to_frame().columns)) == (len(told), list(told.columns))
     frame = pd.DataFrame({"x": [0, 0, 0, 1, 1] * 40, "a": [0, 1, 0, 1, 0, 1, 1, 0] * 25})
     m = rr.KRR([0, 1], 0.9)
-    both = rr.logit("a ~ x", frame, mechanism=m, covariates={"x": m})
-    assert both.predict(frame[:0]).empty
+    both = rr.logit("a ~ x", frame, mechanism=m, mechanisms={"x": m})
+    assert both.predict(frame[:0]).to_frame().empty

@@ -35,7 +35,6 @@ def on_grid(mechanism, **options):
         GRID["y"],
         GRID[["x"]],
         mechanism=mechanism,
-        intercept=True,
         frequencies=GRID["n"],
         **options,
     )
@@ -159,7 +158,9 @@ def test_the_hessian_agrees_with_rrreg(mechanism, vcov, log_likelihood, prevalen
     found = on_grid(mechanism)
     assert np.array(vcov).ravel() == pytest.approx(found.cov_params().to_numpy().ravel(), rel=1e-3)
     assert log_likelihood == pytest.approx(found.llf, abs=1e-7)
-    assert prevalence == pytest.approx(found.prevalence()["prevalence"].item(), abs=5e-5)
+    assert prevalence == pytest.approx(
+        found.predict(average=True).to_frame()["proportion"].item(), abs=5e-5
+    )
     assert chisq == pytest.approx(ratio(found), abs=1e-6)
 
 
@@ -172,7 +173,9 @@ def test_a_factor_is_saturated(formulaic):
     assert expected == pytest.approx(found.params.tolist(), abs=5e-4)
     assert errors == pytest.approx(found.bse.tolist(), rel=1e-3)
     shares = (np.array(YES) / 200 - 0.3) / 0.4
-    assert shares == pytest.approx(found.predict()["prevalence"].to_numpy()[::2], abs=1e-12)
+    assert shares == pytest.approx(
+        found.predict().to_frame()["proportion"].to_numpy()[::2], abs=1e-12
+    )
 
 
 def test_nested_fits_compare_either_way(formulaic):
@@ -186,7 +189,7 @@ def test_nested_fits_compare_either_way(formulaic):
 
 def test_predictions_and_their_intervals_agree_with_rrreg():
     """RRreg 0.7.6: predict(fit, data.frame(x = 0:4), type = "attribute", se.fit = TRUE)."""
-    found = on_grid(WARNER).predict(pd.DataFrame({"x": range(5)}))
+    found = on_grid(WARNER).predict(pd.DataFrame({"x": range(5)})).to_frame()
     expected = [
         [0.12961541636334026, 0.05078582017638627, 0.05804841339303784, 0.26462820679395316],
         [0.21286041159696523, 0.052556454993140746, 0.127576365480923, 0.33337093157892694],
@@ -219,8 +222,8 @@ def test_direct_answers_beside_reports():
     )
     both = pd.concat([GRID.assign(grp="dice"), direct.assign(grp="direct")], ignore_index=True)
     mechanism = {"dice": WARNER, "direct": rr.surveys.direct([0, 1])}
-    rows = {"intercept": True, "frequencies": both["n"]}
-    samples = rr.Samples(mechanism)
+    rows = {"frequencies": both["n"]}
+    samples = rr.mechanisms.Samples(mechanism)
     found = logit(both["y"], both[["x"]], mechanism=samples, group=both["grp"], **rows)
     assert [-2.5171898218, 0.5915745385] == pytest.approx(found.params.tolist(), abs=5e-4)
     assert [0.3574418669777351, 0.11785712252306859] == pytest.approx(found.bse.tolist(), rel=1e-3)
@@ -265,9 +268,7 @@ def cells(*counts):
 )
 def test_nigeria_by_one_covariate(data, vcov, coefficients, covariance):
     """The forced design of the Nigeria survey by sex and by membership in a civic group."""
-    found = logit(
-        data["y"], data[["x"]], mechanism=FORCED, intercept=True, frequencies=data["n"], vcov=vcov
-    )
+    found = logit(data["y"], data[["x"]], mechanism=FORCED, frequencies=data["n"], vcov=vcov)
     assert coefficients == pytest.approx(found.params.tolist(), abs=5e-6)
     assert covariance == pytest.approx(
         found.cov_params().to_numpy()[[0, 0, 1], [0, 1, 1]].tolist(), rel=2e-5
@@ -304,7 +305,7 @@ def test_the_stochastic_lie_detector_has_a_share_of_honest_people():
     )
     lies = rr.surveys.stochastic_lie_detector([0, 1], [1 / 6, 5 / 6], yes=1)
     found = logit(
-        rows["rrt"], rows[["leftRight"]], mechanism=lies, group=rows["condition"], intercept=True,
+        rows["rrt"], rows[["leftRight"]], mechanism=lies, group=rows["condition"],
         frequencies=rows["n"],
     )  # fmt: skip
     assert 1256 == found.nobs
@@ -313,7 +314,9 @@ def test_the_stochastic_lie_detector_has_a_share_of_honest_people():
     )
     assert [0.3379432298, 0.1464535339, 0.0180530241] == pytest.approx(found.bse.tolist(), rel=5e-3)
     assert -822.7685799807441 == pytest.approx(found.llf, abs=1e-5)
-    assert 0.8200447089107661 == pytest.approx(found.prevalence()["prevalence"].item(), abs=5e-4)
+    assert 0.8200447089107661 == pytest.approx(
+        found.predict(average=True).to_frame()["proportion"].item(), abs=5e-4
+    )
 
 
 # plagiarism, second version of the crosswise question: (Gender, pp, reports 0, reports 1)
@@ -328,19 +331,19 @@ def plagiarism(lines):
 def test_crosswise_reports_by_two_covariates():
     """RRreg 0.7.6: RRlog(response ~ Gender + pp, model = "Crosswise", p = .25)."""
     rows = plagiarism(CROSSED)
-    found = logit(rows[2], rows[[0, 1]], mechanism=CROSSWISE, intercept=True, frequencies=rows[3])
+    found = logit(rows[2], rows[[0, 1]], mechanism=CROSSWISE, frequencies=rows[3])
     assert [-3.9946556, -0.1332806, 2.7743856] == pytest.approx(found.params.tolist(), abs=5e-4)
     assert [3.131159729, 0.657820054, 3.068242892] == pytest.approx(found.bse.tolist(), rel=1e-3)
     assert -375.3428491795935 == pytest.approx(found.llf, abs=1e-7)
-    assert 0.11671956112321878 == pytest.approx(found.prevalence()["prevalence"].item(), abs=5e-5)
+    assert 0.11671956112321878 == pytest.approx(
+        found.predict(average=True).to_frame()["proportion"].item(), abs=5e-5
+    )
 
 
 def test_independence_of_a_private_and_an_ordinary_answer():
     """RRreg 0.7.6: response ~ pp; the LR test equals the closed form from two shares."""
     data = cells(80, 230, 112, 198)
-    found = logit(
-        data["y"], data[["x"]], mechanism=CROSSWISE, intercept=True, frequencies=data["n"]
-    )
+    found = logit(data["y"], data[["x"]], mechanism=CROSSWISE, frequencies=data["n"])
     assert [-4.11054847731498, 2.859854357438104] == pytest.approx(found.params.tolist(), abs=5e-4)
     assert [3.1307411078, 3.1465827567] == pytest.approx(found.bse.tolist(), rel=1e-3)
     assert 7.7530605843425064 == pytest.approx(ratio(found), abs=1e-6)
@@ -389,9 +392,9 @@ def mixed(columns, link="logit"):
         ],
         columns=["Gender", "RR", "pp", "age", "y", "n"],
     )
-    mechanism = rr.Samples({1: CROSSWISE, 0: rr.surveys.direct([0, 1])})
+    mechanism = rr.mechanisms.Samples({1: CROSSWISE, 0: rr.surveys.direct([0, 1])})
     return logit(
-        rows["y"], rows[columns], mechanism=mechanism, group=rows["RR"], intercept=True,
+        rows["y"], rows[columns], mechanism=mechanism, group=rows["RR"],
         frequencies=rows["n"], vcov="expected", link=link,
     )  # fmt: skip
 

@@ -25,6 +25,7 @@ from rrstats.errors import (
     RRStatsError,
 )
 from rrstats.regression import likelihood
+from rrstats.regression.formula_terms import split_classes
 
 COIN = rr.KRR(["no", "yes"], 0.8)
 SECRET = "S3CR3T"
@@ -69,10 +70,10 @@ def bare(frame):
 @pytest.mark.parametrize(
     "fit",
     [
-        lambda f, turned: rr.linear(turned.pay, f[["drinker"]], intercept=True),
-        lambda f, turned: rr.linear(turned.pay, {"d": f.age}, intercept=True),
-        lambda f, turned: rr.logit(turned.voted, f[["drinker"]], intercept=True),
-        lambda f, turned: rr.logit(turned.smoker, f.age, intercept=True),
+        lambda f, turned: rr.linear(turned.pay, f[["drinker"]]),
+        lambda f, turned: rr.linear(turned.pay, {"d": f.age}),
+        lambda f, turned: rr.logit(turned.voted, f[["drinker"]]),
+        lambda f, turned: rr.logit(turned.smoker, f.age),
         lambda f, turned: rr.logit(f.smoker, f[["age"]].to_numpy(), weights=turned.weight),
         lambda f, turned: rr.logit(
             f.smoker, f[["age"]].to_numpy(), design=rr.SampleDesign(clusters=turned.region)
@@ -90,17 +91,20 @@ def test_series_of_another_order_are_refused(people, fit):
 
 def test_the_offset_of_profiles_goes_with_them(people):
     """A Series of another order is refused; a column's name, values and a number mean the same."""
-    fit = rr.logit(people.smoker, people[["age"]], offset=people.weight, intercept=True)
+    fit = rr.logit(people.smoker, people[["age"]], offset=people.weight)
     few = people.head(4)
     with pytest.raises(ArgumentValueError, match="offset must have the same index as"):
         fit.predict(few, offset=few.weight[::-1])
-    expected = fit.predict(few, offset=few.weight)["prevalence"].tolist()
-    assert fit.predict(few, offset="weight")["prevalence"].tolist() == expected
+    expected = fit.predict(few, offset=few.weight).to_frame()["proportion"].tolist()
+    assert fit.predict(few, offset="weight").to_frame()["proportion"].tolist() == expected
     array = few[["age"]].to_numpy()
-    assert fit.predict(array, offset=few.weight.to_numpy())["prevalence"].tolist() == expected
-    assert fit.predict(array, offset=few.weight)["prevalence"].tolist() == expected
-    ones = fit.predict(few, offset=1)["prevalence"].tolist()
-    assert fit.predict(few, offset=[1.0] * 4)["prevalence"].tolist() == ones
+    assert (
+        fit.predict(array, offset=few.weight.to_numpy()).to_frame()["proportion"].tolist()
+        == expected
+    )
+    assert fit.predict(array, offset=few.weight).to_frame()["proportion"].tolist() == expected
+    ones = fit.predict(few, offset=1).to_frame()["proportion"].tolist()
+    assert fit.predict(few, offset=[1.0] * 4).to_frame()["proportion"].tolist() == ones
     with pytest.raises(ArgumentTypeError, match="offset must be numbers") as caught:
         fit.predict(few, offset=pd.Series([SECRET] * 4))
     assert SECRET not in str(caught.value)
@@ -115,13 +119,13 @@ def test_the_offset_of_profiles_goes_with_them(people):
 def test_covariates_are_found_by_any_label(people, key):
     """A column that is called by a number is unmixed as one that is called by a text."""
     frame = bare(people)
-    expected = rr.linear(frame.pay, frame[["smoker"]], covariates={"smoker": COIN}, intercept=True)
+    expected = rr.linear(frame.pay, frame[["smoker"]], mechanisms={"smoker": COIN})
     data = frame[["smoker"]].set_axis([2020], axis=1)
-    found = rr.linear(frame.pay, data, covariates={key: COIN}, intercept=True)
+    found = rr.linear(frame.pay, data, mechanisms={key: COIN})
     assert found.params.tolist() == pytest.approx(expected.params.tolist())
     assert list(found.params.index) == ["Intercept", "2020[T.yes]"]
-    assert rr.logit(frame.voted, data, covariates={key: COIN}, intercept=True).private.names
-    assert next(iter(found.predict(data.head(3)))) == 2020
+    assert rr.logit(frame.voted, data, mechanisms={key: COIN}).private.names
+    assert next(iter(found.predict(data.head(3)).to_frame())) == 2020
 
 
 @pytest.mark.parametrize("given", [{2021: COIN}, {2020: COIN, "2020": COIN}, {"smoker": COIN}])
@@ -130,16 +134,16 @@ def test_every_mechanism_must_be_of_a_column(people, given):
     data = people[["smoker"]].set_axis([2020], axis=1)
     data.attrs.clear()
     with pytest.raises(ArgumentValueError, match=r"each once, \[2020\], found"):
-        rr.linear(people.pay, data, covariates=given, intercept=True)
+        rr.linear(people.pay, data, mechanisms=given)
 
 
 def test_series_of_reports_are_what_their_frame_is(people):
     """A Series, and a mapping of them, says of itself what the frame of one column says."""
     for fit in (rr.linear, rr.logit):
         outcome = people.pay if fit is rr.linear else people.smoker
-        expected = fit(outcome, people[["drinker"]], intercept=True).params.tolist()
+        expected = fit(outcome, people[["drinker"]]).params.tolist()
         for data in (people.drinker, {"d": people.drinker}, {"drinker": people.drinker}):
-            assert fit(outcome, data, intercept=True).params.tolist() == pytest.approx(expected)
+            assert fit(outcome, data).params.tolist() == pytest.approx(expected)
 
 
 def test_reports_are_no_weights_and_no_clusters(people):
@@ -147,14 +151,14 @@ def test_reports_are_no_weights_and_no_clusters(people):
     data = people[["age"]]
     for name in ("weights", "clusters", "offset", "frequencies"):
         with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
-            rr.logit(people.smoker, data, intercept=True, **given(name, people.drinker))
+            rr.logit(people.smoker, data, **given(name, people.drinker))
         with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
             rr.logit(people.smoker, people[["age", "drinker"]], **given(name, "drinker"))
     for name in ("weights", "clusters"):
         with pytest.raises(ArgumentValueError, match=f"{name} must be ordinary values"):
-            rr.linear(people.pay, data, intercept=True, **given(name, people.drinker))
+            rr.linear(people.pay, data, **given(name, people.drinker))
     with pytest.raises(ArgumentValueError, match=r"'smoker' is privatized.* use logit"):
-        rr.linear(people.smoker, data, intercept=True)
+        rr.linear(people.smoker, data)
 
 
 @pytest.mark.parametrize("formula", ["pay ~ s", "s ~ drinker", "s ~ age", "voted ~ drinker + s"])
@@ -174,14 +178,14 @@ def test_renamed_columns_of_covariates_are_refused(people):
     for data in (renamed[["s"]], renamed[["age", "s"]]):
         for fit in (rr.linear, rr.logit):
             with pytest.raises(MetadataError, match="column 's' may hold reports"):
-                fit(people.pay if fit is rr.linear else people.voted, data, intercept=True)
+                fit(people.pay if fit is rr.linear else people.voted, data)
         with pytest.raises(MetadataError, match="column 's' may hold reports"):
-            rr.logit(people.drinker, data, intercept=True, link="probit")
-    expected = rr.linear(people.pay, people[["smoker"]], intercept=True).params.tolist()
-    found = rr.linear(people.pay, renamed[["s"]], covariates={"s": COIN}, intercept=True)
+            rr.logit(people.drinker, data, link="probit")
+    expected = rr.linear(people.pay, people[["smoker"]]).params.tolist()
+    found = rr.linear(people.pay, renamed[["s"]], mechanisms={"s": COIN})
     assert found.params.tolist() == pytest.approx(expected)
-    assert rr.linear(people.pay, people[["age"]], intercept=True).nobs == len(people)
-    assert rr.logit(people.smoker, people[["age"]], intercept=True).nobs == len(people)
+    assert rr.linear(people.pay, people[["age"]]).nobs == len(people)
+    assert rr.logit(people.smoker, people[["age"]]).nobs == len(people)
 
 
 # -- what a formula takes ------------------------------------------------------------------------
@@ -208,9 +212,9 @@ def test_factors_of_any_text_type_are_factors(people, formulaic):
         for formula in ("smoker ~ region", "smoker ~ C(region)"):
             found = rr.logit(formula, frame.assign(region=column))
             assert found.params.tolist() == pytest.approx(expected.tolist())
-            again = found.predict(pd.DataFrame({"region": column.head(3)}))
-            assert again["prevalence"].tolist() == pytest.approx(
-                found.predict()["prevalence"].head(3).tolist()
+            again = found.predict(pd.DataFrame({"region": column.head(3)})).to_frame()
+            assert again["proportion"].tolist() == pytest.approx(
+                found.predict().to_frame()["proportion"].head(3).tolist()
             )
 
 
@@ -234,7 +238,7 @@ def test_dates_and_complex_numbers_are_refused(people, name):
     """They are no numbers of a model, in a formula or out of it, in a fit or in a profile."""
     frame = people.assign(**_dated(people))
     with pytest.raises(ArgumentTypeError, match=f"'{name}' must hold numbers"):
-        rr.logit(frame.smoker, frame[[name]], intercept=True)
+        rr.logit(frame.smoker, frame[[name]])
     pytest.importorskip("formulaic")
     with pytest.raises(ArgumentTypeError, match=f"'{name}' must hold numbers or texts"):
         rr.logit(f"smoker ~ {name}", frame)
@@ -260,7 +264,7 @@ def test_errors_of_a_formula_quote_no_private_cell(people, cells, formula, formu
     with pytest.raises(ArgumentValueError, match=r"cannot be made of .*\(\w+Error"):
         rr.logit(formula, people.assign(x=column))
     with pytest.raises(RRStatsError) as caught:
-        rr.logit(formula, people.assign(x=column), covariates={"x": rr.KRR([1, 2], 0.75)})
+        rr.logit(formula, people.assign(x=column), mechanisms={"x": rr.KRR([1, 2], 0.75)})
     assert SECRET not in str(caught.value)
 
 
@@ -293,18 +297,18 @@ def test_errors_of_many_levels_name_the_column(people, formulaic):
 
 def test_many_collinear_covariates_are_not_all_listed():
     """After a dozen names the others are counted."""
-    text, ones = r"'x12', '18 more'\] are collinear", np.ones((40, 30))
+    text, ones = r"'x11', '19 more'\] are collinear", np.ones((40, 30))
     refused(ArgumentValueError, text, rr.logit, ["no", "yes"] * 20, ones, mechanism=COIN)
 
 
 def test_an_unknown_event_is_not_answered_with_cells(people):
     """Categories are listed where a mechanism declares them, and those of plain answers are not."""
     outcome = people.voted.replace("no", SECRET)
-    with pytest.raises(ArgumentValueError, match="event must be one of the 2 categories") as caught:
-        rr.logit(outcome, people[["drinker"]], intercept=True, event="maybe")
+    with pytest.raises(ArgumentValueError, match="baseline must be one of the 2") as caught:
+        rr.logit(outcome, people[["drinker"]], baseline="maybe")
     assert SECRET not in str(caught.value)
     with pytest.raises(ArgumentValueError, match=r"2 categories \['no', 'yes'\]"):
-        rr.logit(people.smoker, people[["age"]], intercept=True, event="maybe")
+        rr.logit(people.smoker, people[["age"]], baseline="maybe")
 
 
 def test_masked_cells_are_missing(people):
@@ -314,9 +318,9 @@ def test_masked_cells_are_missing(people):
     count = int((values > 2).sum())
     for data, name in ((masked, "x1"), ({"x": masked[:, 0]}, "x")):
         with pytest.raises(ArgumentValueError, match=f"{count} in covariate '{name}'"):
-            rr.logit(people.smoker, data, intercept=True)
-    fit = rr.logit(people.smoker, np.ma.masked_array(values), intercept=True)
-    assert count == fit.predict(masked)["prevalence"].isna().sum()
+            rr.logit(people.smoker, data)
+    fit = rr.logit(people.smoker, np.ma.masked_array(values))
+    assert count == fit.predict(masked).to_frame()["proportion"].isna().sum()
 
 
 @pytest.mark.parametrize("term", ["name", "C(name)"])
@@ -368,7 +372,7 @@ def test_frames_without_rows_are_refused(people):
     """Without people there is nothing to fit."""
     empty = people.head(0)
     with pytest.raises(ArgumentValueError, match="at least one row, found none"):
-        rr.linear(empty.age, empty[["drinker"]], intercept=True)
+        rr.linear(empty.age, empty[["drinker"]])
     pytest.importorskip("formulaic")
     for formula in ("age ~ weight", "age ~ drinker", "age ~ 1"):
         refused(ArgumentValueError, "at least one row, found none", rr.linear, formula, empty)
@@ -394,8 +398,8 @@ def test_levels_that_were_not_seen_are_refused(people, factor, formulaic):
     frame = people.assign(**{"the region": people.region})
     fit = rr.logit(f"smoker ~ {factor}", frame)
     few = frame.head(3)
-    assert fit.predict(few)["prevalence"].tolist() == pytest.approx(
-        fit.predict()["prevalence"].head(3).tolist()
+    assert fit.predict(few).to_frame()["proportion"].tolist() == pytest.approx(
+        fit.predict().to_frame()["proportion"].head(3).tolist()
     )
     strange = few.assign(**{"region": SECRET, "the region": SECRET})
     unseen = "that were not among those of the fit"
@@ -410,20 +414,22 @@ def _same(fit, data):
     again = pickle.loads(pickle.dumps(fit))
     assert again.params.equals(fit.params)
     assert str(again.summary()) == str(fit.summary())
-    pd.testing.assert_frame_equal(again.predict(data), fit.predict(data))
+    pd.testing.assert_frame_equal(again.predict(data).to_frame(), fit.predict(data).to_frame())
     return again
 
 
 @pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
 def test_results_can_be_pickled(people, link):
     """Of every link, and what is computed of the fit afterwards is the same."""
-    fit = rr.logit(people.smoker, people[["age"]], intercept=True, link=link)
+    fit = rr.logit(people.smoker, people[["age"]], link=link)
     again = _same(fit, people[["age"]].head(3))
-    pd.testing.assert_frame_equal(again.marginal_effects(), fit.marginal_effects())
+    pd.testing.assert_frame_equal(
+        again.marginal_effects().to_frame(), fit.marginal_effects().to_frame()
+    )
     assert again.compare(rr.logit(people.smoker, None, link=link)).df == 1
     if link == "logit":
         reports = people.region.rr.simulate(rr.KRR(["a", "b", "c"], 0.7), seed=1)
-        _same(rr.logit(reports, people[["age"]], intercept=True), people[["age"]].head(3))
+        _same(rr.logit(reports, people[["age"]]), people[["age"]].head(3))
 
 
 @pytest.mark.parametrize("formula", ["age*drinker + C(region)", "drinker + bs(age, df=4)"])
@@ -451,8 +457,8 @@ def test_a_level_that_no_row_has_is_no_column(formulaic):
     plain = rr.logit("y ~ g", frame.assign(g=frame.g.astype(str)), mechanism=COIN)
     assert 4 == len(cut.params)
     assert plain.llf == pytest.approx(cut.llf)
-    again = cut.predict(frame.head(9))["prevalence"]
-    assert cut.predict()["prevalence"].head(9).tolist() == pytest.approx(again.tolist())
+    again = cut.predict(frame.head(9)).to_frame()["proportion"]
+    assert cut.predict().to_frame()["proportion"].head(9).tolist() == pytest.approx(again.tolist())
     frame["x"] = frame.x.where(z < 1)
     dropped = rr.logit("y ~ g + x", frame, mechanism=COIN, missing="drop")
     assert ["Intercept", "g[T.(-1, 0]]", "g[T.(0, 1]]", "x"] == list(dropped.params.index)
@@ -464,7 +470,7 @@ def test_a_private_covariate_keeps_categories_that_the_rows_might_not_show(formu
     frame = pd.DataFrame({"s": np.array(["no", "yes"])[rng.integers(0, 2, 400)]})
     frame["y"] = rng.normal(size=400)
     frame["x"] = np.where(np.arange(400) % 2, np.nan, rng.normal(size=400))
-    fit = rr.linear("y ~ s + x", frame, covariates={"s": COIN}, missing="drop")
+    fit = rr.linear("y ~ s + x", frame, mechanisms={"s": COIN}, missing="drop")
     assert ["Intercept", "s[T.yes]", "x"] == list(fit.params.index)
 
 
@@ -474,7 +480,7 @@ def test_an_ordinary_outcome_has_the_categories_that_somebody_has():
     codes, x = rng.integers(0, 2, (2, 400))
     frame = pd.DataFrame({"s": np.array(["no", "yes"])[x]})
     fits = [
-        rr.logit(outcome, frame, covariates={"s": COIN}, intercept=True)
+        rr.logit(outcome, frame, mechanisms={"s": COIN})
         for outcome in (
             pd.Series(pd.Categorical.from_codes(codes, ["u", "v", "w"])),
             pd.Categorical.from_codes(codes, ["u", "v", "w"]),
@@ -501,11 +507,17 @@ def test_a_formula_is_a_program(formulaic, tmp_path):
 
 def test_the_documentation_of_formulas_says_whose_formulas_to_take():
     """Every public function that takes one, the methods of frames, and both pages."""
-    public = [getattr(rr, name) for name in dir(rr) if name != "files"]  # needs pyarrow
+    public = [getattr(rr.regression, name) for name in dir(rr.regression)]
     functions = [one for one in public if inspect.isfunction(one)]
-    with_outcome = [one for one in functions if "outcome" in inspect.signature(one).parameters]
-    taking = [one for one in with_outcome if one is not rr.list_with_direct]  # takes names alone
-    assert {"logit", "linear", "list_regression"} == {one.__name__ for one in taking}
+    with_outcome = [
+        one for one in functions if {"outcome", "formula"} & {*inspect.signature(one).parameters}
+    ]
+    taking = [
+        one for one in with_outcome if one is not rr.regression.list_with_direct
+    ]  # takes names alone
+    assert {"logit", "linear", "list_regression", "mixed", "ordinal"} == {
+        one.__name__ for one in taking
+    }
     accessor = type(pd.DataFrame().rr)
     texts = {f"rr.{one.__name__}": one.__doc__ for one in taking}
     texts |= {f"df.rr.{name}": getattr(accessor, name).__doc__ for name in ("logit", "linear")}
@@ -532,11 +544,11 @@ def test_an_ordinary_outcome_of_many_numbers_is_for_linear(formulaic):
     rule = "the outcome has 13 distinct numbers.* for a number use linear"
     for y in (frame["y"], frame["y"].astype(float), frame["y"].astype("Int64")):
         numeric = frame.assign(y=y)
-        refused(ArgumentValueError, rule, rr.logit, "y ~ g", numeric, covariates={"g": COIN})
+        refused(ArgumentValueError, rule, rr.logit, "y ~ g", numeric, mechanisms={"g": COIN})
     assert 59 == len(set(_sizes(59)["y"]))
     with pytest.raises(ArgumentValueError, match="has 59 distinct numbers"):
-        rr.logit("y ~ g", _sizes(59), covariates={"g": COIN})
-    assert rr.linear("y ~ g", _sizes(59), covariates={"g": COIN}).params.notna().all()
+        rr.logit("y ~ g", _sizes(59), mechanisms={"g": COIN})
+    assert rr.linear("y ~ g", _sizes(59), mechanisms={"g": COIN}).params.notna().all()
 
 
 @pytest.mark.slow
@@ -544,7 +556,7 @@ def test_codes_of_categories_are_fitted(formulaic):
     """Twelve numbers, and more of them as a Categorical."""
     coded = _sizes(13, 600).astype({"y": "category"})
     for k, allowed in ((13, coded), (12, _sizes(12, 600))):
-        fit = rr.logit("y ~ g", allowed, covariates={"g": COIN})
+        fit = rr.logit("y ~ g", allowed, mechanisms={"g": COIN})
         assert 2 * (k - 1) + 1 == len(fit.params)
 
 
@@ -553,10 +565,10 @@ def test_a_fit_has_a_bound_on_parameters(formulaic):
     many = rr.KRR(range(100_000), 0.5)
     rule = "at most 500 parameters, found 99999 or more .100000 categories of the outcome"
     with pytest.raises(ArgumentValueError, match=rule):
-        rr.logit(np.arange(100), np.ones((100, 1)), mechanism=many)
+        rr.logit(np.arange(100), mechanism=many)
     texts = _sizes(300, 1200)
     with pytest.raises(ArgumentValueError, match="at most 500 parameters, found 599 or more"):
-        rr.logit("y ~ g", texts.assign(y=texts["y"].astype(str)), covariates={"g": COIN})
+        rr.logit("y ~ g", texts.assign(y=texts["y"].astype(str)), mechanisms={"g": COIN})
 
 
 def test_a_fit_has_a_bound_on_steps_and_says_so(monkeypatch, formulaic):
@@ -565,10 +577,10 @@ def test_a_fit_has_a_bound_on_steps_and_says_so(monkeypatch, formulaic):
     y = np.array(["a", "b", "c"])[np.append(rng.integers(0, 2, 197), [2, 2, 2])]
     frame = pd.DataFrame({"y": y, "g": ["no", "yes"] * 98 + ["no"] * 4})
     with pytest.warns(ConvergenceWarning):
-        whole = rr.logit("y ~ g", frame, covariates={"g": COIN})
+        whole = rr.logit("y ~ g", frame, mechanisms={"g": COIN})
     monkeypatch.setattr(likelihood, "_SEARCH", replace(likelihood._SEARCH, max_steps=1))
     with pytest.warns(ConvergenceWarning):
-        short = rr.logit("y ~ g", frame, covariates={"g": COIN})
+        short = rr.logit("y ~ g", frame, mechanisms={"g": COIN})
     ended = [["search ended" in text for text, _ in fit.warnings] for fit in (whole, short)]
     assert [[False], [True, False]] == ended
     assert 0 == whole.fit.stopped
@@ -579,11 +591,11 @@ def test_a_fit_has_a_bound_on_steps_and_says_so(monkeypatch, formulaic):
 
 @pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
 def test_a_mapping_of_mechanisms_by_column_names_the_right_argument(link, formulaic):
-    """That of a covariate belongs to covariates=, that of the outcome needs no mapping."""
+    """That of a covariate belongs to mechanisms=, that of the outcome needs no mapping."""
     rng = np.random.default_rng(2)
     fit = partial(rr.logit, link=link)
     frame = pd.DataFrame({"y": rng.choice(["no", "yes"], 60), "g": rng.choice(["no", "yes"], 60)})
-    covariate = "those of privatized covariates as covariates={'g': ...}"
+    covariate = "those of privatized covariates as mechanisms={'g': ...}"
     outcome = "that of 'y' as mechanism= without the mapping"
     for mechanism, hint in (
         ({"g": COIN}, f"give {covariate}"),
@@ -596,7 +608,7 @@ def test_a_mapping_of_mechanisms_by_column_names_the_right_argument(link, formul
             fit(frame["y"], (frame[["g"]] == "yes") * 1.0, mechanism=mechanism)
     samples = {"y": COIN, "g": rr.KRR(["no", "yes"], 0.7)}  # samples may be called like columns
     group = np.array(["y", "g"] * 30)
-    assert fit(frame["y"], np.ones((60, 1)), mechanism=samples, group=group).params.notna().all()
+    assert fit(frame["y"], mechanism=samples, group=group).params.notna().all()
 
 
 def test_a_formula_is_parsed_once(monkeypatch):
@@ -611,5 +623,40 @@ def test_a_formula_is_parsed_once(monkeypatch):
 
     monkeypatch.setattr(formulaic, "Formula", counted)
     frame = pd.DataFrame({"y": np.arange(40.0) % 7, "a": list("abca") * 10, "x": np.arange(40.0)})
-    rr.linear("y ~ C(a) + x", frame, covariates={"a": rr.surveys.direct(list("abc"))})
+    rr.linear("y ~ C(a) + x", frame, mechanisms={"a": rr.surveys.direct(list("abc"))})
     assert ["y ~ C(a) + x"] == parsed
+
+
+@pytest.mark.parametrize(
+    ("call", "options", "words"),
+    [
+        ("logit", {"ordered": True}, r"rr\.regression\.ordinal"),
+        ("logit", {"random_intercepts": "g"}, r"rr\.regression\.mixed"),
+        ("logit", {"behaviour": "~ x"}, r"follows \| in the formula"),
+        ("linear", {"covariate_model": "constant"}, r"follows \| in the formula"),
+        ("linear", {"covariates": {"g": COIN}}, "mechanisms"),
+        ("logit", {"event": "no"}, "baseline"),
+        ("logit", {"intercept": True}, "arrays get an intercept"),
+        ("list_regression", {"intercept": True}, "arrays get an intercept"),
+        ("ordinal", {"baseline": "no"}, "declared order"),
+        ("mixed", {"weights": "w"}, "weights of people do not say"),
+    ],
+)
+def test_keywords_of_before_are_answered(call, options, words):
+    """Each names the function, the argument or the part of the formula that has taken its place."""
+    with pytest.raises(ArgumentTypeError, match=words):
+        getattr(rr.regression, call)("y ~ x", None, **options)
+
+
+@pytest.mark.parametrize(
+    ("formula", "sides", "classes"),
+    [
+        ("y ~ x | z", "y ~ x", "z"),
+        ("y ~ I(a | b) + `c|d`", "y ~ I(a | b) + `c|d`", None),
+        ("y ~ x + (1 | g)", "y ~ x + (1 | g)", None),
+        ("y ~ C(x, ['a|b']) | 1", "y ~ C(x, ['a|b'])", "1"),
+    ],
+)
+def test_classes_follow_a_bar_outside_of_brackets(formula, sides, classes):
+    """Bars in parentheses, quotes and backticks belong to their terms."""
+    assert (sides, classes) == split_classes(formula)

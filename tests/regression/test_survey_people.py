@@ -84,7 +84,7 @@ def test_a_privatized_covariate_has_the_variance_of_replicates():
     mechanism = {"group": FORCED}
 
     def fit(**sample):
-        return rr.linear("y ~ group + z", frame, covariates=mechanism, **sample)
+        return rr.linear("y ~ group + z", frame, mechanisms=mechanism, **sample)
 
     by_name = rr.SampleDesign(weights="weight", replicates=names, method="bootstrap")
     expected = spread([fit(weights=name) for name in names], 1 / 19)
@@ -225,7 +225,7 @@ def test_degrees_of_freedom_are_those_of_quadratic_forms(method, strata):
     errors, dfs = by_quadratic_forms(frame, labels, form, reduced=strata is None)
     assert_allclose(fit.bse[:3], errors, rtol=1e-8)
     assert_allclose(fit.df[:3], dfs, rtol=1e-8)
-    told = fit.predict(pd.DataFrame({"x": [0.0], "z": [0.0]}))
+    told = fit.predict(pd.DataFrame({"x": [0.0], "z": [0.0]})).to_frame()
     reach = (told["high"] - told["prediction"]) / told["std_error"]
     assert_allclose(reach, scipy.stats.t.ppf(0.975, dfs[0]), rtol=1e-8)
 
@@ -235,16 +235,16 @@ def test_degrees_of_freedom_of_marginal_effects_and_means():
     frame, _ = people()
     design = rr.SampleDesign(clusters="district")
     fit = rr.linear("y ~ x + z", frame, design=design, method="likelihood")
-    effects = fit.marginal_effects()
-    assert_allclose(effects["p"], fit.pvalues[["x", "z"]], rtol=1e-6)
+    effects = fit.marginal_effects().to_frame()
+    assert_allclose(effects["p_value"], fit.pvalues[["x", "z"]], rtol=1e-6)
     assert_allclose(effects["low"], fit.conf_int()["low"][["x", "z"]], rtol=1e-6)
     frame["block"] = np.arange(400) // 20
     design = rr.SampleDesign(clusters="block")
     fit = rr.logit("report ~ 1", frame, mechanism=FORCED, design=design)
     assert_allclose(fit.df, 19, rtol=1e-8)  # equal clusters less one
-    mean = fit.predict(average=True)
+    mean = fit.predict(average=True).to_frame()
     margin = scipy.stats.t.ppf(0.975, 19) * mean["std_error"]
-    share = mean["prevalence"]
+    share = mean["proportion"]
     low = scipy.special.expit(scipy.special.logit(share) - margin / share / (1 - share))
     assert_allclose(mean["low"], low, rtol=1e-8)
 
@@ -318,7 +318,7 @@ def test_intervals_of_few_unequal_clusters_cover():
         noise = generator.normal(size=8)[labels] / 2 + generator.normal(size=400)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", LowPrecisionWarning)
-            fit = rr.linear(noise, columns, intercept=True, design=design)  # true slopes are 0
+            fit = rr.linear(noise, columns, design=design)  # true slopes are 0
         covered += fit.pvalues.to_numpy()[-2:] > 0.05
         rejected += fit.wald_test(list(fit.index[-2:])).p_value <= 0.05
     assert (covered / surveys > 0.93).all()
@@ -357,7 +357,7 @@ def test_what_one_cluster_decides_may_be_anything(strata):
     columns = {"y": rng.normal(size=270), "x": rng.normal(size=270), "only": (cluster == 3) * 1.0}
     frame = pd.DataFrame({**columns, "cluster": cluster, "stratum": cluster % 2})
     design = rr.SampleDesign(clusters="cluster", strata=strata)
-    with pytest.warns(LowPrecisionWarning, match="one cluster alone decides.*only"):
+    with pytest.warns(LowPrecisionWarning, match="alone decides.*only.*errors are too small"):
         fit = rr.linear("y ~ x + only", frame, design=design)
     assert fit.df.isna().tolist() == [False, False, True]
     assert np.isinf(fit.conf_int()).all(axis=1).tolist() == [False, False, True]

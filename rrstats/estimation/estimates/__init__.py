@@ -6,4 +6,5 @@ the functions of `rr.estimators`, `posterior` what one report says, `ratios` rat
 of association are `product_moment`, `odds_ratio` and `cramers_v`, and `association` has
 correlations of columns.  `means` and `quantiles` are of a number in true groups.  `noncompliance`
 has bounds where people do not follow, `control_questions` a correction, `pooled` what groups share.
+`two_samples` has the numbers of a difference, and `pairwise` those of all pairs of groups.
 """

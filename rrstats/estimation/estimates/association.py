@@ -34,12 +34,8 @@ from rrstats.estimation.estimates.product_moment import (
 from rrstats.estimation.estimates.result import Result, formats_of
 from rrstats.estimation.report_columns.report_columns import ReportColumn
 from rrstats.estimation.report_columns.report_frames import ReportFrame, not_asked, plan_records
-from rrstats.estimation.tallies.second_moments import (
-    ColumnGroup,
-    PartScores,
-    SecondMoments,
-    in_parts,
-)
+from rrstats.estimation.tallies.part_scores import PartScores, in_parts
+from rrstats.estimation.tallies.score_moments import BLOCK, ColumnGroup, GroupMoments
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import check_target, fixed
 
@@ -179,7 +175,7 @@ class Correlations(Result):
         return f"the largest of {len(pairs)} correlations is the {largest.interpret()}"
 
     @property
-    def header(self) -> list[tuple[str, str]]:
+    def _header(self) -> list[tuple[str, str]]:
         """The rows and the privatized columns."""
         rows = [("target", self.target), ("n", f"{self.n:,}")]
         if self.n_missing:
@@ -192,7 +188,7 @@ class Correlations(Result):
 @checked_keywords
 def correlations(
     data: pd.DataFrame,
-    *columns: Hashable,
+    *columns: Any,
     mechanisms: Mapping[Any, Any] | None = None,
     group: Hashable = None,
     values: Mapping[Any, Any] | None = None,
@@ -206,7 +202,9 @@ def correlations(
         The rows; rows with missing values are left out.  Of columns of one plan each row has a
         part: moments of a column come from all rows that were asked it, those of two columns from
         the rows that were asked both, so the plan must have each pair of them.
-    *columns, mechanisms, group, target
+    *columns : hashables, or one list of them
+        Names of columns.
+    mechanisms, group, target
         As for `rrstats.crosstab`; with columns of one plan the target is "population".
     values : mapping, optional
         From column to the numbers of its categories (a mapping from category to number, or a
@@ -228,13 +226,15 @@ def correlations(
     >>> import pandas as pd, rrstats as rr
     >>> rows = [(0, 0)] * 370 + [(0, 1)] * 210 + [(1, 0)] * 190 + [(1, 1)] * 230
     >>> made = {"a": rr.KRR([0, 1], 0.8), "b": rr.KRR([0, 1], 0.75)}
-    >>> found = correlations(pd.DataFrame(rows, columns=["a", "b"]), "a", "b", mechanisms=made)
+    >>> found = correlations(pd.DataFrame(rows, columns=["a", "b"]), ["a", "b"], mechanisms=made)
     >>> round(float(found.values[0, 1]), 3)
     0.644
 
     The correlation of the reports is 0.19, because of their noise.
     """
     check_instance(data, "data", pd.DataFrame, "a DataFrame of pandas")
+    if len(columns) == 1 and isinstance(columns[0], list):
+        columns = tuple(columns[0])
     check_columns(columns, None if plan_records(mechanisms) else mechanisms)
     check_target(target)
     by_column = values_by_column(values, columns)
@@ -322,31 +322,34 @@ def _moments(
         return dict.fromkeys(pairs, (np.full(5, np.nan), np.full((5, 5), np.nan)))
     weights = np.ones(n)
     singles = [group.column(power) for power in (0, 1) for group in groups]
-    all_moments = SecondMoments.of(scores, singles, weights)
-    powers = SecondMoments.of(scores, groups, weights) if target == "rows" else None
+    moments = GroupMoments.of(scores, singles, weights)
+    blocks_of_pairs = {(i, j): moments.pair(i, j) for i, j in pairs}
+    covariances = {pair: np.zeros((5, 5)) for pair in pairs}
+    for start in range(0, n, BLOCK):
+        part = slice(start, min(start + BLOCK, n))
+        of_means = np.vstack([single.influence(part) for single in moments.groups])
+        for (i, j), block in blocks_of_pairs.items():
+            of_product = block.influence(part, np.ones(1))
+            influence = np.vstack([of_product, of_means[[i, j, p + i, p + j]]])
+            covariances[i, j] += influence @ influence.T
+    powers = GroupMoments.of(scores, groups, weights) if target == "rows" else None
     by_pair = {}
-    for i, j in pairs:
-        product = all_moments.product(i, j)
-        used = [i, j, p + i, p + j]
-        influence = np.column_stack(
-            [
-                all_moments.moment_influence(product, (i, j), np.ones(1)),
-                all_moments.mean_influence[:, used],
-            ]
-        )
-        mean = np.append(all_moments.moment(product, (i, j)), all_moments.mean[used])
-        covariance = influence.T @ influence
-        if powers is not None:
-            covariance += (np.outer(mean, mean) - _squares(powers, i, j)) / n
+    for (i, j), covariance in covariances.items():
+        means = moments.mean[[i, j, p + i, p + j]]
+        mean = np.append(blocks_of_pairs[i, j].moment, means)
+        if powers is None:
+            covariance = covariance * (n / (n - 1))
+        elif groups[i].owner is None and groups[j].owner is None:
+            covariance = np.zeros((5, 5))  # nothing of these rows is unknown
         else:
-            covariance *= n / (n - 1)
+            covariance = covariance + (np.outer(mean, mean) - _squares(powers, i, j)) / n
         by_pair[i, j] = (mean, covariance)
     return by_pair
 
 
-def _squares(powers: SecondMoments, i: int, j: int) -> Floats:
+def _squares(powers: GroupMoments, i: int, j: int) -> Floats:
     """(5, 5) unbiased means of the products of the five of true answers."""
-    x, y = (powers.mean[powers.places[place]] for place in (i, j))
-    products = powers.moment(powers.product(i, j), (i, j))
+    x, y = (powers.groups[place].mean for place in (i, j))
+    products = powers.pair(i, j).moment
     table = np.block([[np.ones((1, 1)), y[None]], [x[:, None], products]])
     return np.asarray(table[_X[:, None] + _X, _Y[:, None] + _Y])

@@ -97,6 +97,10 @@ class Axis(ReportModel):
         """(features, k) the unbiased score of each category."""
         return fixed(self.score_table if self.is_multinomial else self._named_powers(1))
 
+    def check_scores(self) -> None:
+        """Raise NotIdentifiableError if the reports of the column have no scores."""
+        np.asarray(self.scores)
+
     @cached_property
     def named_scores(self) -> tuple[Floats, Floats]:
         """(k,) and (k,) the score of a category that is not named, and of one that is."""

@@ -1,7 +1,7 @@
 """Estimates corrected for people who answer at random, by a question whose true answer is known.
 
 The right report to a control question is known for each person (a number sequence, a known
-birthday), or its true prevalence is.  The proportion of people who answer it at random corrects the
+birthday), or its true proportion is.  The proportion of people who answer it at random corrects the
 estimate of the sensitive question, and the interval has the errors of both.  It assumes that the
 same proportion answers both questions at random.
 Sources: Atsusaka and Stevenson (2023); Cruyff, Sayed, Petroczi and van der Heijden (2024); Zou and
@@ -33,10 +33,12 @@ from rrstats._typing import Floats
 from rrstats.data.bitsets import Subsets
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, NotIdentifiableError
 from rrstats.estimation.estimates.noncompliance import (
+    OUTSIDE,
     RANDOM,
     Reported,
     followers,
     outside_caution,
+    outside_unit_interval,
     reported_of,
 )
 from rrstats.estimation.estimates.result import (
@@ -144,22 +146,22 @@ class WrongReports(Control):
 
 
 @dataclass(frozen=True, eq=False)
-class KnownPrevalence(Control):
-    """Reports to a question of known prevalence, of a design of the same kind.
+class KnownProportions(Control):
+    """Reports to a question of known proportions, of a design of the same kind.
 
-    moments : of its estimate.  prevalence, scores : (k,) the true proportions, and the mean scores
+    moments : of its estimate.  known, scores : (k,) the true proportions, and the mean scores
         of random answers.
     """
 
     moments: Moments
     categories: tuple[Hashable, ...]
-    prevalence: Floats
+    known: Floats
     scores: Floats
 
     @property
     def _slope(self) -> Floats:
         """(k,) the change of the estimate if all answered at random."""
-        return self.scores - self.prevalence
+        return self.scores - self.known
 
     def contrast(self, categories: Sequence[Hashable]) -> Floats:
         """The change of the estimate, scaled so that the mean is the proportion but for a shift."""
@@ -172,8 +174,8 @@ class KnownPrevalence(Control):
 
     @property
     def proportion(self) -> float:
-        """The part of the way from the known prevalence to random answers."""
-        shift = self.moments.proportions - self.prevalence
+        """The part of the way from the known proportion to random answers."""
+        shift = self.moments.proportions - self.known
         return float(self.contrast(self.categories) @ shift)
 
     @property
@@ -183,10 +185,10 @@ class KnownPrevalence(Control):
 
     def interval(self, level: float) -> tuple[float, float]:
         """Of two categories the interval of their proportions; of more by the standard error."""
-        if len(self.prevalence) == 2:
+        if len(self.known) == 2:
             ends = self.moments.outer_interval(level)
-            shares = [(end[1] - self.prevalence[1]) / self._slope[1] for end in ends]
-            return float(min(shares)), float(max(shares))
+            random_parts = [(end[1] - self.known[1]) / self._slope[1] for end in ends]
+            return float(min(random_parts)), float(max(random_parts))
         half = student_quantile(level, self.moments.df) * self.std_error
         return self.proportion - half, self.proportion + half
 
@@ -281,10 +283,10 @@ class Corrected(Result):
         """(k,) ends of the intervals, which may leave [0, 1]."""
         estimate = self.moments.proportions
         ends = self.moments.outer_interval(level)
-        shares = [min(max(end, 0.0), _MAX_RANDOM) for end in self.control.interval(level)]
+        random_parts = [min(max(end, 0.0), _MAX_RANDOM) for end in self.control.interval(level)]
         kept = 1 - self.noncompliance
         center = self.proportions
-        moved = [followers(estimate, self.scores, share) - center for share in shares]
+        moved = [followers(estimate, self.scores, part) - center for part in random_parts]
         rises = np.sign(estimate - self.scores)
         below = self._combined((estimate - ends.low) / kept, rises * np.abs(np.minimum(*moved)))
         above = self._combined((ends.high - estimate) / kept, rises * np.abs(np.maximum(*moved)))
@@ -334,9 +336,11 @@ class Corrected(Result):
         """
         place = place_or_last(category, self.categories, "this result")
         low, high = self.interval(level)
+        is_outside = outside_unit_interval(*self._uncut_interval(level))[place]
         return (
             f"about {self.proportions[place]:z.1%} {label(self.categories[place])}, "
-            f"{level * 100:.10g}% interval {percent_range(low[place], high[place])}, among people "
+            f"{level * 100:.10g}% interval {percent_range(low[place], high[place])}"
+            f"{OUTSIDE if is_outside else ''}, among people "
             f"who do not answer at random; {self.noncompliance:z.1%} do, and without the "
             f"correction it is {self.moments.proportions[place]:z.1%}"
         )
@@ -370,14 +374,14 @@ class Corrected(Result):
         )
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The proportion of random answers with its interval, and the number of reports."""
         low, high = self.control.interval(0.95)
         share = f"{self.noncompliance:.4f} ({max(low, 0.0):.4f} to {min(high, 1.0):.4f})"
         return [("answer at random", share), ("n", f"{self.n:,}")]
 
     @property
-    def cautions(self) -> Sequence[str]:
+    def _cautions(self) -> Sequence[str]:
         """A sentence that opens the printed result if the correction does not fit the reports."""
         return outside_caution(*self._uncut_interval(0.95), self.categories)
 
@@ -421,9 +425,9 @@ def paired_correlation(
 # -- from an estimate ------------------------------------------------------------------------------
 
 
-def corrected(estimate: Reported, control: Any, prevalence: Any, paired: Any) -> Corrected:
+def corrected(estimate: Reported, control: Any, proportion: Any, paired: Any) -> Corrected:
     """The proportions corrected by a control question."""
-    opened = _control(estimate, control, prevalence)
+    opened = _control(estimate, control, proportion)
     problem = opened.contradiction()
     if problem is not None:
         raise ArgumentValueError(
@@ -461,60 +465,60 @@ def corrected(estimate: Reported, control: Any, prevalence: Any, paired: Any) ->
     )
 
 
-def _control(estimate: Reported, control: Any, prevalence: Any) -> Control:
-    """The control question: counts of wrong reports, or an estimate of known prevalence."""
+def _control(estimate: Reported, control: Any, proportion: Any) -> Control:
+    """The control question: counts of wrong reports, or an estimate of known proportion."""
     if isinstance(getattr(control, "moments", None), Moments):
-        if prevalence is None:
+        if proportion is None:
             raise ArgumentTypeError(
-                "control is an estimate, so prevalence= must give its known true proportion, "
+                "control is an estimate, so proportion= must give its known true proportion, "
                 "found None"
             )
         if not control.n:
             raise ArgumentValueError("control must have reports, found an estimate without any")
         question = reported_of(control)
-        shares = _known(question, prevalence)
+        known = _known(question, proportion)
         scores = question.scores(RANDOM).low
-        if np.allclose(scores, shares):
+        if np.allclose(scores, known):
             raise NotIdentifiableError(
-                "prevalence must differ from what random answers give; with this one nobody "
+                "proportion must differ from what random answers give; with this one nobody "
                 "who answers at random shows"
             )
-        return KnownPrevalence(question.moments, question.categories, shares, scores)
-    check_left_out("it is for an estimate as control", prevalence=prevalence)
+        return KnownProportions(question.moments, question.categories, known, scores)
+    check_left_out("it is for an estimate as control", proportion=proportion)
     pair = list(control) if isinstance(control, tuple | list) else []
     if len(pair) != 2:
         raise ArgumentTypeError(
             "control must be (wrong, n), the number of wrong reports and of all to the control "
-            f"question, or an estimate with prevalence=, found {type(control).__name__}"
+            f"question, or an estimate with proportion=, found {type(control).__name__}"
         )
     n = check_whole_number(pair[1], "n of control", 1, _MAX_REPORTS)
     wrong = check_whole_number(pair[0], "wrong of control", 0, n)
     if isinstance(estimate.space, Subsets):
         raise ArgumentValueError(
             "control as (wrong, n) needs reports of one label each, found sets of categories; "
-            "give an estimate of a control question and its prevalence="
+            "give an estimate of a control question and its proportion="
         )
     return WrongReports(wrong, n, estimate.space.k)
 
 
-def _known(question: Reported, prevalence: Any) -> Floats:
+def _known(question: Reported, proportion: Any) -> Floats:
     """(k,) known true proportions; one number is that of the sensitive category."""
     k = len(question.categories)
-    if isinstance(prevalence, Mapping):
-        listed = [prevalence.get(category, 0.0) for category in question.categories]
-        if not set(prevalence) <= set(question.categories):
+    if isinstance(proportion, Mapping):
+        listed = [proportion.get(category, 0.0) for category in question.categories]
+        if not set(proportion) <= set(question.categories):
             raise ArgumentValueError(
-                f"prevalence must be by category, one of {quote_list(question.categories)}, found "
-                f"{quote_list(prevalence)}"
+                f"proportion must be by category, one of {quote_list(question.categories)}, found "
+                f"{quote_list(proportion)}"
             )
-        return check_proportions(listed, "prevalence", k)
-    if np.ndim(prevalence):
-        return check_proportions(prevalence, "prevalence", k)
+        return check_proportions(listed, "proportion", k)
+    if np.ndim(proportion):
+        return check_proportions(proportion, "proportion", k)
     if k != 2:
         raise ArgumentValueError(
-            f"prevalence must be the proportions of all {k} categories, found one number"
+            f"proportion must be the proportions of all {k} categories, found one number"
         )
-    shares = np.empty(2)
-    shares[question.sensitive] = check_number(prevalence, "prevalence", 0, 1)
-    shares[1 - question.sensitive] = 1 - shares[question.sensitive]
-    return shares
+    proportions = np.empty(2)
+    proportions[question.sensitive] = check_number(proportion, "proportion", 0, 1)
+    proportions[1 - question.sensitive] = 1 - proportions[question.sensitive]
+    return proportions

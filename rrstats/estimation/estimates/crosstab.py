@@ -5,9 +5,8 @@ the columns were randomized independently.  The table of means is solved column 
 F = M1^-1 (O / n) M2^-T for two, and so are the variances with squared scores; no Kronecker product
 is formed.  n Var(f) = E[product of squared scores] - f^2 grows like the product over columns of
 1 / (p - q)^2: with five private columns the effective sample size of a million rows may be near 0,
-and `crosstab` warns (`Crosstab.effective_size`).  Two columns that a plan asked together hold one
-answer over all combinations; their table is the estimate of that answer (`Crosstab.combined`), with
-margins that all parts of the plan correct.
+and `crosstab` warns.  Two columns that a plan asked together hold one answer over all combinations;
+their table is the estimate of that answer, with margins that all parts of the plan correct.
 Conditional proportions are ratios of two of these proportions: consistent, not unbiased.
 Sources: Chaudhuri and Mukerjee (1988) for products of scores; van den Hout and van der
 Heijden (2002).
@@ -18,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import prod
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
@@ -28,6 +26,7 @@ from numpy.typing import NDArray
 from rrstats._checks import (
     check_count,
     check_instance,
+    check_left_out,
     check_level,
     check_one_of,
     quote_list,
@@ -98,8 +97,6 @@ from rrstats.plots import PlotOptions, plot_cells, plot_intervals
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NUMBERS = ("proportion", "std_error", "low", "high", "count", "reported", "naive", "effective_n")
-
 _MIN_CELL_SIZE = 5
 """Minimum effective sample size for each cell, below which `crosstab` warns."""
 
@@ -110,7 +107,7 @@ _MIN_CELL_SIZE = 5
 class CellProportions(Result):
     """Proportions of the cells of several columns, joint or conditional."""
 
-    given: tuple[Hashable, ...] = ()
+    _given: tuple[Hashable, ...] = ()  # the columns within whose categories proportions are
 
     @property
     def _n_labels(self: Any) -> int:
@@ -136,7 +133,7 @@ class CellProportions(Result):
         --------
         >>> import rrstats as rr
         >>> columns = {"smoker": rr.KRR(["no", "yes"], 0.75), "region": ["north", "south"]}
-        >>> table = rr.Crosstab.from_counts([[300, 350], [200, 150]], columns)
+        >>> table = rr.estimators.Crosstab.from_counts([[300, 350], [200, 150]], columns)
         >>> table.interpret("yes", "north")
         'smoker yes and region north: about 15.0%, 95% interval 10.7% to 19.5%'
         """
@@ -149,7 +146,7 @@ class CellProportions(Result):
         of_texts: list[str] = []
         given_texts: list[str] = []
         for name, category in zip(self.names, cell, strict=True):
-            texts = given_texts if name in self.given else of_texts
+            texts = given_texts if name in self._given else of_texts
             texts.append(f"{label(name)} {label(category)}")
         cell_text = " among ".join(
             " and ".join(texts) for texts in (of_texts, given_texts) if texts
@@ -171,30 +168,26 @@ class Crosstab(CellProportions):
 
     Attributes
     ----------
-    axes : tuple of Axis
-        The columns, in order.
-    counted : ndarray
-        The number of rows with each combination of the axes' features: their report cells, or, for
-        reports that name several categories, the named categories and all reports.
     n_missing : int
         Rows with a missing value in a column; they are not in n.
     target : {"population", "rows"}
         Proportions, variances and intervals are about the population, or about these rows alone.
-    combined : Estimate or None
-        With weights, a design or a pair that a plan asked together, the estimate of one column that
-        combines all columns: its categories are the cells.
     """
 
-    axes: tuple[Axis, ...]
-    counted: NDArray[np.int64]
+    _axes: tuple[Axis, ...]  # the columns, in order
+    # The number of rows with each combination of the axes' features: their report cells, or, for
+    # reports that name several categories, the named categories and all reports.
+    _counted: NDArray[np.int64]
     n_missing: int = 0
     target: str = "population"
-    combined: Estimate | None = None
+    # With weights, a design or a pair that a plan asked together, the estimate of one column that
+    # combines all columns: its categories are the cells.
+    _combined: Estimate | None = None
 
     def __post_init__(self) -> None:
-        counted = self.counted.copy()  # the caller may still write to the array
+        counted = self._counted.copy()  # the caller may still write to the array
         counted.flags.writeable = False
-        object.__setattr__(self, "counted", counted)
+        object.__setattr__(self, "_counted", counted)
 
     @classmethod
     def from_counts(
@@ -229,7 +222,7 @@ class Crosstab(CellProportions):
         >>> import rrstats as rr
         >>> smoker = rr.KRR(["no", "yes"], 0.75)
         >>> columns = {"smoker": smoker, "region": ["north", "south"]}
-        >>> table = rr.Crosstab.from_counts([[300, 350], [200, 150]], columns)
+        >>> table = rr.estimators.Crosstab.from_counts([[300, 350], [200, 150]], columns)
         >>> table.proportions.round(3).tolist()
         [[0.35, 0.45], [0.15, 0.05]]
 
@@ -254,24 +247,24 @@ class Crosstab(CellProportions):
 
     def _checked(self) -> Self:
         """The table; raises for impossible reports, or reports without information."""
-        for axis in self.axes:
-            _ = axis.scores
+        for axis in self._axes:
+            axis.check_scores()
             if axis.channel is not None and axis.is_multinomial:
-                check_possible(axis.channel, self.margin(axis.name).counted)
+                check_possible(axis.channel, self.margin(axis.name)._counted)
         return self
 
     @cached_property
-    def implausible(self) -> list[Hashable]:
+    def _implausible(self) -> list[Hashable]:
         """The privatized columns whose reports no true proportions explain."""
-        private = self.private if self.n else ()
-        return [name for name in private if self.estimate(name).implausible.any()]
+        private = self._private if self.n else ()
+        return [name for name in private if self._estimate(name).moments.implausible.any()]
 
     @property
-    def cautions(self) -> Sequence[str]:
+    def _cautions(self) -> Sequence[str]:
         """A sentence that opens the printed table if reports are implausible."""
-        if not self.implausible:
+        if not self._implausible:
             return []
-        names = ", ".join(map(label, self.implausible))
+        names = ", ".join(map(label, self._implausible))
         return [f"Warning: in the columns {names} {IMPLAUSIBLE}."]
 
     # -- counts ----------------------------------------------------------------------------
@@ -279,42 +272,32 @@ class Crosstab(CellProportions):
     @property
     def names(self) -> tuple[Hashable, ...]:
         """The columns."""
-        return tuple(axis.name for axis in self.axes)
+        return tuple(axis.name for axis in self._axes)
 
     @property
     def categories(self) -> tuple[tuple[Hashable, ...], ...]:
         """The categories of each column."""
-        return tuple(axis.categories for axis in self.axes)
+        return tuple(axis.categories for axis in self._axes)
 
     @property
-    def private(self) -> tuple[Hashable, ...]:
+    def _private(self) -> tuple[Hashable, ...]:
         """The columns that are treated as privatized; the others are ordinary."""
-        return tuple(axis.name for axis in self.axes if axis.mechanism is not None)
+        return tuple(axis.name for axis in self._axes if axis.mechanism is not None)
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The numbers of categories."""
-        return tuple(axis.k for axis in self.axes)
-
-    @property
-    def size(self) -> int:
-        """The number of cells."""
-        return prod(self.shape)
+        return tuple(axis.k for axis in self._axes)
 
     @cached_property
     def moments(self) -> TableMoments:
         """Proportions of the cells, their variances, and what intervals need."""
-        return table_moments(self.axes, self.counted, self.target, self.combined)
+        return table_moments(self._axes, self._counted, self.target, self._combined)
 
     @property
     def n(self) -> int:
         """The number of rows without missing values."""
         return self.moments.n
-
-    @property
-    def reported(self) -> Floats:
-        """Rows whose reports support each cell; NaN if a design's reports support none."""
-        return self.moments.reported
 
     @property
     def naive(self) -> Floats:
@@ -357,7 +340,7 @@ class Crosstab(CellProportions):
         ndarray of shape (cells, cells)
             For the target.
         """
-        functions = [np.eye(1 + axis.k)[:, 1:] for axis in self.axes]
+        functions = [np.eye(1 + axis.k)[:, 1:] for axis in self._axes]
         return self.moments.of_functions(functions)[1]
 
     @property
@@ -375,7 +358,7 @@ class Crosstab(CellProportions):
         return np.where(row_variance > 0, sizes, float(self.n))
 
     @cached_property
-    def effective_size(self) -> float:
+    def _effective_size(self) -> float:
         """Effective sample size of all cells together, at most n.
 
         It compares the total variance of all proportions with that of n direct answers,
@@ -385,7 +368,7 @@ class Crosstab(CellProportions):
         if not self.n or not total > 0:
             return float(self.n)
         direct = 1 - float((self.proportions**2).sum()) + total / self.n
-        direct = min(max(direct, 0.0), 1 - 1 / self.size)
+        direct = min(max(direct, 0.0), 1 - 1 / self.moments.size)
         return min(self.n * direct / total, float(self.n))
 
     # -- intervals -------------------------------------------------------------------------
@@ -420,7 +403,7 @@ class Crosstab(CellProportions):
         rare and empty cells: 91% at n = 50, 93.5% at 200, 94% at 1,000 (1,500 simulated tables
         each); Wald's falls to 38%, 67% and 91%.  For target "rows" 94.5% at n = 50 and 200.
         """
-        level = level_of_each(level, simultaneous, self.size)
+        level = level_of_each(level, simultaneous, self.moments.size)
         default = METHODS[0] if self.moments.has_likelihood else METHODS[1]
         method = check_one_of(method or default, "method", METHODS)
         if self.n < 2:
@@ -454,9 +437,11 @@ class Crosstab(CellProportions):
             The table of the same rows.
         """
         moments = self.moments.margin(self._places(names))
-        return replace(self, axes=moments.axes, counted=moments.counted, combined=moments.combined)
+        return replace(
+            self, _axes=moments.axes, _counted=moments.counted, _combined=moments.combined
+        )
 
-    def with_target(self, target: str) -> Self:
+    def _with_target(self, target: str) -> Self:
         """The table of the same rows for another target.
 
         Parameters
@@ -469,27 +454,27 @@ class Crosstab(CellProportions):
         Crosstab
             The table of the same rows.
         """
-        combined = None if self.combined is None else self.combined.with_target(target)
-        return replace(self, target=check_target(target), combined=combined)
+        combined = None if self._combined is None else replace(self._combined, target=target)
+        return replace(self, target=check_target(target), _combined=combined)
 
     def __add__(self, other: object) -> Self:
         if not isinstance(other, Crosstab):
             return NotImplemented
-        same_axes = self.axes == other.axes and self.target == other.target
-        if not same_axes or not _same_design(self.combined, other.combined):
+        same_axes = self._axes == other._axes and self.target == other.target
+        if not same_axes or not _same_design(self._combined, other._combined):
             raise ArgumentValueError(
                 "tables can be added if they have the same columns, levels, mechanisms and target, "
                 "and with a design the same population, and both have weights or both have "
                 "probabilities; declare the levels of an ordinary column as a Categorical"
             )
-        combined = self.combined
-        if combined is not None and other.combined is not None:
-            combined = replace(combined, tally=combined.tally + other.combined.tally)
+        combined = self._combined
+        if combined is not None and other._combined is not None:
+            combined = replace(combined, tally=combined.tally + other._combined.tally)
         return replace(
             self,
-            counted=self.counted + other.counted,
+            _counted=self._counted + other._counted,
             n_missing=self.n_missing + other.n_missing,
-            combined=combined,
+            _combined=combined,
         )
 
     def __radd__(self, other: object) -> Self:
@@ -513,7 +498,7 @@ class Crosstab(CellProportions):
         --------
         >>> import rrstats as rr
         >>> columns = {"smoker": rr.KRR(["no", "yes"], 0.75), "region": ["north", "south"]}
-        >>> table = rr.Crosstab.from_counts([[300, 350], [200, 150]], columns)
+        >>> table = rr.estimators.Crosstab.from_counts([[300, 350], [200, 150]], columns)
         >>> found = table.conditional("smoker", given="region")
         >>> found.proportions[1].round(3).tolist()
         [0.3, 0.1]
@@ -532,7 +517,7 @@ class Crosstab(CellProportions):
             return tuple(names)
         return (names,)
 
-    def estimate(self, name: Hashable) -> Estimate:
+    def _estimate(self, name: Hashable) -> Estimate:
         """The estimate of one private column, from the rows of this table.
 
         Parameters
@@ -546,18 +531,18 @@ class Crosstab(CellProportions):
             The same as `rrstats.estimate` of these rows.
         """
         margin = self.margin(name)
-        (axis,) = margin.axes
+        (axis,) = margin._axes
         if axis.mechanism is None:
             raise ArgumentValueError(
                 f"name must be a private column, found the ordinary column {name!r}; "
                 f"table.margin({name!r}) has its proportions"
             )
-        if margin.combined is not None:
-            tally = margin.combined.tally
-            if not arrays.is_pooled(margin.combined.channel):
+        if margin._combined is not None:
+            tally = margin._combined.tally
+            if not arrays.is_pooled(margin._combined.moments.channel):
                 tally = replace(tally, mechanism=axis.mechanism)
-            return replace(margin.combined, tally=tally, name=axis.name)
-        counts = UnitCounts.of_sample(self.n, margin.counted[: axis.m])
+            return replace(margin._combined, tally=tally, name=axis.name)
+        counts = UnitCounts.of_sample(self.n, margin._counted[: axis.m])
         return Estimate(Tally(axis.mechanism, counts, self.n_missing), self.target, name=axis.name)
 
     def mle(self) -> ConstrainedProportions:
@@ -570,7 +555,7 @@ class Crosstab(CellProportions):
             reports as categories.  They have no interval.  Reports that name several categories
             raise an error: the counts do not hold which were named together.
         """
-        refuse_named(self.axes, "project() gives proportions in [0, 1] that sum to 1")
+        refuse_named(self._axes, "project() gives proportions in [0, 1] that sum to 1")
         return self._constrained(*self.moments.most_likely())
 
     def project(self) -> ConstrainedProportions:
@@ -592,130 +577,74 @@ class Crosstab(CellProportions):
 
     # -- association -----------------------------------------------------------------------
 
-    def phi(self, *, categories: Any = None, level: float = 0.95) -> Association:
-        """The phi coefficient: the correlation of "this category or not" in both columns.
+    def association(
+        self, kind: str, *, categories: Any = None, values: Any = None, level: float = 0.95
+    ) -> Association:
+        """A measure of the association of two columns.
 
         The table must have two columns.
 
         Parameters
         ----------
+        kind : {"phi", "odds_ratio", "cramers_v", "correlation"}
+            "phi": the correlation of "this category or not" in both columns.  "odds_ratio": of a
+            category of one column and a category of the other.  "cramers_v": the distance from
+            independence, from 0 to 1, of columns with any number of categories.  "correlation": of
+            columns whose categories are numbers; for more columns, and for quantities, there is
+            `rrstats.correlations`.
         categories : (hashable, hashable), optional
-            One category of each column; by default the last of two.
+            For phi and the odds ratio, one category of each column; by default the last of two.
+        values : mapping, optional
+            For the correlation, from column to the numbers of its categories (a mapping or a list);
+            by default the categories themselves, or 0 and 1 for two words.
         level : float
             Confidence level of the interval.
 
         Returns
         -------
         Association
-            The estimate, which may lie outside [-1, 1].
+            Phi and the correlation may lie outside [-1, 1]; RRreg cuts them there.
+
+        Notes
+        -----
+        The interval of an odds ratio is the hull of all ratios r for which f11 f00 - r f10 f01 may
+        be 0, and of Wald's interval of the logarithm, which alone has a coverage of only 45% with a
+        rare category.  It is unbounded above if the denominator may be 0.
+        The ordinary V of a noisy table is mostly noise.  Here the expected noise is first
+        subtracted from the sum of squares, and V is 0 if nothing remains.  The interval holds the
+        values of V that the sum of squares does not reject.
+
+        References
+        ----------
+        Fox and Tracy (1984), for the correlation; Bergsma (2013) and Patnaik (1949), for V.
 
         Examples
         --------
         >>> import rrstats as rr
         >>> columns = {"a": rr.KRR(["no", "yes"], 0.8), "b": rr.KRR(["no", "yes"], 0.75)}
-        >>> table = rr.Crosstab.from_counts([[370, 210], [190, 230]], columns)
-        >>> round(table.phi().value, 3)
+        >>> table = rr.estimators.Crosstab.from_counts([[370, 210], [190, 230]], columns)
+        >>> round(table.association("phi").value, 3)
         0.644
 
         The reports alone have a phi of 0.19.
-        """
-        return phi(check_two_way(self).moments, categories, level)
 
-    def correlation(self, *, values: Any = None, level: float = 0.95) -> Association:
-        """The correlation of two columns whose categories are numbers.
-
-        The table must have two columns; for more columns, and for quantities, there is
-        `rrstats.correlations`.
-
-        Parameters
-        ----------
-        values : mapping, optional
-            From column to the numbers of its categories (a mapping or a list); by default the
-            categories themselves, or 0 and 1 for two words.
-        level : float
-            Confidence level of the interval.
-
-        Returns
-        -------
-        Association
-            The estimate, which noise can move outside [-1, 1]; RRreg cuts it there.
-
-        References
-        ----------
-        Fox and Tracy (1984).
-
-        Examples
-        --------
-        >>> import rrstats as rr
-        >>> columns = {"a": rr.KRR([0, 1], 0.8), "b": rr.KRR([0, 1], 0.75)}
-        >>> table = rr.Crosstab.from_counts([[370, 210], [190, 230]], columns)
-        >>> found = table.correlation()
-        >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
-        (0.644, 0.43, 0.86)
-        """
-        return correlation(check_two_way(self).moments, values, level)
-
-    def odds_ratio(self, *, categories: Any = None, level: float = 0.95) -> Association:
-        """The odds ratio of a category of one column and a category of the other.
-
-        The table must have two columns.
-
-        Parameters
-        ----------
-        categories : (hashable, hashable), optional
-            One category of each column; by default the last of two.
-        level : float
-            Confidence level of the interval.
-
-        Returns
-        -------
-        Association
-            The interval is the hull of all ratios r for which f11 f00 - r f10 f01 may be 0, and of
-            Wald's interval of the logarithm, which alone has a coverage of only 45% with a rare
-            category.  It is unbounded above if the denominator may be 0.
-
-        Examples
-        --------
-        >>> import rrstats as rr
-        >>> columns = {"a": rr.KRR(["no", "yes"], 0.8), "region": ["north", "south"]}
-        >>> table = rr.Crosstab.from_counts([[3700, 2100], [1900, 2300]], columns)
-        >>> found = table.odds_ratio()
-        >>> round(found.value, 2), round(found.low, 2), round(found.high, 2)
-        (3.85, 3.31, 4.5)
-        """
-        return odds_ratio(check_two_way(self).moments, categories, level)
-
-    def cramers_v(self, *, level: float = 0.95) -> Association:
-        """Cramer's V: the distance of two columns from independence, from 0 to 1.
-
-        The table must have two columns.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level of the interval.
-
-        Returns
-        -------
-        Association
-            The ordinary V of a noisy table is mostly noise.  Here the expected noise is first
-            subtracted from the sum of squares, and V is 0 if nothing remains.  The interval holds
-            the values of V that the sum of squares does not reject.
-
-        References
-        ----------
-        Bergsma (2013); Patnaik (1949).
-
-        Examples
-        --------
-        >>> import rrstats as rr
         >>> columns = {"a": rr.KRR(["x", "y", "z"], 0.8), "region": ["north", "south"]}
-        >>> table = rr.Crosstab.from_counts([[250, 150], [160, 140], [90, 210]], columns)
-        >>> found = table.cramers_v()
+        >>> table = rr.estimators.Crosstab.from_counts([[250, 150], [160, 140], [90, 210]], columns)
+        >>> found = table.association("cramers_v")
         >>> round(found.value, 3), round(found.low, 2), round(found.high, 2)
         (0.386, 0.3, 0.47)
         """
-        return cramers_v(check_two_way(self).moments, level)
+        check_one_of(kind, "kind", ("phi", "odds_ratio", "cramers_v", "correlation"))
+        moments = check_two_way(self).moments
+        if kind == "correlation":
+            check_left_out("values= say what a correlation is of", categories=categories)
+            return correlation(moments, values, level)
+        check_left_out("only a correlation has numbers", values=values)
+        if kind == "cramers_v":
+            check_left_out("Cramer's V is of all categories", categories=categories)
+            return cramers_v(moments, level)
+        measure = phi if kind == "phi" else odds_ratio
+        return measure(moments, categories, level)
 
     # -- for people ------------------------------------------------------------------------
 
@@ -736,8 +665,9 @@ class Crosstab(CellProportions):
         method: str | None = None,
         simultaneous: bool = False,
         normalize: str = "all",
+        wide: str | None = None,
     ) -> pd.DataFrame:
-        """A tidy frame, one row for each cell.
+        """A tidy frame, one row for each cell; or one number of each cell, side by side.
 
         Parameters
         ----------
@@ -745,6 +675,9 @@ class Crosstab(CellProportions):
             As for `interval`.
         normalize : {"all", "index", "columns"}
             "index": proportions of the last column within the others; "columns": the reverse.
+        wide : str, optional
+            One column of the frame, such as "proportion", whose numbers then stand in a table with
+            the last column's categories as columns.
 
         Returns
         -------
@@ -756,12 +689,23 @@ class Crosstab(CellProportions):
         """
         conditional = self._normalized(normalize)
         if conditional is not None:
-            return conditional.to_frame(level)
+            numbers = conditional._numbers(level)
+        else:
+            numbers = self._numbers(level, method, simultaneous=simultaneous)
+        if wide is None:
+            return long_frame(self.names, self.categories, numbers)
+        check_one_of(wide, "wide", tuple(numbers))
+        return wide_frame(self.names, self.categories, numbers[wide])
+
+    def _numbers(
+        self, level: float, method: str | None, *, simultaneous: bool
+    ) -> dict[str, NDArray[Any]]:
+        """The numbers of each cell by the name of their column."""
         low, high = self.interval(level, method=method, simultaneous=simultaneous)
-        reported: NDArray[Any] = self.reported
+        reported: NDArray[Any] = self.moments.reported
         if not np.isnan(reported).any():
             reported = np.rint(reported).astype(np.int64)
-        numbers: dict[str, NDArray[Any]] = {
+        return {
             "reported": reported,
             "naive": self.naive,
             "proportion": self.proportions,
@@ -770,29 +714,6 @@ class Crosstab(CellProportions):
             "high": high,
             "count": self.counts,
         }
-        return long_frame(self.names, self.categories, numbers)
-
-    def table(self, values: str = "proportion", *, normalize: str = "all") -> pd.DataFrame:
-        """One number for each cell, with the last column's categories as columns.
-
-        Parameters
-        ----------
-        values : str
-            proportion, std_error, low, high (of 95% intervals), count, reported, naive or
-            effective_n.
-        normalize : {"all", "index", "columns"}
-            As for `to_frame`; only for proportion, std_error, low and high.
-
-        Returns
-        -------
-        DataFrame
-            A copy.
-        """
-        source: Any = self._normalized(normalize) or self
-        check_one_of(values, "values", NUMBERS if source is self else NUMBERS[:4])
-        attribute = {"proportion": "proportions", "count": "counts"}.get(values, values)
-        numbers = getattr(source.interval() if values in ("low", "high") else source, attribute)
-        return wide_frame(self.names, self.categories, numbers)
 
     def plot(
         self,
@@ -831,30 +752,30 @@ class Crosstab(CellProportions):
         if not title:
             of = {"all": "all", "index": "each row", "columns": "each column"}[normalize]
             title = f"proportions of {of}: {self.n:,} rows"
-            if self.private:
-                title += f", effective sample size {self.effective_size:,.0f}"
+            if self._private:
+                title += f", effective sample size {self._effective_size:,.0f}"
         return plot_cells(values, ax, low=low, high=high, level=level, title=title, figsize=figsize)
 
     @property
     def _leading(self) -> int:
         """The number of columns of the printed table that label a row."""
-        return max(len(self.axes) - 1, 1)
+        return max(len(self._axes) - 1, 1)
 
     @property
-    def header(self) -> list[tuple[str, str]]:
+    def _header(self) -> list[tuple[str, str]]:
         """The rows, the privatized and ordinary columns, and the effective sample size."""
         rows = [("target", self.target), ("n", f"{self.n:,}")]
         if self.n_missing:
             rows.append(("missing", f"{self.n_missing:,} left out"))
-        if self.combined is not None and self.combined.designed:
-            rows.append(("weights sum to", f"{self.combined.moments.weight:,.1f}"))
-        if self.private:
-            rows.append(("privatized", " and ".join(map(label, self.private))))
-        ordinary = [name for name in self.names if name not in self.private]
+        if self._combined is not None and self._combined.moments.designed:
+            rows.append(("weights sum to", f"{self._combined.moments.weight:,.1f}"))
+        if self._private:
+            rows.append(("privatized", " and ".join(map(label, self._private))))
+        ordinary = [name for name in self.names if name not in self._private]
         if ordinary:
             rows.append(("ordinary", " and ".join(map(label, ordinary))))
-        if self.private and self.n:
-            rows.append(("effective sample size", f"{self.effective_size:,.0f} of {self.n:,}"))
+        if self._private and self.n:
+            rows.append(("effective sample size", f"{self._effective_size:,.0f} of {self.n:,}"))
         return rows
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
@@ -895,6 +816,11 @@ class ConditionalProportions(CellProportions):
     n: int
     crosstab: Crosstab
     given: tuple[Hashable, ...]
+
+    @property
+    def _given(self) -> tuple[Hashable, ...]:  # type: ignore[override]  # of this table
+        """The given columns."""
+        return self.given
 
     @cached_property
     def _places(self) -> tuple[list[int], list[int]]:
@@ -948,9 +874,13 @@ class ConditionalProportions(CellProportions):
         DataFrame
             The columns' categories, proportion, std_error, low and high.
         """
+        return long_frame(self.names, self.categories, self._numbers(level))
+
+    def _numbers(self, level: float) -> dict[str, NDArray[Any]]:
+        """The numbers of each cell by the name of their column."""
         low, high = self.interval(level)
         estimates = {"proportion": self.proportions, "std_error": self.std_error}
-        return long_frame(self.names, self.categories, {**estimates, "low": low, "high": high})
+        return {**estimates, "low": low, "high": high}
 
     def wide(self) -> pd.DataFrame:
         """The proportions with the last column's categories side by side.
@@ -991,17 +921,17 @@ class ConditionalProportions(CellProportions):
         rows = proportion_rows(labels, frame["proportion"].to_numpy(), ends)
         rows["series"] = pd.Index(series, dtype=object, tupleize_cols=False)
         xlabel = f"proportion within {' and '.join(map(label, self.given))}"
-        options = {"title": self.title, **options}
+        options = {"title": self._title, **options}
         return plot_intervals(rows, ax, xlabel=xlabel, level=level, **options)
 
     @property
-    def title(self) -> str:
+    def _title(self) -> str:
         """The columns."""
         others = [label(name) for name in self.names if name not in self.given]
         return f"Proportions of {', '.join(others)} within {', '.join(map(label, self.given))}"
 
     @property
-    def header(self) -> list[tuple[str, str]]:
+    def _header(self) -> list[tuple[str, str]]:
         """The number of rows."""
         return [("n", f"{self.n:,}")]
 
@@ -1016,7 +946,7 @@ def _same_design(first: Estimate | None, second: Estimate | None) -> bool:
 def check_two_way(table: Crosstab) -> Crosstab:
     """The table; raises unless it is a Crosstab of two columns."""
     check_instance(table, "table", Crosstab, "a Crosstab")
-    if len(table.axes) != 2:
+    if len(table._axes) != 2:
         raise ArgumentValueError(
             f"table must have two columns, found {list(table.names)}; use table.margin(...)"
         )
@@ -1094,7 +1024,7 @@ def crosstab(
     ...     pd.DataFrame(rows), "smoker", "region",
     ...     mechanisms={"smoker": rr.KRR(["no", "yes"], 0.75)},
     ... )
-    >>> table.table().round(3).to_dict()
+    >>> table.to_frame(wide="proportion").round(3).to_dict()
     {'north': {'no': 0.35, 'yes': 0.15}, 'south': {'no': 0.45, 'yes': 0.05}}
 
     Of all people, about 15% smoke and live in the north.
@@ -1125,7 +1055,7 @@ def crosstab(
     if tally is None and (design is not SIMPLE or any(axis.pair for axis in axes)):
         tally = joint_tally(opened, axes, sample_rows, times)
     if tally is not None:
-        table = replace(table, combined=Estimate(tally, target, 1, design.without_rows()))
+        table = replace(table, _combined=Estimate(tally, target, 1, design.without_rows()))
     outside_plan = not_asked(opened, len(frame.table), all_of_them=is_pooled)
     n_not_asked = int(outside_plan.sum() if times is None else times[outside_plan].sum())
     table = replace(table, n_missing=rows - table.n - n_not_asked)._checked()
@@ -1154,13 +1084,13 @@ def _listed_columns(columns: Sequence[Any], names: Collection[Hashable]) -> Sequ
 
 def _warn_of_noise(table: Crosstab) -> None:
     """Warn of implausible reports, and of a small effective sample size."""
-    if table.implausible:
-        warn(f"in the columns {table.implausible} {IMPLAUSIBLE}", ImplausibleReportsWarning)
-    effective_size = table.effective_size
-    if effective_size < _MIN_CELL_SIZE * table.size <= table.n:
+    if table._implausible:
+        warn(f"in the columns {table._implausible} {IMPLAUSIBLE}", ImplausibleReportsWarning)
+    effective_size = table._effective_size
+    if effective_size < _MIN_CELL_SIZE * table.moments.size <= table.n:
         warn(
-            f"the noise of the columns {list(table.private)} leaves an effective sample size of "
-            f"{effective_size:,.0f} of {table.n:,} rows for {table.size:,} cells; use fewer "
-            "columns, merge categories, or use only the margins",
+            f"the noise of the columns {list(table._private)} leaves an effective sample size of "
+            f"{effective_size:,.0f} of {table.n:,} rows for {table.moments.size:,} cells; use "
+            "fewer columns, merge categories, or use only the margins",
             LowPrecisionWarning,
         )

@@ -11,20 +11,25 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack, overload
+from functools import cached_property, partial
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    overload,
+    runtime_checkable,
+)
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_bool,
     check_instance,
-    check_left_out,
     check_level,
-    check_one_of,
-    check_proportions,
     quote,
 )
 from rrstats._display import label, percent_range
@@ -50,32 +55,28 @@ from rrstats.errors import (
     warnings_once,
 )
 from rrstats.estimation.estimates.control_questions import Corrected, corrected
+from rrstats.estimation.estimates.estimated_number import EstimatedNumber
 from rrstats.estimation.estimates.groups import Estimates, GroupEstimates
 from rrstats.estimation.estimates.noncompliance import (
     NoncomplianceBounds,
-    TippingPoint,
     reported_of,
 )
-from rrstats.estimation.estimates.ratios import ratio_of_sums, scaled_mean
+from rrstats.estimation.estimates.ratios import ProportionsAmong, scaled_mean
 from rrstats.estimation.estimates.result import (
     IMPLAUSIBLE,
     ConstrainedProportions,
     LabelledInterval,
-    MeanEstimate,
-    RatioEstimate,
     Result,
-    ShareEstimate,
     label_column,
     proportion_rows,
     titled,
 )
-from rrstats.estimation.report_columns.report_frames import Plan, ReportRequest
+from rrstats.estimation.report_columns.report_frames import ReportRequest
 from rrstats.estimation.report_columns.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.moments import ChannelMoments, Moments, contrast_errors
 from rrstats.estimation.tallies.survey_moments import moments_of
 from rrstats.estimation.tallies.tally import (
-    WEIGHTINGS,
     CountedReports,
     GroupTallies,
     RowSums,
@@ -84,24 +85,21 @@ from rrstats.estimation.tallies.tally import (
 )
 from rrstats.estimation.tallies.tally import tally as tally_of
 from rrstats.inference import binomial, contrasts
-from rrstats.inference import multinomial as likelihood
 from rrstats.inference.contrasts import (
     Interval,
     student_quantile,
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
-    Channel,
     check_target,
-    expected_rates,
     fixed,
     has_latent_classes,
+    multinomial,
 )
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
 from rrstats.mechanisms.matrix_design import MatrixDesign
-from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.records import KEY, find
-from rrstats.mechanisms.samples import Samples
 from rrstats.plots import PlotOptions, check_truth, plot_intervals
 
 if TYPE_CHECKING:
@@ -129,14 +127,10 @@ class Estimate(Result):
         The counted reports; with a design, counts by stratum and cluster with the sums of weights.
     target : {"population", "rows"}
         Proportions, variances and intervals are about the population, or about these rows alone.
-    ddof : int
-        Subtracted from n in the population's variance: 1 is unbiased, GLMMRR prints 0.
     design : SampleDesign
         The sample design, except the weights, strata and clusters of the rows.
     name : hashable
         The column of the reports, for titles of pictures; None if it has no name.
-    group : str or None
-        The group of these people in words, such as "county 95".
     """
 
     _shown = (
@@ -146,33 +140,30 @@ class Estimate(Result):
 
     tally: Tally
     target: str = "population"
-    ddof: int = 1
+    _ddof: int = 1  # subtracted from n in the population's variance
     design: SampleDesign = SIMPLE
     name: Hashable = None
-    group: str | None = None
+    _group: str | None = None  # the group of these people in words, such as "county 95"
 
     def __post_init__(self) -> None:
         check_target(self.target)
-        if isinstance(self.ddof, bool) or self.ddof not in (0, 1):
-            raise ArgumentValueError(f"ddof must be 0 or 1, got {self.ddof!r}")
+        _check_ddof(self._ddof)
         if self.target != "population" and (self.tally.sampled or self.design.finite):
             raise ArgumentValueError("with a design target must be 'population', got 'rows'")
-        if self.plan is not None and self.design.finite:
+        if self.tally.plan is not None and self.design.finite:
             raise ArgumentValueError(
                 "design must have no population and no probabilities for a column of a plan, whose "
                 "coin draws from the sample; give weights, whose intervals are a little wider"
             )
-        _ = self.moments  # raises now for a design that cannot be estimated
+        self.moments._check_identified()
 
     @cached_property
     def moments(self) -> Moments:
-        """Means of the scores of the reports, and what their intervals need."""
-        return moments_of(self.tally, self.target, self.ddof, self.design)
+        """Second moments and kernels: variance in parts, covariance with other groups, likelihood.
 
-    @property
-    def designed(self) -> bool:
-        """True where the sample has weights, strata, clusters or a population of known size."""
-        return self.moments.designed
+        See `rrstats.estimation.tallies.moments.Moments`.
+        """
+        return moments_of(self.tally, self.target, self._ddof, self.design)
 
     # -- the reports -----------------------------------------------------------------------
 
@@ -182,19 +173,9 @@ class Estimate(Result):
         return self.tally.mechanism
 
     @property
-    def channel(self) -> Channel:
-        """P(report | true category); raises where rows have channels of their own."""
-        return self.moments.channel
-
-    @property
     def categories(self) -> tuple[Hashable, ...]:
         """The k categories, in their declared order; a missing one is None."""
         return self.mechanism.categories
-
-    @property
-    def k(self) -> int:
-        """The number of categories."""
-        return self.mechanism.k
 
     @property
     def n(self) -> int:
@@ -207,23 +188,14 @@ class Estimate(Result):
         return self.tally.n_missing
 
     @property
-    def plan(self) -> PlanParts | None:
-        """The plan of the frame by which a public coin chose these rows, as in its record."""
-        return self.tally.plan
-
-    @property
     def _empty_samples(self) -> list[Hashable]:
         """The labels of the samples that have no reports."""
         groups = self.mechanism.groups
         if groups is None:
             return []
-        sizes = np.bincount(self.channel.samples, self.reported, minlength=len(groups))
+        samples = self.moments.channel.samples
+        sizes = np.bincount(samples, self.tally.reported, minlength=len(groups))
         return [group for group, size in zip(groups, sizes, strict=False) if not size]
-
-    @cached_property
-    def reported(self) -> NDArray[np.int64]:
-        """(m,) counts of the reports."""
-        return self.tally.reported
 
     @property
     def naive(self) -> Floats:
@@ -262,21 +234,6 @@ class Estimate(Result):
     def count_std_error(self) -> Floats:
         """(k,) standard errors of the counts; NaN where the variance came out negative."""
         return self.moments.total_std_error
-
-    @property
-    def randomization_variance(self) -> Floats:
-        """(k,) the part of `variance` due to randomization: a census would have it too."""
-        return self.moments.randomization_variance
-
-    @property
-    def sampling_variance(self) -> Floats:
-        """(k,) the rest of `variance`, due to drawing the sample.
-
-        It is unbiased and the difference of two estimates, so it may be negative where the
-        randomization adds most of the variance.  It is then too small to distinguish from 0, and is
-        not cut at 0, so that averages over categories and surveys stay unbiased.
-        """
-        return self.variance - self.randomization_variance
 
     @property
     def covariance(self) -> Floats:
@@ -321,133 +278,62 @@ class Estimate(Result):
         """(k,) effective sample size: n / `design_effect`."""
         return np.asarray(self.n / self.design_effect)
 
-    def covariance_with(self, other: Estimate) -> Floats | None:
-        """Covariance with the proportions of another group of the same sample.
+    # -- other estimates from the same reports ---------------------------------------------
+
+    def merge(self, categories: Mapping[Any, Any] | None = None) -> Estimate:
+        """Estimate merged categories from these reports, or the latent classes of a design.
 
         Parameters
         ----------
-        other : Estimate
-            A group that shares no respondent with this one (the tallies cannot show that).
+        categories : mapping, optional
+            From each new category to the categories that it holds, of which each is in one; of a
+            mechanism with latent classes (for example those who lie, or answers to the unrelated
+            question) also its classes.  None estimates the classes themselves.
 
         Returns
         -------
-        ndarray of shape (k, l) or None
-            None where the two do not look like groups of one sample: then treat them as
-            independent.  They do if they have the same strata and clusters, in each the same number
-            of sampled rows, enough for both groups, and the same sampled fraction, as the groups of
-            ``estimate(..., by=)`` have.  Without clusters only the strata contribute, and the
-            covariance is 0 if there is one stratum.
+        Estimate
+            Sums of the proportions.  A design with an estimator of its own (`MatrixDesign.inverse`)
+            gets the one of least variance, whose sums differ by chance.
 
-        Notes
-        -----
-        Cross products of the linearized sums, as in R's ``svyby(covmat = TRUE)``.
+        Raises
+        ------
+        ArgumentValueError
+            A category is in none or several of the new ones.
+        NotIdentifiableError
+            The reports do not identify these categories.
 
         Examples
         --------
         >>> import rrstats as rr
-        >>> m, reports = rr.KRR(["no", "yes"], 0.75), ["no", "no", "yes", "no", "yes", "yes"] * 2
-        >>> village, sex = [1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6], ["f", "m"] * 6
-        >>> est = rr.estimate(reports, m, design=rr.SampleDesign(clusters=village), by=sex)
-        >>> est["f"].covariance_with(est["m"]).round(3)
-        array([[ 0.089, -0.089],
-               [-0.089,  0.089]])
+        >>> m = rr.KRR(["never", "sometimes", "often"], 0.8)
+        >>> est = rr.estimate(rr.Tally.from_counts([600, 250, 150], m))
+        >>> merged = est.merge({"no": ["never"], "yes": ["sometimes", "often"]})
+        >>> merged.proportions.round(3), merged.std_error.round(3)
+        (array([0.714, 0.286]), array([0.022, 0.022]))
         """
-        return self.moments.covariance_with(other.moments)
+        mechanism = self.mechanism
+        recoded = mechanism if isinstance(mechanism, Recodable) else self._by_matrix()
+        shows = (
+            None
+            if categories is None
+            else _classes_shown(categories, recoded.domain.categories, mechanism)
+        )
+        return replace(self, tally=replace(self.tally, mechanism=recoded.showing(shows)))
 
-    def df_with(self, *others: Estimate) -> int | None:
-        """Degrees of freedom of these reports and those of other groups of the same sample.
-
-        Parameters
-        ----------
-        *others : Estimate
-
-        Returns
-        -------
-        int or None
-            None where `covariance_with` is None.  Shared clusters and strata count once.
-        """
-        return self.moments.df_with(*(other.moments for other in others))
-
-    @cached_property
-    def implausible(self) -> NDArray[np.bool_]:
-        """(k,) True where a category's reports are rarer or commoner than any truth explains.
-
-        Then these are not reports of this mechanism, or not all of them: answers were not
-        privatized, rows were selected by their report, or prob is wrong.  Right reports of any true
-        proportions are called implausible with a probability of at most 1e-9.
-        """
-        return self.moments.implausible
-
-    # -- other estimates from the same reports ---------------------------------------------
-
-    def with_target(self, target: str) -> Estimate:
-        """Estimate from these reports for another target.
-
-        Parameters
-        ----------
-        target : {"population", "rows"}
-
-        Returns
-        -------
-        Estimate
-        """
-        return replace(self, target=check_target(target))
-
-    def about(self, shows: Any = None) -> Estimate:
-        """Estimate other categories from these reports.
-
-        Parameters
-        ----------
-        shows : mapping, optional
-            From latent class to category, for mechanisms with latent classes (for example those
-            who lie, or answers to the unrelated question); None estimates the classes themselves.
-
-        Returns
-        -------
-        Estimate
-
-        Raises
-        ------
-        NotIdentifiableError
-            The reports do not identify these categories.
-        """
-        finer = "a MatrixDesign or Samples, whose classes may be finer than categories"
-        mechanism = check_instance(self.mechanism, "mechanism", (MatrixDesign, Samples), finer)
-        tally = replace(self.tally, mechanism=mechanism.showing(shows))
-        estimate = replace(self, tally=tally)
-        _ = estimate.proportions  # raises NotIdentifiableError now
-        return estimate
-
-    def log_likelihood(self, proportions: NumbersByCategory | None = None) -> float:
-        """The logarithm of the probability of these counts, at given proportions of the classes.
-
-        Parameters
-        ----------
-        proportions : sequence of floats, optional
-            Proportions of the latent classes, inside the simplex; by default the maximum likelihood
-            estimates.
-
-        Returns
-        -------
-        float
-            It includes the multinomial coefficient, as a binomial log-likelihood would.
-        """
-        channel = self.channel
-        self._check_likelihood()
-        if proportions is None:
-            proportions = arrays.most_likely(channel, self.reported)
-        proportions = check_proportions(proportions, "proportions", len(channel.class_of))
-        rates = expected_rates(channel, proportions)
-        return likelihood.log_probability(rates, self.reported, channel.samples)
-
-    def _check_likelihood(self) -> None:
-        """Raise ArgumentValueError where counts have no likelihood."""
-        channel = self.channel
-        if self.designed or not channel.is_multinomial:
-            what = "samples with a design" if self.designed else "reports of several categories"
+    def _by_matrix(self) -> MatrixDesign:
+        """The mechanism as a matrix of its classes and report cells."""
+        mechanism = self.mechanism
+        if isinstance(self.tally, RowSums) or not mechanism.channel.is_multinomial:
             raise ArgumentValueError(
-                f"counts of {what} have no likelihood; project() gives proportions in [0, 1]"
+                "categories can be merged where each report falls into one cell of one matrix, not "
+                "where reports name several categories or prob differs by row; est.mean({category: "
+                "1 or 0, ...}) is the proportion of several categories together"
             )
+        space = mechanism.report_space
+        reports = space.declared if isinstance(space, Categories) else None
+        entries = multinomial(mechanism.channel).entries
+        return MatrixDesign(mechanism.domain.declared, entries, reports=reports)
 
     def mle(self, *, smoothing: bool = False) -> ConstrainedProportions:
         """Maximum likelihood proportions inside the simplex: in closed form for k-RR.
@@ -481,15 +367,15 @@ class Estimate(Result):
         Li, Wang, Lopuhaa-Zwakenberg, Skoric and Li (2020), for smoothing.
         """
         proportions = self.proportions  # may raise NotIdentifiableError
-        self._check_likelihood()
-        channel = self.channel
+        self.moments._check_likelihood()
+        channel = self.moments.channel
         method = "maximum likelihood"
         if check_bool(smoothing, "smoothing"):
             method = "EM with smoothing"
             if has_latent_classes(channel):
                 raise ArgumentValueError("smoothing needs ordered categories, not latent classes")
         if self.n:
-            classes = arrays.most_likely(channel, self.reported, smoothing=smoothing)
+            classes = arrays.most_likely(channel, self.tally.reported, smoothing=smoothing)
             proportions = np.bincount(channel.class_of, classes, minlength=channel.k).astype(float)
         return ConstrainedProportions(self.categories, proportions, self.n, method)
 
@@ -562,15 +448,14 @@ class Estimate(Result):
             reason = "it takes no method"
         elif self.target != "population":
             reason = "target must be 'population', because these rows change from look to look"
-        elif self.designed:
+        elif self.moments.designed:
             reason = "it needs reports without weights, strata and clusters"
         elif rates is None or not rates.complementary:
-            reason = f"it needs two categories and two reports, found {self.k} categories"
+            reason = f"it needs two categories and two reports, found {self.mechanism.k} categories"
         elif binomial_counts is None:
             reason = "it needs reports of one prob, found several (parts of a plan, or by row)"
         if reason or binomial_counts is None:
             raise ArgumentValueError(f"anytime=True is not possible here: {reason}; leave it out")
-        _ = self.proportions  # may raise NotIdentifiableError
         low, high = binomial.anytime_interval(*binomial_counts, level=check_level(level))
         return LabelledInterval(low, high, self.categories)
 
@@ -625,7 +510,7 @@ class Estimate(Result):
         LabelledInterval
             With a design plus and minus a t quantile of standard errors, not cut.
         """
-        if not self.designed:
+        if not self.moments.designed:
             low, high = self._interval(level, "rows", None, simultaneous)
             return LabelledInterval(low * self.n, high * self.n, self.categories)
         quantile = student_quantile(check_level(level), self.df)
@@ -636,15 +521,14 @@ class Estimate(Result):
         self, level: float, target: str, method: str | None = None, simultaneous: bool = False
     ) -> Interval[Floats]:
         """Intervals of all categories for any target."""
-        _ = self.proportions  # may raise NotIdentifiableError
         rates = self.moments.binomial_rates
-        single = self.k == 2 if rates is None else rates.complementary
-        level = arrays.level_of_each(level, simultaneous, 1 if single else self.k)
+        single = self.mechanism.k == 2 if rates is None else rates.complementary
+        level = arrays.level_of_each(level, simultaneous, 1 if single else self.mechanism.k)
         return self.moments.interval(level, method, target)
 
     # -- people who did not follow the instructions ----------------------------------------
 
-    def corrected(self, control: Any, *, prevalence: Any = None, paired: Any = True) -> Corrected:
+    def corrected(self, control: Any, *, proportion: Any = None, paired: Any = True) -> Corrected:
         """Correct for people who answer at random, by a control question.
 
         Parameters
@@ -652,8 +536,8 @@ class Estimate(Result):
         control : (wrong, n) or Estimate
             The number of wrong reports to a control question whose right report is known for each
             person, and of all reports to it; or the estimate of a control question of known
-            prevalence.
-        prevalence : float, mapping or sequence, optional
+            proportion.
+        proportion : float, mapping or sequence, optional
             With an estimate as control: its true proportion of the sensitive (else the last)
             category, or of all categories.
         paired : bool or Crosstab
@@ -694,7 +578,7 @@ class Estimate(Result):
         >>> round(found.noncompliance, 3), found.proportions.round(4)
         (0.254, array([0.9482, 0.0518]))
         """
-        return corrected(reported_of(self), control, prevalence, paired)
+        return corrected(reported_of(self), control, proportion, paired)
 
     def noncompliance(self, proportion: Any, behaviour: Any = "random") -> NoncomplianceBounds:
         """The proportions if some respondents did not follow the instructions.
@@ -743,25 +627,23 @@ class Estimate(Result):
         return reported_of(self).bounds(proportion, behaviour)
 
     def tipping_point(
-        self, category: Hashable, value: float, behaviour: Any = "random", level: float = 0.95
-    ) -> TippingPoint:
+        self, category: Hashable, claim: float, behaviour: Any = "random"
+    ) -> EstimatedNumber:
         """The proportion of respondents who did not follow that explains a claimed proportion.
 
         Parameters
         ----------
         category : hashable
-        value : float
+        claim : float
             The claimed proportion of the category among people who followed.
         behaviour : object
             As for `noncompliance`; "any" gives the smallest proportion over all behaviours.
-        level : float
-            Confidence level of the interval.
 
         Returns
         -------
-        TippingPoint
+        EstimatedNumber
             The proportion who did not follow, with an interval; NaN where none below 1 explains the
-            claim.  Printed, it says so in a sentence.
+            claim.
 
         Examples
         --------
@@ -769,104 +651,59 @@ class Estimate(Result):
         >>> m = rr.surveys.unrelated_question(["no", "yes"], 2/3, 1/2, yes="yes")
         >>> est = rr.estimate(rr.Tally.from_counts({"no": 652, "yes": 550}, m))
         >>> est.tipping_point("yes", 0.212, behaviour="yes").interpret()
-        '21.6% of respondents who always report yes would explain 21.2% yes among the others, 95% \
-interval 17.5% to 25.8%'
+        'the proportion of respondents who always report yes that explains 21.2% yes among the \
+others is 21.6%, 95% interval 17.5% to 25.8%'
 
         Without them the estimate is 43.6%.
         """
-        return reported_of(self).tipping_point(self.code_of(category), value, behaviour, level)
+        return reported_of(self).tipping_point(self._code(category), claim, behaviour)
 
     # -- ratios and means ------------------------------------------------------------------
 
-    def share_among(
-        self, category: Hashable, among: Iterable[Hashable], level: float = 0.95
-    ) -> RatioEstimate:
-        """The proportion of one category among the people of some categories.
-
-        Parameters
-        ----------
-        category : hashable
-            One of ``among``.
-        among : iterable of categories
-        level : float
-            Confidence.
-
-        Returns
-        -------
-        RatioEstimate
-            The ratio of the two proportions, its standard error by the delta method, and an
-            interval inside [0, 1]: the hull of Fieller's (with t quantiles) and of the empirical
-            likelihood's (at the effective sample size).  It is [0, 1] where the denominator may be
-            0.  The ratio is consistent, not unbiased.
-
-        Examples
-        --------
-        >>> import rrstats as rr
-        >>> counts = rr.Tally.from_counts([600, 250, 150], rr.KRR(["no", "once", "often"], 0.8))
-        >>> found = rr.estimate(counts).share_among("often", among=["once", "often"])
-        >>> round(found.proportion, 3), round(found.std_error, 3)
-        (0.25, 0.049)
-        """
-        denominator = np.zeros(self.k)
-        labels = list(among)
-        codes = np.array([self._answers.code(label) for label in labels], dtype=np.intp)
-        n_other = int(np.count_nonzero(codes >= self.k))
-        if n_other > 1:  # a column of answers, perhaps: they are counted
-            raise ArgumentValueError(
-                f"among must be some of the categories {self._answers.describe()}, found "
-                f"{n_other} that are none"
-            )
-        denominator[[self.code_of(label) for label in labels]] = 1
-        numerator = np.zeros(self.k)
-        numerator[self.code_of(category)] = 1
-        if not denominator @ numerator:
-            raise ArgumentValueError(f"among must contain the category {quote(category)}")
-        level = check_level(level)
-        ratio = ratio_of_sums(self.moments, numerator, denominator, level, target=self.target)
-        return RatioEstimate(*ratio)
-
-    def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
+    def among(self, among: Iterable[Hashable] | None = None) -> ProportionsAmong:
         """The proportions among the people of some categories: by default those who answered.
 
         Parameters
         ----------
         among : iterable of categories, optional
             By default all except the missing one, where non-response is a category.
-        level : float
-            Confidence.
 
         Returns
         -------
-        DataFrame
-            Columns category, proportion, std_error, low, high: `share_among` of each.  The number
-            who answered is estimated too, so intervals are wider than those of the proportions.
+        ProportionsAmong
+            A table; ``est.among(["once", "often"])["often"]`` is one of its numbers.  The number of
+            these people is estimated too, so intervals are wider than those of the proportions.
 
         Examples
         --------
         >>> import rrstats as rr
         >>> m = rr.KRR(["no", "yes", None], 0.8)
         >>> est = rr.estimate(rr.Tally.from_counts([500, 300, 200], m))
-        >>> est.among().round(3)
+        >>> est.among().to_frame().round(3)
           category  proportion  std_error    low   high
         0       no       0.667      0.023  0.621  0.712
         1      yes       0.333      0.023  0.288  0.379
         """
         if among is None:
             among = [category for category in self.categories if category is not None]
-            if len(among) == self.k:
+            if len(among) == self.mechanism.k:
                 raise ArgumentValueError(
                     "among must name categories: non-response is not a category of this design, "
                     f"{self._answers.describe()}, so all proportions are of those who answered"
                 )
-        among = tuple(among)
-        rows = [vars(self.share_among(category, among, level)) for category in among]
-        table = pd.DataFrame(rows, columns=["proportion", "std_error", "low", "high"])
-        table.insert(0, "category", label_column(among))
-        return table
+        labels = list(among)
+        codes = np.array([self._answers.code(label) for label in labels], dtype=np.intp)
+        n_other = int(np.count_nonzero(codes >= self.mechanism.k))
+        if n_other > 1:  # a column of answers, perhaps: they are counted
+            raise ArgumentValueError(
+                f"among must be some of the categories {self._answers.describe()}, found "
+                f"{n_other} that are none"
+            )
+        codes = np.array([self._code(label) for label in labels], dtype=np.intp)
+        categories = tuple(self.categories[code] for code in codes)
+        return ProportionsAmong(categories, self.n, codes, self.moments)
 
-    def mean(
-        self, values: Mapping[Any, float] | Sequence[float] | None = None, *, level: float = 0.95
-    ) -> MeanEstimate:
+    def mean(self, values: Mapping[Any, float] | Sequence[float] | None = None) -> EstimatedNumber:
         """The mean of a number that each category stands for, for example of a privatized 0/1.
 
         Parameters
@@ -874,12 +711,10 @@ interval 17.5% to 25.8%'
         values : mapping or sequence of k floats, optional
             From category to number, or the numbers (scores) in the order of the categories; by
             default the categories, which must be numbers themselves.
-        level : float
-            Confidence.
 
         Returns
         -------
-        MeanEstimate
+        EstimatedNumber
             The mean, its standard error and an interval between the smallest and the largest
             number: for the population by empirical likelihood of the scores (at the effective
             sample size) where each report falls into one cell, else by standard errors.
@@ -893,25 +728,31 @@ interval 17.5% to 25.8%'
         --------
         >>> import rrstats as rr
         >>> est = rr.estimate(rr.Tally.from_counts([640, 360], rr.KRR([0, 1], 0.75)))
-        >>> found = est.mean()
-        >>> round(found.mean, 3), round(found.std_error, 3)
-        (0.22, 0.03)
+        >>> est.mean()
+        mean: 0.22, std_error 0.03037, 95% interval 0.1604 to 0.2813
         """
-        level = check_level(level)
         numbers = category_numbers(values, self.categories, "values")
+        std_error, _ = contrast_errors(self.moments, numbers)
+        return EstimatedNumber(
+            "mean" if self.name is None else f"mean of {label(self.name)}",
+            float(numbers @ self.proportions),
+            std_error,
+            partial(self._mean_interval, numbers),
+            is_proportion=False,
+        )
+
+    def _mean_interval(self, numbers: Floats, level: float) -> Interval:
+        """The interval of the mean of numbers that the categories stand for."""
         smallest = float(numbers.min())
         span = float(numbers.max()) - smallest
         # Numbers on a scale from 0 to 1, so that rules for intervals of proportions apply.
         scaled = (numbers - smallest) / (span or 1.0)
-        if self.k == 2 and not self.designed:
+        if self.mechanism.k == 2 and not self.moments.designed:
             low, high = (end[1] for end in self.interval(level))
             ends = Interval(low, high) if scaled[1] else Interval(1 - high, 1 - low)
         else:
             ends = scaled_mean(self.moments, scaled, level, target=self.target)
-        low, high = (smallest + span * float(end) for end in ends)
-        mean = float(numbers @ self.proportions)
-        std_error, _ = contrast_errors(self.moments, numbers)
-        return MeanEstimate(mean, std_error, low, high)
+        return Interval(*(smallest + span * float(end) for end in ends))
 
     # -- one category ----------------------------------------------------------------------
 
@@ -920,10 +761,10 @@ interval 17.5% to 25.8%'
         """The categories, to look up codes and to describe them."""
         return Categories(self.categories)
 
-    def code_of(self, category: Hashable) -> int:
+    def _code(self, category: Hashable) -> int:
         """The index of a category, by default the last; None is the missing one."""
-        code = self.k - 1 if category is ... else self._answers.code(category)
-        if code >= self.k:
+        code = self.mechanism.k - 1 if category is ... else self._answers.code(category)
+        if code >= self.mechanism.k:
             raise ArgumentValueError(
                 f"{quote(category)} is not among the categories {self._answers.describe()}"
                 f"{did_you_mean(category, self.categories)}"
@@ -932,47 +773,24 @@ interval 17.5% to 25.8%'
 
     __iter__ = None  # est["never"] looks up a category; there is no est[0] to start from
 
-    def __getitem__(self, category: Hashable) -> ShareEstimate:
-        code = self.code_of(category)
-        targets = [self.target] if self.designed else [self.target, "rows"]
-        columns = self._columns(code, [self._interval(0.95, target) for target in targets])
-        plain = {name: np.asarray(value).item() for name, value in columns.items()}
-        return ShareEstimate(category=self.categories[code], **plain)
+    def __getitem__(self, category: Hashable) -> EstimatedNumber:
+        code = self._code(category)
+        return EstimatedNumber(
+            f"proportion of {label(self.categories[code])}",
+            float(self.proportions[code]),
+            float(self.std_error[code]),
+            partial(self._interval_of, code),
+        )
+
+    def _interval_of(self, code: int, level: float) -> Interval:
+        """The interval of the proportion of one category."""
+        low, high = self.interval(level)
+        return Interval(low[code], high[code])
 
     def _ipython_key_completions_(self) -> list[Hashable]:
         return list(self.categories)
 
     # -- display ---------------------------------------------------------------------------
-
-    def _columns(self, at: int | slice, ends: Sequence[Interval]) -> dict[str, Any]:
-        """The columns of the frame except the category, for all categories or for one.
-
-        ends : intervals of the proportions and, without a design, perhaps of those among the rows.
-        """
-        counts, naive = self.moments.support
-        reported = counts[at]
-        columns = {
-            "n": self.n,
-            "reported": reported.astype(np.int64) if self.moments.has_support else reported,
-            "naive": naive[at],
-            "proportion": self.proportions[at],
-            "std_error": self.std_error[at],
-            "low": ends[0].low[at],
-            "high": ends[0].high[at],
-        }
-        if not self.designed:
-            columns["count"] = self.counts[at]
-            for low, high in ends[1:]:
-                columns["count_low"] = low[at] * self.n
-                columns["count_high"] = high[at] * self.n
-            return columns
-        columns["effective_n"] = self.effective_n[at]
-        columns["design_effect"] = self.design_effect[at]
-        columns["randomization_variance"] = self.randomization_variance[at]
-        columns["sampling_variance"] = self.sampling_variance[at]
-        columns["total"] = self.counts[at]
-        columns["total_std_error"] = self.count_std_error[at]
-        return columns
 
     def to_frame(
         self, level: float = 0.95, *, method: str | None = None, simultaneous: bool = False
@@ -994,25 +812,44 @@ interval 17.5% to 25.8%'
             and sampling_variance (they add to std_error^2; the second may be negative), total and
             total_std_error in the units of the weights.
         """
-        ends = [self._interval(level, self.target, method, simultaneous)]
-        if not self.designed:
-            ends.append(self._interval(level, "rows", None, simultaneous))
-        columns = self._columns(slice(None), ends)
+        reported, naive = self.moments.support
+        low, high = self._interval(level, self.target, method, simultaneous)
+        columns = {
+            "n": self.n,
+            "reported": reported.astype(np.int64) if self.moments.has_support else reported,
+            "naive": naive,
+            "proportion": self.proportions,
+            "std_error": self.std_error,
+            "low": low,
+            "high": high,
+        }
+        if self.moments.designed:
+            columns["effective_n"] = self.effective_n
+            columns["design_effect"] = self.design_effect
+            columns["randomization_variance"] = self.moments.randomization_variance
+            columns["sampling_variance"] = self.moments.sampling_variance
+            columns["total"] = self.counts
+            columns["total_std_error"] = self.count_std_error
+        else:
+            of_rows = self._interval(level, "rows", None, simultaneous)
+            columns["count"] = self.counts
+            columns["count_low"] = of_rows.low * self.n
+            columns["count_high"] = of_rows.high * self.n
         return pd.DataFrame({"category": label_column(self.categories), **columns})
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The target, the size of the sample and its design."""
         rows = [("target", self.target), ("n", f"{self.n:,}")]
         if self.n_missing:
-            absent = "missing" if self.plan is None else "not asked"
+            absent = "missing" if self.tally.plan is None else "not asked"
             rows.append((absent, f"{self.n_missing:,}"))
-        return [*rows, *self.moments.header]
+        return [*rows, *self.moments._header]
 
     @property
-    def cautions(self) -> Sequence[str]:
+    def _cautions(self) -> Sequence[str]:
         """A sentence that opens the printed result if its reports are implausible."""
-        return [f"Warning: {IMPLAUSIBLE}."] if self.implausible.any() else []
+        return [f"Warning: {IMPLAUSIBLE}."] if self.moments.implausible.any() else []
 
     @property
     def notes(self) -> Sequence[str]:
@@ -1040,7 +877,7 @@ interval 17.5% to 25.8%'
         >>> est.interpret("yes").partition(", of ")[0]
         'about 22.0% yes, 95% interval 16.0% to 28.1%'
         """
-        code = self.code_of(category)
+        code = self._code(category)
         level = check_level(level)
         category_text = label(self.categories[code])
         proportion = float(self.proportions[code])
@@ -1048,7 +885,7 @@ interval 17.5% to 25.8%'
             reason = "there are no reports"
             if self.n:
                 reason = f"no reports are in {self._empty_samples}"
-            if self.designed:
+            if self.moments.designed:
                 reason += " with a weight"
             return f"{category_text} cannot be estimated: {reason}"
         low, high = (float(end[code]) for end in self.interval(level))
@@ -1063,7 +900,7 @@ interval 17.5% to 25.8%'
         # A proportion that prints as 0 or 1 needs no remark.
         if abs(proportion - clipped) < 1e-12 or unbiased_text.lstrip("-") == clipped_text:
             return f"about {clipped_text} {category_text}, {interval_text}"
-        if self.implausible[code]:
+        if self.moments.implausible[code]:
             reason = "noise does not explain it: were these reports made by this mechanism?"
             return f"about {unbiased_text} ({reason}) {category_text}, {interval_text}"
         if is_wide:
@@ -1084,7 +921,7 @@ interval 17.5% to 25.8%'
         if self.target == "rows":
             return f"{these} that have a report" if self.n_missing else these
         population = f"the population behind {these}"
-        if self.designed:
+        if self.moments.designed:
             size = f"{self.effective_n[code]:,.0f} of {self.n:,}"
             return f"{population}, effective sample size {size} by weights, strata and clusters"
         return population
@@ -1152,10 +989,60 @@ interval 17.5% to 25.8%'
         return bool(np.all(rates.true_positive_rate > rates.false_positive_rate))
 
 
+def _classes_shown(
+    categories: Mapping[Any, Any], labels: tuple[Hashable, ...], mechanism: Mechanism
+) -> dict[Hashable, Hashable]:
+    """The new category of each latent class, from new categories of the old ones or of classes.
+
+    labels : of the classes.
+    """
+    check_instance(categories, "categories", Mapping, "a mapping from new category to old ones")
+    classes = Categories(labels)
+    held: dict[Any, list[Hashable]] = {
+        new: list(old) if isinstance(old, list | set | frozenset | range) else [old]
+        for new, old in categories.items()
+    }
+    named = [classes.code(old) for old_ones in held.values() for old in old_ones]
+    if max(named, default=0) >= classes.k:  # categories of the estimate, of several classes each
+        shown = Categories(mechanism.categories)
+        of_category: dict[int, list[Hashable]] = {code: [] for code in range(shown.k)}
+        for place, code in enumerate(mechanism.channel.class_of):
+            of_category[code].append(classes.categories[place])
+        held = {
+            new: [each for old in old_ones for each in of_category.get(shown.code(old), [old])]
+            for new, old_ones in held.items()
+        }
+        named = [classes.code(old) for old_ones in held.values() for old in old_ones]
+    if sorted(named) != list(range(classes.k)):
+        raise ArgumentValueError(
+            f"categories must have each of {classes.describe()} in one new category, as in "
+            f'{{"yes": ["often", "sometimes"], "no": ["never"]}}; found {len(named)} names'
+        )
+    return {old: new for new, old_ones in held.items() for old in old_ones}
+
+
+@runtime_checkable
+class Recodable(Protocol):
+    """A mechanism whose latent classes may be shown as other categories."""
+
+    @property
+    def domain(self) -> Categories:
+        """The classes."""
+
+    def showing(self, shows: Mapping[Any, Hashable] | None) -> Mechanism:
+        """The same mechanism with other categories for its classes."""
+
+
 # -- from reports ----------------------------------------------------------------------------
 
 _Settings: TypeAlias = tuple[str, int, SampleDesign, Hashable]
 """Target, ddof, the design without the columns of rows, and the name of the column."""
+
+
+def _check_ddof(ddof: object) -> None:
+    """Raise for divisors of a variance other than n and n - 1."""
+    if isinstance(ddof, bool) or ddof not in (0, 1):
+        raise ArgumentValueError(f"ddof must be 0 or 1, got {ddof!r}")
 
 
 class EstimateOptions(TypedDict, total=False):
@@ -1165,19 +1052,17 @@ class EstimateOptions(TypedDict, total=False):
     group: ColumnLike | None
     target: str
     ddof: int
-    observed: bool
     weights: ColumnLike | None
     design: SampleDesign | None
-    weighting: str
 
 
 @overload
 def estimate(
     reports: Any,
-    categories: MechanismLike | Plan | None = None,
+    categories: MechanismLike | FramePlan | None = None,
     prob: RateLike | None = None,
     *,
-    mechanism: MechanismLike | Plan | None = None,
+    mechanism: MechanismLike | FramePlan | None = None,
     columns: list[Any],
     by: None = None,
     **options: Unpack[EstimateOptions],
@@ -1187,10 +1072,10 @@ def estimate(
 @overload
 def estimate(
     reports: Any,
-    categories: MechanismLike | Plan | None = None,
+    categories: MechanismLike | FramePlan | None = None,
     prob: RateLike | None = None,
     *,
-    mechanism: MechanismLike | Plan | None = None,
+    mechanism: MechanismLike | FramePlan | None = None,
     columns: list[Any],
     by: GroupsLike,
     **options: Unpack[EstimateOptions],
@@ -1200,7 +1085,7 @@ def estimate(
 @overload
 def estimate(
     reports: Any,
-    categories: Plan,
+    categories: FramePlan,
     prob: None = None,
     *,
     mechanism: None = None,
@@ -1216,7 +1101,7 @@ def estimate(
     categories: None = None,
     prob: None = None,
     *,
-    mechanism: Plan,
+    mechanism: FramePlan,
     columns: None = None,
     by: None = None,
     **options: Unpack[EstimateOptions],
@@ -1226,7 +1111,7 @@ def estimate(
 @overload
 def estimate(
     reports: Any,
-    categories: Plan,
+    categories: FramePlan,
     prob: None = None,
     *,
     mechanism: None = None,
@@ -1242,7 +1127,7 @@ def estimate(
     categories: None = None,
     prob: None = None,
     *,
-    mechanism: Plan,
+    mechanism: FramePlan,
     columns: None = None,
     by: GroupsLike,
     **options: Unpack[EstimateOptions],
@@ -1252,10 +1137,10 @@ def estimate(
 @overload
 def estimate(
     reports: Any,
-    categories: MechanismLike | Plan | None = None,
+    categories: MechanismLike | FramePlan | None = None,
     prob: RateLike | None = None,
     *,
-    mechanism: MechanismLike | Plan | None = None,
+    mechanism: MechanismLike | FramePlan | None = None,
     columns: ColumnName | None = None,
     by: None = None,
     **options: Unpack[EstimateOptions],
@@ -1265,10 +1150,10 @@ def estimate(
 @overload
 def estimate(
     reports: Any,
-    categories: MechanismLike | Plan | None = None,
+    categories: MechanismLike | FramePlan | None = None,
     prob: RateLike | None = None,
     *,
-    mechanism: MechanismLike | Plan | None = None,
+    mechanism: MechanismLike | FramePlan | None = None,
     columns: ColumnName | None = None,
     by: GroupsLike,
     **options: Unpack[EstimateOptions],
@@ -1278,20 +1163,18 @@ def estimate(
 @checked_keywords
 def estimate(
     reports: Any,
-    categories: MechanismLike | Plan | None = None,
+    categories: MechanismLike | FramePlan | None = None,
     prob: RateLike | None = None,
     *,
     epsilon: RateLike | None = None,
-    mechanism: MechanismLike | Plan | None = None,
+    mechanism: MechanismLike | FramePlan | None = None,
     columns: ColumnNames | None = None,
     group: ColumnLike | None = None,
     target: str = "population",
     ddof: int = 1,
     by: ColumnLike | None = None,
-    observed: bool = True,
     weights: ColumnLike | None = None,
     design: SampleDesign | None = None,
-    weighting: str = WEIGHTINGS[0],
 ) -> Any:
     """Estimate true proportions from privatized reports.
 
@@ -1308,7 +1191,7 @@ def estimate(
         in a frame; a released frame records it.
     mechanism
         The same as categories, as a keyword.
-    columns, group, by, observed, weights
+    columns, group, by, weights
         As for `tally`.
     target : {"population", "rows"}
         The estimate is about the population that these people were drawn from, or about just these
@@ -1317,12 +1200,10 @@ def estimate(
         Subtracted from n in the population's variance.
     design : SampleDesign, optional
         Weights, strata, clusters and more of the sample.  A Tally already holds those: give only
-        population, probabilities and lonely_psu.  Rows whose prob differs may have weights alone.
-    weighting : {"equal", "precision"}
-        Of rows whose prob differs.  "equal" is the mean of the rows' scores, unbiased whatever else
-        differs between them.  "precision" weights a row by (p - q)^2, which has a smaller variance
-        and assumes that true proportions do not depend on prob.  The reports of a column that a
-        plan asks in several parts always count by precision: its coin makes that true.
+        population, probabilities and lonely_psu.  Rows whose prob differs may have weights alone,
+        and each row counts the same, which is unbiased whatever else differs between them.  The
+        reports of a column that a plan asks in several parts count by precision: its coin makes
+        their true proportions equal.
 
     Returns
     -------
@@ -1359,7 +1240,6 @@ def estimate(
     (array([0.78, 0.22]), array([0.0304, 0.0304]))
     """
     check_target(target)
-    check_one_of(weighting, "weighting", WEIGHTINGS)
     if mechanism is not None:
         if categories is not None:
             raise ArgumentTypeError("give categories or mechanism, found both")
@@ -1370,17 +1250,15 @@ def estimate(
     if isinstance(reports, Tally):
         _check_tally(reports, request, [by, group, design.replicates, *design.columns.values()])
         return check_estimate(Estimate(reports, *shared))
-    counted = count_reports(
-        reports, request, by=by, design=design, observed=observed, weighting=weighting
-    )
+    counted = count_reports(reports, request, by=by, design=design, rates=True)
     estimates = dict[Any, Any]()
     with warnings_once():
         for name, tally in counted.tallies.items():
             settings = (*shared, name)
             if counted.groups is None:
-                estimates[name] = check_estimate(_estimate_of(tally, settings, weighting))
+                estimates[name] = check_estimate(Estimate(tally, *settings))
             else:
-                estimates[name] = _checked_groups(counted, tally, settings, weighting)
+                estimates[name] = _checked_groups(counted, tally, settings)
         if isinstance(reports, pd.DataFrame):
             _warn_of_selection(reports, estimates)
     return Estimates(estimates) if counted.several else next(iter(estimates.values()))
@@ -1406,7 +1284,7 @@ def _warn_of_selection(frame: pd.DataFrame, estimated: Collection[Any]) -> None:
             if len(set(reports.iloc[:_FIRST_ROWS])) > 1:
                 continue
             record = find(frame.attrs, name)
-            if record and Estimate(tally_of(reports, record.resolve())).implausible.any():
+            if record and Estimate(tally_of(reports, record.resolve())).moments.implausible.any():
                 warn(
                     f"the rows seem to be selected by the reports of column {quote(name)}, which "
                     "no true proportions explain: noise decided who is left, so they are no "
@@ -1422,26 +1300,14 @@ def group_text(names: Sequence[Hashable], group: Hashable) -> str:
     return ", ".join(f"{label(name)} {label(value)}" for name, value in pairs)
 
 
-def _estimate_of(
-    counted: Any, settings: _Settings, weighting: str, group: str | None = None
-) -> Estimate:
-    """The estimate of one tally, or of the sums of rows whose prob differs."""
-    by_row = isinstance(counted, RowSums)
-    is_mixed = not by_row and counted.plan is None and counted.mechanism.groups is not None
-    if weighting != "equal" and is_mixed:
-        check_left_out("rows of several samples count the same", weighting=weighting)
-    return Estimate(counted, *settings, group)
-
-
 def _checked_groups(
     counted: CountedReports,
     tallies: GroupTallies | dict[Any, RowSums],
     settings: _Settings,
-    weighting: str,
 ) -> GroupEstimates[Estimate]:
     """The estimates of all groups of one column; warns if they are implausible together."""
-    groups = _group_estimates(counted, tallies, settings, weighting)
-    if groups.cautions and not groups.implausible:
+    groups = _group_estimates(counted, tallies, settings)
+    if groups._cautions and not groups.implausible:
         warn(f"in all groups together {IMPLAUSIBLE}", ImplausibleReportsWarning)
     return groups
 
@@ -1450,7 +1316,6 @@ def _group_estimates(
     counted: CountedReports,
     tallies: GroupTallies | dict[Any, RowSums],
     settings: _Settings,
-    weighting: str,
 ) -> GroupEstimates[Estimate]:
     """The estimates of all groups: computed together in a sample without design, else one by one.
 
@@ -1463,7 +1328,8 @@ def _group_estimates(
         counts = tallies.counts
         simple = not tallies.sampled and not design.finite and bool(tallies.labels)
         if simple and arrays.is_one_sample(channel):
-            _ = _estimate_of(tallies.tally(0), settings, weighting)  # checks arguments
+            check_target(target)
+            _check_ddof(ddof)
             moments = ChannelMoments(channel, counts.reported, counts.rows, target, ddof=ddof)
             warn_of_noise(moments)
             if moments.implausible.any():
@@ -1476,9 +1342,7 @@ def _group_estimates(
     else:
         by_label = tallies
     estimates = {
-        group: check_estimate(
-            _estimate_of(tally, settings, weighting, group_text(names, group)), complete=False
-        )
+        group: check_estimate(Estimate(tally, *settings, group_text(names, group)), complete=False)
         for group, tally in by_label.items()
     }
     rows_in_groups = sum(estimate.n + estimate.n_missing for estimate in estimates.values())
@@ -1536,20 +1400,20 @@ def check_estimate(estimate: Estimate, *, complete: bool = True) -> Estimate:
     complete : False for a group, which may lack a sample that it needs.
     """
     unidentified = np.isnan(estimate.proportions).any()  # may raise NotIdentifiableError
-    if complete and estimate.n and not estimate.designed and unidentified:
+    if complete and estimate.n and not estimate.moments.designed and unidentified:
         raise NotIdentifiableError(
             f"there are no reports in the samples {estimate._empty_samples}, and the other samples "
             "do not identify the proportions"
         )
     warn_of_noise(estimate.moments)
-    if estimate.n and estimate.implausible.any():
+    if estimate.n and estimate.moments.implausible.any():
         warn(IMPLAUSIBLE, ImplausibleReportsWarning)
     return estimate
 
 
 def warn_of_noise(moments: Moments) -> None:
     """Warn of a design that amplifies noise too much."""
-    condition = moments.condition_number
+    condition = moments._condition_number
     if condition > _ILL_CONDITIONED:
         warn(
             f"the design is ill-conditioned (condition number {condition:.3g}): it amplifies noise "

@@ -23,6 +23,7 @@ from rrstats._display import label
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import NumbersByCategory
 from rrstats.errors import ArgumentValueError
+from rrstats.estimation.estimates.pairwise import ALL, PairwiseDifferences, pairwise
 from rrstats.estimation.estimates.pooled import PooledGroups, pool
 from rrstats.estimation.estimates.result import (
     IMPLAUSIBLE,
@@ -33,9 +34,9 @@ from rrstats.estimation.estimates.result import (
 )
 from rrstats.estimation.tallies.arrays import implausible, level_of_each
 from rrstats.estimation.tallies.moments import ChannelMoments
+from rrstats.inference.multiplicity import CORRECTIONS
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.epsilon import total_epsilon
-from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.row_privacy import together
 from rrstats.plots import PlotOptions, check_truth, plot_diverging, plot_intervals
 
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-_TIPPING = ("not_following", "low", "high")
-"""Columns of a table of tipping points."""
+_NUMBERS = ("n", "reported", "naive", "proportion", "std_error", "low", "high", "count")
+"""Columns of the frame of groups after their labels, in a sample without a design."""
 
 _SMALL_GROUP = 5
 """A note names groups with fewer reports."""
@@ -102,7 +103,7 @@ class _Several(Result, Mapping[Any, Part], Generic[Part]):
         chosen: dict[Any, tuple[Any, int]] = {}
         for name, estimate in estimates.items():
             with suppress(ArgumentValueError):
-                chosen[name] = estimate, estimate.code_of(category)
+                chosen[name] = estimate, estimate._code(category)
         if estimates and not chosen:
             raise ArgumentValueError(
                 f"{quote(category)} is not among the categories of any {self.kind} of this result"
@@ -294,12 +295,12 @@ class GroupResults(Result, Mapping[Any, Any]):
         )
 
     @property
-    def title(self) -> str:
+    def _title(self) -> str:
         """The kind of result, and the columns of the groups."""
-        return f"{self._first.title} of {len(self)} groups by {', '.join(map(str, self.names))}"
+        return f"{self._first._title} of {len(self)} groups by {', '.join(map(str, self.names))}"
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The number of reports in all groups."""
         return [("n", f"{sum(result.n for result in self.values()):,}")]
 
@@ -381,12 +382,6 @@ class GroupEstimates(_Several[Part]):
         return mechanism
 
     @property
-    def plan(self) -> PlanParts | None:
-        """The plan of the frame by which a public coin chose the rows, as in its record."""
-        plan: PlanParts | None = next(iter(self._parts.values())).plan
-        return plan
-
-    @property
     def _n_labels(self) -> int:
         """The columns of the groups and the column of the category."""
         return len(self.names) + 1
@@ -410,7 +405,7 @@ class GroupEstimates(_Several[Part]):
             counts; ``groups[label].to_frame()`` has these.
         """
         if not self.estimates:
-            return pd.DataFrame(columns=[*self.names, "category", "n", "proportion"])
+            return pd.DataFrame(columns=[*self.names, "category", *_NUMBERS])
         columns: dict[str, Any]
         if self.moments is not None:
             columns = self._columns_of_all(self.moments, level, method, simultaneous)
@@ -458,7 +453,7 @@ class GroupEstimates(_Several[Part]):
         return with_labels(table, self.names, self._labels)
 
     def corrected(
-        self, control: Any, *, prevalence: Any = None, paired: Any = True
+        self, control: Any, *, proportion: Any = None, paired: Any = True
     ) -> GroupResults:
         """Correct each group for people who answer at random, by a control question.
 
@@ -467,7 +462,7 @@ class GroupEstimates(_Several[Part]):
         control : (wrong, n), Estimate, or a mapping from group to either
             As for `Estimate.corrected`; a mapping has a control for each group, else all groups
             have the same.
-        prevalence, paired
+        proportion, paired
             As for `Estimate.corrected`; ``paired`` may be a mapping from group, too.
 
         Returns
@@ -478,7 +473,7 @@ class GroupEstimates(_Several[Part]):
         controls = self._by_group(control, "control")
         pairs = self._by_group(paired, "paired")
         results = {
-            group: estimate.corrected(controls[group], prevalence=prevalence, paired=pairs[group])
+            group: estimate.corrected(controls[group], proportion=proportion, paired=pairs[group])
             for group, estimate in self._parts.items()
         }
         return GroupResults(self.names, results)
@@ -504,27 +499,6 @@ class GroupEstimates(_Several[Part]):
             for group, estimate in self._parts.items()
         }
         return GroupResults(self.names, results)
-
-    def tipping_point(
-        self, category: Hashable, value: float, behaviour: Any = "random", level: float = 0.95
-    ) -> pd.DataFrame:
-        """The proportion of each group who did not follow that explains a claimed proportion.
-
-        Parameters
-        ----------
-        category, value, behaviour, level
-            As for `Estimate.tipping_point`.
-
-        Returns
-        -------
-        DataFrame
-            The columns of the groups, then not_following, low and high; NaN in groups where no
-            proportion below 1 explains the claim.
-        """
-        estimates: list[Any] = list(self.values())
-        points = [each.tipping_point(category, value, behaviour, level) for each in estimates]
-        columns = {name: [getattr(point, name) for point in points] for name in _TIPPING}
-        return with_labels(pd.DataFrame(columns), self.names, self._labels)
 
     def pooled(self, covariates: pd.DataFrame | None = None) -> PooledGroups:
         """Pooled proportions: each group borrows strength from all (small area estimation).
@@ -568,6 +542,45 @@ class GroupEstimates(_Several[Part]):
         """
         return pool(self.names, self.estimates, covariates)
 
+    def pairwise(
+        self, reference: Hashable = ALL, *, correction: str = CORRECTIONS[0]
+    ) -> PairwiseDifferences:
+        """Compare the proportions of all groups, with p-values adjusted for their number.
+
+        Parameters
+        ----------
+        reference : hashable, optional
+            The group that all others are compared with; by default every pair is compared.
+        correction : {"holm", "bonferroni", "benjamini-hochberg", "benjamini-yekutieli"}
+            As for `rrstats.hypotheses.adjust`; all rows of the result are adjusted together.
+
+        Returns
+        -------
+        PairwiseDifferences
+            One row for each pair and category (the last alone, if there are two).
+
+        Raises
+        ------
+        ArgumentValueError
+            There is one group, or there are too many pairs.
+
+        Examples
+        --------
+        >>> import rrstats as rr
+        >>> reports = ["yes"] * 80 + ["no"] * 120 + ["yes"] * 60 + ["no"] * 140 + ["yes"] * 55
+        >>> region = ["north"] * 200 + ["south"] * 200 + ["west"] * 200
+        >>> groups = rr.estimate(reports + ["no"] * 145, ["no", "yes"], 0.9, by=region)
+        >>> table = groups.pairwise().to_frame()
+        >>> table[["first", "second", "difference", "p_value", "p_adjusted"]].round(3)
+           first second  difference  p_value  p_adjusted
+        0  north  south       0.125    0.046       0.092
+        1  north   west       0.156    0.011       0.033
+        2  south   west       0.031    0.659       0.659
+
+        Of three comparisons, that of the north with the west stays below 5%.
+        """
+        return pairwise(self._parts, reference, correction)
+
     def _by_group(self, argument: Any, name: str) -> Mapping[Any, Any]:
         """An argument of each group, from a mapping by group or from one for all."""
         if not len(self):
@@ -582,21 +595,37 @@ class GroupEstimates(_Several[Part]):
             )
         return argument
 
-    def among(self, among: Iterable[Hashable] | None = None, level: float = 0.95) -> pd.DataFrame:
+    def among(self, among: Iterable[Hashable] | None = None) -> GroupResults:
         """The proportions among the people of some categories, by default those who answered.
 
         Parameters
         ----------
-        among, level
+        among
             As for `Estimate.among`.
 
         Returns
         -------
-        DataFrame
-            The groups' columns, then those of `Estimate.among`.
+        GroupResults
+            A mapping from group to its proportions.
         """
-        tables = [estimate.among(among, level) for estimate in self._parts.values()]
-        return self._labelled(pd.concat(tables, ignore_index=True))
+        categories = None if among is None else list(among)
+        results = {group: estimate.among(categories) for group, estimate in self._parts.items()}
+        return GroupResults(self.names, results)
+
+    def merge(self, categories: Mapping[Any, Any] | None = None) -> GroupEstimates[Any]:
+        """Estimate merged categories in each group, or the latent classes of a design.
+
+        Parameters
+        ----------
+        categories : mapping, optional
+            As for `Estimate.merge`.
+
+        Returns
+        -------
+        GroupEstimates
+        """
+        merged = {group: estimate.merge(categories) for group, estimate in self._parts.items()}
+        return GroupEstimates(self.names, merged, self.left_out)
 
     @cached_property
     def implausible(self) -> list[Any]:
@@ -606,11 +635,13 @@ class GroupEstimates(_Several[Part]):
             places = np.flatnonzero(self.moments.implausible.any(axis=1)).tolist()
             return [labels[place] for place in places]
         return [
-            name for name in labels if self._parts[name].n and self._parts[name].implausible.any()
+            name
+            for name in labels
+            if self._parts[name].n and self._parts[name].moments.implausible.any()
         ]
 
     @property
-    def cautions(self) -> Sequence[str]:
+    def _cautions(self) -> Sequence[str]:
         """A sentence that opens the printed table if reports are implausible.
 
         Groups that are too small to be judged alone are judged together: whatever their true
@@ -634,10 +665,10 @@ class GroupEstimates(_Several[Part]):
             counts = self.moments.reported.sum(axis=0)
             return bool(implausible(self.moments.channel, counts, self.n).any())
         first, *others = (estimate.moments for estimate in self._parts.values())
-        return bool(first.implausible_with(others))
+        return bool(first._implausible_with(others))
 
     @property
-    def title(self) -> str:
+    def _title(self) -> str:
         """The groups."""
         return f"Estimates of {len(self)} groups by {self.by}"
 
@@ -647,7 +678,7 @@ class GroupEstimates(_Several[Part]):
         return ", ".join(map(str, self.names))
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The number of reports in groups."""
         return [("n", f"{self.n:,}")]
 
@@ -655,7 +686,7 @@ class GroupEstimates(_Several[Part]):
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the table must know."""
         first = next(iter(self._parts.values()), None)
-        notes = [] if first is None else list(first.moments.shared_notes)
+        notes = [] if first is None else list(first.moments._shared_notes)
         if self.left_out:
             reports = "1 report is" if self.left_out == 1 else f"{self.left_out:,} reports are"
             notes.append(f"{reports} in no group: the label is missing.")
@@ -727,26 +758,30 @@ class Estimates(_Several[Part]):
     @property
     def epsilon(self) -> float:
         """The privacy loss of one row over these columns, rounded up; those of a plan share one."""
+        tallies = [
+            (next(iter(part.values())) if isinstance(part, GroupEstimates) else part).tally
+            for part in self._parts.values()
+        ]
         return total_epsilon(
             max(
-                max(part.mechanism.epsilon, 0 if part.plan is None else part.plan.epsilon)
-                for part in parts
+                max(tally.mechanism.epsilon, 0 if tally.plan is None else tally.plan.epsilon)
+                for tally in sharing
             )
-            for parts in together(self._parts.values())
+            for sharing in together(tallies)
         )
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The number of columns, and the epsilon of a row."""
         return [("columns", f"{len(self)}"), ("epsilon of a row", f"{self.epsilon:.4g}")]
 
     @property
-    def cautions(self) -> Sequence[str]:
+    def _cautions(self) -> Sequence[str]:
         """Cautions of each column."""
         return [
             f"{label(name)}: {caution}"
             for name, estimate in self._parts.items()
-            for caution in estimate.cautions
+            for caution in estimate._cautions
         ]
 
     @property

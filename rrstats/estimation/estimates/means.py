@@ -7,9 +7,9 @@ by reported group.  Its interval is Fieller's and may be unbounded.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
@@ -23,6 +23,7 @@ from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Column, ColumnLike, Counts, Floats, RateLike
 from rrstats.data.columns import aligned, blocks, numbers
 from rrstats.errors import ArgumentValueError, LowPrecisionWarning, NotIdentifiableError, warn
+from rrstats.estimation.estimates.estimated_number import EstimatedNumber
 from rrstats.estimation.estimates.result import GroupResult, formats_of, proportion_rows
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
@@ -281,16 +282,6 @@ def _scores(
 # -- the result ------------------------------------------------------------------------------
 
 
-class MeanDifference(NamedTuple):
-    """The mean of one group minus that of another, in units of the values."""
-
-    difference: float
-    std_error: float
-    low: float
-    high: float
-    p_value: float
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class Means(GroupResult):
     """Means of a number in the true groups, estimated from privatized groups.
@@ -465,19 +456,17 @@ class Means(GroupResult):
         low, high = fieller(totals, self._sizes, self._moments, limit)
         return Interval(low + self._centre, high + self._centre)
 
-    def difference(self, first: Hashable, second: Hashable, level: float = 0.95) -> MeanDifference:
+    def difference(self, first: Hashable, second: Hashable) -> EstimatedNumber:
         """Estimate the mean of one group minus that of another.
 
         Parameters
         ----------
         first, second : hashable
             Groups.
-        level : float
-            Confidence level of the interval.
 
         Returns
         -------
-        MeanDifference
+        EstimatedNumber
             The interval is MOVER's, from Fieller's intervals and the correlation; the p-value is
             from the ratio of the estimate to its standard error.
 
@@ -490,28 +479,42 @@ class Means(GroupResult):
         >>> import rrstats as rr
         >>> pay = [10.0] * 300 + [20.0] * 300
         >>> answers = ["no"] * 240 + ["yes"] * 60 + ["no"] * 60 + ["yes"] * 240
-        >>> found = rr.means(pay, answers, rr.KRR(["no", "yes"], 0.8)).difference("yes", "no")
-        >>> round(found.difference, 6), round(found.std_error, 3)
-        (10.0, 0.545)
+        >>> means = rr.means(pay, answers, rr.KRR(["no", "yes"], 0.8))
+        >>> means.difference("yes", "no")
+        mean of yes minus mean of no: 10, std_error 0.5448, 95% interval 8.998 to 11.17
         """
         places = [self._place(first), self._place(second)]
-        value = float(self._centred[places] @ [1, -1])
-        if not np.isfinite(value):  # an empty group
-            return MeanDifference(value, np.nan, -np.inf, np.inf, np.nan)
         (variance, covariance), (_, other) = self.covariance[np.ix_(places, places)]
         std_error = float(np.sqrt(np.maximum(variance + other - 2 * covariance, 0.0)))
+        value = float(self._centred[places] @ [1, -1])
+        if not np.isfinite(value):  # an empty group
+            std_error = np.nan
+        p_value = np.nan
+        if std_error > 0:
+            p_value = float(2 * scipy.special.ndtr(-abs(value) / std_error))
+        of_first, of_second = (f"mean of {label(self.categories[place])}" for place in places)
+        return EstimatedNumber(
+            f"{of_first} minus {of_second}",
+            value,
+            std_error,
+            partial(self._difference_interval, places),
+            is_proportion=False,
+            p_value=p_value,
+        )
+
+    def _difference_interval(self, places: Sequence[int], level: float) -> Interval[float]:
+        """The interval of the mean of one group minus that of another, by their places."""
+        value = float(self._centred[places] @ [1, -1])
+        if not np.isfinite(value):
+            return Interval(-np.inf, np.inf)
+        (variance, covariance), (_, other) = self.covariance[np.ix_(places, places)]
         product = variance * other
         correlation = covariance / np.sqrt(product) if product > 0 else 0.0
         # Intervals are moved so that the second mean is 0 and the first is the difference.
         lows, highs = (np.array(self.interval(level)) - self.means)[:, places]
         first_ends = Interval(value + lows[0], value + highs[0])
         second_ends = Interval(lows[1], highs[1])
-        ends = mover_difference(value, first_ends, 0.0, second_ends, correlation=correlation)
-        low, high = map(float, ends)
-        p_value = np.nan
-        if std_error > 0:
-            p_value = float(2 * scipy.special.ndtr(-abs(value) / std_error))
-        return MeanDifference(value, std_error, low, high, p_value)
+        return mover_difference(value, first_ends, 0.0, second_ends, correlation=correlation)
 
     def to_frame(self, level: float = 0.95) -> pd.DataFrame:
         """A tidy frame, one row for each group.
@@ -585,7 +588,7 @@ class Means(GroupResult):
         """
         rows = proportion_rows(self.categories, self.means, self.interval(level))
         limits: dict[str, Any] = {"bounds": None, "reference": None, "level": level}
-        options = {"title": self.title, **options}
+        options = {"title": self._title, **options}
         return plot_intervals(rows, ax, xlabel="mean of the true group", **limits, **options)
 
     @property

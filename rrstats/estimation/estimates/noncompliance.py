@@ -7,8 +7,8 @@ the proportions among those who followed and r the mean score of the others' rep
     pi = (estimate - g r) / (1 - g).
 
 `NoncomplianceBounds` takes g as assumed, `Corrected` (in `control_questions`) from a control
-question, and `TippingPoint` is the g that explains a claim.  The true answers of those who did not
-follow may be anything.  Nothing here is moved into [0, 1] except the ends of intervals.
+question, and `Reported.tipping_point` is the g that explains a claim.  The true answers of those
+who did not follow may be anything.  Nothing here is moved into [0, 1] except the ends of intervals.
 Sources: Walzenbach and Hinz (2019) and Atsusaka and Stevenson (2023) for random answers in the
 crosswise model; Horowitz and Manski (1995) for bounds over all behaviours; Imbens and Manski (2004)
 for their intervals.
@@ -16,9 +16,9 @@ for their intervals.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -32,13 +32,13 @@ from rrstats._checks import (
     quote,
 )
 from rrstats._display import label, percent_range
-from rrstats._typing import Floats
+from rrstats._typing import Booleans, Floats
 from rrstats.data.bitsets import Subsets
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError, NotIdentifiableError
+from rrstats.estimation.estimates.estimated_number import EstimatedNumber
 from rrstats.estimation.estimates.result import (
     Result,
-    Rounded,
     formats_of,
     label_column,
     place_or_last,
@@ -183,10 +183,12 @@ def assumed_proportions(proportion: Any) -> Floats:
         if low > high:
             raise ArgumentValueError(f"proportion must be (low, high), found ({low:g}, {high:g})")
         return np.array([[low, high]])
-    values = [proportion] if np.ndim(proportion) == 0 else list(proportion)
+    if not np.iterable(proportion) or isinstance(proportion, str):
+        proportion = [proportion]
+    values = [_check_share(value, "proportion") for value in proportion]
     if not values:
         raise ArgumentValueError("proportion must have at least one number, found none")
-    return np.array([[_check_share(value, "proportion")] * 2 for value in values])
+    return np.column_stack([values, values])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -427,6 +429,8 @@ class NoncomplianceBounds(Result):
         place = place_or_last(category, self.categories, "this result")
         shape = (len(self.assumed), len(self.categories))
         low, high = (np.reshape(end, shape)[:, place] for end in self.interval(level))
+        uncut = self._uncut_interval(level, everybody=False)
+        is_outside = outside_unit_interval(*uncut).reshape(shape)[:, place]
         low_bounds, high_bounds = (bound[:, place] for bound in self._bounds)
         lines = []
         for row, (fewest, most) in enumerate(self.assumed.tolist()):
@@ -437,7 +441,7 @@ class NoncomplianceBounds(Result):
             lines.append(
                 f"if {share} {behaviour_text(self.behaviour)}, {about} "
                 f"{label(self.categories[place])} among the others, {level * 100:.10g}% interval "
-                f"{percent_range(low[row], high[row])}"
+                f"{percent_range(low[row], high[row])}{OUTSIDE if is_outside[row] else ''}"
             )
         return "\n".join(lines)
 
@@ -491,12 +495,12 @@ class NoncomplianceBounds(Result):
         )
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The behaviour of people who did not follow, and the number of reports."""
         return [("those who did not follow", behaviour_text(self.behaviour)), ("n", f"{self.n:,}")]
 
     @property
-    def cautions(self) -> Sequence[str]:
+    def _cautions(self) -> Sequence[str]:
         """A sentence that opens the printed result if an assumption does not fit the reports."""
         return outside_caution(*self._uncut_interval(0.95, everybody=False), self.categories)
 
@@ -510,9 +514,18 @@ class NoncomplianceBounds(Result):
         ]
 
 
+OUTSIDE = " (before it is cut, it lies outside [0, 1]: the reports hardly fit the assumption)"
+"""What a sentence adds to an interval that was cut to one point."""
+
+
+def outside_unit_interval(low: Floats, high: Floats) -> Booleans:
+    """True where an interval that is not cut has no point in [0, 1]."""
+    return np.asarray((high < 0) | (low > 1))
+
+
 def outside_caution(low: Floats, high: Floats, categories: Sequence[Hashable]) -> Sequence[str]:
     """A sentence if intervals of categories, (k,) or (g, k) and not cut, miss [0, 1]; or none."""
-    is_outside = ((high < 0) | (low > 1)).reshape(-1, len(categories)).any(axis=0)
+    is_outside = outside_unit_interval(low, high).reshape(-1, len(categories)).any(axis=0)
     if not is_outside.any():
         return []
     names = ", ".join(label(categories[code]) for code in np.flatnonzero(is_outside).tolist())
@@ -555,55 +568,6 @@ def _least(
     return float(solved.fun)
 
 
-# -- the proportion that explains a claim ---------------------------------------------------------
-
-
-@dataclass(frozen=True, repr=False)
-class TippingPoint(Rounded):
-    """The proportion of people who did not follow that explains a claimed proportion.
-
-    Attributes
-    ----------
-    category : hashable
-    value : float
-        The claimed proportion of the category among the people who followed.
-    behaviour : object
-    not_following, low, high : float
-        The proportion of respondents who did not follow, with an interval from that of the
-        estimate; NaN where none below 1 explains the claim.
-    level : float
-        The level of the interval.
-    """
-
-    category: Hashable
-    value: float
-    behaviour: Any
-    not_following: float
-    low: float
-    high: float
-    level: float
-
-    def interpret(self) -> str:
-        """The tipping point in a sentence.
-
-        Returns
-        -------
-        str
-            The proportion with its interval, or that none explains the claim.
-        """
-        behaved = behaviour_text(self.behaviour)
-        claim = f"{self.value:.1%} {label(self.category)} among the others"
-        if math.isnan(self.not_following):
-            return f"no proportion of respondents who {behaved} explains {claim}"
-        return (
-            f"{self.not_following:z.1%} of respondents who {behaved} would explain {claim}, "
-            f"{self.level * 100:.10g}% interval {percent_range(self.low, self.high)}"
-        )
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()}\n{self.interpret()}"
-
-
 # -- from an estimate ------------------------------------------------------------------------------
 
 
@@ -638,30 +602,33 @@ class Reported:
             self.name,
         )
 
-    def tipping_point(self, code: int, value: float, behaviour: Any, level: float) -> TippingPoint:
+    def tipping_point(self, code: int, claim: float, behaviour: Any) -> EstimatedNumber:
         """The proportion of people who did not follow that explains a claimed proportion."""
-        value = check_number(value, "value", 0, 1)
-        level = check_level(level)
+        claim = check_number(claim, "claim", 0, 1)
         estimate = float(self.moments.proportions[code])
         scores = self.scores(behaviour)
-        score = float((scores.high if estimate > value else scores.low)[code])
-        ends = self.moments.outer_interval(level)
-        explained = [
-            _explaining(float(end[code]), value, score)
-            for end in (self.moments.proportions, ends.low, ends.high)
-        ]
-        proportion, *limits = explained
-        low, high = sorted(min(max(limit, 0.0), 1.0) for limit in limits)
-        is_possible = 0 <= proportion < 1
-        return TippingPoint(
-            self.categories[code],
-            value,
-            behaviour,
-            proportion if is_possible else np.nan,
-            low if is_possible else np.nan,
-            high if is_possible else np.nan,
-            level,
-        )
+        score = float((scores.high if estimate > claim else scores.low)[code])
+        proportion = _explaining(estimate, claim, score)
+        behaved = behaviour_text(behaviour)
+        claimed = f"{claim:.1%} {label(self.categories[code])} among the others"
+        name = f"proportion of respondents who {behaved} that explains {claimed}"
+        if not 0 <= proportion < 1:
+            none = f"no proportion of respondents who {behaved} explains {claimed}"
+            return EstimatedNumber(name, np.nan, np.nan, _absence=none)
+        distance = abs(score - claim)
+        std_error = float(self.moments.std_error[code]) / distance if distance else np.inf
+        ends = partial(_tipping_interval, moments=self.moments, code=code, claim=claim, score=score)
+        return EstimatedNumber(name, proportion, std_error, ends)
+
+
+def _tipping_interval(
+    level: float, *, moments: Moments, code: int, claim: float, score: float
+) -> Interval:
+    """The proportions in [0, 1] that explain the ends of the interval of a category."""
+    ends = moments.outer_interval(level)
+    explained = (_explaining(float(end[code]), claim, score) for end in ends)
+    low, high = sorted(min(max(limit, 0.0), 1.0) for limit in explained)
+    return Interval(low, high)
 
 
 def reported_of(estimate: Any) -> Reported:
@@ -680,8 +647,8 @@ def reported_of(estimate: Any) -> Reported:
     )
 
 
-def _explaining(estimate: float, value: float, score: float) -> float:
-    """The g with (estimate - g score) / (1 - g) = value."""
-    if estimate == value:
+def _explaining(estimate: float, claim: float, score: float) -> float:
+    """The g with (estimate - g score) / (1 - g) = claim."""
+    if estimate == claim:
         return 0.0
-    return (estimate - value) / (score - value) if score != value else np.inf
+    return (estimate - claim) / (score - claim) if score != claim else np.inf

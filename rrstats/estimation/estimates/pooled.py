@@ -139,7 +139,7 @@ class PooledGroups(Result):
     """
 
     _shown = ("proportion", "low", "high", "raw", "shrinkage", "n")
-    _formats = formats_of("{:.4f}", "raw", "rmse") | formats_of("{:.2f}", "shrinkage")
+    _formats = formats_of("{:.4f}", "raw", "std_error") | formats_of("{:.2f}", "shrinkage")
 
     names: tuple[Hashable, ...]
     groups: tuple[Any, ...]
@@ -229,8 +229,8 @@ class PooledGroups(Result):
         return predicted
 
     @property
-    def rmse(self) -> Floats:
-        """(groups, k) root mean squared error, with the estimation of B and rho."""
+    def std_error(self) -> Floats:
+        """(groups, k) root mean squared errors, with those of the estimates of B and rho."""
         _, variance, shrinkage = self._at_rho
         model = self.model
         extra = np.zeros_like(variance)
@@ -292,8 +292,8 @@ class PooledGroups(Result):
         Returns
         -------
         DataFrame
-            The columns of the groups, category, n, raw (the unbiased proportion), proportion, rmse,
-            low, high, and shrinkage, the part of the estimate that comes from the mean.
+            The columns of the groups, category, n, raw (the unbiased proportion), proportion,
+            std_error, low, high, and shrinkage, the part of the estimate that comes from the mean.
         """
         k = len(self.categories)
         low, high = self.interval(level)
@@ -307,7 +307,7 @@ class PooledGroups(Result):
             "n": self.sizes[:, None],
             "raw": self.raw,
             "proportion": self.proportions,
-            "rmse": self.rmse,
+            "std_error": self.std_error,
             "low": low,
             "high": high,
             "shrinkage": self.shrinkage[:, None],
@@ -391,14 +391,14 @@ class PooledGroups(Result):
         )
 
     @property
-    def title(self) -> str:
+    def _title(self) -> str:
         """The kind of result, and the columns of the groups."""
         return (
             f"Pooled proportions of {len(self.groups)} groups by {', '.join(map(str, self.names))}"
         )
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The variance between groups with its interval, and the test that it is 0."""
         low, high = self.rho_interval()
         rho = f"{self.rho:.3g} ({low:.3g} to {high:.3g}, p = {self.p_value:.3g})"

@@ -48,7 +48,7 @@ class PosteriorProbabilities(Result):
         The reports; row numbers for reports of bits and for mechanisms with several samples.
     """
 
-    title: ClassVar[str] = "Posterior probabilities"
+    _title: ClassVar[str] = "Posterior probabilities"
 
     probabilities: Floats
     categories: tuple[Hashable, ...]
@@ -64,7 +64,7 @@ class PosteriorProbabilities(Result):
         return len(self.reports)
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The number of reports and the prior."""
         prior = ", ".join(
             f"{label(category)} {chance(proportion)}"
@@ -134,7 +134,7 @@ class PosteriorProbabilities(Result):
         -------
         Axes
         """
-        text = self.title if title is None else title
+        text = self._title if title is None else title
         return plot_cells(self._distinct(), ax, title=text, figsize=figsize)
 
 

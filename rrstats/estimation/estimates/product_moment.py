@@ -101,6 +101,10 @@ def product_moment(
 # -- numbers of categories -------------------------------------------------------------------
 
 
+_MAX_SHOWN = 8
+"""The number of categories up to which an error writes their numbers out."""
+
+
 def values_by_column(values: Mapping[Any, Any] | None, names: Sequence[Hashable]) -> dict[Any, Any]:
     """The numbers of categories, by column."""
     rule = "a mapping from column to the numbers of its categories"
@@ -121,8 +125,10 @@ def category_numbers(categories: tuple[Hashable, ...], values: Any, name: Hashab
     except (TypeError, ValueError):  # their messages quote the value, which may be an answer
         numbers = np.full(k, np.nan)
     if len(numbers) != k or not np.isfinite(numbers).all():
+        example = list(range(k - 1, -1, -1)) if k <= _MAX_SHOWN else "[...]"
         raise ArgumentValueError(
-            f"values of column {name!r} must be {k} finite numbers, in a list or by category"
+            f"values of column {name!r} must be {k} finite numbers, in a list or by category, as "
+            f"in values={{{name!r}: {example}}}"
         )
     if not k:
         return numbers

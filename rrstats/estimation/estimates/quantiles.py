@@ -581,7 +581,7 @@ class Quantiles(GroupResult):
         rows = proportion_rows(labels, frame["quantile"].to_numpy(), ends)
         rows["series"] = [f"{prob:.10g} quantile" for prob in self.q] * len(self.categories)
         limits: dict[str, Any] = {"bounds": None, "reference": None, "level": level}
-        options = {"title": self.title, **options}
+        options = {"title": self._title, **options}
         return plot_intervals(rows, ax, xlabel="quantile in the true group", **limits, **options)
 
     @property

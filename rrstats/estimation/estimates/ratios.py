@@ -7,11 +7,27 @@ likelihood's, at the effective sample size; each contains its estimate.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Unpack
 
 import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
 
+from rrstats._checks import check_level
+from rrstats._display import label
+from rrstats._names import checked_options
 from rrstats._typing import Floats
+from rrstats.estimation.estimates.estimated_number import EstimatedNumber
+from rrstats.estimation.estimates.result import (
+    Result,
+    label_column,
+    place_of,
+    place_or_last,
+    proportion_rows,
+)
 from rrstats.estimation.tallies.moments import LAST_DIGITS, Moments, contrast_errors
 from rrstats.inference.contrasts import (
     Interval,
@@ -21,6 +37,10 @@ from rrstats.inference.contrasts import (
     student_quantile,
     widen_outside,
 )
+from rrstats.plots import PlotOptions, plot_intervals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Ratio(NamedTuple):
@@ -86,3 +106,119 @@ def scaled_mean(moments: Moments, scale: Floats, level: float, *, target: str) -
     else:
         interval = Interval(mean - margin, mean + margin)
     return widen_outside(mean, margin, interval)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ProportionsAmong(Result):
+    """Proportions among the people of some categories: ratios of estimated proportions.
+
+    They are consistent, not unbiased.  ``among["often"]`` is one of them.  Standard errors are by
+    the delta method; intervals lie inside [0, 1]: the hull of Fieller's (with t quantiles) and of
+    the empirical likelihood's (at the effective sample size), and [0, 1] where there may be nobody.
+
+    Attributes
+    ----------
+    categories : tuple of hashables
+        The categories of these people.
+    n : int
+        The number of reports.
+    codes : ndarray
+        The places of the categories in the estimate.
+    moments : Moments
+        Those of the estimate.
+    """
+
+    categories: tuple[Hashable, ...]
+    n: int
+    codes: NDArray[np.intp]
+    moments: Moments
+
+    __iter__ = None  # a category is looked up by its name
+
+    def __getitem__(self, category: Hashable) -> EstimatedNumber:
+        place = place_of(category, self.categories, "these people")
+        ratio = self._ratio(place, 0.95)
+        among = ", ".join(map(label, self.categories))
+        name = f"proportion of {label(category)} among {among}"
+        ends = partial(self._interval_of, place)
+        return EstimatedNumber(name, ratio.value, ratio.std_error, ends)
+
+    def _interval_of(self, place: int, level: float) -> Interval[float]:
+        """The interval of the proportion of one category."""
+        ratio = self._ratio(place, level)
+        return Interval(ratio.low, ratio.high)
+
+    def _ratio(self, place: int, level: float) -> Ratio:
+        """The proportion of one category, with an interval of a level."""
+        everyone = np.zeros(self.moments.k)
+        everyone[self.codes] = 1
+        part = np.zeros(self.moments.k)
+        part[self.codes[place]] = 1
+        moments = self.moments
+        return ratio_of_sums(moments, part, everyone, level, target=moments.target)
+
+    @property
+    def _header(self) -> list[tuple[str, str]]:
+        """The number of reports."""
+        return [("n", f"{self.n:,}")]
+
+    def to_frame(self, level: float = 0.95) -> pd.DataFrame:
+        """A tidy frame, one row for each category.
+
+        Parameters
+        ----------
+        level : float
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        DataFrame
+            Columns category, proportion, std_error, low and high.
+        """
+        level = check_level(level)
+        rows = [self._ratio(place, level) for place in range(len(self.categories))]
+        table = pd.DataFrame(rows, columns=["proportion", "std_error", "low", "high"])
+        table.insert(0, "category", label_column(self.categories))
+        return table
+
+    def interpret(self, category: Hashable = ..., level: float = 0.95) -> str:
+        """The proportion of one category in a sentence.
+
+        Parameters
+        ----------
+        category : hashable
+            By default the last one.
+        level : float
+            Confidence level of the interval.
+
+        Returns
+        -------
+        str
+        """
+        place = place_or_last(category, self.categories, "these people")
+        return self[self.categories[place]].interpret(level)
+
+    @checked_options(PlotOptions)
+    def plot(
+        self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
+    ) -> Axes:
+        """Draw the proportions with their intervals.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        level : float
+            Confidence level of the intervals.
+        **options
+            figsize, title, sort and top.
+
+        Returns
+        -------
+        Axes
+        """
+        table = self.to_frame(level)
+        ends = table["low"].to_numpy(), table["high"].to_numpy()
+        rows = proportion_rows(self.categories, table["proportion"].to_numpy(), ends)
+        options = {"title": f"{self.n:,} reports", **options}
+        return plot_intervals(rows, ax, xlabel="proportion", level=level, **options)

@@ -9,13 +9,13 @@ write one, subclass `Result` with ``@dataclass(frozen=True, eq=False, repr=False
 - ``interpret(...)``: a sentence;
 - ``covariance``, ``n`` and ``effective_n``: properties or fields;
 - ``_shown``: the columns of the printed table, the estimate first;
-- ``title`` and ``header``: the text above the table, the header as (name, value) pairs;
-- ``cautions``: sentences that stand above the table, because its numbers are not valid;
+- ``_title`` and ``_header``: the text above the table, the header as (name, value) pairs;
+- ``_cautions``: sentences that stand above the table, because its numbers are not valid;
 - ``notes``: sentences that a reader of the table must know;
 - ``plot(ax=None, ...)``: a call of `rrstats.plots` with a frame.
 
-The base class adds ``summary()``, ``__repr__`` and ``_repr_html_``.  `FORMATS`, or the ``_formats``
-of the class, formats a column by its name; counts print without decimals if all are whole.
+The base class adds ``__repr__`` and ``_repr_html_``.  `FORMATS`, or the ``_formats`` of the class,
+formats a column by its name; counts print without decimals if all are whole.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -31,7 +30,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from rrstats._checks import check_instance, quote
-from rrstats._display import WIDTH, FrameTable, SummaryTable, as_fragment, columns, label, wrap
+from rrstats._display import WIDTH, FrameTable, as_fragment, columns, label, wrap
 from rrstats._names import checked_keywords, did_you_mean
 from rrstats._typing import Floats
 from rrstats.errors import ArgumentValueError
@@ -102,17 +101,17 @@ class Result(FrameTable):
         return self._n_labels
 
     @property
-    def title(self) -> str:
+    def _title(self) -> str:
         """The kind of result."""
         return type(self).__name__
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """Names and values above the table."""
         return ()
 
     @property
-    def cautions(self) -> Sequence[str]:
+    def _cautions(self) -> Sequence[str]:
         """Sentences that open the printed result, because its numbers are not valid."""
         return ()
 
@@ -121,34 +120,11 @@ class Result(FrameTable):
         """Sentences that a reader of the table must know."""
         return ()
 
-    def _table(self, level: float = 0.95) -> pd.DataFrame:
+    def _table(self) -> pd.DataFrame:
         """The frame for printing: labels as text, the estimate first, no columns of only NaN."""
-        frame = self.to_frame(level)
+        frame = self.to_frame()
         shown = [name for name in self._shown if name in frame and frame[name].notna().any()]
         return pd.concat([frame.iloc[:, : self._n_labels].map(label), frame[shown]], axis=1)
-
-    def summary(self, level: float = 0.95) -> SummaryTable:
-        """The result as a formatted table.
-
-        Parameters
-        ----------
-        level : float
-            Confidence level of the intervals.
-
-        Returns
-        -------
-        SummaryTable
-            Text in a terminal and HTML in a notebook; ``as_latex()`` returns LaTeX, ``to_frame()``
-            the unrounded numbers.
-        """
-        table = self._table(level)
-        names = [table.pop(name) for name in list(table.columns[: self._n_labels])]
-        table.index = pd.Index(names[0]) if len(names) == 1 else pd.MultiIndex.from_arrays(names)
-        table.index.names = [None] * len(names)
-        written = {str(name): self._writer(table[name]) for name in table}
-        return SummaryTable(
-            self.title, self.header, table, list(written), written, self.notes, self.cautions
-        )
 
     def _writer(self, column: pd.Series[Any]) -> Callable[[Any], str]:
         """The formatter of a column's cells."""
@@ -181,16 +157,16 @@ class Result(FrameTable):
         kept = max(int((np.cumsum(widths) <= WIDTH).sum()), self._leading + 3)
         body = columns([line[:kept] for line in (heads, *rows)], left=self._leading)
         more = [f"to_frame() has also {', '.join(heads[kept:])}"] if heads[kept:] else []
-        header = ", ".join(f"{name}={value}" for name, value in self.header)
-        cautions = map(wrap, self.cautions)
+        header = ", ".join(f"{name}={value}" for name, value in self._header)
+        cautions = map(wrap, self._cautions)
         return "\n".join(
-            [*cautions, f"{self.title}: {header}", body, *map(wrap, [*more, *self.notes])]
+            [*cautions, f"{self._title}: {header}", body, *map(wrap, [*more, *self.notes])]
         )
 
     def _repr_html_(self) -> str:
-        header = ", ".join(f"{name} {value}" for name, value in self.header)
-        lines = [f"{self.title}: {header}", *self.interpret().splitlines(), *self.notes]
-        cautions = [("warning", caution) for caution in self.cautions]
+        header = ", ".join(f"{name} {value}" for name, value in self._header)
+        lines = [f"{self._title}: {header}", *self.interpret().splitlines(), *self.notes]
+        cautions = [("warning", caution) for caution in self._cautions]
         texts = [("text", line) for line in lines if line]
         return as_fragment([*cautions, ("table", self._cells()), *texts])
 
@@ -249,7 +225,7 @@ class GroupResult(Result):
     names: tuple[Hashable, Hashable]
 
     @property
-    def title(self) -> str:
+    def _title(self) -> str:
         """The kind of result, with the columns of the numbers and of the groups."""
         values, groups = self.names
         of_values = "" if values is None else f" of {label(values)}"
@@ -262,7 +238,7 @@ class GroupResult(Result):
         return len(self.categories)
 
     @property
-    def header(self) -> list[tuple[str, str]]:
+    def _header(self) -> list[tuple[str, str]]:
         """The target, and the rows."""
         rows = [("target", self.target), ("n", f"{self.n:,}")]
         if self.n_missing:
@@ -312,56 +288,6 @@ class GroupResult(Result):
         ]
 
 
-# -- small results ---------------------------------------------------------------------------
-
-
-class Rounded:
-    """Prints its fields with four digits; the fields are not rounded."""
-
-    def __repr__(self) -> str:
-        fields = (
-            f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value!r}"
-            for name, value in vars(self).items()
-        )
-        return f"{type(self).__name__}({', '.join(fields)})"
-
-
-class ShareEstimate(Rounded, SimpleNamespace):
-    """One category of an estimate, with 95% intervals: the columns of its frame as attributes."""
-
-    category: Hashable
-    n: int
-    reported: float
-    naive: float
-    proportion: float
-    std_error: float
-    low: float
-    high: float
-    count: float
-    count_low: float
-    count_high: float
-
-
-@dataclass(frozen=True, repr=False)
-class RatioEstimate(Rounded):
-    """A proportion in a subpopulation: the ratio of two estimated proportions."""
-
-    proportion: float
-    std_error: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, repr=False)
-class MeanEstimate(Rounded):
-    """The mean of numbers that the categories stand for."""
-
-    mean: float
-    std_error: float
-    low: float
-    high: float
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class ConstrainedProportions(Result):
     """Proportions constrained to lie in [0, 1] and to sum to 1, for display.
@@ -404,7 +330,7 @@ class ConstrainedProportions(Result):
         return len(self._axes[0])
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The method and the number of reports."""
         return [("method", self.method), ("n", f"{self.n:,}")]
 
@@ -549,5 +475,6 @@ def proportion_rows(
 ) -> pd.DataFrame:
     """Estimates and the ends of their intervals, in the format of `rrstats.plots`."""
     index = pd.Index(list(labels), dtype=object, tupleize_cols=False)
-    low, high = ends
-    return pd.DataFrame({"estimate": estimates, "low": low, "high": high}, index=index)
+    low, high = (np.asarray(end) for end in ends)  # a Series would be aligned by its own index
+    columns = {"estimate": np.asarray(estimates), "low": low, "high": high}
+    return pd.DataFrame(columns, index=index)

@@ -329,7 +329,7 @@ class CombinedMoments(TableMoments):
     @cached_property
     def row_variance(self) -> Floats:
         """N - 1 times the variance of the proportions for the population."""
-        drawn = self.combined.with_target("population")
+        drawn = replace(self.combined, target="population")
         return fixed(drawn.variance.reshape(self.shape) * (self.n - 1))
 
     @cached_property
@@ -353,15 +353,15 @@ class CombinedMoments(TableMoments):
 
     @property
     def _is_binomial(self) -> bool:
-        return self.combined.channel.binomial_rates is not None
+        return self.combined.moments.channel.binomial_rates is not None
 
     @property
     def has_likelihood(self) -> bool:
         """True where there are rows, and the empirical likelihood takes at most a few seconds."""
         if self._is_binomial:
             return self.n > 1
-        if arrays.is_pooled(self.combined.channel):
-            values = len(self.combined.channel.samples)
+        if arrays.is_pooled(self.combined.moments.channel):
+            values = len(self.combined.moments.channel.samples)
         else:
             values = prod(axis.values[0].shape[1] for axis in self.axes)
         return self.n > 1 and self.size * values <= _MAX_VALUES
@@ -398,12 +398,13 @@ class CombinedMoments(TableMoments):
         """(3, ...) standard errors and ends of intervals of ratios."""
         combined = self.combined
         others = [place for place in range(len(self.axes)) if place not in within]
-        cells = np.arange(combined.k).reshape(self.shape).transpose([*within, *others])
+        cells = np.arange(combined.mechanism.k).reshape(self.shape).transpose([*within, *others])
         groups = prod(self.shape[place] for place in within)
-        ratios = np.empty((3, combined.k))
+        ratios = np.empty((3, combined.mechanism.k))
         for alike in cells.reshape(groups, -1):
             names: list[Hashable] = [combined.categories[cell] for cell in alike]
-            ratios[:, alike] = combined.among(names, level)[["std_error", "low", "high"]].T
+            frame = combined.among(names).to_frame(level)
+            ratios[:, alike] = frame[["std_error", "low", "high"]].T
         return fixed(ratios.reshape(3, *self.shape))
 
 

@@ -16,7 +16,7 @@ their debiased proportions are compared, with the covariance under the null.  Ea
 `test_result` has the result, `counted_reports` what the tests share, and each test its module:
 `goodness_of_fit`, `independence` (with `pair_independence` for a pair privatized as one answer),
 `homogeneity`, `change`, `design_fit`, `list_design`; `adjust` is for several tests.
-`difference` compares two estimates, and `pairwise` many groups.
+`difference` compares two estimates.
 """
 
 from __future__ import annotations

@@ -32,7 +32,10 @@ _UNCHANGED = "equality of the proportions of both waves"
 def change(
     before: Any, after: Any = None, *, pairs: Any = None, mechanisms: Any = None
 ) -> TestResult:
-    """Test that proportions did not change between two waves.
+    """Test for change between two waves (paired: McNemar's and Stuart-Maxwell's test).
+
+    The null hypothesis is that all proportions are equal.  With two categories the test of the same
+    people is McNemar's test of debiased answers, with more of them Stuart and Maxwell's.
 
     Parameters
     ----------
@@ -79,7 +82,7 @@ def change(
         return _paired_change(first, second, pairs)
     test = homogeneity([first, second])
     note = "the waves are treated as independent samples; if the same people answered, give pairs"
-    if first.covariance_with(second) is not None:
+    if first.moments.covariance_with(second.moments) is not None:
         note = "the waves are groups of one sample, and different people answered in each"
     return replace(test, null=_UNCHANGED, notes=(*test.notes, note))
 
@@ -113,7 +116,7 @@ def _equal_margins(table: Crosstab) -> TestResult:
         )
     if not table.n:
         outcome = untested(k - 1)
-    elif table.combined is not None:
+    elif table.moments.combined is not None:
         contrast = np.kron(np.ones((1, k)), np.eye(k)) - np.kron(np.eye(k), np.ones((1, k)))
         shift = contrast @ table.proportions.ravel()
         covariance = table.covariance
@@ -134,16 +137,19 @@ def _equal_margins(table: Crosstab) -> TestResult:
 
 def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Floats:
     """(k, k) covariance of the proportions of the first with those of the second."""
-    k = first.k
+    k = first.mechanism.k
     check_instance(table, "paired", Crosstab, "the crosstab of both columns")
-    one_noise = table.combined is not None  # a pair of a plan
-    designed = table.combined is not None and table.combined.designed
-    if designed or first.designed or second.designed:
+    combined = table.moments.combined
+    one_noise = combined is not None  # a pair of a plan
+    designed = combined is not None and combined.moments.designed
+    if designed or first.moments.designed or second.moments.designed:
         raise ArgumentValueError(
             "paired is for estimates and a crosstab without weights or a design; test a crosstab "
             "of both columns with rr.hypotheses.change"
         )
-    if table.combined is not None and arrays.is_pooled(table.combined.channel):
+    if table.moments.combined is not None and arrays.is_pooled(
+        table.moments.combined.moments.channel
+    ):
         return _pooled_paired(first, second, table)
     if table.shape != (k, k) or table.n > min(first.n, second.n):
         raise ArgumentValueError(
@@ -154,7 +160,7 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
     if one_noise:
         eye = np.eye(k)
         ones = np.ones((1, k))
-        joint = table.with_target(first.target).covariance
+        joint = table._with_target(first.target).covariance
         covariance = np.kron(eye, ones) @ joint @ np.kron(ones, eye).T
         return np.asarray(covariance * (table.n**2 / (first.n * second.n)))
     if first.target == "rows" or table.n < 2:  # the noise of both columns is independent
@@ -162,14 +168,14 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
     rows, columns = (table.margin(name).proportions for name in table.names)
     # The people in the table are a part of those in each estimate.
     covariance = table.proportions - np.outer(rows, columns)
-    unbiased = table.n / (table.n - first.ddof)
+    unbiased = table.n / (table.n - first._ddof)
     return np.asarray(covariance * (unbiased * table.n / (first.n * second.n)))
 
 
 def _pooled_paired(first: Estimate, second: Estimate, table: Crosstab) -> Floats:
     """The covariance of two columns of a plan, whose estimates are the margins of their table."""
-    k = first.k
-    margins = [table.estimate(name).proportions for name in table.names]
+    k = first.mechanism.k
+    margins = [table._estimate(name).proportions for name in table.names]
     same = [
         len(margin) == k and np.allclose(margin, estimate.proportions, rtol=0, atol=1e-9)
         for margin, estimate in zip(margins, (first, second), strict=True)

@@ -64,9 +64,6 @@ class _ExpectedCounts:
 _CHI_SQUARED = _ExpectedCounts()
 
 
-RANK_TOLERANCE = 1e-10
-"""Relative tolerance of the rank of a covariance."""
-
 _ZERO_RATE = 1e-9
 """A fitted probability of reports that is not larger is 0 up to the tolerance of the fit."""
 
@@ -127,7 +124,10 @@ class Counting:
         )
         dropped = sum(table.shape) - sum(observed.shape)
         if dropped:
-            notes = (f"{dropped} categories that nobody reported are left out", *notes)
+            unreported = "1 category that nobody reported is left out"
+            if dropped > 1:
+                unreported = f"{dropped} categories that nobody reported are left out"
+            notes = (unreported, *notes)
         return method, value, df, p_value, notes
 
     def test_rates(
@@ -206,22 +206,22 @@ def as_estimate(
 
 def has_cells(estimate: Estimate) -> bool:
     """True where the distribution of counts depends only on the categories' proportions."""
-    channel = estimate.channel
-    simple = not estimate.designed and estimate.target == "population"
+    channel = estimate.moments.channel
+    simple = not estimate.moments.designed and estimate.target == "population"
     return simple and channel.is_multinomial and not has_latent_classes(channel)
 
 
 def is_square(estimate: Estimate) -> bool:
     """True for `has_cells` in one sample with as many report cells as categories."""
-    samples = estimate.channel.samples
-    return has_cells(estimate) and not samples.any() and len(samples) == estimate.k
+    samples = estimate.moments.channel.samples
+    return has_cells(estimate) and not samples.any() and len(samples) == estimate.mechanism.k
 
 
 def cells_of(estimate: Estimate) -> Sample:
     """The report cells of an estimate."""
-    channel = estimate.channel
-    arrays.check_possible(channel, estimate.reported)
-    counts = estimate.reported.astype(np.float64)
+    channel = estimate.moments.channel
+    arrays.check_possible(channel, estimate.tally.reported)
+    counts = estimate.tally.reported.astype(np.float64)
     return transition_matrix(channel), counts, arrays.sample_sizes(channel, counts, estimate.n)
 
 
@@ -231,11 +231,15 @@ def null_covariance(estimate: Estimate, proportions: Floats) -> Floats:
     With weights or a design, no contrast gets a smaller variance than strata and weights alone
     give, because a smaller one is mostly chance.
     """
-    channel = estimate.channel
-    if not estimate.designed and not has_latent_classes(channel) and not channel.samples.any():
+    channel = estimate.moments.channel
+    if (
+        not estimate.moments.designed
+        and not has_latent_classes(channel)
+        and not channel.samples.any()
+    ):
         return np.asarray(channel.covariance(proportions, estimate.target) / estimate.n)
-    if estimate.designed and channel.is_multinomial:
-        return raise_covariance(estimate.covariance, estimate.moments.least_covariance)
+    if estimate.moments.designed and channel.is_multinomial:
+        return raise_covariance(estimate.covariance, estimate.moments._least_covariance)
     return estimate.covariance
 
 
@@ -260,14 +264,14 @@ def information(estimate: Estimate, proportions: Floats) -> Floats | None:
 
     proportions : inside the simplex.  None with a design, latent classes or target "rows".
     """
-    channel = estimate.channel
-    if estimate.designed or estimate.target != "population" or has_latent_classes(channel):
+    channel = estimate.moments.channel
+    if estimate.moments.designed or estimate.target != "population" or has_latent_classes(channel):
         return None
     if not estimate.n or not np.isfinite(proportions).all():
         return None
     if channel.is_multinomial:
         rates = expected_rates(channel, proportions)
-        sizes = arrays.sample_sizes(channel, estimate.reported, estimate.n)
+        sizes = arrays.sample_sizes(channel, estimate.tally.reported, estimate.n)
         possible = rates > 0
         matrix = transition_matrix(channel)[possible]
         return np.asarray((matrix.T * (sizes[possible] / estimate.n / rates[possible])) @ matrix)

@@ -87,7 +87,7 @@ def design_fit(
     """
     counting = Counting(statistic)
     estimate = as_estimate(reports, mechanism=mechanism, prob=prob, epsilon=epsilon, group=group)
-    if estimate.designed or not estimate.channel.is_multinomial:
+    if estimate.moments.designed or not estimate.moments.channel.is_multinomial:
         raise ArgumentValueError(
             "design_fit compares counts of report cells, which a sample with weights, strata or "
             "clusters, and reports that name several categories, do not have; estimate by= the "

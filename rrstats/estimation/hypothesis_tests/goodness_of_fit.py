@@ -102,14 +102,14 @@ def goodness_of_fit(
         null += f" ({', '.join(f'{value:z.1%} {label(category)}' for value, category in pairs)})"
     counting.check(is_square(estimate))
     if not estimate.n:
-        return result_of(null, 0, untested(estimate.k - 1))
+        return result_of(null, 0, untested(estimate.mechanism.k - 1))
     outcome = _fit(estimate, pi, counting) if has_cells(estimate) else _wald_fit(estimate, pi)
     return result_of(null, estimate.n, outcome, effective_n(estimate, pi))
 
 
 def _fit(estimate: Estimate, pi: Floats, counting: Counting) -> Outcome:
     """The test of counts: by enumeration or chi-squared."""
-    rates = expected_rates(estimate.channel, pi)
+    rates = expected_rates(estimate.moments.channel, pi)
     method = "Pearson's test of the reports"
     remedy = "merge categories, or use exact=True where all counts can be listed"
     if not is_square(estimate):
@@ -128,9 +128,9 @@ def _fit(estimate: Estimate, pi: Floats, counting: Counting) -> Outcome:
 
 def _wald_fit(estimate: Estimate, pi: Floats) -> Outcome:
     """Wald's test of unbiased proportions, with the covariance under the null where known."""
-    channel = estimate.channel
+    channel = estimate.moments.channel
     notes = Notes()
-    if not estimate.designed and not channel.is_multinomial:
+    if not estimate.moments.designed and not channel.is_multinomial:
         rates = expected_rates(channel, pi)
         notes = few_expected(estimate.n * np.minimum(rates, 1 - rates), "merge categories")
     shift = estimate.proportions - pi

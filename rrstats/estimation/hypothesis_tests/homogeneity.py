@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy
@@ -20,13 +20,14 @@ import scipy
 from rrstats._checks import (
     check_instance,
 )
+from rrstats._display import counted
 from rrstats._names import checked_keywords
 from rrstats._typing import Floats
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.estimate import Estimate
+from rrstats.estimation.estimates.two_samples import covariance_df
 from rrstats.estimation.hypothesis_tests.counted_reports import (
-    RANK_TOLERANCE,
     Counting,
     as_estimate,
     cells_of,
@@ -50,7 +51,7 @@ from rrstats.inference.contrasts import (
     project_to_simplex,
     with_known_sum,
 )
-from rrstats.inference.melded import BinomialCounts, melded_p_value
+from rrstats.inference.melded import melded_p_value
 
 _SMALL_SAMPLE = 24
 """With at most so many reports in the smallest sample, homogeneity's level is off by over 1%."""
@@ -136,23 +137,25 @@ def homogeneity(
     p_value = _exact_p_value(estimates) if is_small else None
     counting = replace(counting, p_value=p_value)
     if is_table:
-        table = np.stack([estimate.reported for estimate in estimates])
+        table = np.stack([estimate.tally.reported for estimate in estimates])
         outcome = counting.test_table("samples by reports", table)
     else:
         outcome = _different_designs(estimates, pooled, counting)
     if is_small:
         level = _LEVEL if p_value is None else _EXACT_LEVEL
-        notes += (f"a sample has only {smallest} reports: {level}",)
+        notes += (f"a sample has only {counted(smallest, 'report')}: {level}",)
     return result_of(null, n, outcome, effective, notes=notes)
 
 
 def _exact_p_value(estimates: list[Estimate]) -> float | None:
     """The melded p-value of two samples of two categories, whose counts are binomial; else None."""
-    counts = [estimate.moments.binomial_counts for estimate in estimates]
-    if len(estimates) != 2 or estimates[0].k != 2 or None in counts:
+    if len(estimates) != 2 or estimates[0].mechanism.k != 2:
         return None
-    first, second = (cast(BinomialCounts, each).take(np.array([1])) for each in counts)
-    return float(melded_p_value(first, second)[0])
+    first, second = (estimate.moments.binomial_counts for estimate in estimates)
+    if first is None or second is None:
+        return None
+    last = np.array([1])  # the two categories have the same p-value
+    return float(melded_p_value(first.take(last), second.take(last))[0])
 
 
 def _samples(samples: Any, others: tuple[Any, ...]) -> tuple[list[Estimate], Notes]:
@@ -191,7 +194,8 @@ def check_comparable(estimates: Sequence[Estimate]) -> None:
         )
     if len({estimate.target for estimate in estimates}) > 1:
         raise ArgumentValueError(
-            "all samples must have the same target, found 'population' and 'rows'; use with_target"
+            "all samples must have the same target, found 'population' and 'rows'; give one target "
+            "to rr.estimate"
         )
 
 
@@ -208,7 +212,7 @@ def _different_designs(estimates: list[Estimate], pooled: Floats, counting: Coun
 
 def _against_common(estimates: list[Estimate], pooled: Floats) -> Outcome:
     """Wald's test of all proportions against common proportions."""
-    k = estimates[0].k
+    k = estimates[0].mechanism.k
     g = len(estimates)
     pi = project_to_simplex(pooled)
     covariances = [null_covariance(estimate, pi) for estimate in estimates]
@@ -219,7 +223,7 @@ def _against_common(estimates: list[Estimate], pooled: Floats) -> Outcome:
     joint = scipy.linalg.block_diag(*(covariance for _, covariance in moved))
     method = "Wald test against common proportions"
     for i, j in permutations(range(g), 2):
-        shared = estimates[i].covariance_with(estimates[j])
+        shared = estimates[i].moments.covariance_with(estimates[j].moments)
         if shared is not None:
             block = known_sum_map(covariances[i]) @ shared @ known_sum_map(covariances[j]).T
             joint[i * k : (i + 1) * k, j * k : (j + 1) * k] = block
@@ -232,49 +236,3 @@ def _against_common(estimates: list[Estimate], pooled: Floats) -> Outcome:
         part @ covariance @ part.T for part, (_, covariance) in zip(contrasts, moved, strict=True)
     ]
     return by_wald(method, shift, total, covariance_df(estimates, parts))
-
-
-def covariance_df(estimates: Sequence[Estimate], parts: Sequence[Floats]) -> float:
-    """Degrees of freedom of the covariance of some contrasts; infinite without a design.
-
-    parts : (c, c) the contribution of each sample.  The degrees of freedom match the variance of
-    the trace of the sum, and of its square (Krishnamoorthy and Yu).  They are at most those of all
-    reports together; groups in the same clusters count once.
-    """
-    if not any(estimate.designed for estimate in estimates):
-        return np.inf
-    dfs = [_sample_df(estimate) for estimate in estimates]
-    total = np.sum(parts, axis=0)
-    if min(dfs) < 1 or not np.isfinite(total).all():
-        return 0.0
-    inverse = np.linalg.pinv(total, rcond=RANK_TOLERANCE, hermitian=True)
-    squares = 0.0
-    for part, df in zip(parts, dfs, strict=True):
-        scaled = part @ inverse
-        squares += (float(np.trace(scaled @ scaled)) + float(np.trace(scaled)) ** 2) / df
-    tolerance = RANK_TOLERANCE * np.trace(total)
-    rank = int(np.linalg.matrix_rank(total, tol=tolerance, hermitian=True))
-    if squares > 0:
-        return min((rank + rank**2) / squares, _total_df(estimates))
-    return min(dfs)
-
-
-def _sample_df(estimate: Estimate) -> float:
-    """Degrees of freedom of one sample."""
-    return float(estimate.df if estimate.designed else estimate.n - 1)
-
-
-def _total_df(estimates: Sequence[Estimate]) -> float:
-    """Degrees of freedom of all reports together; groups in the same clusters count once."""
-    total = 0.0
-    remaining = list(estimates)
-    while remaining:
-        first, *others = remaining
-        groups = [other for other in others if first.covariance_with(other) is not None]
-        shared = first.df_with(*groups) if groups else None
-        if shared is None:
-            total += sum(_sample_df(estimate) for estimate in (first, *groups))
-        else:
-            total += shared
-        remaining = [other for other in others if all(other is not group for group in groups)]
-    return total

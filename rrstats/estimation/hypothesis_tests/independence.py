@@ -22,7 +22,6 @@ from rrstats._typing import Floats
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.estimation.estimates.crosstab import Crosstab, check_two_way
 from rrstats.estimation.hypothesis_tests.counted_reports import (
-    RANK_TOLERANCE,
     STATISTICS,
     Counting,
     as_estimate,
@@ -31,6 +30,7 @@ from rrstats.estimation.hypothesis_tests.counted_reports import (
 from rrstats.estimation.hypothesis_tests.pair_independence import INDEPENDENT, pair_independence
 from rrstats.estimation.hypothesis_tests.test_result import TestResult, result_of, untested
 from rrstats.inference.contrasts import (
+    RANK_TOLERANCE,
     known_sum_map,
     with_known_sum,
 )
@@ -108,8 +108,8 @@ def independence(
     if isinstance(table, Crosstab) and len(table.shape) > 2:
         return _mutual_independence(table, counting)
     crossed = two_way(table, mechanisms)
-    if crossed.combined is not None:
-        return pair_independence(crossed.combined, None, counting)
+    if crossed.moments.combined is not None:
+        return pair_independence(crossed.moments.combined, None, counting)
     return _column_independence(crossed, counting)
 
 
@@ -120,13 +120,17 @@ def _mutual_independence(crossed: Crosstab, counting: Counting) -> TestResult:
     independent if and only if the answers are.
     """
     null = f"independence of {len(crossed.shape)} columns"
-    all_cells = all(axis.is_multinomial for axis in crossed.axes)
-    if crossed.combined is not None or not all_cells or crossed.counted.shape != crossed.shape:
+    all_cells = all(axis.is_multinomial for axis in crossed.moments.axes)
+    if (
+        crossed.moments.combined is not None
+        or not all_cells
+        or crossed.moments.counted.shape != crossed.shape
+    ):
         raise ArgumentValueError(
             "independence of more than two columns needs columns that were privatized separately, "
             "with as many reports as categories, without weights or a design; test them in pairs"
         )
-    observed = crossed.counted.astype(np.float64)
+    observed = crossed.moments.counted.astype(np.float64)
     if not crossed.n:
         return result_of(null, 0, untested(_mutual_df(observed.shape)))
     expected = np.array(float(crossed.n))
@@ -139,7 +143,7 @@ def _mutual_independence(crossed: Crosstab, counting: Counting) -> TestResult:
     df = _mutual_df(observed.shape)
     method = f"{STATISTICS[counting.statistic]} of the reported table"
     outcome = counting.test(method, value, df, expected.ravel(), remedy="leave columns out")
-    estimates = [crossed.estimate(name) for name in crossed.private]
+    estimates = [crossed._estimate(name) for name in crossed._private]
     parts = [effective_n(estimate, estimate.proportions) / crossed.n for estimate in estimates]
     return result_of(null, crossed.n, outcome, crossed.n * prod(parts))
 
@@ -155,13 +159,13 @@ def _column_independence(crossed: Crosstab, counting: Counting) -> TestResult:
     rows, columns = crossed.shape
     if not n:
         return result_of(INDEPENDENT, 0, untested((rows - 1) * (columns - 1)))
-    estimates = [crossed.estimate(name) for name in crossed.private]
+    estimates = [crossed._estimate(name) for name in crossed._private]
     effective = n * prod(effective_n(estimate, estimate.proportions) / n for estimate in estimates)
-    all_cells = all(axis.is_multinomial for axis in crossed.axes)
-    is_table = all_cells and crossed.counted.shape == crossed.shape
+    all_cells = all(axis.is_multinomial for axis in crossed.moments.axes)
+    is_table = all_cells and crossed.moments.counted.shape == crossed.shape
     counting.check(is_table)
     if is_table:
-        outcome = counting.test_table("the reported table", crossed.counted)
+        outcome = counting.test_table("the reported table", crossed.moments.counted)
     else:
         # n tr(S1^- C S2^- C') of the covariance C of both debiased answers
         margins, covariances = margins_of(crossed)
@@ -179,7 +183,7 @@ def two_way(table: Any, mechanisms: Any = None) -> Crosstab:
     if not isinstance(table, Crosstab):
         counts = check_numbers(table, "table, a crosstab or counts of reports,", axes=2)
         table = Crosstab.from_counts(counts, _columns_of_counts(counts.shape, mechanisms))
-    return check_two_way(table).with_target("population")
+    return check_two_way(table)._with_target("population")
 
 
 def _columns_of_counts(shape: tuple[int, ...], mechanisms: Any) -> dict[str, Any]:

@@ -102,13 +102,13 @@ def no_design_effect(
     """
     estimate = as_estimate(reports, mechanism=mechanism, group=group)
     samples = list_samples(estimate.tally.mechanism)
-    if estimate.designed:
+    if estimate.moments.designed:
         raise ArgumentValueError(
             "no_design_effect compares counts, found a sample with weights, strata or clusters; "
             "leave them out"
         )
-    cells = estimate.reported.reshape(2, samples.items + 2)
-    arrays.check_possible(estimate.channel, estimate.reported)
+    cells = estimate.tally.reported.reshape(2, samples.items + 2)
+    arrays.check_possible(estimate.moments.channel, estimate.tally.reported)
     types = _JointTypes.of(cells[samples.control], cells[samples.treatment])
     types_of_category = samples.items + 1
     table = pd.DataFrame(

@@ -54,7 +54,7 @@ def pair_independence(
     cells, shape = _grid(tuple(estimate.categories), pairs)
     if not estimate.n:
         return result_of(INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
-    if not has_cells(estimate) or arrays.is_pooled(estimate.channel):
+    if not has_cells(estimate) or arrays.is_pooled(estimate.moments.channel):
         return result_of(INDEPENDENT, estimate.n, _wald_pairs(estimate, cells, shape))
     matrix_by_category, counts, sizes = cells_of(estimate)
     matrix = matrix_by_category[:, cells]
@@ -72,7 +72,7 @@ def _effective_n_of_pairs(
 ) -> float:
     """Effective sample size for dependence of a pair with these margins; or NaN."""
     margins = [project_to_simplex(margin) for margin in (first, second)]
-    proportions = np.empty(estimate.k)
+    proportions = np.empty(estimate.mechanism.k)
     proportions[cells] = np.outer(*margins).ravel()
     fisher = information(estimate, proportions)
     if fisher is None or not (proportions > 0).all():
@@ -126,7 +126,7 @@ def _wald_pairs(estimate: Estimate, cells: NDArray[np.intp], shape: tuple[int, i
     r, c = shape
     unbiased = estimate.proportions[cells]
     margins = [project_to_simplex(unbiased.reshape(shape).sum(axis=axis)) for axis in (1, 0)]
-    null = np.empty(estimate.k)
+    null = np.empty(estimate.mechanism.k)
     null[cells] = np.outer(*margins).ravel()
     of_cells = null_covariance(estimate, null)[np.ix_(cells, cells)]
     joint, covariance = with_known_sum(unbiased, of_cells)

@@ -68,7 +68,7 @@ class TestResult(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def header(self) -> list[tuple[str, str]]:
+    def _header(self) -> list[tuple[str, str]]:
         """The method."""
         return [("method", self.method)]
 

@@ -83,7 +83,7 @@ def _understood(data: Any) -> Any:
 
         data = pa.table(data)
     if package in ("pyarrow", "dask"):
-        names = list(getattr(data, "column_names", data.columns))
+        names = list(data.column_names if package == "pyarrow" else data.columns)
         repeated = [name for place, name in enumerate(names) if name in names[:place]]
         if repeated:
             raise ArgumentValueError(
@@ -173,7 +173,7 @@ class EngineFrame:
         if hasattr(dtype, "categories"):
             return list(dtype.categories)
         if str(dtype) == "Categorical" and self.engine == "dask":
-            is_declared = getattr(self.native[name].cat, "known", False)
+            is_declared = self.native[name].cat.known
             return list(self.native._meta[name].cat.categories) if is_declared else None
         if str(dtype) == "Categorical" and self.engine == "pyarrow":
             chunks = self.native.column(name).unify_dictionaries().chunks

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -224,13 +224,17 @@ class ReportColumn(ReportModel):
         """(rows, k) unbiased values of the categories' indicators; NaN where it is missing."""
         if self.rates is not None:
             return self._by_rates(part, self.rates.scores)
-        return self._values(part, np.nan, lambda codes: self._of_channel(codes, "scores"))
+        channel = self.channel
+        evaluate = self._indicators if channel is None else channel.scores
+        return self._values(part, np.nan, lambda codes: evaluate(self._decoded(codes)))
 
     def likelihood(self, part: slice = ALL) -> Floats:
         """(rows, classes) P(report | truth) up to a factor by row; NaN where it is missing."""
         if self.rates is not None:
             return self._by_rates(part, self.rates.likelihood)
-        return self._values(part, np.nan, lambda codes: self._of_channel(codes, "likelihood"))
+        channel = self.channel
+        evaluate = self._indicators if channel is None else channel.likelihood
+        return self._values(part, np.nan, lambda codes: evaluate(self._decoded(codes)))
 
     def _by_rates(self, part: slice, evaluate: Callable[[NDArray[Any], slice], Floats]) -> Floats:
         """(rows, k) values of rows whose prob differs; NaN where a report is missing."""
@@ -249,14 +253,15 @@ class ReportColumn(ReportModel):
         """(rows,) where nothing was reported."""
         return self._values(ALL, True, lambda codes: np.zeros(len(codes), dtype=np.bool_))
 
-    def _of_channel(
-        self, codes: NDArray[Any], attribute: Literal["scores", "likelihood"]
-    ) -> Floats:
-        """Scores or likelihoods of present reports; of an ordinary column indicators."""
+    def _decoded(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Present reports as a channel takes them; levels of an ordinary column as they are."""
         if self.mechanism is None:
-            return np.asarray(codes[:, None] == np.arange(self.k), dtype=np.float64)
-        decoded = codec_of(self.mechanism.report_space).decode(codes)
-        return np.asarray(getattr(self.channel, attribute)(decoded))
+            return codes
+        return codec_of(self.mechanism.report_space).decode(codes)
+
+    def _indicators(self, codes: NDArray[Any]) -> Floats:
+        """(rows, k) 1 where a row has a level."""
+        return np.asarray(codes[:, None] == np.arange(self.k), dtype=np.float64)
 
     def _values(
         self, part: slice, absent: float, evaluate: Callable[[NDArray[Any]], NDArray[Any]]
@@ -290,13 +295,14 @@ class ReportSource(NamedTuple):
 
     name : of the column, or None.  record : its record, or None.
     recorded : the names of all columns of which the data have a record.
-    columns : the columns of the data, if they are a frame.
+    columns : the columns of the data, if they are a frame.  engine : its engine; empty for pandas.
     """
 
     name: Hashable = None
     record: ColumnRecord | None = None
     recorded: Collection[Hashable] = ()
     columns: Collection[Hashable] = ()
+    engine: str = ""
 
     @classmethod
     def of(cls, values: Any) -> ReportSource:
@@ -334,13 +340,19 @@ class ReportSource(NamedTuple):
                 "or epsilon, or as a mechanism (of true answers rr.surveys.direct(categories))"
             )
         where = "this column" if self.name is None else f"column {self.name!r}"
+        if self.engine:
+            return ArgumentTypeError(
+                f"{where} has no record of its mechanism: most engines lose it, and so does "
+                f"{self.engine}.  For reports give the mechanism, as in rr.estimate(frame, "
+                f"mechanism, columns={self.name!r}), or read the file with rr.files.read(path).  "
+                "True answers: rr.surveys.direct(categories)"
+            )
         gone = [name for name in self.recorded if name not in self.columns]
         if gone and len(self.columns):
             return ArgumentTypeError(
                 f"{where} has no record of its mechanism, and the frame records a column "
                 f"{gone[0]!r} that is not there.  If this is it under a new name: df = "
-                f"rr.metadata.carry(df, names={{{gone[0]!r}: {self.name!r}}}); otherwise give the "
-                "mechanism"
+                f"df.rr.carry(names={{{gone[0]!r}: {self.name!r}}}); otherwise give the mechanism"
             )
         if self.recorded:
             others = list(self.recorded)
@@ -350,10 +362,10 @@ class ReportSource(NamedTuple):
                 f"df.rr.mechanisms[{others[0]!r}]"
             )
         return ArgumentTypeError(
-            f"{where} has no record of its mechanism: merge, assign, read_csv and most engines "
-            "lose it.  For reports give the mechanism, or df = rr.metadata.carry(df, released), "
-            f"with names={{reports.name: {self.name!r}}} for a Series, or df = "
-            "rr.files.read(path).  True answers: rr.surveys.direct(categories)"
+            f"{where} has no record of its mechanism: merge, join, concat, assign and read_csv "
+            "lose it.  For reports give the mechanism, or df = df.rr.carry(released), with "
+            f"names={{reports.name: {self.name!r}}} for a Series, or df = rr.files.read(path).  "
+            "True answers: rr.surveys.direct(categories)"
         )
 
 

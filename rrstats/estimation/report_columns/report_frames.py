@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, Protocol, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,9 +38,10 @@ from rrstats.estimation.report_columns.report_columns import (
     records_of,
     resolved_mechanism,
 )
-from rrstats.mechanisms.base import Mechanism, is_mechanism
+from rrstats.mechanisms.base import is_mechanism
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import as_mechanism, names_column, rate_column
-from rrstats.mechanisms.plans import ASKED, PlanParts, marginal_mechanism, part_mechanism
+from rrstats.mechanisms.plans import ASKED, marginal_mechanism, part_mechanism
 from rrstats.mechanisms.records import ColumnRecord, check_asked_column
 
 
@@ -98,7 +99,8 @@ class ReportFrame:
 
     def source(self, name: Hashable) -> ReportSource:
         """Name and record of one column."""
-        return ReportSource(name, self.records.get(name), self.records, self.names)
+        engine = "" if self.engine is None else self.engine.engine
+        return ReportSource(name, self.records.get(name), self.records, self.names, engine)
 
     def column(self, name: Hashable) -> pd.Series[Any]:
         """One column; raises where it is not there just once."""
@@ -288,18 +290,9 @@ def column_requests(
     ]
 
 
-class Plan(Protocol):
-    """A `FramePlan`, which knows the records of its columns."""
-
-    @property
-    def records(self) -> list[ColumnRecord]:
-        """The record of each column."""
-
-
 def plan_records(mechanism: Any) -> list[ColumnRecord]:
     """The records of a `FramePlan`, which knows them; none of anything else."""
-    records = getattr(mechanism, "records", None)
-    return records if isinstance(records, list) else []
+    return mechanism.records if isinstance(mechanism, FramePlan) else []
 
 
 def listed(names: Any) -> list[Hashable]:
@@ -381,20 +374,19 @@ def check_together(
     pairs : whether the two columns of a pair may be together.
     parts : whether any may, because not the rows are used but moments of the parts.
     """
-    planned = [column for column in columns if column.plan is not None]
+    planned = [(column.name, column.plan) for column in columns if column.plan is not None]
     private = [column.name for column in columns if column.private]
     if ASKED in names and len(private) > 1 and not planned:
         raise MetadataError(
             f"the data have the public column {ASKED!r} of a plan, but no record of it, so the "
             f"columns {private} may not be used together: give the plan, rr.crosstab(..., "
-            "mechanisms=plan), or restore the records (rr.metadata.carry)"
+            "mechanisms=plan), or restore the records (df.rr.carry)"
         )
     if parts:
         return
-    for column in planned:
-        alike = [other.name for other in planned if other.plan == column.plan]
-        of_plan = cast(PlanParts, column.plan).parts
-        if len(alike) < 2 or (pairs and any({*part} == {*alike} for part in of_plan)):
+    for _, plan in planned:
+        alike = [name for name, other in planned if other == plan]
+        if len(alike) < 2 or (pairs and any({*part} == {*alike} for part in plan.parts)):
             continue
         reason = "few rows or none hold all of them, and the noise of a pair is joint"
         step = (
@@ -403,7 +395,7 @@ def check_together(
         )
         if pairs and len(alike) == 2:
             reason = "the plan never asked both of the same row"
-            step = f"rr.planning.frame(..., want=[({alike[0]!r}, {alike[1]!r})]) asks them together"
+            step = f"rr.planning.plan(..., want=[({alike[0]!r}, {alike[1]!r})]) asks them together"
         raise ArgumentValueError(
             f"the columns {alike} of one plan cannot be used together: {reason}; {step}"
         )
@@ -418,7 +410,8 @@ def as_pairs(columns: Sequence[ReportColumn]) -> list[ReportColumn]:
     for first, second in combinations(columns, 2):
         if first.plan is None or first.plan != second.plan:
             continue
-        domains = [cast(Mechanism, column.mechanism).domain for column in (first, second)]
+        mechanisms = (first.mechanism, second.mechanism)
+        domains = [mechanism.domain for mechanism in mechanisms if mechanism is not None]
         joint = part_mechanism(domains, first.plan.epsilon)
         pair = (first.name, second.name), joint
         for column, domain in zip((first, second), domains, strict=True):

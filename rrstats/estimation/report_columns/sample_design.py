@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -203,9 +203,9 @@ class SampleDesign:
 
     def replication(self, count: int) -> Replication:
         """The rule by which variances follow from a number of replicates."""
-        method = cast(str, self.method)
+        assert self.method is not None  # `check_replication` asks for it
         return Replication.of(
-            count, method, rho=self.rho, scale=self.scale, rscales=self.rscales, mse=self.mse
+            count, self.method, rho=self.rho, scale=self.scale, rscales=self.rscales, mse=self.mse
         )
 
     @property
@@ -393,7 +393,6 @@ def rows_of(
     *,
     by: Any = None,
     design: SampleDesign | None = None,
-    observed: bool = True,
     times: Counts | None = None,
 ) -> Rows:
     """Groups, strata, clusters and weights, each checked against the reports.
@@ -414,7 +413,7 @@ def rows_of(
     units = ONE_UNIT
     if labels:
         opened = [_labels(column, rows, "by") for column in labels]
-        groups = numbered(opened, observed=observed)
+        groups = numbered(opened)
     if design.strata is not None or design.clusters is not None:
         units, unit_codes = _units(rows, design, times)
     for name in LIMITS:
@@ -490,13 +489,9 @@ def refuse_name(column: Any, name: str, what: str) -> None:
         )
 
 
-def numbered(columns: Sequence[ReportColumn], *, observed: bool = True) -> Numbered:
-    """Codes of rows, from the labels of one ordinary column or the tuples of several.
-
-    observed : whether only labels that occur get a code; False keeps all declared labels, except
-        for millions of combinations.
-    """
-    codes, combinations = _combined(columns, observed=observed)
+def numbered(columns: Sequence[ReportColumn]) -> Numbered:
+    """Codes of rows, from the labels that occur in an ordinary column, or tuples of several."""
+    codes, combinations = _combined(columns)
     levels = [column.categories for column in columns]
     if len(levels) == 1:
         return Numbered(codes, [levels[0][level] for level in combinations[0].tolist()])
@@ -508,7 +503,7 @@ def numbered(columns: Sequence[ReportColumn], *, observed: bool = True) -> Numbe
     return Numbered(codes, labels)
 
 
-def _combined(columns: Sequence[ReportColumn], *, observed: bool) -> tuple[Codes, list[Codes]]:
+def _combined(columns: Sequence[ReportColumn]) -> tuple[Codes, list[Codes]]:
     """(rows,) the combination of each row, -1 if a label is missing; the levels of each.
 
     The second has for each column the number of its level in each combination.
@@ -516,7 +511,7 @@ def _combined(columns: Sequence[ReportColumn], *, observed: bool) -> tuple[Codes
     first, *others = columns
     codes = first.codes().copy()
     codes[codes == first.k] = -1
-    codes, used = _compressed(codes, first.k, observed=observed)
+    codes, used = _compressed(codes, first.k)
     combinations = [used]
     for column in others:
         levels = column.codes()
@@ -524,20 +519,18 @@ def _combined(columns: Sequence[ReportColumn], *, observed: bool) -> tuple[Codes
         codes = codes * column.k + levels
         codes[absent] = -1
         size = len(combinations[0]) * column.k
-        codes, used = _compressed(codes, size, observed=observed)
+        codes, used = _compressed(codes, size)
         combinations = [numbers[used // column.k] for numbers in combinations]
         combinations.append(used % column.k)
     return codes, combinations
 
 
-def _compressed(codes: Codes, size: int, *, observed: bool) -> tuple[Codes, Codes]:
+def _compressed(codes: Codes, size: int) -> tuple[Codes, Codes]:
     """Codes below ``size`` numbered anew without gaps, and the old code of each; -1 stays."""
     if size > _COMBINED:
         used, places = np.unique(codes[codes >= 0], return_inverse=True)
         codes[codes >= 0] = places
         return codes, used
-    if not observed:
-        return codes, np.arange(size)
     used = np.flatnonzero(np.bincount(codes + 1, minlength=size + 1)[1:])
     if len(used) == size:
         return codes, used
@@ -555,7 +548,7 @@ def numbered_pairs(
     """
     codes = groups * unit_count + units
     codes[groups < 0] = -1
-    return _compressed(codes, group_count * unit_count, observed=True)
+    return _compressed(codes, group_count * unit_count)
 
 
 def _units(rows: int, design: SampleDesign, times: Counts | None) -> tuple[SampleUnits, Codes]:
@@ -572,7 +565,7 @@ def _units(rows: int, design: SampleDesign, times: Counts | None) -> tuple[Sampl
             raise ArgumentValueError(
                 f"{name} must be known for every row, found {absent} of {row_times.sum()} missing"
             )
-    codes, combinations = _combined(list(columns.values()), observed=True)
+    codes, combinations = _combined(list(columns.values()))
     numbers = dict(zip(columns, combinations, strict=True))
     strata = np.zeros(len(combinations[0]), dtype=np.intp)
     stratum_labels: list[Hashable] = [None]

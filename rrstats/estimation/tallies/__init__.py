@@ -2,6 +2,6 @@
 
 `tally` counts reports by unit of the sample; `arrays` has the formulas for any channel.  Results
 hold `moments`, of samples with a design those in `survey_moments`.  Sums over single rows have
-their variances by strata, clusters and replicates in `sampled_rows`, and columns that a plan asks
-in parts their moments in `second_moments`.
+their variances by strata, clusters and replicates in `sampled_rows`; `score_moments` has the second
+moments of columns by scores of rows, and `part_scores` reads the columns of a plan.
 """

@@ -466,21 +466,24 @@ _MAX_SCORES = 1 << 20
 
 
 def default_method(channel: Channel) -> str:
-    """The name of a channel's default method, which Moments may override.
+    """The name of a channel's default method; reports of several probabilities by row have none.
 
-    Exact if counts are binomial, else one that is fast enough.
+    Exact if counts are binomial, or like as many reports of one binomial channel, as for the parts
+    of a plan that are all k-RR; else one that is fast enough.
 
     The former is one of `METHODS`, the latter one of `GENERAL_METHODS`.  For samples that each
     identify the proportions, unbiased scores are the only assumption: the profile likelihood would
     assume one population for all samples.
     """
-    if channel.binomial_rates is not None:
+    if channel.binomial_rates is not None or krr_parts(channel) is not None:
         return DEFAULT_METHOD
+    if is_pooled(channel):
+        return "empirical-likelihood"
     parts = _rates_of_parts(channel)
     cells = len(channel.samples) if parts is None else 2 * len(parts.true_positive_rate)
     samples_differ = isinstance(channel, StackedChannel) and has_scores(channel)
     classes = len(channel.class_of)
-    if classes <= _MAX_PROFILED and not samples_differ and not is_pooled(channel):
+    if classes <= _MAX_PROFILED and not samples_differ:
         return "profile-likelihood"
     return "empirical-likelihood" if classes * cells <= _MAX_SCORES else "wald"
 

@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rrstats._checks import check_one_of
-from rrstats._typing import Floats
+from rrstats._checks import check_one_of, check_proportions
+from rrstats._typing import Floats, NumbersByCategory
 from rrstats.errors import ArgumentValueError
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.arrays import MeanRates
 from rrstats.estimation.tallies.tally import RowSums, Tally
-from rrstats.inference import binomial, contrasts
+from rrstats.inference import binomial, contrasts, multinomial
 from rrstats.inference.binomial import DEFAULT_METHOD, METHOD_OF_ROWS, METHODS
 from rrstats.inference.contrasts import (
     Interval,
@@ -37,7 +37,14 @@ from rrstats.inference.contrasts import (
     student_quantile,
 )
 from rrstats.inference.melded import BinomialCounts
-from rrstats.mechanisms.channel import BinomialRates, Channel, KRRChannel, fixed, recode_matrix
+from rrstats.mechanisms.channel import (
+    BinomialRates,
+    Channel,
+    KRRChannel,
+    expected_rates,
+    fixed,
+    recode_matrix,
+)
 from rrstats.mechanisms.krr import no_common_channel
 
 ROUNDING = 1e-12
@@ -125,7 +132,7 @@ class Moments(ABC):
             return np.asarray(self.reported / sizes)
 
     @property
-    def condition_number(self) -> float:
+    def _condition_number(self) -> float:
         """The factor by which the estimate amplifies noise."""
         return arrays.condition_number(self.channel)
 
@@ -134,7 +141,7 @@ class Moments(ABC):
     def implausible(self) -> NDArray[np.bool_]:
         """(k,) True where reports are rarer or commoner than any truth explains."""
 
-    def implausible_with(self, others: Sequence[Moments]) -> bool:
+    def _implausible_with(self, others: Sequence[Moments]) -> bool:
         """True where no truth explains the reports of these groups together."""
         counts = np.sum([self.reported, *(other.reported for other in others)], axis=0)
         n = self.n + sum(other.n for other in others)
@@ -146,12 +153,22 @@ class Moments(ABC):
         return root(self.variance)
 
     @property
+    def sampling_variance(self) -> Floats:
+        """(k,) the rest of `variance`, due to drawing the sample.
+
+        It is unbiased and the difference of two estimates, so it may be negative where the
+        randomization adds most of the variance.  It is then too small to distinguish from 0, and is
+        not cut at 0, so that averages over categories and surveys stay unbiased.
+        """
+        return self.variance - self.randomization_variance
+
+    @property
     def least_variance(self) -> Floats:
         """(k,) `variance` if answers did not depend on cluster and weight."""
         return self.variance
 
     @property
-    def least_covariance(self) -> Floats:
+    def _least_covariance(self) -> Floats:
         """(k, k) `covariance` with the variances of `least_variance`."""
         return self.covariance
 
@@ -174,19 +191,23 @@ class Moments(ABC):
         return np.where(sizes > 0, self.proportions * sizes, 0.0)
 
     @property
-    def total_variance(self) -> Floats:
+    def _total_variance(self) -> Floats:
         """(k,) variance of the totals."""
         return np.asarray(self.variance * self.n**2)
 
     @property
     def total_std_error(self) -> Floats:
         """(k,) standard errors of the totals; NaN where a variance came out negative."""
-        return root(self.total_variance)
+        return root(self._total_variance)
 
     @property
     def df(self) -> float:
         """Degrees of freedom of the covariance."""
         return np.inf
+
+    def _check_identified(self) -> None:
+        """Raise NotIdentifiableError if the reports do not identify the proportions."""
+        np.asarray(self.proportions)
 
     @property
     def design_effect(self) -> Floats:
@@ -194,7 +215,7 @@ class Moments(ABC):
         return np.ones(self.k)
 
     @property
-    def effective_n(self) -> Floats:
+    def _effective_n(self) -> Floats:
         """(k,) effective sample size: n / `design_effect`."""
         return np.asarray(self.n / self.design_effect)
 
@@ -279,7 +300,7 @@ class Moments(ABC):
         ends = self.uncut_interval(level, self.df, DEFAULT_METHOD)
         return contrasts.hull(ends, self.interval(level, None, self.target))
 
-    def general_interval(self, level: float, method: str | None, target: str) -> Interval:
+    def _general_interval(self, level: float, method: str | None, target: str) -> Interval:
         """Intervals where the counts of no category are binomial by themselves."""
         if target == "rows" and method is not None:
             raise ArgumentValueError(
@@ -299,6 +320,38 @@ class Moments(ABC):
             binomial.rows_variance_interval(self.proportions, self.n, variances, parts, level=level)
         )
 
+    # -- likelihood --------------------------------------------------------------------------
+
+    def _check_likelihood(self) -> None:
+        """Raise ArgumentValueError where counts have no likelihood."""
+        if self.designed or not self.is_multinomial:
+            what = "samples with a design" if self.designed else "reports of several categories"
+            raise ArgumentValueError(
+                f"counts of {what} have no likelihood; project() gives proportions in [0, 1]"
+            )
+
+    def log_likelihood(self, proportions: NumbersByCategory | None = None) -> float:
+        """The logarithm of the probability of these counts, at given proportions of the classes.
+
+        Parameters
+        ----------
+        proportions : sequence of floats, optional
+            Proportions of the latent classes, inside the simplex; by default the maximum likelihood
+            estimates.
+
+        Returns
+        -------
+        float
+            It includes the multinomial coefficient, as a binomial log-likelihood would.
+        """
+        self._check_likelihood()
+        channel = self.channel
+        if proportions is None:
+            proportions = arrays.most_likely(channel, self.reported)
+        proportions = check_proportions(proportions, "proportions", len(channel.class_of))
+        rates = expected_rates(channel, proportions)
+        return multinomial.log_probability(rates, self.reported, channel.samples)
+
     # -- other groups, and words -------------------------------------------------------------
 
     def covariance_with(self, other: Moments) -> Floats | None:
@@ -310,19 +363,19 @@ class Moments(ABC):
         return None
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """Names and values of the sample's design."""
         return ()
 
     @property
-    def shared_notes(self) -> Sequence[str]:
+    def _shared_notes(self) -> Sequence[str]:
         """Sentences that a reader must know, the same for all groups."""
         return ()
 
     @property
     def notes(self) -> Sequence[str]:
         """Sentences that a reader of the variances must know."""
-        return self.shared_notes
+        return self._shared_notes
 
 
 class CountedMoments(Moments):
@@ -423,7 +476,7 @@ class ChannelMoments(CountedMoments):
         """(k,) intervals of the proportions: `arrays.interval_of_counts` if counts are binomial."""
         rates = self.binomial_rates
         if rates is None:
-            return self.general_interval(level, method, target)
+            return self._general_interval(level, method, target)
         counts, _ = self.support
         sizes = np.asarray(self.n, dtype=np.float64)[..., None]
         return arrays.interval_of_counts(
@@ -480,7 +533,7 @@ class EffectiveMoments(Moments):
         """(k,) intervals of the proportions; binomial ones of the effective size."""
         rates = self.binomial_rates
         if rates is None:
-            return self.general_interval(level, method, target)
+            return self._general_interval(level, method, target)
         return self.effective_interval(level, method or DEFAULT_METHOD, rates)
 
     def effective_interval(self, level: float, method: str, rates: BinomialRates) -> Interval:
@@ -498,7 +551,7 @@ class EffectiveMoments(Moments):
         """(k,) effective sample sizes that intervals use; 0 makes the interval [0, 1]."""
         if self.has_no_variance or not self.weight:
             return np.zeros(self.k)
-        return np.asarray(self.effective_n * self.shrinkage(level, self.df if df is None else df))
+        return np.asarray(self._effective_n * self.shrinkage(level, self.df if df is None else df))
 
     def shrinkage(self, level: float, df: Floats | float) -> Any:
         """The factor of an effective sample size for the few degrees of freedom of its variance."""
@@ -561,11 +614,6 @@ class MixedMoments(TargetMoments):
     """
 
     @property
-    def default_method(self) -> str:
-        """The default method of intervals."""
-        return DEFAULT_METHOD
-
-    @property
     @abstractmethod
     def mean_rates(self) -> MeanRates:
         """The binomial channel with the mean variance of the reports."""
@@ -618,7 +666,7 @@ class MixedMoments(TargetMoments):
         about_rows = np.maximum(np.diagonal(self._covariance("rows", 0)), 0.0)
         error = np.sqrt(np.maximum(about_rows, least))
         gap = rates.high - rates.low
-        error += 0.5 / (self.effective_n * gap * normal_quantile(level))
+        error += 0.5 / (self._effective_n * gap * normal_quantile(level))
         return contrasts.wald(self.proportions, error, normal_quantile(level))
 
     def uncut_interval(
@@ -657,9 +705,14 @@ class RowMoments(MixedMoments):
         return False
 
     @property
-    def condition_number(self) -> float:
+    def _condition_number(self) -> float:
         """0, because rows have no common channel."""
         return 0.0
+
+    @property
+    def default_method(self) -> str:
+        """The default method of intervals."""
+        return DEFAULT_METHOD
 
     @property
     def reported(self) -> NDArray[Any]:
@@ -701,7 +754,7 @@ class RowMoments(MixedMoments):
         around = squares - both - both.T + ww * np.outer(mean, mean)
         return np.asarray(around * (self.drawn / size if size > 0 else np.nan))
 
-    def implausible_with(self, others: Sequence[Moments]) -> bool:
+    def _implausible_with(self, others: Sequence[Moments]) -> bool:
         """False: rows whose prob differs are judged by group."""
         return False
 
@@ -737,14 +790,8 @@ class RowMoments(MixedMoments):
         return self.support[1]
 
     @property
-    def shared_notes(self) -> Sequence[str]:
+    def _shared_notes(self) -> Sequence[str]:
         """A sentence on how the rows count."""
-        if self.row_sums.weighting == "precision":
-            return [
-                "The prob differs by row, and rows with more precise reports count more: this "
-                "assumes that people have the same true proportions whatever their prob; "
-                "weighting='equal' does not."
-            ]
         return ["The prob differs by row; every row counts the same."]
 
 
@@ -773,7 +820,7 @@ class WeightedRowMoments(RowMoments):
         return np.where(self.weight > 0, self.proportions * self.weight, 0.0)
 
     @property
-    def total_variance(self) -> Floats:
+    def _total_variance(self) -> Floats:
         """(k,) variance of the totals, whose weights vary too."""
         squares = np.diagonal(self._sums[3]) * self.weight**2
         around = squares - self.totals**2 / (self.drawn or np.nan)
@@ -801,12 +848,12 @@ class WeightedRowMoments(RowMoments):
         return self.support[0] / (self.n or np.nan)
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The sum of the weights."""
         return [("sum of weights", f"{self.weight:,.1f}")]
 
     @property
-    def shared_notes(self) -> Sequence[str]:
+    def _shared_notes(self) -> Sequence[str]:
         """A sentence on how the rows count."""
         return ["The prob differs by row; every row counts by its weight."]
 
@@ -824,11 +871,6 @@ class PooledMoments(CountedMoments, TargetMoments):
     the equation has no solution, as with one report of a pair.  For just these people, V less
     the variance of drawing them (Neyman 1923).
     """
-
-    @property
-    def default_method(self) -> str:
-        """The default method of intervals."""
-        return "empirical-likelihood"
 
     @cached_property
     def sizes(self) -> Floats:
@@ -883,7 +925,7 @@ class PooledMoments(CountedMoments, TargetMoments):
 
     def interval(self, level: float, method: str | None, target: str) -> Interval:
         """(k,) intervals of the proportions, for any target."""
-        return self.general_interval(level, method, target)
+        return self._general_interval(level, method, target)
 
 
 class PartMoments(MixedMoments, PooledMoments):
@@ -892,11 +934,6 @@ class PartMoments(MixedMoments, PooledMoments):
     A report of k-RR counts (p - q)^2, the inverse of its score's variance at equally common
     categories up to a factor: fixed by the plan.
     """
-
-    @property
-    def default_method(self) -> str:
-        """The default method of intervals."""
-        return DEFAULT_METHOD
 
     @cached_property
     def _weights_of_parts(self) -> tuple[Floats, Floats]:
@@ -942,7 +979,7 @@ class PartMoments(MixedMoments, PooledMoments):
         return np.asarray(total / left if left > ROUNDING else np.full((self.k, self.k), np.nan))
 
     @property
-    def shared_notes(self) -> Sequence[str]:
+    def _shared_notes(self) -> Sequence[str]:
         """A sentence on how the parts count."""
         return [PRECISION]
 

@@ -49,7 +49,6 @@ from rrstats.estimation.tallies.moments import (
     root,
 )
 from rrstats.estimation.tallies.tally import RowSums, Tally, no_design_by_row
-from rrstats.inference.binomial import DEFAULT_METHOD
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import (
     BinomialRates,
@@ -382,7 +381,7 @@ class SurveyMoments(EffectiveMoments):
                 "weights, strata and clusters need a score for each report, and the samples of "
                 "this design have none, because they identify the proportions only together; "
                 "leave them out, or estimate groups separately; of a list experiment "
-                "rr.list_regression(..., method='linear') takes them"
+                "rr.regression.list_regression(..., method='linear') takes them"
             )
         self.n = tally.n
         self.k = channel.k
@@ -475,7 +474,7 @@ class SurveyMoments(EffectiveMoments):
     def total_std_error(self) -> Floats:
         """(k,) standard errors of the totals; NaN where a variance is negative, too."""
         terms = self._size_of_terms(self._total_form, self._total_scores, 1.0)
-        return root(self.total_variance, terms)
+        return root(self._total_variance, terms)
 
     @property
     def _total_scores(self) -> Floats:
@@ -505,7 +504,7 @@ class SurveyMoments(EffectiveMoments):
         return self._covariance_of_all(self.form)
 
     @cached_property
-    def least_covariance(self) -> Floats:
+    def _least_covariance(self) -> Floats:
         """(k, k) `covariance` with the variances of `least_variance`."""
         return self._covariance_of_all(self.least_form)
 
@@ -522,7 +521,7 @@ class SurveyMoments(EffectiveMoments):
         """(j, m) scores for (j, k) sums of the proportions, and (m,) counts at effective size."""
         size = self._effective_size(contrast)
         if size is None:
-            size = float(self.effective_n.min())
+            size = float(self._effective_n.min())
         scored = self._scored(size * self.shrinkage(level, self.df))
         return scored._replace(scores=sums @ scored.scores)
 
@@ -531,19 +530,19 @@ class SurveyMoments(EffectiveMoments):
         counts = sizes * self.cell_shares
         return Scored(self.cells.table.T, counts, np.zeros(len(self.first), dtype=np.intp))
 
-    def general_interval(self, level: float, method: str | None, target: str) -> Interval:
+    def _general_interval(self, level: float, method: str | None, target: str) -> Interval:
         """Intervals where no count is binomial; Wald's where a variance says nothing."""
         method = check_one_of(method or self.default_method, "method", arrays.GENERAL_METHODS)
         if not (self.effective_sizes(level) > 0).all():
             method = "wald"
-        return super().general_interval(level, method, target)
+        return super()._general_interval(level, method, target)
 
     def _variance(self, form: VarianceForm) -> Floats:
         """(k,) variance of the proportions: that of a form, and of the randomization it lacks."""
         return form.variance(self.centred) + self._noise(form.within) / self.size**2
 
     @cached_property
-    def total_variance(self) -> Floats:
+    def _total_variance(self) -> Floats:
         """(k,) variance of the totals; NaN where they are nobody's."""
         if not self.weight:
             return fixed(np.full(self.k, np.nan))
@@ -666,7 +665,7 @@ class SurveyMoments(EffectiveMoments):
         return None if cells is None else degrees_of_freedom(cells)
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The numbers of strata and clusters, and the sum of the weights."""
         cells = self.cells
         lines = []
@@ -679,7 +678,7 @@ class SurveyMoments(EffectiveMoments):
     @property
     def notes(self) -> Sequence[str]:
         """Limits of the standard errors of this sample."""
-        notes = [*self.shared_notes]
+        notes = [*self._shared_notes]
         sampling_variance = self.variance - self.randomization_variance
         rounding = ROUNDING * self._size_of_terms(self.form, self.centred, self.size)
         below = int((sampling_variance < -rounding).sum())
@@ -810,10 +809,10 @@ class ReplicateMoments(SurveyMoments):
         return same_rows and self.replication == other.replication
 
     @property
-    def header(self) -> Sequence[tuple[str, str]]:
+    def _header(self) -> Sequence[tuple[str, str]]:
         """The number of replicates, and the sum of the weights."""
         count = len(self.replication.coefficients)
-        return [("replicates", f"{count:,} ({self.replication.method})"), *super().header]
+        return [("replicates", f"{count:,} ({self.replication.method})"), *super()._header]
 
     @property
     def notes(self) -> Sequence[str]:
@@ -874,11 +873,6 @@ class PooledSurveyMoments(SurveyMoments):
         gains = arrays.weights(self.channel, self.first)
         return Scored(gains, sizes * self.cell_shares, self.channel.samples)
 
-    @property
-    def default_method(self) -> str:
-        """The default method of intervals."""
-        return "empirical-likelihood"
-
 
 class PartSurveyMoments(PooledSurveyMoments):
     """Those of one column that a plan asks in several parts; see `moments.PartMoments`.
@@ -886,8 +880,6 @@ class PartSurveyMoments(PooledSurveyMoments):
     Intervals are those of the binomial channel with the mean variance of the reports.  Its sample
     size is Kish's for the weights times the precisions, and less where `variance` is larger.
     """
-
-    default_method = DEFAULT_METHOD
 
     @cached_property
     def _precisions(self) -> Floats:
@@ -927,7 +919,7 @@ class PartSurveyMoments(PooledSurveyMoments):
         return fixed(self.n * squares * np.fmax(1.0, larger))
 
     @property
-    def shared_notes(self) -> Sequence[str]:
+    def _shared_notes(self) -> Sequence[str]:
         """A sentence on how the parts count."""
         return [PRECISION]
 

@@ -33,7 +33,6 @@ from rrstats.errors import (
 from rrstats.estimation.report_columns.replicates import ReplicateSums, Replication
 from rrstats.estimation.report_columns.report_columns import ReportColumn, report_column
 from rrstats.estimation.report_columns.report_frames import (
-    Plan,
     ReportRequest,
     column_requests,
     listed,
@@ -56,6 +55,7 @@ from rrstats.estimation.report_columns.sample_design import (
 )
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import SupportChannel
+from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import NO_INFORMATION, MechanismLike, RowRates, as_mechanism
 from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.serialization import check_depth, from_dict
@@ -100,11 +100,6 @@ class UnitCounts:
         """Counts of a sample without a design."""
         size = np.array([rows], dtype=np.int64)
         return cls(ONE_UNIT, size, np.zeros(1, dtype=np.intp), size, reported[None])
-
-    @property
-    def others(self) -> Counts:
-        """(u,) sampled rows that are outside the group or have no report; they add 0 to sums."""
-        return np.asarray(self.drawn[self.places] - self.rows)
 
     @property
     def sums(self) -> Floats:
@@ -636,14 +631,13 @@ def _size(mechanism: Mechanism, reported: Counts, n: int | None, is_label: bool)
 @checked_keywords
 def tally(
     reports: Any,
-    mechanism: MechanismLike | Plan | None = None,
+    mechanism: MechanismLike | FramePlan | None = None,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
     columns: ColumnNames | None = None,
     group: ColumnLike | None = None,
     by: ColumnLike | None = None,
-    observed: bool = True,
     weights: ColumnLike | None = None,
     design: SampleDesign | None = None,
 ) -> Any:
@@ -669,8 +663,6 @@ def tally(
         The sample of each report, for mechanisms with several samples.
     by : hashable, array-like of shape (n,), list of either, or DataFrame, optional
         Labels of groups to count separately; rows with a missing label are left out.
-    observed : bool
-        Whether only labels that occur are counted; False keeps all categories of a Categorical.
     weights : hashable or array-like of shape (n,), optional
         Sampling weights of at least 0; the same as a design with weights alone.
     design : SampleDesign, optional
@@ -703,7 +695,7 @@ def tally(
     """
     design = design_of(weights, design)
     request = ReportRequest(mechanism, prob, epsilon, columns, group)
-    counted = count_reports(reports, request, by=by, design=design, observed=observed)
+    counted = count_reports(reports, request, by=by, design=design)
     tallies = {
         name: tally.by_label() if isinstance(tally, GroupTallies) else tally
         for name, tally in counted.tallies.items()
@@ -732,21 +724,19 @@ def count_reports(
     *,
     by: ColumnLike,
     design: SampleDesign,
-    observed: bool,
-    weighting: str | None = None,
+    rates: bool = False,
 ) -> CountedReports:
     """Count the reports of a column, or of columns of a frame.
 
-    weighting : of rows whose prob differs, which have `RowSums` in place of tallies; None refuses
-        them.
+    rates : whether the prob of rows may differ, which have `RowSums` in place of tallies.
     """
     frame = requested_frame(reports, request)
     if frame is None:
         arguments = (request.mechanism, request.prob, request.epsilon)
         column = report_column(reports, *arguments, group=request.group)
-        rows = rows_of(reports, column.rows, by=by, design=design, observed=observed)
+        rows = rows_of(reports, column.rows, by=by, design=design)
         groups = None if by is None else group_names(by)
-        counted = {column.name: _counted_rows(column, rows, weighting)}
+        counted = {column.name: _counted_rows(column, rows, rates)}
         return CountedReports(counted, groups, False, column.size)
     requests = column_requests(frame, request)
     public = {"by": by, **design.names}
@@ -759,9 +749,8 @@ def count_reports(
         column = rows_frame.reports(names, request_of)
         labels = [public_column(rows_frame, "by", name) for name in listed(by)] or None
         drawn = frame_design(rows_frame, design)
-        options: Any = {"observed": observed, "times": column.times}
-        rows = rows_of(None, column.rows, by=labels, design=drawn, **options)
-        tallies[column.name] = _counted_rows(column, rows, weighting)
+        rows = rows_of(None, column.rows, by=labels, design=drawn, times=column.times)
+        tallies[column.name] = _counted_rows(column, rows, rates)
         size = column.size
     several = request.several
     if several and len(tallies) == 1:
@@ -769,15 +758,11 @@ def count_reports(
     return CountedReports(tallies, tuple(listed(by)) or None, several, size)
 
 
-def _counted_rows(column: ReportColumn, rows: Rows, weighting: str | None) -> Any:
+def _counted_rows(column: ReportColumn, rows: Rows, rates: bool) -> Any:
     """A Tally, or the GroupTallies of groups; where prob differs by row RowSums, or a dict."""
-    if column.rates is not None and weighting is not None:
-        return _row_sums(column, column.rates, rows, weighting)
+    if column.rates is not None and rates:
+        return _row_sums(column, column.rates, rows)
     return count_units(column, rows) if rows.groups is None else count_groups(column, rows)
-
-
-WEIGHTINGS = ("equal", "precision")
-"""Weights of rows whose prob differs: all the same, or as precise as their reports."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -785,17 +770,15 @@ class RowSums:
     """Sums over reports whose prob p differs by row: all data that an estimate needs of them.
 
     With q = (1 - p) / (k - 1) a row's scores are (1[report] - q) / (p - q); its weight w is 1 or
-    its sampling weight, or (p - q)^2 by precision, the inverse of their variance at uniform answers
-    up to a factor.
+    its sampling weight.
 
-    rates : the prob of each row.  weighting : one of `WEIGHTINGS`.  n_missing : missing reports.
+    rates : the prob of each row.  n_missing : missing reports.
     sums : (10, k) by reported category, with s = w / (p - q): of 1, w, w^2, s, s q, s^2, s^2 q,
         s^2 q^2, w s and w s q.
     sampled : whether rows have sampling weights.  heaviest : the largest of these, or 1.
     """
 
     rates: RowRates
-    weighting: str
     n_missing: int
     sums: Floats
     sampled: bool = False
@@ -822,27 +805,19 @@ class RowSums:
         """A bound of the weighted scores of a row, over the sum of weights."""
         k = self.mechanism.k
         gaps = (k * self.rates.probs - 1) / (k - 1)
-        largest = 1 / gaps.min(initial=1.0) if self.weighting == "equal" else gaps.max(initial=0.0)
-        return float(largest * self.heaviest / (self.sums[1].sum() or np.nan))
+        return float(self.heaviest / gaps.min(initial=1.0) / (self.sums[1].sum() or np.nan))
 
 
-def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows, weighting: str) -> Any:
+def _row_sums(column: ReportColumn, rates: RowRates, rows: Rows) -> Any:
     """The sums of all rows, or a dict of those of groups."""
     has_units = rows.unit_codes is not None or rows.replicates is not None
     if rows.sampled and (rows.weights is None or has_units):
         raise no_design_by_row()
-    if rows.weights is not None and weighting != "equal":
-        raise ArgumentValueError(
-            "weighting must be 'equal' with sampling weights, which estimate what is true of the "
-            f"population whatever the prob of a row, got {weighting!r}"
-        )
     labels = [None] if rows.groups is None else rows.groups.labels
-    sums, missing = _weighted_sums(column, rates, rows, equal=weighting == "equal")
+    sums, missing = _weighted_sums(column, rates, rows)
     heaviest = 1.0 if rows.weights is None else float(rows.weights.max(initial=0.0))
     by_label = {
-        label: RowSums(
-            rates, weighting, int(missing[place]), sums[:, place], rows.sampled, heaviest
-        )
+        label: RowSums(rates, int(missing[place]), sums[:, place], rows.sampled, heaviest)
         for place, label in enumerate(labels, 1)
     }
     return by_label[None] if rows.groups is None else by_label
@@ -857,13 +832,8 @@ def no_design_by_row() -> ArgumentValueError:
     )
 
 
-def _weighted_sums(
-    column: ReportColumn, rates: RowRates, rows: Rows, *, equal: bool
-) -> tuple[Floats, Counts]:
-    """(10, 1 + groups, k) sums as in `RowSums`, and (1 + groups,) missing reports.
-
-    equal : whether all rows have weight 1, or their sampling weight.
-    """
+def _weighted_sums(column: ReportColumn, rates: RowRates, rows: Rows) -> tuple[Floats, Counts]:
+    """(10, 1 + groups, k) sums as in `RowSums`, and (1 + groups,) missing reports."""
     k = rates.base.k
     groups = rows.groups
     size = 1 + (1 if groups is None else len(groups.labels))
@@ -886,18 +856,16 @@ def _weighted_sums(
         gap = p - q
         uninformative += int((gap <= NO_INFORMATION).sum())
         with np.errstate(divide="ignore", invalid="ignore"):  # at a gap of 0 raises below
-            w = np.ones(len(gap)) if equal else gap**2
-            if rows.weights is not None:
-                w = rows.weights[part][present]
+            w = np.ones(len(gap)) if rows.weights is None else rows.weights[part][present]
             s = w / gap
         values = (None, w, w**2, s, s * q, s**2, s**2 * q, (s * q) ** 2, w * s, w * s * q)
         for total, value in zip(sums, values, strict=True):
             _add(total, flat, value)
     column.refuse(unknown)
-    if uninformative and (equal or uninformative == sums[0].sum()):
+    if uninformative:
         raise NotIdentifiableError(
             f"{uninformative} of {column.rows} reports carry no information, because their prob is "
-            f"1/{k}: leave these rows out, or give weighting='precision', where they count nothing"
+            f"1/{k}: leave these rows out"
         )
     return sums, missing
 

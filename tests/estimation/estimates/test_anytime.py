@@ -88,7 +88,7 @@ def test_reports_of_several_probs_have_no_binomial_count():
     """
     reports = ["a", "b"] * 20
     by_row = rr.estimate(reports, ["a", "b"], prob=[0.6, 0.9] * 20)
-    plan = rr.FramePlan({"x": ["a", "b"], "y": [0, 1]}, 1, ["x", ("x", "y")])
+    plan = rr.planning.FramePlan({"x": ["a", "b"], "y": [0, 1]}, 1, ["x", ("x", "y")])
     frame = pd.DataFrame({"x": reports, "y": [0, 1] * 20})
     of_parts = rr.estimate(rr.simulate(frame, plan, seed=1), columns="x")
     for estimate in (by_row, of_parts):

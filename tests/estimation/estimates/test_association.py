@@ -37,13 +37,13 @@ def test_correlations_of_two_columns_are_those_of_rrreg(second, expected):
     """From a table by phi and by the categories' numbers, and from the rows."""
     first = rr.surveys.warner([0, 1], 0.8, yes=1)
     table = Crosstab.from_counts(PAIR, {"a": first, "b": second})
-    assert np.isclose(expected, table.phi().value, rtol=0, atol=1e-12)
-    assert np.isclose(expected, table.correlation().value, rtol=0, atol=1e-12)
+    assert np.isclose(expected, table.association("phi").value, rtol=0, atol=1e-12)
+    assert np.isclose(expected, table.association("correlation").value, rtol=0, atol=1e-12)
     rows = [(i, j) for i, j in itertools.product([0, 1], repeat=2) for _ in range(PAIR[i][j])]
     frame = pd.DataFrame(rows, columns=["a", "b"])
     found = correlations(frame, "a", "b", mechanisms={"a": first, "b": second})
     assert np.isclose(expected, found.values[0, 1], rtol=0, atol=1e-12)
-    assert np.isclose(table.correlation().std_error, found.std_error[0, 1], rtol=1e-9)
+    assert np.isclose(table.association("correlation").std_error, found.std_error[0, 1], rtol=1e-9)
 
 
 # HorvitzDataRealSurvey of RRTCS 0.0.4, 710 rows: how often each combination of the yes (1) and no
@@ -117,7 +117,7 @@ def test_correlations_with_ordinary_numbers_are_those_of_rrreg(levels, no, yes, 
     frame = pd.DataFrame({"q1": np.repeat([0, 1], [sum(no), sum(yes)])})
     frame["x"] = np.concatenate([np.repeat(levels, no), np.repeat(levels, yes)])
     found = correlations(frame, "q1", "x", mechanisms={"q1": made})
-    assert np.isclose(expected, table.correlation().value, rtol=0, atol=1e-12)
+    assert np.isclose(expected, table.association("correlation").value, rtol=0, atol=1e-12)
     assert np.isclose(expected, found.values[0, 1], rtol=0, atol=1e-12)
 
 
@@ -151,10 +151,10 @@ def test_standard_errors_are_those_of_the_delta_method(target):
     """With slopes by differences, for both targets; smaller among just these rows."""
     columns = {"x": rr.KRR(NO_YES, 0.8), "y": rr.KRR(NO_YES, 0.85)}
     table = Crosstab.from_counts([[900, 500], [400, 800]], columns, target=target)
-    found = table.phi()
+    found = table.association("phi")
     assert np.isclose(plain_phi(table.proportions), found.value)
     assert np.isclose(numeric_error(table, plain_phi), found.std_error, rtol=1e-5)
-    found = table.odds_ratio()
+    found = table.association("odds_ratio")
     assert np.isclose(plain_odds(table.proportions), found.value)
     assert np.isclose(numeric_error(table, plain_odds), found.std_error, rtol=1e-5)
 
@@ -170,7 +170,10 @@ def test_correlations_know_both_targets_as_the_table_does():
     frame = frame.rr.simulate(made, seed=1)
     for target in ("population", "rows"):
         table = crosstab(frame, "x", "y", target=target)
-        found, rows = table.correlation(), correlations(frame, "x", "y", "z", target=target)
+        found, rows = (
+            table.association("correlation"),
+            correlations(frame, "x", "y", "z", target=target),
+        )
         for name in ("value", "std_error", "low", "high"):
             held = rows.table("values" if name == "value" else name).iloc[0, 1]
             assert np.isclose(getattr(found, name), held, rtol=1e-9)
@@ -190,7 +193,8 @@ def test_ordinary_columns_have_pearsons_correlation():
     plain = frame.assign(w=(frame.w == "more").astype(float)).astype(float)
     assert np.allclose(plain.corr(), found.values, rtol=0, atol=1e-12)
     frame.loc[:9, "x"] = np.nan
-    again = correlations(frame, "x", "y")
+    again = correlations(frame, ["x", "y"])
+    assert again.to_frame().equals(frame.rr.correlations("x", "y").to_frame())
     assert (290, 10) == (again.n, again.n_missing)
     none = correlations(frame[:10], "x", "y")
     assert (0, 10, True) == (none.n, none.n_missing, np.isnan(none.values[0, 1]))
@@ -205,7 +209,7 @@ def test_ordinary_columns_have_pearsons_correlation():
 def test_a_correlation_beyond_1_is_said_and_not_cut():
     """Its interval stays inside, and is not a point."""
     columns = {"x": rr.KRR(NO_YES, 0.7), "y": rr.KRR(NO_YES, 0.7)}
-    found = Crosstab.from_counts([[360, 140], [140, 360]], columns).phi()
+    found = Crosstab.from_counts([[360, 140], [140, 360]], columns).association("phi")
     assert found.value > 1
     assert found.low < found.high == 1
     assert "noise around a strong association" in repr(found)
@@ -215,12 +219,12 @@ def test_what_is_not_defined_is_said():
     """Where a column's variance, or a cell, is not above 0."""
     columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
     table = Crosstab.from_counts([[420, 410], [70, 60]], columns)
-    found = table.phi()
+    found = table.association("phi")
     assert np.isnan(found.value)
     assert (-1, 1) == (found.low, found.high)
     assert "not defined" in found.note
-    assert "not defined" in table.cramers_v().note
-    found = table.odds_ratio()
+    assert "not defined" in table.association("cramers_v").note
+    found = table.association("odds_ratio")
     assert np.isnan(found.value)
     assert (0, np.inf) == (found.low, found.high)
 
@@ -232,7 +236,9 @@ def test_an_odds_ratio_needs_what_it_is_divided_by(empty, is_defined):
     true = np.full((2, 2), 0.34)
     true[empty] = -0.02
     counts = np.rint(forward @ true @ forward * 1600).astype(int)
-    found = Crosstab.from_counts(counts, dict.fromkeys("xy", rr.KRR(NO_YES, 0.75))).odds_ratio()
+    found = Crosstab.from_counts(counts, dict.fromkeys("xy", rr.KRR(NO_YES, 0.75))).association(
+        "odds_ratio"
+    )
     if is_defined:
         assert found.value == pytest.approx(-0.02 / 0.34)
         assert "below 0 because of noise" in found.note
@@ -242,19 +248,20 @@ def test_an_odds_ratio_needs_what_it_is_divided_by(empty, is_defined):
 
 
 @pytest.mark.parametrize(
-    ("measure", "ends"),
+    ("kind", "ends"),
     [
-        (Crosstab.phi, (-1, 1)),
-        (Crosstab.correlation, (-1, 1)),
-        (Crosstab.odds_ratio, (0, np.inf)),
-        (Crosstab.cramers_v, (0, 1)),
+        ("phi", (-1, 1)),
+        ("correlation", (-1, 1)),
+        ("odds_ratio", (0, np.inf)),
+        ("cramers_v", (0, 1)),
     ],
 )
 @pytest.mark.parametrize("levels", [[], ["no"]], ids=["no level", "one level"])
-def test_a_column_that_does_not_vary_goes_with_nothing(measure, ends, levels):
+def test_a_column_that_does_not_vary_goes_with_nothing(kind, ends, levels):
     """As where rows were picked by it: NaN with a note, and an interval that is anything."""
     frame = pd.DataFrame({"x": levels * 6, "y": NO_YES * 3 * len(levels)}, dtype=object)
-    found = measure(crosstab(frame, "x", "y", mechanisms={"y": rr.KRR(NO_YES, 0.75)}))
+    table = crosstab(frame, "x", "y", mechanisms={"y": rr.KRR(NO_YES, 0.75)})
+    found = table.association(kind)
     assert np.isnan(found.value)
     assert found.note.startswith("not defined")
     assert ends == (found.low, found.high)
@@ -263,7 +270,7 @@ def test_a_column_that_does_not_vary_goes_with_nothing(measure, ends, levels):
 def test_odds_ratios_of_ordinary_columns_hold_the_textbooks_interval():
     """The hull with exp(log r +- z sqrt(sum 1 / count)), which n - 1 widens a little."""
     table = Crosstab.from_counts([[30, 20], [15, 40]], {"x": NO_YES, "y": NO_YES})
-    found = table.odds_ratio()
+    found = table.association("odds_ratio")
     assert np.isclose(30 * 40 / (20 * 15), found.value)
     error = np.sqrt(1 / 30 + 1 / 20 + 1 / 15 + 1 / 40) * np.sqrt(105 / 104)
     assert np.isclose(found.value * error, found.std_error)
@@ -275,9 +282,9 @@ def test_an_empty_cell_leaves_one_end_of_the_odds_ratio_open():
     """Where a product may be 0, 0 or infinity is not refused."""
     columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
     counts = np.array([[300, 360], [200, 125]])
-    low = Crosstab.from_counts(counts, columns).odds_ratio()
+    low = Crosstab.from_counts(counts, columns).association("odds_ratio")
     assert 0 == low.low < low.high < np.inf
-    high = Crosstab.from_counts(counts[:, ::-1], columns).odds_ratio()
+    high = Crosstab.from_counts(counts[:, ::-1], columns).association("odds_ratio")
     assert 0 < high.low < high.high == np.inf
     assert np.isclose(1 / high.low, low.high, rtol=1e-9)
 
@@ -289,11 +296,12 @@ def test_a_category_is_set_against_all_others():
     merged = np.array([[30 + 35, 20 + 60], [15, 40]])
     table = Crosstab.from_counts(counts, columns)
     plain = Crosstab.from_counts(merged, {"x": ["other", "b"], "y": rr.KRR(NO_YES, 0.8)})
-    for measure in (Crosstab.phi, Crosstab.odds_ratio):
-        found, expected = measure(table, categories=("b", "yes")), measure(plain)
+    for kind in ("phi", "odds_ratio"):
+        found = table.association(kind, categories=("b", "yes"))
+        expected = plain.association(kind)
         for name in ("value", "std_error", "low", "high"):
             assert np.isclose(getattr(expected, name), getattr(found, name))
-        refused(ArgumentValueError, "name one category of each column", measure, table)
+        refused(ArgumentValueError, "name one category of each column", table.association, kind)
 
 
 def test_cramers_v_takes_the_noise_off():
@@ -303,12 +311,12 @@ def test_cramers_v_takes_the_noise_off():
     rates = counts / counts.sum()
     even = np.outer(rates.sum(axis=1), rates.sum(axis=0))
     squares = ((rates - even) ** 2 / even).sum()
-    found = table.cramers_v()
+    found = table.association("cramers_v")
     # Under independence the noise of phi^2 is (r - 1)(c - 1) / n; here it is near that.
     assert np.isclose(np.sqrt(squares - 2 / 1_100), found.value, rtol=0.01)
     assert found.low < found.value < found.high
     independent = Crosstab.from_counts(np.rint(even * 1_100).astype(int), table_columns(table))
-    nothing = independent.cramers_v()
+    nothing = independent.association("cramers_v")
     assert (0, 0) == (nothing.value, nothing.low)
     assert nothing.high > 0
     assert "noise alone explains" in nothing.note
@@ -332,18 +340,18 @@ def test_intervals_of_association_cover(truth, prob):
     drawn, truth = np.random.default_rng(8), np.array(truth)
     columns = {"x": rr.KRR(NO_YES, prob), "y": rr.KRR(NO_YES, 0.8)}
     sides = [made.channel.matrix for made in columns.values()]
-    law = (sides[0] @ truth @ sides[1].T).ravel()
+    distribution = (sides[0] @ truth @ sides[1].T).ravel()
     even = np.outer(truth.sum(axis=1), truth.sum(axis=0))
     aims = {
-        Crosstab.phi: plain_phi(truth),
-        Crosstab.odds_ratio: plain_odds(truth),
-        Crosstab.cramers_v: np.sqrt(((truth - even) ** 2 / even).sum()),
+        "phi": plain_phi(truth),
+        "odds_ratio": plain_odds(truth),
+        "cramers_v": np.sqrt(((truth - even) ** 2 / even).sum()),
     }
     hits = dict.fromkeys(aims, 0)
     for _ in range(500):
-        table = Crosstab.from_counts(drawn.multinomial(400, law).reshape(2, 2), columns)
+        table = Crosstab.from_counts(drawn.multinomial(400, distribution).reshape(2, 2), columns)
         for measure, aim in aims.items():
-            found = measure(table)
+            found = table.association(measure)
             hits[measure] += bool(found.low <= aim + 1e-9 and aim <= found.high + 1e-9)
     for hit in hits.values():
         chance.assert_at_least(hit, 500, 0.90, tests=6)
@@ -359,23 +367,33 @@ def test_bad_input_says_what_to_do():
     frame = pd.DataFrame({"x": ["p", "q", "r"], "y": [1, 2, 3]})
     numbered = correlations(frame, "y", "x", values={"x": [1, 2, 3]})
     for call, words in (
-        (table.margin("x").cramers_v, r"two columns.*table\.margin"),
-        (table.correlation, "values of column 'x' must be 3 finite"),
-        (lambda: table.correlation(values={"x": {"a": 1}}), "'x' must be 3 finite"),
-        (lambda: table.correlation(values={"z": [1, 2]}), "values must be of the columns"),
-        (lambda: table.phi(categories="ab"), "two, one of each column"),
-        (lambda: table.phi(categories=("d", "yes")), "'d' is not among the categories of col"),
-        (lambda: correlations(frame, "x", "y"), "values of column 'x' must be 3 finite"),
+        (lambda: table.margin("x").association("cramers_v"), r"two columns.*table\.margin"),
+        (lambda: table.association("correlation"), "values of column 'x' must be 3 finite"),
+        (lambda: table.association("correlation", values={"x": {"a": 1}}), "'x' must be 3 finite"),
+        (
+            lambda: table.association("correlation", values={"z": [1, 2]}),
+            "values must be of the columns",
+        ),
+        (lambda: table.association("phi", categories="ab"), "two, one of each column"),
+        (lambda: table.association("pearson"), "kind must be one of"),
+        (lambda: table.association("phi", values={"x": [1, 2, 3]}), "leave values out"),
+        (lambda: table.association("cramers_v", categories=("a", "yes")), "leave categories out"),
+        (lambda: table.association("correlation", categories=("a", "yes")), "leave categories out"),
+        (
+            lambda: table.association("phi", categories=("d", "yes")),
+            "'d' is not among the categories of col",
+        ),
+        (lambda: correlations(frame, ["x", "y"]), r"'x' must be 3 finite.*{'x': \[2, 1, 0\]}"),
         (lambda: correlations([1, 2], "x"), "DataFrame"),
         (lambda: numbered.table("r"), "values must be one of"),
     ):
         refused((ArgumentTypeError, ArgumentValueError), words, call)
-    given = table.correlation(values={"x": {"a": 1, "b": 2, "c": 4}})
-    listed = table.correlation(values={"x": [1, 2, 4]})
+    given = table.association("correlation", values={"x": {"a": 1, "b": 2, "c": 4}})
+    listed = table.association("correlation", values={"x": [1, 2, 4]})
     assert given == listed
     by_label = pd.Series([4, 2, 1], index=["c", "b", "a"])
-    assert given == table.correlation(values={"x": by_label})
-    assert given == table.correlation(values={"x": pd.Series([1, 2, 4])})
+    assert given == table.association("correlation", values={"x": by_label})
+    assert given == table.association("correlation", values={"x": pd.Series([1, 2, 4])})
     assert "Correlations: target=population" in repr(
         correlations(frame, "y", "x", values={"x": [1, 2, 4]})
     )
@@ -396,7 +414,7 @@ def test_values_that_are_no_numbers_are_not_quoted(values, error, words):
     frame = pd.DataFrame({"x": ["secret", "b", "c"], "y": [1, 2, 3]})
     for ask in (
         lambda: correlations(frame, "x", "y", values=values),
-        lambda: crosstab(frame, "x", "y").correlation(values=values),
+        lambda: crosstab(frame, "x", "y").association("correlation", values=values),
     ):
         with pytest.raises(error, match=words) as caught:
             ask()

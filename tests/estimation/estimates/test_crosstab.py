@@ -42,9 +42,9 @@ def surveyed(rows=3_000, seed=1, **columns):
     frame = pd.DataFrame({"index": range(rows)})
     for name, made in columns.items():
         labels = list(made.categories) if hasattr(made, "categories") else list(made)
-        law = drawn.dirichlet(np.full(len(labels), 3.0))
+        distribution = drawn.dirichlet(np.full(len(labels), 3.0))
         frame[name] = pd.Series(
-            [labels[code] for code in drawn.choice(len(labels), rows, p=law)], dtype=object
+            [labels[code] for code in drawn.choice(len(labels), rows, p=distribution)], dtype=object
         )
         if hasattr(made, "categories"):
             frame = frame.rr.simulate(name, made, seed=seed)
@@ -72,7 +72,7 @@ def test_the_variance_of_a_cell_is_that_of_the_theory():
     found = Crosstab.from_counts(counts, columns)
     assert np.allclose(truth, found.proportions, rtol=0, atol=1e-14)
     assert np.isclose(1.73375, found.variance[0, 1] * 1_999, rtol=1e-12)
-    rows = found.with_target("rows").variance[0, 1] * 2_000
+    rows = found._with_target("rows").variance[0, 1] * 2_000
     assert np.isclose(1.73375 - 0.15 * 0.85, rows, rtol=1e-12)
 
 
@@ -80,10 +80,10 @@ def test_the_variance_of_an_empty_cell_grows_by_a_factor_a_column():
     """Theory case joint-var-growth: k = 4 and epsilon 1 for each column."""
     mechanism = rr.KRR(list("abcd"), epsilon=1.0)
     axis = Axis("x", mechanism.categories, mechanism)
-    law = axis.likelihood_table[:, 0]  # everybody is an a, the cell is of b throughout
+    distribution = axis.likelihood_table[:, 0]  # everybody is an a, the cell is of b throughout
     golden = 1.598067368884724, 2.553819315494145, 4.081175314118715, 6.521993096190982
     for columns, expected in enumerate(golden, 1):
-        rates = reduce(np.multiply.outer, [law] * columns)
+        rates = reduce(np.multiply.outer, [distribution] * columns)
         second = contract(rates, [axis.squares] * columns)
         assert np.isclose(expected, second[(1,) * columns], rtol=1e-9)
 
@@ -96,7 +96,10 @@ def outcomes(axis):
     if axis.is_multinomial:
         return [(np.eye(axis.m)[r], axis.likelihood_table[r]) for r in range(axis.m)]
     listed = reports(axis.mechanism)
-    return [(np.array([*bits, 1.0]), np.array(law, dtype=float)) for bits, law in listed]
+    return [
+        (np.array([*bits, 1.0]), np.array(distribution, dtype=float))
+        for bits, distribution in listed
+    ]
 
 
 PAIRS = {
@@ -104,11 +107,14 @@ PAIRS = {
     "k-RR and k-RR": (rr.KRR(NO_YES, 0.75), rr.KRR(["a", "b", "c"], 0.625)),
     "matrix and k-RR": (generic(), rr.KRR(NO_YES, 0.75)),
     "subset and k-RR": (
-        rr.SubsetSelection(["a", "b", "c", "d"], epsilon=1.0, size=2),
+        rr.mechanisms.SubsetSelection(["a", "b", "c", "d"], epsilon=1.0, size=2),
         rr.KRR(NO_YES, 0.75),
     ),
-    "unary and ordinary": (rr.UnaryEncoding(["a", "b", "c"], 0.75, 0.25), NO_YES),
-    "unary and unary": (rr.UnaryEncoding(NO_YES, 0.75, 0.25), rr.UnaryEncoding(NO_YES, 0.7, 0.1)),
+    "unary and ordinary": (rr.mechanisms.UnaryEncoding(["a", "b", "c"], 0.75, 0.25), NO_YES),
+    "unary and unary": (
+        rr.mechanisms.UnaryEncoding(NO_YES, 0.75, 0.25),
+        rr.mechanisms.UnaryEncoding(NO_YES, 0.7, 0.1),
+    ),
 }
 
 
@@ -120,8 +126,8 @@ def test_shares_variances_and_covariances_are_unbiased(pair, target):
     joint = np.random.default_rng(5).dirichlet(np.ones(axes[0].k * axes[1].k))
     joint = joint.reshape(axes[0].k, axes[1].k)
     told = [
-        (np.outer(one, other), np.outer(law, law_))
-        for (one, law), (other, law_) in itertools.product(*map(outcomes, axes))
+        (np.outer(one, other), np.outer(distribution, distribution_))
+        for (one, distribution), (other, distribution_) in itertools.product(*map(outcomes, axes))
     ]
     everyone = [joint, joint]
     if target == "rows":
@@ -129,8 +135,8 @@ def test_shares_variances_and_covariances_are_unbiased(pair, target):
         everyone[0][0, 0] = everyone[1][1, 1] = 1.0
     truth = sum(everyone) / 2
     mean, second, variance, covariance, total = 0.0, 0.0, 0.0, 0.0, 0.0
-    for (one, law), (other, law_) in itertools.product(told, repeat=2):
-        weight = (law * everyone[0]).sum() * (law_ * everyone[1]).sum()
+    for (one, distribution), (other, distribution_) in itertools.product(told, repeat=2):
+        weight = (distribution * everyone[0]).sum() * (distribution_ * everyone[1]).sum()
         if not weight:
             continue
         table = Crosstab(tuple(axes), (one + other).astype(np.int64), 0, target)
@@ -167,7 +173,7 @@ def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
          for b in REGIONS]
         for a in "abc"
     ]  # fmt: skip
-    assert np.array_equal(expected, found.reported)
+    assert np.array_equal(expected, found.moments.reported)
     assert (len(whole), len(frame) - len(whole)) == (found.n, found.n_missing)
 
 
@@ -175,7 +181,10 @@ def test_rows_are_counted_as_pandas_counts_them(block, monkeypatch):
 def test_reports_of_several_categories_are_counted_by_what_they_name(rows_at_once, monkeypatch):
     """The shares are the mean of the rows' products of scores, and missing rows are outside."""
     monkeypatch.setattr("rrstats.estimation.estimates.axes._AT_ONCE", rows_at_once)
-    made = {"x": rr.UnaryEncoding.optimized(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
+    made = {
+        "x": rr.mechanisms.UnaryEncoding.optimized(list("abc"), epsilon=2.0),
+        "z": rr.KRR(NO_YES, 0.75),
+    }
     frame = surveyed(2_000, y=REGIONS, **made)
     attrs = frame.attrs
     frame.loc[::7, "y"] = None
@@ -194,15 +203,15 @@ def test_parts_of_the_rows_add_to_the_whole():
     frame = surveyed(900, x=rr.KRR(list("abc"), 0.6), y=REGIONS)
     parts = [crosstab(part, "x", "y") for part in (frame[:200], frame[200:500], frame[500:])]
     found, whole = sum(parts), crosstab(frame, "x", "y")
-    assert whole.axes == found.axes
-    assert np.array_equal(whole.counted, found.counted)
+    assert whole.moments.axes == found.moments.axes
+    assert np.array_equal(whole.moments.counted, found.moments.counted)
     assert found.n == whole.n
     columns = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}
     one = Crosstab.from_counts([[1, 2], [3, 4]], columns)
     for other in (
         Crosstab.from_counts([[1, 2], [3, 4]], {"x": rr.KRR(NO_YES, 0.8), "y": NO_YES}),
         Crosstab.from_counts([[1, 2], [3, 4]], {"x": rr.KRR(NO_YES, 0.75), "y": ["no", "maybe"]}),
-        one.with_target("rows"),
+        one._with_target("rows"),
         one.margin("x"),
     ):
         with pytest.raises(ArgumentValueError, match="added"):
@@ -211,17 +220,22 @@ def test_parts_of_the_rows_add_to_the_whole():
 
 def test_margins_are_tables_of_fewer_columns():
     """In the order asked for, also where a report names several categories."""
-    made = {"x": rr.UnaryEncoding.optimized(list("abc"), epsilon=2.0), "z": rr.KRR(NO_YES, 0.75)}
+    made = {
+        "x": rr.mechanisms.UnaryEncoding.optimized(list("abc"), epsilon=2.0),
+        "z": rr.KRR(NO_YES, 0.75),
+    }
     frame = surveyed(800, y=REGIONS, **made)
     found = crosstab(frame, "x", "y", "z")
     for names in (("z", "x"), ("y",), ("y", "z"), ("x", "y", "z"), ("z", "x", "y")):
-        assert np.array_equal(crosstab(frame, *names).counted, found.margin(*names).counted)
+        assert np.array_equal(
+            crosstab(frame, *names).moments.counted, found.margin(*names).moments.counted
+        )
     alone = found.margin("z")
     est = rr.estimate(frame["z"], made["z"])
-    assert est.tally == found.estimate("z").tally
-    assert np.array_equal(rr.tally(frame["x"]).reported, found.estimate("x").reported)
+    assert est.tally == found._estimate("z").tally
+    assert np.array_equal(rr.tally(frame["x"]).reported, found._estimate("x").tally.reported)
     with pytest.raises(ArgumentValueError, match="the ordinary column"):
-        found.estimate("y")
+        found._estimate("y")
     assert np.allclose(est.proportions, alone.proportions, rtol=0, atol=1e-12)
     assert np.allclose(est.std_error, alone.std_error, rtol=1e-12)
 
@@ -317,9 +331,9 @@ def test_an_interval_never_shrinks_to_a_point():
 def test_ordinary_columns_have_the_exact_interval():
     """Their counts are binomial; among just these rows nothing is uncertain."""
     table = Crosstab.from_counts([[3, 40], [0, 7]], {"x": NO_YES, "y": NO_YES})
-    expected = clopper_pearson_rates(table.counted, np.full((2, 2), 50))
+    expected = clopper_pearson_rates(table.moments.counted, np.full((2, 2), 50))
     assert np.allclose(expected, table.interval())
-    low, high = table.with_target("rows").interval()
+    low, high = table._with_target("rows").interval()
     assert np.allclose(table.proportions, low)
     assert np.allclose(table.proportions, high)
 
@@ -353,7 +367,7 @@ def test_intervals_cover_what_they_promise(target):
     columns = {"x": rr.KRR(list("abc"), 0.75), "y": rr.KRR(NO_YES, 0.85)}
     truth = np.array([[0.55, 0.2], [0.15, 0.07], [0.03, 0.0]])
     empty = Crosstab.from_counts(np.zeros((3, 2), dtype=int), columns, target=target)
-    first, second = (axis.likelihood_table for axis in empty.axes)
+    first, second = (axis.likelihood_table for axis in empty.moments.axes)
     hits = np.zeros((3, 2))
     within = np.zeros((3, 2))
     for _ in range(200):
@@ -362,7 +376,7 @@ def test_intervals_cover_what_they_promise(target):
             drawn.multinomial(true[i, j], np.outer(first[:, i], second[:, j]).ravel())
             for i, j in np.ndindex(3, 2)
         )
-        table = Crosstab(empty.axes, counts.reshape(3, 2), 0, target)
+        table = Crosstab(empty.moments.axes, counts.reshape(3, 2), 0, target)
         aim = truth if target == "population" else true / 200
         low, high = table.interval()
         hits += (low <= aim + 1e-12) & (aim <= high + 1e-12)
@@ -381,7 +395,7 @@ def test_the_likeliest_table_is_that_of_the_kronecker_product():
     columns = {"x": generic(), "y": rr.KRR(NO_YES, 0.75)}
     counts = np.array([[50, 12], [10, 11], [30, 9], [3, 20]])
     table = Crosstab.from_counts(counts, columns)
-    whole = np.kron(*(axis.likelihood_table for axis in table.axes))
+    whole = np.kron(*(axis.likelihood_table for axis in table.moments.axes))
     expected = likelihood.most_likely(whole, counts.ravel()).reshape(3, 2)
     assert (table.proportions < 0).any()
     assert np.array_equal(expected, table.mle().proportions)
@@ -421,14 +435,14 @@ def test_the_effective_size_is_that_of_direct_answers():
     counts = [[300, 350], [200, 150]]
     plain = Crosstab.from_counts(counts, {"x": NO_YES, "y": NO_YES})
     assert np.allclose(1_000, plain.effective_n)
-    assert plain.effective_size == 1_000
+    assert plain._effective_size == 1_000
     noisy = Crosstab.from_counts(counts, {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES})
     share = noisy.proportions
     expected = 1_000 * share * (1 - share) / (noisy.variance * 999)
     assert np.allclose(expected, noisy.effective_n, rtol=1e-12)
     spread = noisy.variance.sum() * 999
     direct = 1 - (share**2).sum() + spread / 1_000
-    assert np.isclose(1_000 * direct / spread, noisy.effective_size, rtol=1e-12)
+    assert np.isclose(1_000 * direct / spread, noisy._effective_size, rtol=1e-12)
 
 
 def test_noise_that_leaves_nothing_is_said_with_numbers():
@@ -496,14 +510,14 @@ def test_a_table_of_a_design_is_that_of_one_combined_column(sampled):
     assert np.allclose(expected.variance, found.variance.ravel(), rtol=1e-12)
     assert np.allclose(expected.covariance, found.covariance, rtol=1e-9)
     assert (58, 58) == (expected.df, found.df)
-    among = expected.among([("b", "no"), ("b", "yes")])
+    among = expected.among([("b", "no"), ("b", "yes")]).to_frame()
     within = found.conditional("y", given="x")
     for name in ("proportion", "std_error", "low", "high"):
         rows = within.to_frame().set_index("x").loc["b", name]
         assert np.allclose(among[name], rows, rtol=1e-9), name
     assert np.allclose(
-        found.margin("y", "x").odds_ratio(categories=("yes", "b")).value,
-        found.odds_ratio(categories=("b", "yes")).value,
+        found.margin("y", "x").association("odds_ratio", categories=("yes", "b")).value,
+        found.association("odds_ratio", categories=("b", "yes")).value,
     )
 
 
@@ -516,7 +530,7 @@ def test_margins_of_a_design_are_tables_of_fewer_columns(sampled):
         assert np.allclose(direct.proportions, margin.proportions, rtol=0, atol=1e-12)
         assert np.allclose(direct.std_error, margin.std_error, rtol=1e-9)
     alone = rr.estimate(frame, columns="x", design=design)
-    assert np.allclose(alone.variance, whole.estimate("x").variance, rtol=1e-9)
+    assert np.allclose(alone.variance, whole._estimate("x").variance, rtol=1e-9)
     parts = [crosstab(frame[at], "x", "y", design=design) for at in (slice(450), slice(450, None))]
     assert np.allclose(sum(parts).variance, crosstab(frame, "x", "y", design=design).variance)
 
@@ -528,7 +542,7 @@ def test_tests_of_tables_know_the_design(sampled):
     found = rr.hypotheses.independence(table)
     assert found.df == 2
     assert "F with 2 and 57 degrees" in found.method
-    assert found.statistic == rr.hypotheses.independence(table.combined).statistic
+    assert found.statistic == rr.hypotheses.independence(table.moments.combined).statistic
     with pytest.raises(ArgumentValueError, match="without a design"):
         rr.hypotheses.independence(table, statistic="likelihood-ratio")
     waves = crosstab(frame.assign(v=frame["y"]), "y", "v", design=design, mechanisms={
@@ -536,19 +550,19 @@ def test_tests_of_tables_know_the_design(sampled):
     })  # fmt: skip
     assert np.isnan(rr.hypotheses.change(waves).p_value)  # nobody's report changed
     with pytest.raises(ArgumentValueError, match="without weights or a design"):
-        rr.difference(waves.estimate("y"), waves.estimate("v"), paired=waves)
+        rr.difference(waves._estimate("y"), waves._estimate("v"), paired=waves)
 
 
 def test_a_design_that_cannot_be_used_is_refused_with_the_rule(sampled):
     """Reports of several categories, just these rows, names that are none, one level alone."""
     frame, _, design = sampled
-    made = {"x": rr.UnaryEncoding(NO_YES, 0.75, 0.25)}
+    made = {"x": rr.mechanisms.UnaryEncoding(NO_YES, 0.75, 0.25)}
     unary = surveyed(50, y=NO_YES, **made).assign(w=1.0)
     wide, never = crosstab(frame, "x", "y", design=design), frame.assign(never=0)
     refused(
         (lambda: crosstab(unary, "x", "y", weights="w"), r"into one cell.* column 'x'"),
         (lambda: crosstab(frame, "x", design=design, target="rows"), "must be 'population'"),
-        (lambda: wide.with_target("rows"), "must be 'population'"),
+        (lambda: wide._with_target("rows"), "must be 'population'"),
         (lambda: crosstab(frame, "x", weights=frame["weight"]), "name of one of its columns"),
         (lambda: crosstab(frame, "x", weights="weight", design=design), "weights in the design"),
         (lambda: crosstab(frame, "cluster", "z", "x", design=design), "2 to 400 cells"),
@@ -599,21 +613,26 @@ def test_a_column_named_like_a_number_is_renamed_beside_it():
 
 def test_tables_side_by_side(smokers):
     """Rows and columns by their labels; one number of each cell."""
-    assert np.allclose([[0.35, 0.45], [0.15, 0.05]], smokers.table())
-    assert ("smoker", "region") == (smokers.table().index.name, smokers.table().columns.name)
-    assert np.allclose([[0.7, 0.9], [0.3, 0.1]], smokers.table(normalize="columns"))
-    rows = smokers.table(normalize="index")
+    assert np.allclose([[0.35, 0.45], [0.15, 0.05]], smokers.to_frame(wide="proportion"))
+    assert ("smoker", "region") == (
+        smokers.to_frame(wide="proportion").index.name,
+        smokers.to_frame(wide="proportion").columns.name,
+    )
+    assert np.allclose(
+        [[0.7, 0.9], [0.3, 0.1]], smokers.to_frame(normalize="columns", wide="proportion")
+    )
+    rows = smokers.to_frame(normalize="index", wide="proportion")
     assert np.allclose([0.4375, 0.75], rows["north"])
-    assert np.allclose(smokers.interval().low, smokers.table("low"))
+    assert np.allclose(smokers.interval().low, smokers.to_frame(wide="low"))
     columns = {"a": NO_YES, "b": REGIONS, "c": NO_YES}
     three = Crosstab.from_counts(np.ones((2, 3, 2), dtype=int), columns)
-    assert ["a", "b"] == list(three.table().index.names)
-    assert (6, 2) == three.table().shape
-    assert (2, 1) == three.margin("a").table().shape
+    assert ["a", "b"] == list(three.to_frame(wide="proportion").index.names)
+    assert (6, 2) == three.to_frame(wide="proportion").shape
+    assert (2, 1) == three.margin("a").to_frame(wide="proportion").shape
     refused(
-        (lambda: smokers.table("share"), "values must be one of"),
+        (lambda: smokers.to_frame(wide="share"), "wide must be one of"),
         (lambda: smokers.to_frame(normalize="rows"), "normalize must be"),
-        (lambda: smokers.table("count", normalize="index"), "values must be one of"),
+        (lambda: smokers.to_frame(normalize="index", wide="count"), "wide must be one of"),
     )
 
 
@@ -622,7 +641,7 @@ def test_what_is_shown_says_what_was_taken_for_what(smokers):
     text = repr(smokers)
     for part in ("n=1,000", "12 left out", "privatized=smoker", "ordinary=region"):
         assert part in text
-    assert f"effective sample size={smokers.effective_size:,.0f} of {smokers.n:,}" in text
+    assert f"effective sample size={smokers._effective_size:,.0f} of {smokers.n:,}" in text
     odd = Crosstab.from_counts([[1, 2], [3, 4]], {"<b>": NO_YES, "y": ["<i>", "z"]})
     assert "<b>" not in odd._repr_html_()
     assert "<i>" not in odd._repr_html_()
@@ -655,12 +674,12 @@ def test_what_a_table_keeps_cannot_be_written_to():
     """Otherwise its numbers could be made to disagree; the user's counts are copied."""
     counts = np.array([[300, 350], [200, 150]])
     table = Crosstab.from_counts(counts, {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES})
-    table, within = Crosstab(table.axes, counts), table.conditional("x", given="y")
-    kept = table.counted, table.proportions, table.variance, table.project().proportions
-    for held in (*kept, within.proportions, within.std_error, table.axes[0].scores):
+    table, within = Crosstab(table.moments.axes, counts), table.conditional("x", given="y")
+    kept = table.moments.counted, table.proportions, table.variance, table.project().proportions
+    for held in (*kept, within.proportions, within.std_error, table.moments.axes[0].scores):
         assert not held.flags.writeable
     counts[0, 0] = 0
-    assert 300 == table.counted[0, 0]
+    assert 300 == table.moments.counted[0, 0]
 
 
 # -- nothing to count ----------------------------------------------------------------------
@@ -687,7 +706,7 @@ def test_a_frame_without_a_complete_row_has_an_empty_table(frame, mechanisms):
         assert table.conditional(of, given=given).to_frame().empty
         assert table.conditional(of, given=given).wide().empty
     assert all(end.shape == table.shape for end in table.interval())
-    assert table.table("high").empty
+    assert table.to_frame(wide="high").empty
     assert 0 == (table + table).n
 
 
@@ -722,9 +741,11 @@ def refused(*cases):
 def test_bad_input_says_what_to_do(smokers):
     """Names, shapes and options; cells of the data are never quoted."""
     frame = surveyed(50, x=rr.KRR(NO_YES, 0.75), y=REGIONS)
-    unary = surveyed(300, x=rr.UnaryEncoding.optimized(list("abc"), epsilon=2.0), y=REGIONS)
+    unary = surveyed(
+        300, x=rr.mechanisms.UnaryEncoding.optimized(list("abc"), epsilon=2.0), y=REGIONS
+    )
     made, of = {"x": rr.KRR(NO_YES, 0.75), "y": NO_YES}, Crosstab.from_counts
-    named = {"x": rr.UnaryEncoding.optimized(NO_YES, epsilon=1.0), "y": NO_YES}
+    named = {"x": rr.mechanisms.UnaryEncoding.optimized(NO_YES, epsilon=1.0), "y": NO_YES}
     refused(
         (lambda: crosstab([1, 2], "x"), "DataFrame"),
         (lambda: crosstab(frame), "at least one column, and each once, found 0"),

@@ -1,7 +1,8 @@
-"""Debiasing: published values, exact laws by enumeration, shapes, and bad input."""
+"""Debiasing: published values, exact distributions by enumeration, shapes, and bad input."""
 
 import math
 import time
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -153,7 +154,7 @@ def test_mle_and_projection_of_the_theory_page():
         )
 
 
-# -- exact laws ----------------------------------------------------------------------------
+# -- exact distributions ---------------------------------------------------------------------------
 
 
 POPULATION = [([1, 3], 0.75, 4), ([1, 3, 5], 0.625, 4), ([1, 3, 5, 7], 0.375, 3)]
@@ -167,10 +168,15 @@ def test_shares_and_covariance_are_unbiased(people, prob, n):
     k = len(people) if n else max(people) + 1
     told = np.where(np.eye(k, dtype=bool), Fraction(prob), (1 - Fraction(prob)) / (k - 1))
     truth = [Fraction(w, k * k) for w in people] if n else np.bincount(people) / len(people)
-    laws = [sum(f * row for f, row in zip(truth, told, strict=True))] * n if n else told[people]
+    distributions = (
+        [sum(f * row for f, row in zip(truth, told, strict=True))] * n if n else told[people]
+    )
     mean, second, estimated, total = np.zeros(k), np.zeros((k, k)), np.zeros((k, k)), Fraction(0)
-    for reports in product(range(k), repeat=len(laws)):
-        chance = math.prod(law[report] for law, report in zip(laws, reports, strict=True))
+    for reports in product(range(k), repeat=len(distributions)):
+        chance = math.prod(
+            distribution[report]
+            for distribution, report in zip(distributions, reports, strict=True)
+        )
         counts = np.bincount(reports, minlength=k)
         est = from_counts(counts, prob, target="population" if n else "rows")
         total += chance
@@ -265,7 +271,7 @@ def test_leading_axes_series_and_frames_are_served():
 
 def test_epsilon_may_stand_for_prob():
     """Every array function takes epsilon instead of prob, and both say the same."""
-    prob = rr.prob_from_epsilon(1.0, 3)
+    prob = rr.privacy.prob_from_epsilon(1.0, 3)
     for function in (debias_counts, confidence_interval, count_interval):
         first = np.asarray(function([30, 20, 10], prob))
         assert first.tolist() == np.asarray(function([30, 20, 10], epsilon=1.0)).tolist()
@@ -307,7 +313,7 @@ def test_one_report_has_a_share_but_no_sampling_error():
     assert [-0.5, 1.5] == est.proportions.tolist()
     assert np.isnan(est.std_error).all()
     assert np.isnan(est.covariance).all()
-    rows = est.with_target("rows")
+    rows = replace(est, target="rows")
     assert math.sqrt(0.75 * 0.25) / 0.5 == pytest.approx(rows.std_error[0], rel=1e-12)
     assert (rows.interval().low <= rows.interval().high).all()
 
@@ -392,7 +398,7 @@ def test_rates_among_some_people_are_fast():
     for weights in (None, rng.uniform(1, 3, len(reports))):
         found = rr.estimate(reports, mechanism, weights=weights)
         start = time.process_time()
-        found.among()
+        found.among().to_frame()
         assert time.process_time() - start < 20 * 0.02
 
 
@@ -414,7 +420,7 @@ def test_reports_that_no_truth_explains_are_said():
         assert 1 == len(caught)
         assert "are not valid" in repr(found)
         assert "are not valid" in found._repr_html_()
-        assert [True, True] == found.implausible.tolist()
+        assert [True, True] == found.moments.implausible.tolist()
 
 
 @pytest.mark.filterwarnings("error")
@@ -429,5 +435,5 @@ def test_right_reports_of_extreme_shares_are_not_doubted(k):
         rest = n - top - low * (k - 2)
         counts = [top, *([low] * (k - 2)), rest] if rest >= 0 else [n - low, low] + [0] * (k - 2)
         if min(counts) >= low:
-            assert not rr.estimate(rr.Tally.from_counts(counts, m)).implausible.any()
-    assert not rr.estimate(rr.Tally.from_counts([0] * k, m)).implausible.any()
+            assert not rr.estimate(rr.Tally.from_counts(counts, m)).moments.implausible.any()
+    assert not rr.estimate(rr.Tally.from_counts([0] * k, m)).moments.implausible.any()

@@ -29,18 +29,17 @@ def tables():
         REPORTS.rr.estimate(["a", "b"]),
         ESTIMATE.mle(),
         ESTIMATE.interval(),
-        ESTIMATE.summary(),
         rr.difference(groups["u"], groups["v"]),
         REPORTS.rr.crosstab("a", "b"),
         REPORTS.rr.crosstab("a", "b").conditional("a", given="b"),
         rr.correlations(REPORTS, "a", "b"),
         REPORTS.rr.means("age", "a"),
         REPORTS.rr.quantiles("age", "a"),
-        rr.posterior(["no"], M, 0.2),
+        rr.privacy.posterior(["no"], M, 0.2),
         rr.hypotheses.goodness_of_fit(REPORTS["a"], [0.5, 0.5]),
-        rr.logit(REPORTS["a"], REPORTS[["age"]], mechanism=M, intercept=True),
+        rr.logit(REPORTS["a"], REPORTS[["age"]], mechanism=M),
         rr.privacy.compose({"a": M}),
-        rr.planning.at_epsilon(1, proportion=0.2, half_width=0.05),
+        rr.planning.compare_designs(1, proportion=0.2, half_width=0.05),
     ]
     return {type(result).__name__: result for result in results}
 

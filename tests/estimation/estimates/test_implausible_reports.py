@@ -83,7 +83,7 @@ def test_right_reports_of_drawn_answers_are_seldom_doubted(name, false_alarm):
 def test_samples_share_one_false_alarm():
     """A design of two samples is doubted no more often than a design of one."""
     n, false_alarm, probs = 60, 0.1, (0.75, 0.9)
-    design = rr.Samples({prob: rr.KRR(["no", "yes"], prob) for prob in probs})
+    design = rr.mechanisms.Samples({prob: rr.KRR(["no", "yes"], prob) for prob in probs})
     counts = [np.array([x, n - x, y, n - y]) for x in range(n + 1) for y in range(n + 1)]
     doubted = [implausible(design.channel, one, 2 * n, false_alarm).any() for one in counts]
     pmfs = [scipy.stats.binom.pmf(np.arange(n + 1), n, prob) for prob in probs]  # all say no
@@ -95,19 +95,16 @@ def test_samples_share_one_false_alarm():
 
 
 def test_a_warning_opens_everything_that_is_printed():
-    """Above the table in text, HTML, a summary and LaTeX; nothing stands above it otherwise."""
+    """Above the table in text and HTML; nothing stands above it otherwise."""
     with pytest.warns(ImplausibleReportsWarning, match=WORDS):
         estimate = rr.estimate(RAW, YES_NO)
     assert 1.15 == pytest.approx(estimate.proportions[0])
     assert repr(estimate).startswith("Warning: some reports are rarer")
-    assert str(estimate.summary()).startswith("Warning: some reports are rarer")
-    assert estimate.summary().as_latex().startswith("% Warning: some reports are rarer")
-    for page in (estimate, estimate.summary()):
-        assert page._repr_html_().startswith('<p class="warning">Warning: some reports')
+    assert estimate._repr_html_().startswith('<p class="warning">Warning: some reports')
     assert 1 == repr(estimate).count("Warning")
     right = rr.estimate(rr.Tally.from_counts([2000, 1000], YES_NO))
     assert repr(right).startswith("Estimate: ")
-    assert "arning" not in right._repr_html_() + str(right.summary())
+    assert "arning" not in right._repr_html_() + repr(right)
 
 
 def test_groups_and_columns_that_are_implausible_are_named():
@@ -130,7 +127,7 @@ def test_groups_and_columns_that_are_implausible_are_named():
         table = rr.crosstab(
             frame, "raw", "right", mechanisms=dict.fromkeys(["raw", "right"], YES_NO)
         )
-    assert ["raw"] == table.implausible
+    assert ["raw"] == table._implausible
     assert repr(table).startswith("Warning: in the columns raw some reports")
 
 

@@ -54,13 +54,15 @@ def test_wada_2011_under_one_behaviour(share, behaviour, expected):
 def test_the_share_that_explains_a_claim():
     """21.6% who always say yes explain 21.2%; 25.1% at random explain 3.12% for 14.88%."""
     tip = wada().tipping_point("yes", 0.212, "yes")
-    assert tip.not_following == pytest.approx(0.216, abs=5e-4)
-    assert tip.low < tip.not_following < tip.high
-    assert "21.6% of respondents who always report yes would explain 21.2% yes" in repr(tip)
+    assert tip.value == pytest.approx(0.216, abs=5e-4)
+    assert tip.low < tip.value < tip.high
+    assert "respondents who always report yes that explains 21.2% yes among" in repr(tip)
+    estimate = wada()
+    assert tip.std_error == pytest.approx(estimate.std_error[1] / abs(1.25 - 0.212), rel=1e-12)
     # Dice cheating: the crosswise model found 14.88%, the direct question 3.12%.
     same = round(1e8 * (0.1488 * 0.2 + 0.8512 * 0.8))
     tip = crosswise(10**8 - same, same).tipping_point("yes", 0.0312)
-    assert tip.not_following == pytest.approx(0.2508, abs=1e-4)
+    assert tip.value == pytest.approx(0.2508, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -145,8 +147,8 @@ def test_bounds_are_those_of_brute_force(name):
 @pytest.mark.parametrize(
     "mechanism",
     [
-        rr.UnaryEncoding(list("abc"), 0.75, 0.25),
-        rr.SubsetSelection(list("abcde"), epsilon=1.0, size=2),
+        rr.mechanisms.UnaryEncoding(list("abc"), 0.75, 0.25),
+        rr.mechanisms.SubsetSelection(list("abcde"), epsilon=1.0, size=2),
         rr.KRR(list("abc"), 0.6),
         WADA,
         DOPING,
@@ -180,7 +182,7 @@ def test_one_report_and_a_mixture():
     mixed = est.noncompliance(0.2, {"yes": 0.25, "no": 0.75}).proportions
     never = est.noncompliance(0.2, "no").proportions
     assert mixed == pytest.approx(0.25 * always + 0.75 * never)
-    unary = rr.UnaryEncoding(list("abc"), 0.75, 0.25)
+    unary = rr.mechanisms.UnaryEncoding(list("abc"), 0.75, 0.25)
     est = rr.estimate(rr.privatize(list("aabbc"), unary), unary)
     whole = est.noncompliance(0.1, {"a", "c"}).proportions
     assert whole == pytest.approx((est.proportions - 0.1 * np.array([1.5, -0.5, 1.5])) / 0.9)
@@ -263,10 +265,6 @@ def test_weights_and_groups():
     assert corrected["b"].noncompliance == pytest.approx(0.2)
     assert corrected.to_frame().noncompliance.tolist() == [0.1, 0.1, 0.2, 0.2]
     assert "a: about" in corrected.interpret()
-    tips = groups.tipping_point("yes", 0.3, "yes")
-    assert tips.g.tolist() == ["a", "b"]
-    own = groups["b"].tipping_point("yes", 0.3, "yes")
-    assert tips.not_following.iloc[1] == pytest.approx(own.not_following)
     assert "assumed to answer both" in repr(corrected)
     with pytest.raises(
         ArgumentValueError, match="control must be for each group, found none for 1"
@@ -289,11 +287,11 @@ def test_two_samples_and_weights_by_sample():
 def test_a_control_of_known_prevalence():
     """All say no to the control: the part of the way to 1/2 that its estimate went."""
     control = crosswise(26, 74)  # 74% same: an estimate of 10% yes
-    found = crosswise(30, 70).corrected(control, prevalence=0)
+    found = crosswise(30, 70).corrected(control, proportion=0)
     assert found.noncompliance == pytest.approx(2 * 0.1)
     uncorrected = crosswise(30, 70).proportions[1]
     assert found.proportions[1] == pytest.approx((uncorrected - 0.1) / 0.8)
-    by_category = crosswise(30, 70).corrected(control, prevalence={"no": 1.0})
+    by_category = crosswise(30, 70).corrected(control, proportion={"no": 1.0})
     assert by_category.proportions.tolist() == found.proportions.tolist()
     low, high = found.control.interval(0.95)
     ends = control.moments.outer_interval(0.95)
@@ -363,7 +361,7 @@ def test_corrected_intervals_cover(pi, share):
     for y, w, other in zip(reported, wrong, others, strict=True):
         est = crosswise(int((~y).sum()), int(y.sum()))
         cells = [[(a & b).sum() for b in (~w, w)] for a in (~y, y)]
-        table = rr.Crosstab.from_counts(cells, {"y": CROSSWISE, "wrong": [False, True]})
+        table = rr.estimators.Crosstab.from_counts(cells, {"y": CROSSWISE, "wrong": [False, True]})
         control = (int(w.sum()), 500)
         for name, found in (
             ("bounded", est.corrected(control)),
@@ -467,20 +465,20 @@ def test_corrections_cover_at_least_their_level(share):
         (lambda: wada().corrected(0.1), ArgumentTypeError, r"control must be \(wrong, n\)"),
         (lambda: wada().corrected((390, 400)), ArgumentValueError, "contradicts its reports"),
         (lambda: wada().corrected((200, 400)), NotIdentifiableError, "100.0% answer at random"),
-        (lambda: wada().corrected(wada()), ArgumentTypeError, "prevalence= must give"),
-        (lambda: wada().corrected((1, 9), prevalence=0), ArgumentTypeError, "prevalence"),
+        (lambda: wada().corrected(wada()), ArgumentTypeError, "proportion= must give"),
+        (lambda: wada().corrected((1, 9), proportion=0), ArgumentTypeError, "proportion"),
         (lambda: wada().corrected((1, 9), paired="yes"), ArgumentValueError, "paired must be True"),
         (
-            lambda: crosswise(300, 700).corrected(crosswise(150, 850), prevalence=0),
+            lambda: crosswise(300, 700).corrected(crosswise(150, 850), proportion=0),
             ArgumentValueError,
             "-.*answered at random",
         ),
         (
-            lambda: wada().corrected(wada(), prevalence=0.5),
+            lambda: wada().corrected(wada(), proportion=0.5),
             NotIdentifiableError,
             "nobody who answers at random shows",
         ),
-        (lambda: wada().tipping_point("yes", 2), ArgumentValueError, r"value must be in \[0, 1\]"),
+        (lambda: wada().tipping_point("yes", 2), ArgumentValueError, r"claim must be in \[0, 1\]"),
         (
             lambda: wada().tipping_point("maybe", 0.1),
             ArgumentValueError,
@@ -497,12 +495,12 @@ def test_bad_input(call, error, message):
 def test_a_claim_that_nothing_explains():
     """A tipping point that does not exist is NaN, and the estimate itself needs nobody."""
     tip = wada().tipping_point("yes", 0.9)
-    assert np.isnan(tip.not_following)
+    assert np.isnan(tip.value)
     assert "no proportion of respondents who answer at random explains 90.0% yes" in repr(tip)
-    share = wada()["yes"].proportion
-    assert wada().tipping_point("yes", share).not_following == 0
-    assert wada().tipping_point("yes", 0.3, "any").not_following == pytest.approx(
-        wada().tipping_point("yes", 0.3, "yes").not_following
+    share = wada()["yes"].value
+    assert wada().tipping_point("yes", share).value == 0
+    assert wada().tipping_point("yes", 0.3, "any").value == pytest.approx(
+        wada().tipping_point("yes", 0.3, "yes").value
     )
 
 
@@ -520,13 +518,13 @@ def test_nobody_and_one_report():
     low, high = none.corrected((3, 40)).interval()
     assert (low.tolist(), high.tolist()) == ([0, 0], [1, 1])
     with pytest.raises(ArgumentValueError, match="control must have reports"):
-        wada().corrected(none, prevalence=0)
+        wada().corrected(none, proportion=0)
 
 
 @pytest.mark.parametrize("report", [[], ["a"], ["a", "a"], ["a", "b", "c"], None, 3, ["a", "x"]])
 def test_a_behaviour_is_a_possible_report(report):
     """Reports of subset selection are sets of one size, and no others."""
-    mechanism = rr.SubsetSelection(list("abcdef"), size=2, epsilon=1)
+    mechanism = rr.mechanisms.SubsetSelection(list("abcdef"), size=2, epsilon=1)
     estimate = rr.estimate(rr.simulate(list("abcdef") * 20, mechanism, seed=1), mechanism)
     with pytest.raises(ArgumentValueError, match="reports are sets of 2 of the categories"):
         estimate.noncompliance(0.1, report)
@@ -573,9 +571,19 @@ def test_an_interval_cut_to_one_point_opens_with_a_caution():
     contradicted = wada().noncompliance([0.1, 0.5], "yes")
     assert contradicted.interval().high[1, 1] == 0
     assert str(contradicted).startswith("Warning: before it is cut, the 95% interval of no, yes")
-    assert not wada().noncompliance([0, 0.1, 0.2], "yes").cautions
-    assert not wada().noncompliance(0.5, "any").cautions
+    assert not wada().noncompliance([0, 0.1, 0.2], "yes")._cautions
+    assert not wada().noncompliance(0.5, "any")._cautions
     common = crosswise(780, 220)  # 96.7% yes, where random reports mean 50%
-    assert not common.corrected((0, 1000)).cautions
-    (caution,) = common.corrected((300, 1000)).cautions
+    assert not common.corrected((0, 1000))._cautions
+    (caution,) = common.corrected((300, 1000))._cautions
     assert "interval of no, yes lies outside" in caution
+    sentences = contradicted.interpret().splitlines()
+    assert ["lies outside [0, 1]" in sentence for sentence in sentences] == [False, True]
+    assert "lies outside [0, 1]" in common.corrected((300, 1000)).interpret()
+    assert "lies outside [0, 1]" not in common.corrected((0, 1000)).interpret()
+
+
+def test_a_pair_among_numbers_is_refused_with_a_sentence():
+    """Only one pair (low, high) is an assumption; a list holds numbers."""
+    with pytest.raises(TypeError, match="proportion must be a number"):
+        wada().noncompliance([0, (0, 0.5)], "yes")

@@ -60,7 +60,7 @@ def test_the_model_by_hand():
     g1 = pooled.rho * spread * shrinkage
     g2 = shrinkage**2 / weight.sum()
     g3 = v**2 * weight**3 * 2 / (weight**2).sum()
-    assert pooled.rmse[:, 1] == pytest.approx(np.sqrt(g1 + g2 + 2 * g3), abs=1e-9)
+    assert pooled.std_error[:, 1] == pytest.approx(np.sqrt(g1 + g2 + 2 * g3), abs=1e-9)
 
 
 @pytest.mark.parametrize("yes", [(120, 150, 95), (105, 150, 140), (100, 160, 120), (140, 170, 110)])
@@ -114,7 +114,7 @@ def test_many_categories_keep_their_sum():
     pooled = groups_of(counts, m).pooled()
     assert pooled.proportions.sum(axis=1) == pytest.approx(np.ones(30))
     assert (pooled.proportions >= 0).all()
-    assert pooled.rmse.shape == (30, 4)
+    assert pooled.std_error.shape == (30, 4)
     raw_error = ((pooled.raw - truth[list(pooled.groups)]) ** 2).mean()
     assert ((pooled.proportions - truth[list(pooled.groups)]) ** 2).mean() < raw_error / 2
     assert pooled.to_frame().shape == (120, 9)
@@ -128,7 +128,7 @@ def test_the_order_of_categories_does_not_matter():
     swapped = {g: (row[2], row[0], row[1]) for g, row in counts.items()}
     ca = groups_of(swapped, rr.KRR(list("cab"), 0.6)).pooled()
     assert ca.proportions[:, [1, 2, 0]] == pytest.approx(ab.proportions, abs=1e-6)
-    assert ca.rmse[:, [1, 2, 0]] == pytest.approx(ab.rmse, abs=1e-6)
+    assert ca.std_error[:, [1, 2, 0]] == pytest.approx(ab.std_error, abs=1e-6)
 
 
 def test_covariates_explain_groups_and_predict_others():
@@ -161,7 +161,7 @@ def test_groups_that_are_alike_are_pooled_wholly():
     low, high = pooled.interval()
     raw = groups_of(counts)["a"].interval()
     assert (high - low)[0, 1] < 0.75 * (raw.high - raw.low)[1]
-    assert "not" not in pooled.title
+    assert "not" not in pooled._title
     assert "on average over groups" in " ".join(repr(pooled).split())
 
 

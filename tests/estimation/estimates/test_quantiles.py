@@ -23,7 +23,7 @@ CASES = {
     "coin": COIN,
     "three": rr.KRR(["a", "b", "c"], 0.6),
     "matrix": MATRIX,
-    "unary": rr.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1.5),
+    "unary": rr.mechanisms.UnaryEncoding.optimized(["a", "b", "c"], epsilon=1.5),
 }
 LIAR = surveys.stochastic_lie_detector(["no", "yes"], [1 / 6, 5 / 6], yes="yes")
 

@@ -69,7 +69,7 @@ def regions(k=2):
 def test_pairs_are_differences_adjusted_together(k):
     """Each row is the difference of two groups; p-values of all rows are adjusted together."""
     groups = regions(k)
-    table = rr.pairwise(groups, correction="benjamini-hochberg", level=0.9)
+    table = groups.pairwise(correction="benjamini-hochberg").to_frame(0.9)
     assert len(table) == 6 * (1 if k == 2 else 3)
     row = table[(table["first"] == "north") & (table["second"] == "west")].iloc[-1]
     alone = rr.difference(groups["north"], groups["west"])
@@ -80,9 +80,31 @@ def test_pairs_are_differences_adjusted_together(k):
     assert_allclose(table["p_adjusted"], expected)
 
 
+def test_the_table_says_what_remains():
+    """It prints each pair, and its sentence counts and names the significant ones."""
+    reports = ["yes"] * 80 + ["no"] * 120 + ["yes"] * 60 + ["no"] * 140 + ["yes"] * 55
+    region = ["north"] * 200 + ["south"] * 200 + ["west"] * 200
+    groups = rr.estimate(reports + ["no"] * 145, ["no", "yes"], 0.9, by=region)
+    table = groups.pairwise()
+    assert repr(table).startswith("Pairwise differences: pairs=3, correction=holm\n")
+    assert table.interpret() == (
+        "of 3 differences, 1 significant at 5% after the correction (holm): "
+        "north minus west +15.6 points of yes"
+    )
+    assert "none is significant at 1%" in table.interpret(0.99)
+
+
+def test_the_picture_has_a_row_for_each_pair():
+    """Rows name both groups, and the category where there are several."""
+    pytest.importorskip("matplotlib")
+    for k, row in ((2, "north minus west"), (3, "north minus west: c")):
+        axes = regions(k).pairwise().plot()
+        assert row in [text.get_text() for text in axes.get_yticklabels()]
+
+
 def test_a_reference_is_compared_with_the_others():
     """With a reference there are as many pairs as other groups."""
-    table = rr.pairwise(regions(), "west")
+    table = regions().pairwise("west").to_frame()
     assert table["first"].tolist() == ["east", "north", "south"]
     assert set(table["second"]) == {"west"}
 
@@ -92,7 +114,8 @@ def test_groups_by_several_columns_have_tuples():
     reports = ["no", "yes"] * 40
     by = [np.repeat(["a", "b"], 40), np.tile(np.repeat(["u", "v"], 20), 2)]
     groups = rr.estimate(reports, ["no", "yes"], 0.9, by=by)
-    assert rr.pairwise(groups, ("a", "u"))["first"].tolist() == [("a", "v"), ("b", "u"), ("b", "v")]
+    table = groups.pairwise(("a", "u")).to_frame()
+    assert table["first"].tolist() == [("a", "v"), ("b", "u"), ("b", "v")]
 
 
 def test_wrong_comparisons_are_refused():
@@ -100,9 +123,9 @@ def test_wrong_comparisons_are_refused():
     groups = regions()
     alone = rr.estimate(["no", "yes"], ["no", "yes"], 0.9, by=["a", "a"])
     for call, words in (
-        (lambda: rr.pairwise(groups, "centre"), "reference must be one of the 4 groups"),
-        (lambda: rr.pairwise(groups, correction="bh"), "correction must be one of"),
-        (lambda: rr.pairwise(alone), "groups must be at least 2"),
+        (lambda: groups.pairwise("centre"), "reference must be one of the 4 groups"),
+        (lambda: groups.pairwise(correction="bh"), "correction must be one of"),
+        (lambda: alone.pairwise(), "groups must be at least 2"),
         (lambda: rr.hypotheses.adjust([0.1, 1.2]), r"p-values in \[0, 1\]"),
     ):
         with pytest.raises(ArgumentValueError, match=words):

@@ -126,12 +126,12 @@ def test_estimates_are_those_of_r(case):
     sample, (mean, error, total_error), (prevalence, prevalence_error, df) = GOLDEN[case]
     reports, design = sample()
     direct = rr.estimate(reports, DIRECT, design=design)
-    assert_allclose(direct["yes"].proportion, mean, rtol=EXACT)
+    assert_allclose(direct["yes"].value, mean, rtol=EXACT)
     assert_allclose(direct.std_error, error, rtol=EXACT)
     if total_error is not None:
         assert_allclose(direct.count_std_error[1], total_error, rtol=1e-7)  # weights have 7 digits
     estimate = rr.estimate(reports, FORCED, design=design)
-    assert_allclose(estimate["yes"].proportion, prevalence, rtol=EXACT)
+    assert_allclose(estimate["yes"].value, prevalence, rtol=EXACT)
     assert_allclose(estimate.std_error, prevalence_error, rtol=EXACT)
     assert direct.df == estimate.df == df
 
@@ -217,14 +217,14 @@ def test_tables_have_the_variance_of_replicates():
     expected = np.diagonal(spread(np.reshape(by_hand, (12, 4)), 1 / 11)).reshape(2, 2)
     assert_allclose(table.variance, expected, rtol=EXACT)
     alone = rr.estimate(frame, FORCED, columns="answer", design=design)
-    assert_allclose(table.estimate("answer").std_error, alone.std_error, rtol=EXACT)
-    assert table.estimate("answer").df == alone.df
+    assert_allclose(table._estimate("answer").std_error, alone.std_error, rtol=EXACT)
+    assert table._estimate("answer").df == alone.df
 
 
 def test_reports_of_several_categories_have_replicates():
     """Unary encoding, whose reports name several categories, varies as its replicates do."""
     frame, names = made_up()
-    mechanism = rr.UnaryEncoding(["a", "b", "c"], 0.5, 0.2)
+    mechanism = rr.mechanisms.UnaryEncoding(["a", "b", "c"], 0.5, 0.2)
     generator = np.random.default_rng(3)
     truth = generator.choice(["a", "b", "c"], len(frame))
     reports = rr.simulate(truth, mechanism, seed=4)

@@ -45,7 +45,7 @@ def test_the_mean_of_scores_is_the_estimate_of_every_mechanism(name):
     if mechanism.groups is not None and not mechanism.channel.is_separable:
         refused(ArgumentValueError, "a single report has no score", found.scores)
         return
-    est = rr.Estimate(rr.tally(reports, mechanism, group=group))
+    est = rr.estimators.Estimate(rr.tally(reports, mechanism, group=group))
     np.testing.assert_allclose(found.scores().mean(axis=0), est.proportions, rtol=1e-9, atol=1e-9)
 
 

@@ -182,7 +182,7 @@ def test_totals_are_those_of_rrtcs(name):
     mechanism, rows, size, total, variance = RRTCS[name]
     found = by_probability(mechanism, rows)
     assert total == pytest.approx(found.counts[1] / size, rel=1e-10)
-    assert variance == pytest.approx(found.moments.total_variance[1] / size**2, rel=1e-10)
+    assert variance == pytest.approx(found.moments._total_variance[1] / size**2, rel=1e-10)
 
 
 # Horvitz(HorvitzDataRealSurvey$<item>, 0.5, 1/12, rep(710/10777, 710), "mean", 0.95, 10777)
@@ -220,7 +220,7 @@ def test_the_jackknife_of_rrtcs_is_our_sampling_part_in_a_finite_population():
     # 1, 802)
     mechanism = surveys.warner(ANSWERS, 0.7, yes=1)
     found = of_counts(mechanism, [counts for _, *counts in WARNER], population=802)
-    coins = 125 / 802 * found.randomization_variance[1]
+    coins = 125 / 802 * found.moments.randomization_variance[1]
     assert 0.010619821414206441 == pytest.approx(found.variance[1] - coins, rel=1e-10)
     # ResamplingVariance(SoberanisCruz(z, 0.7, 0.5, Pi, "total", 0.9), Pi, "total", 1, 1500,
     # clu = CL)
@@ -229,8 +229,8 @@ def test_the_jackknife_of_rrtcs_is_our_sampling_part_in_a_finite_population():
     fifth = [0.2] * len(SOBERANIS)
     for columns in ({"population": 100, "weights": [5] * len(SOBERANIS)}, {"probabilities": fifth}):
         found = of_counts(mechanism, SOBERANIS, clusters=clusters, **columns)
-        coins = 0.2 * found.randomization_variance[1] * (5 * found.n) ** 2
-        variance = found.moments.total_variance[1]
+        coins = 0.2 * found.moments.randomization_variance[1] * (5 * found.n) ** 2
+        variance = found.moments._total_variance[1]
         assert 3203.5445757250277 == pytest.approx(variance - coins, rel=1e-10)
 
 

@@ -111,7 +111,7 @@ def test_a_week_of_counts_is_estimated_as_one_file():
 def test_a_column_of_a_plan_keeps_its_plan():
     """The plan is part of the tally, and decides with which others it adds up."""
     frame = pd.DataFrame({"x": ["no", "yes"] * 50, "y": ["a", "b"] * 50})
-    plan = rr.FramePlan({"x": ["no", "yes"], "y": ["a", "b"]}, 1, ["x", ("x", "y")])
+    plan = rr.planning.FramePlan({"x": ["no", "yes"], "y": ["a", "b"]}, 1, ["x", ("x", "y")])
     counted = rr.tally(frame.rr.privatize(plan), columns=["x", "y"])
     for tally in counted.values():
         again = stored(tally)
@@ -136,7 +136,9 @@ def test_other_documents_are_refused_with_their_reason():
     def weighted(**changes):
         return {**designed["units"], **changes}
 
-    bits = rr.Tally.from_counts([3, 0, 0], rr.UnaryEncoding(list("abc"), 0.75, 0.25), n=5).to_dict()
+    bits = rr.Tally.from_counts(
+        [3, 0, 0], rr.mechanisms.UnaryEncoding(list("abc"), 0.75, 0.25), n=5
+    ).to_dict()
     cases = [
         (plain, {"v": 2}, "v is not 1"),
         (plain, {"extra": 1}, "unknown keys"),

@@ -6,18 +6,20 @@ and they are missing.  The public column ``asked`` holds the part of each row.
 A pair is one answer of k1 k2 categories, written into its two columns.
 The proof in a line: the coin depends on no answer, and given the coin the reports of a row are the
 output of one k-RR of this epsilon, or a function of it.
+
+`FramePlan` has the categories of all columns.  The record of a column holds only the questions of
+its plan, the `PlanParts` that a plan is made of, because a record knows no other column.
 """
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from fractions import Fraction
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from itertools import accumulate, combinations
-from typing import Any, NamedTuple, cast
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,7 +30,6 @@ from rrstats._checks import (
     check_level,
     check_number,
     check_numbers,
-    check_one_of,
     cut,
     quote_list,
 )
@@ -36,12 +37,11 @@ from rrstats._display import Block, as_fragment, as_text, chance, label
 from rrstats._names import checked_keywords
 from rrstats.data.categories import (
     Categories,
-    Codes,
     categories_from_json,
     categories_to_json,
     is_unicode,
 )
-from rrstats.data.columns import Column, open_column, place_of
+from rrstats.data.columns import place_of
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.mechanisms.base import Mechanism
@@ -59,25 +59,10 @@ from rrstats.mechanisms.plans import (
     part_mechanism,
     plan_mechanisms,
 )
-from rrstats.mechanisms.records import KEY, POLICIES, ColumnRecord, read
-from rrstats.privatization.column import ColumnAnswers, chained, threads_for
-from rrstats.randomness.samplers import below, cells
-from rrstats.randomness.sources import (
-    REPLACEMENT_STREAM,
-    Source,
-    Substream,
-    Unpicklable,
-    open_source,
-)
-
-PART_STREAM = 0
-"""The stream of random words that chooses the part of each row."""
+from rrstats.mechanisms.records import KEY, ColumnRecord, read
 
 _MAX_LISTED = 12
 """The number of parts, or of pairs without a table, that the plan in words lists."""
-
-_NULLABLE = {"bool": pd.BooleanDtype(), "int": pd.Int64Dtype()}
-"""Types of pandas, by the kind of the declared categories, for columns of NumPy's types."""
 
 
 @checked_keywords
@@ -107,7 +92,7 @@ class FramePlan(PlanParts):
 
     Notes
     -----
-    `rr.planning.frame` chooses the parts for a question.  In the release a missing value of a
+    `rr.planning.plan` chooses the parts for a question.  In the release a missing value of a
     private column means that the row was not asked: a missing answer of a row that was asked is
     refused, replaced by a uniformly random category, or one of the declared categories.
     A part reports with the k-RR of its k (or k1 k2) categories at this epsilon.
@@ -123,6 +108,12 @@ class FramePlan(PlanParts):
     """
 
     categories: dict[Hashable, Categories]
+    mechanisms: dict[Hashable, Mechanism] = field(compare=False)
+    """The mechanism of each private column by itself, for the rows that were asked.
+
+    A pair of columns with k1 and k2 categories gives each of them a k-RR of a smaller epsilon.
+    A column whose parts differ has `Samples`, whose groups are labels of the public column.
+    """
 
     def __init__(
         self,
@@ -153,15 +144,16 @@ class FramePlan(PlanParts):
         check_instance(asked, "asked", str | int | tuple, "the name of a new column")
         for number in numbers:  # below the largest double, so that they can be added
             check_number(number, "each of chances", 0.0, 1e100, ends="(]")
+        categories = {name: Categories(declared) for name, declared in columns.items()}
         vars(self).update(
-            categories={name: Categories(declared) for name, declared in columns.items()},
+            categories=categories,
             epsilon=float(epsilon),
             parts=tuple(listed),
             chances=tuple(numbers),
             asked=asked,
         )
         self.check_new(names)
-        _ = self.mechanisms  # an epsilon that no double can give raises now
+        vars(self).update(mechanisms=plan_mechanisms(categories, self.parts, self.epsilon))
 
     def check_new(self, names: Iterable[Hashable]) -> None:
         """Raise unless the public column is new among the columns of the data."""
@@ -170,15 +162,6 @@ class FramePlan(PlanParts):
                 f"asked must be the name of a new column, which will say what each row reports, "
                 f"but there is a column {self.asked!r}; rename it, or choose another name"
             )
-
-    @cached_property
-    def mechanisms(self) -> dict[Hashable, Mechanism]:
-        """The mechanism of each private column by itself, for the rows that were asked.
-
-        A pair of columns with k1 and k2 categories gives each of them a k-RR of a smaller epsilon.
-        A column whose parts differ has `Samples`, whose groups are labels of the public column.
-        """
-        return plan_mechanisms(self.categories, self.parts, self.epsilon)
 
     @cached_property
     def part_mechanisms(self) -> tuple[KRR, ...]:
@@ -301,7 +284,7 @@ class FramePlan(PlanParts):
             self._variance_of(names, proportion) / people
         )
 
-    def people(
+    def sample_size(
         self, half_width: float, *names: Hashable, proportion: float = 0.2, level: float = 0.95
     ) -> int:
         """The number of rows for which `half_width` is at most a given one.
@@ -323,7 +306,7 @@ class FramePlan(PlanParts):
         Examples
         --------
         >>> plan = FramePlan({"a": [0, 1], "b": ["x", "y"]}, 2, ["a", "b", ("a", "b")])
-        >>> plan.people(0.02, "a"), plan.people(0.02, "a", "b")
+        >>> plan.sample_size(0.02, "a"), plan.sample_size(0.02, "a", "b")
         (6163, 8520)
         """
         check_number(half_width, "half_width", 0.0, 0.5, ends="(]")
@@ -336,7 +319,7 @@ class FramePlan(PlanParts):
         if len(names) not in (1, 2) or not self.asked_fraction(*names) > 0:
             raise ArgumentValueError(
                 "names must be one column of the plan, or two that it asks together, found "
-                f"{quote_list(names, 4)}; rr.planning.frame(..., want=[(first, second)]) asks them"
+                f"{quote_list(names, 4)}; rr.planning.plan(..., want=[(first, second)]) asks them"
             )
         return self.question(names, proportion).variance(np.array(self.chances))
 
@@ -366,11 +349,12 @@ class FramePlan(PlanParts):
         size = math.prod(map(len, axes))
         if len(names) == 2:
             proportion = 1 / size
-            single: KRR = part_mechanism([self.categories[name] for name in names], self.epsilon)
+            single: Mechanism = part_mechanism(
+                [self.categories[name] for name in names], self.epsilon
+            )
         else:
-            single = cast(KRR, mechanisms[names[0]])
-        proportions = np.full(size, (1 - proportion) / (size - 1))
-        proportions[0] = proportion
+            single = mechanisms[names[0]]
+        proportions = _proportions(size, proportion)
         single_variance = 0.0
         if channel is None:
             single_variance = float(report_variance(single.channel, proportions, "population")[0])
@@ -513,13 +497,13 @@ def _check_parts(parts: Sequence[tuple[Hashable, ...]], names: Sequence[Hashable
     other = sum(name not in names for name in private)  # counted: they may be answers
     if absent and private and not other:
         raise ArgumentValueError(
-            "parts (want= of planning.frame) must have every column of the plan, "
+            "parts (want= of planning.plan) must have every column of the plan, "
             f"{quote_list(absent)} {'is' if len(absent) == 1 else 'are'} in none; add them to a "
             "part, or leave them out of the plan"
         )
     if other or not (parts and are_proper and are_distinct):
         raise ArgumentValueError(
-            "parts (want= of planning.frame) must be columns of the plan, or pairs of two "
+            "parts (want= of planning.plan) must be columns of the plan, or pairs of two "
             "different ones, no part twice or with the label of another; found "
             f"{len(parts)} parts of {len(names)} columns, with {other} names that are no column "
             "of the plan"
@@ -556,144 +540,6 @@ def frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
     return plan
 
 
-class FrameRelease(Unpicklable):
-    """The private columns of a plan, to privatize whole or in batches; nothing is drawn yet.
-
-    likes : each private column by name, or any cells of its type; only the types matter here.
-    plan : the plan.  names : the columns of the data, among which the public one must be new.
-    unknown, missing, rng, threads : as for `privatize`; missing answers cannot be kept.
-    records : what the data record of earlier releases; a column of reports is refused.
-    ``columns`` are the private columns by name, each a `ColumnAnswers` with its counts, type and
-    the facts of its record; ``plan.asked`` is added to the data as text.
-
-    >>> import rrstats as rr
-    >>> plan = FramePlan({"a": [0, 1], "b": ["x", "y"]}, 1.5, [("a", "b")])
-    >>> release = FrameRelease({"a": pd.Series([0]), "b": pd.Series(["x"])}, plan, ["a", "b"])
-    >>> list(release.reports({"a": pd.Series([1, 0]), "b": pd.Series(["x", None])}))
-    ['a', 'b', 'rr_asked']
-    """
-
-    def __init__(
-        self,
-        likes: Mapping[Any, Any],
-        plan: FramePlan,
-        names: Iterable[Any],
-        *,
-        unknown: str = "raise",
-        missing: str = "unknown",
-        rng: Any = None,
-        threads: int | None = None,
-        records: Iterable[ColumnRecord] = (),
-    ) -> None:
-        plan.check_new(names)
-        policies = [policy for policy in POLICIES["missing"] if policy != "keep"]
-        check_one_of(missing, "with a plan (a missing cell means: not asked) missing", policies)
-        earlier = {record.name: record for record in records}
-        opened = {name: open_column(likes[name]) for name in plan.categories}
-        if any(column.family == "arrow" for column in opened.values()):
-            check_instance(plan.asked, "asked", str, "text, like all names of such data")
-        self.plan = plan
-        self.columns: dict[Any, ColumnAnswers] = {}
-        for name, mechanism in plan.mechanisms.items():
-            if name in earlier:
-                chained(earlier[name], mechanism, again=False, missing=missing, rng=rng)
-            like = opened[name]
-            dtype = _NULLABLE.get(plan.categories[name].kind)
-            if dtype is not None and like.family == "pandas" and isinstance(like.dtype, np.dtype):
-                like = like._replace(dtype=dtype)
-            self.columns[name] = ColumnAnswers(
-                like, mechanism, unknown=unknown, missing=missing, leaves_missing=True
-            )
-        self._threads = max(threads_for(column, threads) for column in opened.values())
-        chances = [Fraction(number) for number in plan.chances]
-        self._cuts = [partial / sum(chances) for partial in accumulate(chances)][:-1]
-        self._groups = _part_groups(plan, rng)
-        self._coin = open_source(rng)
-        for column in self.columns.values():
-            column.secure = self._coin.secure
-            simulated = not column.secure
-            column.facts |= {"simulated": simulated, "keyed": False, "plan": plan.recorded}
-
-    def reports(self, values: Mapping[Any, Any]) -> dict[Any, Any]:
-        """The reports of the next answers by column, in their containers; the public column last.
-
-        values : the private columns by name, all of the same length.
-        """
-        opened = {name: open_column(values[name]) for name in self.columns}
-        first = next(iter(opened))
-        rows = opened[first].rows
-        chosen = np.empty(rows, dtype=np.min_scalar_type(len(self.plan.parts)))
-        builders = {name: column.builder(rows) for name, column in self.columns.items()}
-        for name, column in self.columns.items():
-            column.compare_rows(opened[name].cells)
-
-        def write_block(block: int, part: slice) -> None:
-            # The coin comes first: nothing of an answer, nor whether it is there, is known yet.
-            count = part.stop - part.start
-            chosen[part] = cells(self._coin, PART_STREAM, block, count, cuts=self._cuts)
-            for name, places, codes in self._draw(chosen[part], opened, part.start, block):
-                builders[name].write_some(part, places, codes)
-
-        self.columns[first].in_blocks(write_block, rows, self._threads)
-        reports: dict[Any, Any] = {
-            name: column.wrap(builders[name].reports()) for name, column in opened.items()
-        }
-        return reports | {self.plan.asked: _public_column(opened[first], chosen, self.plan)}
-
-    def _draw(
-        self, chosen: Codes, opened: Mapping[Any, Column], start: int, block: int
-    ) -> Iterator[tuple[Any, NDArray[np.intp], Codes]]:
-        """The rows of one block that each column was asked in, and codes of their reports.
-
-        chosen : (rows,) the part of each row.
-        opened : the private columns; the block begins at row ``start`` of them.
-        """
-        ends = np.cumsum(np.bincount(chosen, minlength=len(self.plan.parts)))[:-1]
-        part_rows = np.split(np.argsort(chosen, kind="stable"), ends)
-        dtype = np.result_type(*(domain.dtype for domain in self.plan.categories.values()))
-        # Row 0 holds codes of a part's first column, row 1 those of a pair's second one.
-        codes = np.zeros((2, len(chosen)), dtype)
-        asked_rows: dict[Any, _AskedRows] = {}
-        for name, column in opened.items():  # nothing drawn depends on what was not asked
-            rows, positions = _asked_rows(name, self.plan.parts, part_rows)
-            asked_rows[name] = _AskedRows(rows, positions)
-            encoded = self.columns[name].read(column.take(start + rows))
-            codes[positions, rows] = encoded.codes
-            self.columns[name].add(len(chosen), encoded.unknown, len(encoded.absent))
-        for group in self._groups:
-            rows = np.concatenate([part_rows[index] for index in group.parts])
-            codes[: len(group.sizes), rows] = self._randomize(
-                group, codes[: len(group.sizes), rows], rows, block
-            )
-        for name, (rows, positions) in asked_rows.items():
-            domain = self.plan.categories[name]
-            yield name, rows, codes[positions, rows].astype(domain.dtype, copy=False)
-
-    def _randomize(
-        self, group: _PartGroup, codes: Codes, rows: NDArray[np.intp], block: int
-    ) -> Codes:
-        """The reports of rows whose parts have equal sizes, in the shape of ``codes``.
-
-        codes : (columns of a part, rows) codes of the answers, k or more if unknown; overwritten.
-        rows : the places of these rows in the block, which choose their words.
-        """
-        words = Substream(group.source, 0, rows)
-        mechanism = self.plan.part_mechanisms[group.parts[0]]
-        joint = np.zeros(len(rows), mechanism.domain.dtype)
-        for position, k in enumerate(group.sizes):
-            answers = codes[position]
-            unknown = np.flatnonzero(answers >= k)
-            stream = REPLACEMENT_STREAM - position
-            answers[unknown] = below(words, stream, block, len(rows), bound=k, only=unknown)
-            joint = joint * joint.dtype.type(k) + answers.astype(joint.dtype)
-        joint = mechanism.randomize(joint, words, block)
-        for position, k in reversed(list(enumerate(group.sizes))):
-            quotient = joint // joint.dtype.type(k)
-            codes[position] = joint - quotient * joint.dtype.type(k)
-            joint = quotient
-        return codes
-
-
 class PlanQuestion(NamedTuple):
     """The samples of rows that one proportion is estimated from; chances of parts give their size.
 
@@ -717,57 +563,15 @@ class PlanQuestion(NamedTuple):
         return float(self.channel.covariance_of_parts(self.proportions, fractions)[0, 0])
 
 
-class _PartGroup(NamedTuple):
-    """Parts whose columns have the same numbers of categories, in order: they draw together."""
-
-    sizes: tuple[int, ...]
-    parts: list[int]
-    source: Source
-
-
-class _AskedRows(NamedTuple):
-    """The rows of a block that a column was asked in, and its position in the part of each."""
-
-    rows: NDArray[np.intp]
-    positions: NDArray[np.intp]
-
-
-def _part_groups(plan: FramePlan, rng: Any) -> list[_PartGroup]:
-    """The parts of a plan by their sizes; each group has words of its own, and so has the coin."""
-    by_sizes: dict[tuple[int, ...], list[int]] = {}
-    for index, part in enumerate(plan.parts):
-        sizes = tuple(plan.categories[name].k for name in part)
-        by_sizes.setdefault(sizes, []).append(index)
-    return [
-        _PartGroup(sizes, parts, open_source(rng, column=number))
-        for number, (sizes, parts) in enumerate(by_sizes.items(), 1)
-    ]
-
-
-def _asked_rows(
-    name: Hashable, parts: Sequence[tuple[Hashable, ...]], part_rows: Sequence[NDArray[np.intp]]
-) -> _AskedRows:
-    """The rows that a column was asked in, in ascending order; ``part_rows`` are those of parts."""
-    asking = [index for index, part in enumerate(parts) if name in part]
-    rows = np.concatenate([part_rows[index] for index in asking])
-    positions = np.concatenate(
-        [np.full(len(part_rows[index]), parts[index].index(name)) for index in asking]
-    )
-    if len(asking) == 1:
-        return _AskedRows(rows, positions)
-    order = np.argsort(rows, kind="stable")
-    return _AskedRows(rows[order], positions[order])
-
-
 def _variance(mechanism: Mechanism, proportion: float) -> float:
     """The variance of one debiased report of a k-RR, for a category with this proportion."""
-    proportions = _proportions(mechanism, proportion)
+    proportions = _proportions(mechanism.k, proportion)
     return float(report_variance(mechanism.channel, proportions, "population")[0])
 
 
-def _proportions(mechanism: Mechanism, proportion: float) -> NDArray[np.float64]:
+def _proportions(k: int, proportion: float) -> NDArray[np.float64]:
     """(k,) the proportion of the first category; the others are equally common."""
-    proportions = np.full(mechanism.k, (1 - proportion) / (mechanism.k - 1))
+    proportions = np.full(k, (1 - proportion) / (k - 1))
     proportions[0] = proportion
     return proportions
 
@@ -777,14 +581,3 @@ def _cell_variance(mechanisms: Sequence[Mechanism]) -> float:
     second_moments = [_variance(each, 1 / each.k) + each.k**-2 for each in mechanisms]
     cell = 1 / math.prod(each.k for each in mechanisms)
     return math.prod(second_moments) - cell**2
-
-
-def _public_column(like: Column, chosen: Codes, plan: FramePlan) -> Any:
-    """The part of each row as text, in the container of a private column."""
-    if like.family == "arrow":
-        import pyarrow as pa
-
-        column = like.wrap(pa.array(plan.labels).take(pa.array(chosen)))
-    else:
-        column = like.wrap(pd.Categorical.from_codes(chosen.astype(np.intp), pd.Index(plan.labels)))
-    return column.rename(plan.asked) if hasattr(column, "rename") else column
