@@ -94,7 +94,11 @@ def _crosstab(settings: Settings) -> list[Line]:
             return rr.crosstab(frame, *names, mechanisms=mechanisms)
 
     def check(found: Any) -> None:
-        counts = found.reported if isinstance(found, rr.estimators.Crosstab) else found.to_numpy()
+        counts = (
+            found.moments.reported
+            if isinstance(found, rr.estimators.Crosstab)
+            else found.to_numpy()
+        )
         right = np.array_equal(np.ravel(counts), expected)
         stop_unless(right, "crosstab", "the counts are not those of the reports")
 
@@ -123,7 +127,7 @@ def _groups(settings: Settings) -> list[Line]:
             return rr.estimate(frame["report"], mechanism, by=frame["group"])
 
     def check_ours(found: GroupEstimates) -> None:
-        counts = np.concatenate([one.reported for one in found.values()])
+        counts = np.concatenate([one.tally.reported for one in found.values()])
         stop_unless(np.array_equal(counts, expected), "estimate(by=)", "the counts are wrong")
 
     def check_theirs(found: Any) -> None:

@@ -157,15 +157,22 @@ def check_count(value: object, name: str) -> int:
 
 def check_probability(value: object, name: str, ends: str = "[]") -> float:
     """A probability as a double; ``ends`` says whether 0 and 1 are allowed."""
+    return check_number(value, name, 0.0, 1.0, ends=ends, hint=_percent(value))
+
+
+def _percent(value: object) -> str:
+    """The fraction to write for a number that is a percentage."""
     number = _scalar(value)
     is_percent = isinstance(number, int | float) and 1 < number < 100
-    hint = f"write {number / 100:g} for {number:g}%" if is_percent else ""
-    return check_number(value, name, 0.0, 1.0, ends=ends, hint=hint)
+    return f"write {number / 100:g} for {number:g}%" if is_percent else ""
 
 
 def check_level(value: object) -> float:
-    """A confidence level in (0, 1)."""
-    return check_probability(value, "level", "()")
+    """A confidence level in [0.5, 1); a smaller one was meant as an alpha."""
+    number = _scalar(value)
+    is_alpha = isinstance(number, float) and 0 < number < 0.5
+    hint = f"write {1 - number:g} for an alpha of {number:g}" if is_alpha else _percent(value)
+    return check_number(value, "level", 0.5, 1.0, ends="[)", hint=hint)
 
 
 def check_alpha(value: object) -> float:

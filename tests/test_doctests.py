@@ -31,6 +31,8 @@ def test_examples(name):
         pytest.importorskip("pyarrow")
         engine = name.rpartition(".")[2].partition("_")[0]
         pytest.importorskip({"spark": "pyspark"}.get(engine, engine))
+    if name == "rrstats.randomness.keyed":
+        pytest.importorskip("cryptography")
     if name == "rrstats.plots":
         pytest.importorskip("matplotlib")
     if name.startswith("rrstats.regression."):

@@ -46,12 +46,24 @@ def results():
     }
 
 
-@pytest.mark.parametrize("check", [check_level, check_alpha])
+@pytest.mark.parametrize(
+    ("check", "rule"),
+    [(check_level, r"level must be in \[0.5, 1\)"), (check_alpha, r"in \(0, 1\)")],
+)
 @pytest.mark.parametrize("value", [95, 1, 0, -0.1, float("nan"), float("inf")])
-def test_levels_lie_between_0_and_1(check, value):
-    """A level is a number between 0 and 1; a percentage is named as such."""
-    with pytest.raises(ArgumentValueError, match=r"must be in \(0, 1\)"):
+def test_levels_and_alphas_are_refused_outside_their_range(check, rule, value):
+    """A level is a number from 0.5 to 1, an alpha one between 0 and 1."""
+    with pytest.raises(ArgumentValueError, match=rule):
         check(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "hint"), [(95, "write 0.95 for 95%"), (0.1, "write 0.9 for an alpha of 0.1")]
+)
+def test_a_percentage_and_an_alpha_are_told_as_a_level(value, hint):
+    """Words of other packages are answered with the level that was meant."""
+    with pytest.raises(ArgumentValueError, match=hint):
+        check_level(value)
 
 
 @pytest.mark.filterwarnings("ignore::rrstats.errors.LowPrecisionWarning")

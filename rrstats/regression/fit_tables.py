@@ -153,7 +153,7 @@ class FitTable(Result):
         -------
         DataFrame
             The labels of the rows, then the estimates, their standard errors, low and high.  A
-            label that is called as one of these gets "profile_" before its name.
+            label that is called as one of these gets ``profile_`` before its name.
         """
         low, high = self.ends(confidence(level))
         numbers = self.numbers.assign(low=low, high=high)

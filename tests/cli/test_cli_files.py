@@ -353,7 +353,7 @@ BAD = [
     (
         "estimate in.parquet --column smoker --categories true,false --prob .75 --level 95",
         2,
-        "--level must be in (0, 1), got 95",
+        "--level must be in [0.5, 1), got 95",
     ),
     ("check x.parquet --column answer --categories a,b", 1, "x.parquet"),
     ("describe in.parquet", 1, "does not say"),

@@ -866,7 +866,7 @@ def test_shares_go_with_a_covariate_that_only_interacts(formula, mechanism, form
     shares = [name for name in whole.params.index if "=" in name]
     assert whole.params[shares].tolist() == pytest.approx(other.params[shares].tolist(), abs=1e-4)
     for data in (frame[["z"]].head(5), frame[["z", "x"]].head(5)):
-        one, two = (fit.predict(data).to_frame()["prediction"].tolist() for fit in fits)
+        one, two = (fit.predict(data).to_frame()["proportion"].tolist() for fit in fits)
         assert one == pytest.approx(two, abs=1e-5)
     one, two = (fit.marginal_effects().to_frame()["effect"].tolist() for fit in fits)
     assert one == pytest.approx(two, abs=1e-4)

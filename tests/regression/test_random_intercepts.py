@@ -387,7 +387,7 @@ def test_the_interval_of_the_deviation_is_by_profile():
     for end in (low, high):
         assert 2 * (fit.llf - highest(end)) == pytest.approx(limit, abs=1e-5)
     assert fit.conf_int(0.9).iloc[-1].tolist() == [low, high]
-    assert fit.to_frame().iloc[-1][["z", "p"]].isna().all()
+    assert fit.to_frame().iloc[-1][["z", "p_value"]].isna().all()
     assert "interval 0.61" in fit.interpret().splitlines()[-1]
 
 
