@@ -171,7 +171,9 @@ def check_level(value: object) -> float:
     """A confidence level in [0.5, 1); a smaller one was meant as an alpha."""
     number = _scalar(value)
     is_alpha = isinstance(number, float) and 0 < number < 0.5
-    hint = f"write {1 - number:g} for an alpha of {number:g}" if is_alpha else _percent(value)
+    hint = _percent(value)
+    if is_alpha:
+        hint = f"it is not alpha; for alpha = {number:g} give level={1 - number:g}"
     return check_number(value, "level", 0.5, 1.0, ends="[)", hint=hint)
 
 

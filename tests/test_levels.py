@@ -58,7 +58,7 @@ def test_levels_and_alphas_are_refused_outside_their_range(check, rule, value):
 
 
 @pytest.mark.parametrize(
-    ("value", "hint"), [(95, "write 0.95 for 95%"), (0.1, "write 0.9 for an alpha of 0.1")]
+    ("value", "hint"), [(95, "write 0.95 for 95%"), (0.1, "for alpha = 0.1 give level=0.9")]
 )
 def test_a_percentage_and_an_alpha_are_told_as_a_level(value, hint):
     """Words of other packages are answered with the level that was meant."""

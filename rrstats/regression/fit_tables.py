@@ -19,7 +19,6 @@ from rrstats._checks import check_level
 from rrstats._display import label, percent_range
 from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.result import Result, formats_of
 from rrstats.inference.contrasts import student_quantile
 from rrstats.plots import PlotOptions, plot_intervals
@@ -32,17 +31,6 @@ Ends = Callable[[float], tuple[Floats, Floats]]
 
 _MAX_SENTENCES = 10
 """Rows that are interpreted one by one; of more the smallest and the largest."""
-
-
-def confidence(level: object) -> float:
-    """A confidence level of at least 0.5; a lower one is usually meant as alpha."""
-    checked = check_level(level)
-    if checked < 0.5:
-        raise ArgumentValueError(
-            f"level must be at least 0.5, got {checked:g}: it is the confidence level, not alpha; "
-            f"for alpha = {checked:g} give level={1 - checked:g}"
-        )
-    return checked
 
 
 def written(number: float) -> str:
@@ -155,7 +143,7 @@ class FitTable(Result):
             The labels of the rows, then the estimates, their standard errors, low and high.  A
             label that is called as one of these gets ``profile_`` before its name.
         """
-        low, high = self.ends(confidence(level))
+        low, high = self.ends(check_level(level))
         numbers = self.numbers.assign(low=low, high=high)
         labels = self.labels.rename(columns={name: f"profile_{name}" for name in numbers})
         return pd.concat([labels, numbers], axis=1)

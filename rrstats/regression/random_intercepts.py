@@ -27,7 +27,7 @@ import pandas as pd
 import scipy
 from numpy.typing import NDArray
 
-from rrstats._checks import check_left_out
+from rrstats._checks import check_left_out, check_level
 from rrstats._names import checked_keywords
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import blocks, column_of, numbers
@@ -47,7 +47,7 @@ from rrstats.regression.design_matrix import (
     offset_as_in_fit,
     table_of,
 )
-from rrstats.regression.fit_tables import Ends, FitTable, confidence, logit_ends
+from rrstats.regression.fit_tables import Ends, FitTable, logit_ends
 from rrstats.regression.grouped_likelihood import GroupedLikelihood, GroupPosterior, even_nodes
 from rrstats.regression.likelihood import Fit, ProfileLoss, profile_end
 from rrstats.regression.outcomes import ReportedOutcome
@@ -593,7 +593,7 @@ class RandomInterceptsResult(RegressionResult):
         """
         if not self.fit.is_finite:
             return np.nan, np.nan
-        return self.fit.profile_interval(confidence(level))
+        return self.fit.profile_interval(check_level(level))
 
     def variance_test(self) -> TestResult:
         """Test that all groups have the same intercept.

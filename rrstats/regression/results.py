@@ -43,7 +43,6 @@ from rrstats.regression.effects import FittedMeans
 from rrstats.regression.fit_tables import (
     Ends,
     FitTable,
-    confidence,
     logit_ends,
     ratio_ends,
     wald_ends,
@@ -252,7 +251,7 @@ class RegressionResult(FrameTable):
         DataFrame
             Columns low and high; by Student's t with clusters, else by the normal distribution.
         """
-        half = student_quantile(confidence(level), self.df) * self.bse
+        half = student_quantile(check_level(level), self.df) * self.bse
         return pd.DataFrame({"low": self.params - half, "high": self.params + half})
 
     def wald_test(self, terms: Any) -> TestResult:
@@ -689,7 +688,7 @@ class MaximumResult(RegressionResult):
         if check_one_of(method, "method", ("wald", "profile-likelihood", "profile")) == "wald":
             return super().conf_int(level)
         self._check_likelihood("a profile likelihood interval")
-        ends = profile_intervals(self.fit, confidence(level))
+        ends = profile_intervals(self.fit, check_level(level))
         return pd.DataFrame({"low": ends[:, 0], "high": ends[:, 1]}, index=self.index)
 
     # -- likelihood ---------------------------------------------------------------------------
