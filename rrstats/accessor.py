@@ -201,6 +201,7 @@ class FrameAccessor(CountingAccessor):
         by: ColumnLike | None = None,
         weights: ColumnLike | None = None,
         design: SampleDesign | None = None,
+        blocks: ColumnLike | None = None,
     ) -> Any:
         """Estimate true proportions of privatized columns.
 
@@ -232,6 +233,9 @@ class FrameAccessor(CountingAccessor):
             The column of the sampling weights.
         design : SampleDesign, optional
             Weights, strata, clusters and more of the sample, as names of columns.
+        blocks : hashable, optional
+            The column with each row's block, for designs whose cards are dealt without replacement
+            (`surveys.garbling`).
 
         Returns
         -------
@@ -267,6 +271,7 @@ class FrameAccessor(CountingAccessor):
             by=by,
             weights=weights,
             design=design,
+            blocks=blocks,
         )
 
     def means(

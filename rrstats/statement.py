@@ -424,7 +424,7 @@ def _rounded_up(number: Fraction, distance: Fraction) -> str:
 def _odds_text(columns: Sequence[_Column], mechanisms: Iterable[Mechanism]) -> str:
     """A sentence that bounds what the reports of one row in some columns reveal."""
     factor = Fraction(1)
-    for ratio in (mechanism.channel.max_likelihood_ratio for mechanism in mechanisms):
+    for ratio in (mechanism.max_likelihood_ratio for mechanism in mechanisms):
         if not isinstance(ratio, Fraction):
             return "Some report proves, or rules out, a true answer: no protection is proven."
         factor *= ratio

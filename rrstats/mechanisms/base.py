@@ -31,6 +31,7 @@ from rrstats.errors import (
     warn,
 )
 from rrstats.mechanisms.channel import Channel, MultinomialChannel, multinomial
+from rrstats.mechanisms.decks import Deck
 from rrstats.mechanisms.epsilon import epsilon_from_ratio, round_up
 from rrstats.mechanisms.matrix_channel import chained
 from rrstats.randomness.sources import Source, Substream
@@ -70,6 +71,11 @@ class Mechanism(ABC):
     groups: tuple[Hashable, ...] | None = None
 
     @property
+    def deck(self) -> Deck | None:
+        """The cards that a block shares without replacement; None if every report has its coins."""
+        return None
+
+    @property
     def report_space(self) -> Categories | Subsets:
         """The reports: their labels, codes and storage; the categories themselves by default."""
         return self.domain
@@ -95,7 +101,16 @@ class Mechanism(ABC):
 
         For every two truths and every report y, P(y | truth) <= exp(epsilon) P(y | other truth).
         """
-        return epsilon_from_ratio(self.channel.max_likelihood_ratio)
+        return epsilon_from_ratio(self.max_likelihood_ratio)
+
+    @property
+    def max_likelihood_ratio(self) -> Fraction | float:
+        """The largest P(report | truth) / P(report | other truth), where others know all else.
+
+        Infinite where cards are dealt without replacement: the other answers of a block may then
+        prove this one.
+        """
+        return self.channel.max_likelihood_ratio if self.deck is None else math.inf
 
     @property
     def rounds(self) -> tuple[Mechanism, ...]:

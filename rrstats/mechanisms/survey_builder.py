@@ -21,6 +21,7 @@ from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import warn_if_uninformative
 from rrstats.mechanisms.channel import number, numbers
+from rrstats.mechanisms.decks import MAX_CARDS, simple_share
 from rrstats.mechanisms.matrix_design import labels_of
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.survey_design import SurveyDesign
@@ -51,6 +52,8 @@ class DesignBuilder:
         The arguments of the functions of `surveys`; ``NO_YES`` if no category is sensitive.
     is_one_sample : bool
         True for one sample of several, which alone need not identify the proportions.
+    kind : type
+        The class of the design.
 
     Attributes
     ----------
@@ -68,8 +71,10 @@ class DesignBuilder:
         yes: Hashable = NO_YES,
         *,
         is_one_sample: bool = False,
+        kind: type[SurveyDesign] = SurveyDesign,
     ) -> None:
         self.name = name
+        self.kind = kind
         self.is_one_sample = is_one_sample
         self.domain = Categories(categories)
         self.is_yes = [False] * self.domain.k
@@ -98,6 +103,28 @@ class DesignBuilder:
         exact = [exact_probability(f"each of {name}", p, ends) for p in numbers(values, name)]
         self.parameters[name] = numbers(exact, name)
         return exact
+
+    def share(self, name: str, value: Probability, ends: str) -> Fraction:
+        """One share of the cards of a deck: the simplest fraction that is the same double."""
+        exact = simple_share(exact_probability(name, value, ends))
+        self.parameters[name] = exact
+        return exact
+
+    def shares(self, name: str, values: Sequence[Any]) -> list[Fraction]:
+        """A list of shares of the cards of a deck."""
+        exact = [self.share(name, value, "[]") for value in values]
+        self.parameters[name] = tuple(exact)
+        return exact
+
+    def cards(self, deck: Any, shares: Sequence[Fraction]) -> None:
+        """The number of cards of a deck, of which each share is whole; or None."""
+        size = None if deck is None else check_whole_number(deck, "deck", 1, MAX_CARDS)
+        self.parameters["deck"] = size
+        if size is not None and any((share * size).denominator > 1 for share in shares):
+            raise ArgumentValueError(
+                f"deck must hold whole numbers of cards, found {size} cards with the shares "
+                f"{quote_list(map(str, shares))}"
+            )
 
     def whole_number(self, name: str, value: Any, low: int, high: int) -> int:
         """A whole number in [low, high]."""
@@ -198,7 +225,7 @@ class DesignBuilder:
         domain = Categories(classes) if classes else self.domain
         if not reports and self.answers is not None:
             reports = self._report_labels(self.domain.categories)
-        design = object.__new__(SurveyDesign)  # its constructor would look the name up
+        design = object.__new__(self.kind)  # its constructor would look the name up
         vars(design).update(
             domain=domain,
             matrix=tuple(map(tuple, entries)),

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from fractions import Fraction
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar, runtime_checkable
 
 from rrstats._checks import check_instance, check_one_of, quote_list
 from rrstats._typing import CategoriesLike
 from rrstats.data.categories import Categories, categories_to_json
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, call_text, is_mechanism
+from rrstats.mechanisms.decks import Deck
 from rrstats.mechanisms.matrix_design import MatrixDesign
 
 
@@ -131,6 +133,37 @@ class SurveyDesign(MatrixDesign):
         return document
 
 
+@dataclass(frozen=True, init=False, repr=False)
+class DeckDesign(SurveyDesign):
+    """A survey design whose cards are dealt without replacement; functions of `surveys` make it."""
+
+    @property
+    def deck(self) -> Deck:
+        """The cards."""
+        parameters = self.parameters
+        code = self.asked.code(self.yes)
+        size = parameters["deck"]
+        if self.design == "warner_deck":
+            truth = Fraction(parameters["prob_statement"])
+            return Deck(code, size, truth, opposite=1 - truth)
+        if self.design == "garbling":
+            rate = Fraction(parameters["rate"])
+            return Deck(code, size, 1 - rate, yes=rate)
+        forced = [Fraction(share) for share in parameters["prob_forced"]]
+        return Deck(code, size, 1 - sum(forced, Fraction(0)), yes=forced[code], no=forced[1 - code])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The mechanism as plain JSON: a survey design by its name."""
+        return super().to_dict() | {"type": SurveyDesign.__name__}
+
+    def randomize(self, *_: object) -> NoReturn:
+        """Refuse to privatize."""
+        raise ArgumentValueError(
+            "mechanism must give local privacy; with cards dealt without replacement the number of "
+            "garbled answers is fixed, so that the other answers and the reports may prove a yes"
+        )
+
+
 @dataclass(frozen=True)
 class RegisteredDesign:
     """The function that makes a design, and its arguments in a document.
@@ -159,6 +192,10 @@ class NamedDesign(Protocol):
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of the design by name."""
+
+    @property
+    def deck(self) -> Deck | None:
+        """The cards that a block shares without replacement."""
 
 
 def asked_categories(mechanism: Mechanism) -> tuple[Hashable, ...]:

@@ -66,7 +66,7 @@ from rrstats.mechanisms.survey_builder import (
     samples_of_pairs,
     sensitive_code,
 )
-from rrstats.mechanisms.survey_design import NamedDesign, SurveyDesign, survey_design
+from rrstats.mechanisms.survey_design import DeckDesign, NamedDesign, SurveyDesign, survey_design
 
 __all__ = [
     "by_row",
@@ -76,6 +76,7 @@ __all__ = [
     "direct",
     "extended_crosswise",
     "forced_response",
+    "garbling",
     "kuk",
     "list_experiment",
     "mangat",
@@ -152,6 +153,7 @@ def forced_response(
     prob_forced: NumbersByCategory,
     *,
     reports: Labels = None,
+    deck: int | None = None,
 ) -> SurveyDesign:
     """Forced response: a die asks for the true answer, or dictates one of the k answers.
 
@@ -166,6 +168,9 @@ def forced_response(
         and prob_truth must sum to 1 within 1e-9; they are then normalized exactly.
     reports : sequence of hashables, optional
         Labels of the reports, in the order of the categories.
+    deck : int, optional
+        The number of cards that are dealt to a block without replacement, of two categories; see
+        `garbling`.
 
     Returns
     -------
@@ -189,11 +194,38 @@ def forced_response(
     >>> rr.estimate(["no"] * 1604 + ["yes"] * 831, m).proportions.round(4)
     array([0.7381, 0.2619])
     """
+    if deck is not None:
+        return _forced_response_deck(categories, prob_truth, prob_forced, deck, reports=reports)
     builder = DesignBuilder("forced_response", categories, reports)
     truth = builder.probability("prob_truth", prob_truth, "[]")
     in_order = numbers_by_category("prob_forced", prob_forced, builder.domain)
     forced = builder.probabilities("prob_forced", in_order, "[]")
     truth, *forced = normalized([truth, *forced], "prob_truth and prob_forced together")
+    return builder.truth_or_forced(truth, forced)
+
+
+@survey_design("forced_response_deck", "prob_truth", "prob_forced", "deck", "yes")
+def _forced_response_deck(
+    categories: CategoriesLike,
+    prob_truth: Probability,
+    prob_forced: NumbersByCategory,
+    deck: int,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
+) -> SurveyDesign:
+    """Forced response by cards of a deck; the last category counts as yes."""
+    sensitive = Categories(categories).categories[-1] if yes is None else yes
+    builder = DesignBuilder("forced_response_deck", categories, reports, sensitive, kind=DeckDesign)
+    in_order = numbers_by_category("prob_forced", prob_forced, builder.domain)
+    truth = builder.share("prob_truth", prob_truth, "(]")
+    forced = builder.shares("prob_forced", in_order)
+    if truth + sum(forced) != 1:
+        raise ArgumentValueError(
+            "prob_truth and prob_forced together must be 1, as shares of the cards of a deck, "
+            f"found {truth + sum(forced)}; write thirds as Fraction(1, 3)"
+        )
+    builder.cards(deck, [truth, *forced])
     return builder.truth_or_forced(truth, forced)
 
 
@@ -238,6 +270,7 @@ def warner(
     *,
     yes: Hashable = None,
     reports: Labels = None,
+    deck: int | None = None,
 ) -> SurveyDesign:
     """Warner's design: a card asks about the sensitive attribute, or else about its absence.
 
@@ -247,6 +280,8 @@ def warner(
         P(the card asks for the sensitive attribute), in (0, 1).
     categories, yes, reports
         The two answers, the sensitive one, and labels of the reports; see `rr.surveys`.
+    deck : int, optional
+        The number of cards that are dealt to a block without replacement; see `garbling`.
 
     Returns
     -------
@@ -270,9 +305,115 @@ def warner(
     >>> rr.estimate(["yes"] * 60 + ["no"] * 65, m).proportions.round(3)
     array([0.55, 0.45])
     """
+    if deck is not None:
+        return _warner_deck(categories, prob_statement, deck, yes=yes, reports=reports)
     builder = DesignBuilder("warner", categories, reports, yes)
     p = builder.probability("prob_statement", prob_statement)
     return builder.yes_or_no(if_yes=p, if_no=1 - p)
+
+
+@survey_design("warner_deck", "prob_statement", "deck", "yes")
+def _warner_deck(
+    categories: CategoriesLike,
+    prob_statement: Probability,
+    deck: int,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
+) -> SurveyDesign:
+    """Warner's cards, dealt to a block."""
+    builder = DesignBuilder("warner_deck", categories, reports, yes, kind=DeckDesign)
+    p = builder.share("prob_statement", prob_statement, "()")
+    if p <= _HALF:
+        raise ArgumentValueError(
+            f"prob_statement must be above 1/2 for a deck, got {p}; exchange the two statements, "
+            "and the reports"
+        )
+    builder.cards(deck, [p])
+    return builder.yes_or_no(if_yes=p, if_no=1 - p)
+
+
+@checked_keywords
+def garbling(
+    categories: CategoriesLike,
+    rate: Probability,
+    *,
+    into: Hashable = None,
+    deck: int | None = None,
+    reports: Labels = None,
+) -> SurveyDesign:
+    """Garbling of a fixed number of answers of each block to yes ("hard garbling").
+
+    A block shares a deck of cards, of which a share ``rate`` says yes; its people draw without
+    replacement, and answer truthfully with any other card.  ``blocks=`` of `rr.estimate` gives the
+    block of each person; without it all people are one block.
+
+    Parameters
+    ----------
+    categories : sequence of 2 hashables
+        The two answers.
+    rate : number
+        The share of cards that turn an answer, in (0, 1).
+    into : hashable, optional
+        The answer that such a card dictates; by default True, or "yes".
+    deck : int, optional
+        The number of cards of each deck; a smaller block is then incomplete.  By default each
+        block is full: its deck has as many cards as it has people, those without a report included.
+    reports : sequence of 2 hashables, optional
+        Labels of the reports, in the order of the categories.
+
+    Returns
+    -------
+    SurveyDesign
+        ``epsilon`` is infinite, and `rr.privatize` refuses it.
+
+    Raises
+    ------
+    ArgumentValueError
+        rate times deck is not whole.
+
+    Notes
+    -----
+    **This is not local privacy.**  Whoever knows the others' answers and sees the reports can be
+    certain of a yes, if all garbled ones are among the others; coins would leave odds of 1/rate.
+    A no is certainly true.  Do not publish rows, their order or times with small batches.
+
+    With m of n answers of a full block garbled, the yes less m are hypergeometric among these
+    people, and Binomial(n - m, f) for a population with proportion f: as if n - m people had been
+    asked directly.  With ``deck=1`` cards are coins, and nothing is gained.
+
+    References
+    ----------
+    Chassang and Zehnder (2019), "Secure survey design in organizations"; Boudreau, Chassang,
+    Gonzalez-Torres and Heath (2023), NBER working paper 31011.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> m = garbling(["no", "yes"], 0.25, deck=4)
+    >>> est = rr.estimate(["no"] * 140 + ["yes"] * 60, m, blocks=[i // 4 for i in range(200)])
+    >>> est.proportions.round(4), est.std_error.round(4)
+    (array([0.9333, 0.0667]), array([0.0204, 0.0204]))
+    """
+    if into is None and "yes" in Categories(categories).categories:
+        into = "yes"
+    return _garbling(categories, rate, deck, yes=into, reports=reports)
+
+
+@survey_design("garbling", "rate", "deck", "yes")
+def _garbling(
+    categories: CategoriesLike,
+    rate: Probability,
+    deck: int | None,
+    *,
+    yes: Hashable = None,
+    reports: Labels = None,
+) -> SurveyDesign:
+    """Garbling, with the names of documents."""
+    builder = DesignBuilder("garbling", categories, reports, yes, kind=DeckDesign)
+    share = builder.share("rate", rate, "()")
+    builder.cards(deck, [share])
+    return builder.yes_or_no(if_yes=Fraction(1), if_no=share)
 
 
 @survey_design("crosswise", "prob_unrelated", "yes")

@@ -40,7 +40,7 @@ def assurance(mechanism: Mechanism, words: Mapping[str, str], said: Mapping[Any,
     """
     probs = _probs_by_answer(mechanism)
     if probs is None:
-        factor = mechanism.channel.max_likelihood_ratio
+        factor = mechanism.max_likelihood_ratio
         if not isinstance(factor, Fraction):
             return words["some_sure"]
         return _on_guesses(factor, words, "guess")

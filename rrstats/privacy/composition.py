@@ -126,10 +126,13 @@ class Composition(FrameTable):
 
     @cached_property
     def _losses(self) -> list[PrivacyLoss]:
-        return [
-            privacy_loss(release.mechanism.channel, self._times(release))
-            for release in self.releases
-        ]
+        return [self._loss(release) for release in self.releases]
+
+    def _loss(self, release: Release) -> PrivacyLoss:
+        mechanism = release.mechanism
+        if mechanism.deck is not None:
+            return PrivacyLoss.of_ratio(mechanism.max_likelihood_ratio)
+        return privacy_loss(mechanism.channel, self._times(release))
 
     @property
     def is_exact(self) -> bool:

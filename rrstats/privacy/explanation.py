@@ -78,7 +78,7 @@ afterwards, and at least 0.33%.
     count = counted(len(mechanism.parts), "part")
     together = f"A person reports one of {count} of the plan. "
     # All parts have one epsilon, up to the rounding of their prob.
-    weakest = max(mechanism.part_mechanisms, key=lambda part: part.channel.max_likelihood_ratio)
+    weakest = max(mechanism.part_mechanisms, key=lambda part: part.max_likelihood_ratio)
     return Text(together + "".join(explanation_parts(weakest, prior)))
 
 
@@ -88,7 +88,12 @@ def explanation_parts(mechanism: Mechanism, prior: float = 0.05) -> tuple[str, s
     typed = Decimal(repr(check_probability(prior, "prior", "()")))
     before = Fraction(typed)
     chance = f"{written(typed.scaleb(2))}%"
-    factor = mechanism.channel.max_likelihood_ratio
+    if mechanism.deck is not None:
+        return "", (
+            "Epsilon is infinite: cards are dealt without replacement, so people who know the "
+            "other true answers of a block may learn this one for certain."
+        )
+    factor = mechanism.max_likelihood_ratio
     if not isinstance(factor, Fraction):
         return "", (
             "Epsilon is infinite: some report proves, or rules out, a true answer. "

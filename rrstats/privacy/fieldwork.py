@@ -301,7 +301,7 @@ def examples() -> dict[str, Mechanism]:
     """An example of each design by its name in `rr.surveys`, for printed pages and tests."""
     designs = {}
     for name, example in _words()["examples"].items():
-        labels = {key: example[key] for key in ("yes", "reports") if key in example}
+        labels = {key: example[key] for key in ("yes", "into", "reports") if key in example}
         make = getattr(surveys, name)
         designs[name] = make(categories=["no", "yes"], **from_json(example["parameters"]), **labels)
     return designs
@@ -336,7 +336,7 @@ def _by_hand(mechanism: Any, wordings: Mapping[str, str | None]) -> Procedure | 
     draws = []
     for draw_words, chances in _chances(mechanism.parameters, field, dictated, sensitive):
         second = wordings.get(draw_words.get("question", ""))
-        draw = _draw(draw_words, chances, second, mechanism.parameters)
+        draw = _draw(draw_words, chances, second, mechanism)
         if draw is None:
             return None
         draws.append(draw)
@@ -349,6 +349,8 @@ def _by_hand(mechanism: Any, wordings: Mapping[str, str | None]) -> Procedure | 
     topics = ["chance"] if any(not draw.is_question for draw in draws) else []
     if field.get("trait") or any(draw.is_question for draw in draws):
         topics.append("question")
+    if mechanism.deck is not None:
+        topics.append("deck")
     procedure = Procedure(draws, steps, [], report, topics)
     if "list" in field:
         return _with_list(procedure, mechanism, field["list"], wordings["question"])
@@ -515,7 +517,7 @@ def _draw(
     draw: Mapping[str, Any],
     chances: Mapping[str, Any],
     second: str | None,
-    parameters: Mapping[str, Any],
+    design: NamedDesign,
 ) -> Draw | None:
     """One draw of a design by a coin, a die or cards; None if they are too many."""
     page = _words()["page"]
@@ -530,15 +532,21 @@ def _draw(
     size = lcm(*(prob.denominator for _, prob in outcomes))
     if size > _MAX_CARDS or sum(prob for _, prob in outcomes) != 1:
         return None
-    size = {1: 10, 3: 6}.get(size, size)  # ten cards for one outcome, a die for thirds
-    times = parameters.get("draws", 1)
+    deck = design.deck
+    if deck is None:
+        size = {1: 10, 3: 6}.get(size, size)  # ten cards for one outcome, a die for thirds
+    elif deck.size:
+        size = deck.size
+    times = int(design.parameters.get("draws", 1))
     name = draw["name"]
     place = page["prepare"]["place"].format(name=name) if name else ""
-    if str(size) not in page["coins"] or draw.get("cards"):
+    if str(size) not in page["coins"] or draw.get("cards") or deck is not None:
         act = words["card"] if times == 1 else words["cards"].format(times=times)
-        end = words["back"]
+        end = words["back" if deck is None else "kept"]
         counts = ", ".join(f'{prob * size} "{mark}"' for mark, prob in outcomes)
         material = page["prepare"]["cards"].format(size=size, place=place, counts=counts)
+        if deck is not None:
+            material += page["prepare"]["deck" if deck.size else "full_deck"].format(size=size)
     else:
         act, *faces = page["coins"][str(size)]
         material = page["prepare"]["die" if size == 6 else "coin"].format(place=place)

@@ -89,7 +89,7 @@ its negation; the respondent says whether the statement is true.
         for group, part in zip(asked.groups, parts, strict=True):
             sentences.append(words["sample"].format(group=label(group), procedure=_procedure(part)))
         sentences.append(_formula(asked))
-    if isinstance(asked.channel.max_likelihood_ratio, Fraction):
+    if isinstance(asked.max_likelihood_ratio, Fraction):
         sources.append(_LOCAL_PRIVACY)
         sentences.append(words["privacy"].format(epsilon_source=_cited([_LOCAL_PRIVACY])))
     else:

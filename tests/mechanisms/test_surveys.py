@@ -450,7 +450,10 @@ def test_bad_input(name, arguments, options, message):
 
 def test_designs_are_registered_with_the_arguments_of_their_documents():
     """Each registered design, and no other, has a document with just the registered arguments."""
-    designs = []
+    designs = [
+        surveys.warner(["no", "yes"], 0.75, yes="yes", deck=4),
+        surveys.forced_response(["no", "yes"], 0.5, [0.25, 0.25], deck=4),
+    ]
     one_sayers = surveys.extended_crosswise(["no", "yes"], 0.25, yes="yes", behaviour="no")
     for example in [*examples().values(), one_sayers]:
         designs += getattr(example, "parts", [example])
@@ -483,6 +486,7 @@ def test_public_designs_are_listed():
         "stochastic_lie_detector",
         "list_experiment",
     }
+    public.add("garbling")  # its argument into is the yes of the document
     assert set(surveys.__all__) == public | of_several_samples | {"by_row", "sum_of"}
 
 

@@ -67,6 +67,7 @@ class CountingAccessor(MissingMembers):
         by: ColumnLike | None = None,
         weights: Hashable = None,
         design: SampleDesign | None = None,
+        blocks: Hashable = None,
     ) -> Any:
         """Count the reports of privatized columns; tallies of several frames can be added.
 
@@ -89,6 +90,8 @@ class CountingAccessor(MissingMembers):
             The column of the sampling weights.
         design : SampleDesign, optional
             Weights, strata, clusters and more of the sample, as names of columns.
+        blocks : hashable, optional
+            The column with each row's block; see `rrstats.tally`.
 
         Returns
         -------
@@ -105,6 +108,7 @@ class CountingAccessor(MissingMembers):
             by=by,
             weights=weights,
             design=design,
+            blocks=blocks,
         )
 
     crosstab: Callable[..., Crosstab] = as_method(crosstab)

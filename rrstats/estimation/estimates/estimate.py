@@ -74,6 +74,7 @@ from rrstats.estimation.estimates.result import (
 from rrstats.estimation.report_columns.report_frames import ReportRequest
 from rrstats.estimation.report_columns.sample_design import SIMPLE, SampleDesign, design_of
 from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.deck_moments import check_whole_blocks
 from rrstats.estimation.tallies.moments import ChannelMoments, Moments, contrast_errors
 from rrstats.estimation.tallies.survey_moments import moments_of
 from rrstats.estimation.tallies.tally import (
@@ -81,6 +82,7 @@ from rrstats.estimation.tallies.tally import (
     GroupTallies,
     RowSums,
     Tally,
+    check_blocks,
     count_reports,
 )
 from rrstats.estimation.tallies.tally import tally as tally_of
@@ -148,7 +150,8 @@ class Estimate(Result):
     def __post_init__(self) -> None:
         check_target(self.target)
         _check_ddof(self._ddof)
-        if self.target != "population" and (self.tally.sampled or self.design.finite):
+        is_surveyed = self.tally.sampled and self.mechanism.deck is None
+        if self.target != "population" and (is_surveyed or self.design.finite):
             raise ArgumentValueError("with a design target must be 'population', got 'rows'")
         if self.tally.plan is not None and self.design.finite:
             raise ArgumentValueError(
@@ -1054,6 +1057,7 @@ class EstimateOptions(TypedDict, total=False):
     ddof: int
     weights: ColumnLike | None
     design: SampleDesign | None
+    blocks: ColumnLike | None
 
 
 @overload
@@ -1175,6 +1179,7 @@ def estimate(
     by: ColumnLike | None = None,
     weights: ColumnLike | None = None,
     design: SampleDesign | None = None,
+    blocks: ColumnLike | None = None,
 ) -> Any:
     """Estimate true proportions from privatized reports.
 
@@ -1204,6 +1209,9 @@ def estimate(
         and each row counts the same, which is unbiased whatever else differs between them.  The
         reports of a column that a plan asks in several parts count by precision: its coin makes
         their true proportions equal.
+    blocks : hashable or array-like of shape (n,), optional
+        The block of each person, of designs whose cards are dealt without replacement
+        (`surveys.garbling`); by default all are one block.
 
     Returns
     -------
@@ -1244,13 +1252,14 @@ def estimate(
         if categories is not None:
             raise ArgumentTypeError("give categories or mechanism, found both")
         categories = mechanism
-    design = design_of(weights, design)
+    design = design_of(weights, design, blocks)
     shared = (target, ddof, design.without_rows())
     request = ReportRequest(categories, prob, epsilon, columns, group)
     if isinstance(reports, Tally):
         _check_tally(reports, request, [by, group, design.replicates, *design.columns.values()])
         return check_estimate(Estimate(reports, *shared))
     counted = count_reports(reports, request, by=by, design=design, rates=True)
+    check_blocks(counted, blocks)
     estimates = dict[Any, Any]()
     with warnings_once():
         for name, tally in counted.tallies.items():
@@ -1326,7 +1335,8 @@ def _group_estimates(
         target, ddof, design, _ = settings
         channel = tallies.mechanism.channel
         counts = tallies.counts
-        simple = not tallies.sampled and not design.finite and bool(tallies.labels)
+        is_coin = tallies.mechanism.deck is None
+        simple = is_coin and not tallies.sampled and not design.finite and bool(tallies.labels)
         if simple and arrays.is_one_sample(channel):
             check_target(target)
             _check_ddof(ddof)
@@ -1341,6 +1351,8 @@ def _group_estimates(
         by_label: Mapping[Any, Any] = tallies.by_label()
     else:
         by_label = tallies
+    if any(tally.mechanism.deck for tally in by_label.values()):
+        check_whole_blocks(by_label.values())
     estimates = {
         group: check_estimate(Estimate(tally, *settings, group_text(names, group)), complete=False)
         for group, tally in by_label.items()

@@ -227,8 +227,11 @@ SIMPLE = SampleDesign()
 """A simple random sample of a much larger population."""
 
 
-def design_of(weights: Any, design: SampleDesign | None) -> SampleDesign:
-    """The design from two arguments; weights alone make a design."""
+def design_of(weights: Any, design: SampleDesign | None, blocks: Any = None) -> SampleDesign:
+    """The design from its arguments; weights alone make a design, and so do blocks of decks."""
+    if blocks is not None:
+        check_left_out("blocks stand alone", weights=weights, design=design)
+        return SampleDesign(strata=blocks)
     if design is None:
         return SIMPLE if weights is None else SampleDesign(weights=weights)
     check_instance(design, "design", SampleDesign, "a rr.SampleDesign")

@@ -35,6 +35,7 @@ from rrstats.estimation.report_columns.replicates import ReplicateSums, Replicat
 from rrstats.estimation.report_columns.sample_design import SampleDesign
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.arrays import MeanRates
+from rrstats.estimation.tallies.deck_moments import deck_moments
 from rrstats.estimation.tallies.moments import (
     LAST_DIGITS,
     PRECISION,
@@ -975,6 +976,9 @@ def _scattered(values: Floats, places: NDArray[np.intp], size: int) -> Floats:
 
 def moments_of(counted: Tally | RowSums, target: str, ddof: int, design: SampleDesign) -> Moments:
     """The moments of counted reports: the only place that asks what kind they are."""
+    deck = counted.mechanism.deck
+    if isinstance(counted, Tally) and deck is not None:
+        return deck_moments(counted, target, ddof, design, deck)
     if isinstance(counted, RowSums):
         if design.finite:
             raise no_design_by_row()

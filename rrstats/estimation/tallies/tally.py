@@ -640,6 +640,7 @@ def tally(
     by: ColumnLike | None = None,
     weights: ColumnLike | None = None,
     design: SampleDesign | None = None,
+    blocks: ColumnLike | None = None,
 ) -> Any:
     """Count reports.
 
@@ -668,6 +669,9 @@ def tally(
     design : SampleDesign, optional
         Weights, strata and clusters of the sample.  With a frame, group, by, weights and the
         columns of a design are names of its columns.
+    blocks : hashable or array-like of shape (n,), optional
+        The block of each person, of designs whose cards are dealt without replacement
+        (`surveys.garbling`).
 
     Returns
     -------
@@ -693,9 +697,10 @@ def tally(
     >>> tally(frame, ["no", "yes"], 0.75, columns="answer", by="region")["s"].reported
     array([1, 1])
     """
-    design = design_of(weights, design)
+    design = design_of(weights, design, blocks)
     request = ReportRequest(mechanism, prob, epsilon, columns, group)
     counted = count_reports(reports, request, by=by, design=design)
+    check_blocks(counted, blocks)
     tallies = {
         name: tally.by_label() if isinstance(tally, GroupTallies) else tally
         for name, tally in counted.tallies.items()
@@ -756,6 +761,20 @@ def count_reports(
     if several and len(tallies) == 1:
         several = len(listed(request.columns)) < 2  # else the columns hold parts of each report
     return CountedReports(tallies, tuple(listed(by)) or None, several, size)
+
+
+def check_blocks(counted: CountedReports, blocks: Any) -> None:
+    """Raise for blocks of a design that deals no cards."""
+    if blocks is None:
+        return
+    tallies = counted.tallies.values()
+    if not all(
+        isinstance(tally, Tally | GroupTallies) and tally.mechanism.deck for tally in tallies
+    ):
+        raise ArgumentValueError(
+            "blocks are those of designs whose cards are dealt without replacement, such as "
+            "rr.surveys.garbling(categories, rate); for strata or clusters give design="
+        )
 
 
 def _counted_rows(column: ReportColumn, rows: Rows, rates: bool) -> Any:

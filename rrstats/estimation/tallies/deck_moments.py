@@ -1,0 +1,253 @@
+"""Moments of blocks of people whose cards were dealt without replacement.
+
+The units of the tally are the blocks.  In full blocks the yes less the dictated ones are binomial,
+as if only the people with a card that asks had been asked directly.
+Source: see `inference.dealt_cards`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rrstats._checks import check_one_of
+from rrstats._display import counted
+from rrstats._typing import Floats
+from rrstats.errors import ArgumentValueError
+from rrstats.estimation.report_columns.sample_design import SampleDesign
+from rrstats.estimation.tallies import arrays
+from rrstats.estimation.tallies.moments import (
+    ChannelMoments,
+    CountedMoments,
+    Moments,
+    TargetMoments,
+)
+from rrstats.estimation.tallies.tally import Tally, UnitCounts
+from rrstats.inference.binomial import DEFAULT_METHOD, METHODS
+from rrstats.inference.contrasts import Interval
+from rrstats.inference.dealt_cards import DealtBlocks
+from rrstats.inference.melded import BinomialCounts
+from rrstats.mechanisms.channel import BinomialRates, fixed, multinomial
+from rrstats.mechanisms.decks import Deck
+
+_DIRECT = BinomialRates(np.zeros(2), np.ones(2), complementary=True)
+
+
+class DeckMoments(CountedMoments, TargetMoments):
+    """Moments of reports of one deck design.
+
+    blocks : the people and cards of the blocks.
+    code : the code of the sensitive category.
+    """
+
+    def __init__(self, tally: Tally, target: str, ddof: int, deck: Deck) -> None:
+        channel = tally.mechanism.channel
+        super().__init__(channel, tally.reported, tally.n, target, ddof=ddof)
+        self.code = deck.code
+        self.blocks = dealt_blocks(tally, deck)
+
+    @cached_property
+    def _yes(self) -> int:
+        return int(self.reported[self.code])
+
+    @cached_property
+    def _rates(self) -> tuple[float, float]:
+        """P(report yes) at a true proportion of yes of 0 and of 1."""
+        row = np.asarray(multinomial(self.channel).matrix)[self.code]
+        return float(row[1 - self.code]), float(row[self.code])
+
+    def _variance_at(self, target: str, proportion: float) -> float:
+        """The variance of the proportion, at a true proportion."""
+        return float(np.polyval(self._coefficients(target)[::-1], proportion))
+
+    def _coefficients(self, target: str) -> Floats:
+        """(3,) coefficients of 1, f and f^2 in the variance of the proportion."""
+        low, high = self._rates
+        of_population = target == "population"
+        blocks = self.blocks
+        variance = blocks.population_variance if of_population else blocks.rows_variance
+        return np.asarray(variance / (self.n * (high - low)) ** 2)
+
+    def _unbiased_variance(self, target: str, ddof: int) -> float:
+        """The variance from the estimate, whose square is too large by the variance itself."""
+        if not self.n:
+            return np.nan
+        at_estimate = self._variance_at(target, float(self.proportions[self.code]))
+        excess = 1 + ddof * self._coefficients(target)[2]
+        return at_estimate / excess if excess > 0 else np.nan
+
+    def _covariance(self, target: str, ddof: int) -> Floats:
+        variance = self._unbiased_variance(target, ddof)
+        return np.array([[variance, -variance], [-variance, variance]])
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(2,) variance of the proportions, for the target."""
+        return fixed(np.diagonal(self.covariance).copy())
+
+    @cached_property
+    def randomization_variance(self) -> Floats:
+        """(2,) the part of `variance` due to the cards, the largest over the blocks' answers."""
+        return fixed(np.full(2, self._unbiased_variance("rows", 1)))
+
+    @cached_property
+    def support(self) -> tuple[Floats, Floats]:
+        """(2,) counts and proportions of the reports."""
+        counts = self.reported.astype(np.float64)
+        with np.errstate(invalid="ignore"):
+            return counts, counts / self.n
+
+    @cached_property
+    def implausible(self) -> NDArray[np.bool_]:
+        """(2,) True where reports are rarer or commoner than any truth explains."""
+        rare = self.blocks.population_tails(self._yes, 0.0)[0] < arrays.FALSE_ALARM
+        common = self.blocks.population_tails(self._yes, 1.0)[1] < arrays.FALSE_ALARM
+        found = np.array([common, rare]) if self.code == 0 else np.array([rare, common])
+        return found & bool(self.n)
+
+    # -- intervals ---------------------------------------------------------------------------------
+
+    @property
+    def binomial_rates(self) -> BinomialRates:
+        """Those of a direct question: intervals use its sample of the effective size."""
+        return _DIRECT
+
+    @property
+    def binomial_counts(self) -> BinomialCounts | None:
+        """The answers to cards that ask, where their number is fixed."""
+        if self.target == "rows" or not self.blocks.is_full or self.blocks.opposite.any():
+            return None
+        asked = float(self.blocks.truth.sum())
+        yes = np.clip(self._yes - self.blocks.yes.sum(), 0, asked)
+        counts = np.full(2, asked - yes)
+        counts[self.code] = yes
+        zeros = np.zeros(2)
+        return BinomialCounts(counts, np.full(2, asked), zeros, zeros + 1)
+
+    @property
+    def effective_support(self) -> Floats:
+        """(2,) the proportions, in [0, 1]."""
+        return np.clip(self.proportions, 0, 1)
+
+    def effective_sizes(self, level: float, df: Floats | float | None = None) -> Floats:
+        """(2,) direct answers whose proportion has this variance; inside (0, 1), so that it has."""
+        if not self.n:
+            return np.zeros(2)
+        inside = (self.n * float(self.effective_support[self.code]) + 0.5) / (self.n + 1)
+        variance = self._variance_at(self.target, inside)
+        return np.full(2, inside * (1 - inside) / variance if variance > 0 else float(self.n))
+
+    def interval(self, level: float, method: str | None, target: str) -> Interval:
+        """(2,) intervals of the proportions: both tails of the exact distribution by default."""
+        if not self.n:
+            return Interval(np.zeros(2), np.ones(2))
+        if target == "rows" and method is not None:
+            raise ArgumentValueError(
+                f"method must be None for target 'rows', which has one interval; found {method!r}"
+            )
+        name = check_one_of(method or DEFAULT_METHOD, "method", METHODS)
+        if name != DEFAULT_METHOD:
+            return self.effective_interval(level, name, _DIRECT)
+        if target == "population":
+            low, high = self.blocks.population_interval(*self._possible, level)
+        else:
+            low, high = np.array(self.blocks.rows_interval(*self._possible, level)) / self.n
+        ends = np.array([[1 - high, 1 - low], [low, high]])
+        return Interval(*(ends if self.code == 1 else ends[::-1]).T)
+
+    @property
+    def _possible(self) -> tuple[int, int]:
+        """The yes, not more than are expected of true yes alone, nor less than of no alone.
+
+        So no interval is a sliver where the estimate is outside [0, 1].
+        """
+        no_yes, all_yes = (round(self.n * rate) for rate in self._rates)
+        return min(self._yes, all_yes), max(self._yes, no_yes)
+
+    def _check_likelihood(self) -> None:
+        raise ArgumentValueError(
+            "counts of decks have no likelihood of independent reports; project() gives "
+            "proportions in [0, 1]"
+        )
+
+    @property
+    def _shared_notes(self) -> Sequence[str]:
+        blocks = self.blocks
+        notes = [
+            f"Cards were dealt without replacement, in {counted(len(blocks.people), 'block')}: "
+            "this is not local privacy, and who knows the other answers of a block may know this "
+            "one."
+        ]
+        if self.target == "rows" and len(blocks.people) > 1:
+            notes.append(
+                "Variances and intervals are the largest over the ways in which true answers fall "
+                "into blocks."
+            )
+        return notes
+
+
+def dealt_blocks(tally: Tally, deck: Deck) -> DealtBlocks:
+    """The blocks of a tally: its strata, or all people, with the cards of their decks."""
+    counts = tally.counts
+    _check_units(counts)
+    people = counts.rows
+    sizes = counts.drawn[counts.places]
+    if len(counts.units) == 1:
+        sizes = people + tally.n_missing
+    largest = sizes.max(initial=0)
+    if deck.size is not None and largest > deck.size:
+        raise ArgumentValueError(
+            f"blocks must have at most {deck.size} people, the cards of a deck, found one of "
+            f"{largest}; give blocks=, the block of each person"
+        )
+    sizes = sizes if deck.size is None else np.full(len(people), deck.size)
+    used = people > 0
+    people, sizes = people[used], sizes[used]
+    blocks = DealtBlocks(people, sizes, *deck.cards(sizes))
+    kinds = sum(bool(share) for share in deck.shares)
+    if not blocks.is_full and (deck.opposite or kinds > 2):
+        raise ArgumentValueError(
+            "blocks must be full where cards ask for the opposite, or dictate both answers: every "
+            f"card dealt and every report there, found {int((people < sizes).sum())} that are not"
+        )
+    return blocks
+
+
+def _check_units(counts: UnitCounts) -> None:
+    """Raise where a sample has more than blocks."""
+    has_clusters = len(set(counts.units.strata.tolist())) < len(counts.units)
+    if counts.weights is not None or counts.replicates is not None or has_clusters:
+        raise ArgumentValueError(
+            "a deck of cards takes blocks= alone, without weights, clusters and replicates: its "
+            "variance is that of people who all count the same"
+        )
+
+
+def deck_moments(tally: Tally, target: str, ddof: int, design: SampleDesign, deck: Deck) -> Moments:
+    """The moments of a deck design; where each deck was dealt to one person, those of coins."""
+    if design.finite:
+        raise ArgumentValueError(
+            "design must have no population for a deck of cards; target='rows' is about the people "
+            "surveyed"
+        )
+    moments = DeckMoments(tally, target, ddof, deck)
+    if deck.size is not None and (moments.blocks.people == 1).all():
+        return ChannelMoments(tally.mechanism.channel, tally.reported, tally.n, target, ddof=ddof)
+    return moments
+
+
+def check_whole_blocks(tallies: Iterable[Tally]) -> None:
+    """Raise where groups cut blocks: their garbled answers are then random, and depend."""
+    seen: set[int] = set()
+    for tally in tallies:
+        places = set(tally.counts.places[tally.counts.rows > 0].tolist())
+        if seen & places:
+            raise ArgumentValueError(
+                "by must not cut blocks: how many garbled answers of a block fell on a group is "
+                "unknown, so that groups depend on each other; give blocks= that lie inside the "
+                "groups, or estimate all people together"
+            )
+        seen |= places

@@ -1,0 +1,219 @@
+"""Estimates of designs whose cards are dealt without replacement."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from refusals import refused
+from scipy import stats
+
+import rrstats as rr
+from rrstats.errors import ArgumentTypeError, ArgumentValueError
+
+CATEGORIES = ["no", "yes"]
+
+
+def tally_of(mechanism, blocks, yes):
+    """The tally of blocks of people (their sizes) with so many yes."""
+    reports, labels = [], []
+    for number, (size, told) in enumerate(zip(blocks, yes, strict=True)):
+        reports += ["yes"] * told + ["no"] * (size - told)
+        labels += [number] * size
+    return rr.tally(reports, mechanism, blocks=labels)
+
+
+DESIGNS = [
+    pytest.param(rr.surveys.garbling(CATEGORIES, 0.25), 12, id="garbling"),
+    pytest.param(rr.surveys.garbling(CATEGORIES, 0.25, deck=16), 11, id="incomplete"),
+    pytest.param(rr.surveys.warner(CATEGORIES, 0.75, yes="yes", deck=12), 12, id="Warner"),
+    pytest.param(
+        rr.surveys.forced_response(CATEGORIES, 0.5, [0.25, 0.25], deck=12), 12, id="forced"
+    ),
+    pytest.param(
+        rr.surveys.forced_response(CATEGORIES, 0.75, [0.25, 0], deck=16), 9, id="forced no"
+    ),
+]
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
+@pytest.mark.parametrize(("mechanism", "n"), DESIGNS)
+@pytest.mark.parametrize("target", ["population", "rows"])
+def test_proportions_and_variances_are_unbiased(mechanism, n, target):
+    """Over the exact distribution of one block: means of the estimates and of their variance."""
+    found = [rr.estimate(tally_of(mechanism, [n], [told]), target=target) for told in range(n + 1)]
+    proportions = np.array([estimate.proportions[1] for estimate in found])
+    variances = np.array([estimate.variance[1] for estimate in found])
+    blocks = found[0].moments.blocks
+    truths = [0, 1, 4, n] if target == "rows" else [0.0, 0.1, 0.37, 1.0]
+    for truth in truths:
+        if target == "rows":
+            below = [blocks.rows_tails(told, truth)[0] for told in range(n + 1)]
+            share = truth / n
+        else:
+            below = [blocks.population_tails(told, truth)[0] for told in range(n + 1)]
+            share = truth
+        chances = np.diff(below, prepend=0.0)
+        assert chances @ proportions == pytest.approx(share, abs=1e-10)
+        expected = chances @ (proportions - share) ** 2
+        assert chances @ variances == pytest.approx(expected, abs=1e-10)
+
+
+def test_decks_dealt_to_one_person_each_are_coins():
+    """Every member of the result is that of forced response, to the last digit."""
+    reports = ["yes"] * 60 + ["no"] * 140
+    dealt = rr.surveys.garbling(CATEGORIES, 0.25, deck=4)
+    coins = rr.surveys.forced_response(CATEGORIES, 0.75, [0, 0.25])
+    found = rr.estimate(reports, dealt, blocks=range(200))
+    pd.testing.assert_frame_equal(
+        rr.estimate(reports, coins).to_frame(), found.to_frame(), check_exact=True
+    )
+
+
+def test_a_full_block_is_a_direct_question_to_fewer_people():
+    """Interval, standard error and difference are those of 150 and of 75 direct answers."""
+    garbled = rr.surveys.garbling(CATEGORIES, 0.25)
+    direct = rr.surveys.direct(CATEGORIES)
+    large = rr.estimate(["yes"] * 60 + ["no"] * 140, garbled)
+    small = rr.estimate(["yes"] * 50 + ["no"] * 50, garbled)
+    large_direct = rr.estimate(["yes"] * 10 + ["no"] * 140, direct)
+    small_direct = rr.estimate(["yes"] * 25 + ["no"] * 50, direct)
+    assert large_direct.std_error == pytest.approx(large.std_error)
+    assert np.array(large_direct.interval()) == pytest.approx(np.array(large.interval()), abs=1e-9)
+    for method in ("melded", "mover"):
+        expected = rr.difference(small_direct, large_direct, method=method).interval()
+        found = rr.difference(small, large, method=method).interval()
+        assert np.array(expected) == pytest.approx(np.array(found), abs=1e-9)
+
+
+def test_blocks_of_a_frame_in_groups_and_parts():
+    """Blocks are a column; groups hold whole blocks; tallies of parts add, and are JSON."""
+    mechanism = rr.surveys.garbling(CATEGORIES, 0.25, deck=4)
+    frame = pd.DataFrame(
+        {
+            "answer": ["yes", "no", "no", "yes"] * 20,
+            "block": np.arange(80) // 4,
+            "town": np.arange(80) // 40,
+        }
+    )
+    whole = rr.estimate(frame, mechanism, columns="answer", blocks="block")
+    assert 0.25 / 0.75 == pytest.approx(
+        frame.rr.estimate("answer", mechanism, blocks="block")["yes"].value
+    )
+    groups = rr.estimate(frame, mechanism, columns="answer", blocks="block", by="town")
+    assert [40, 40] == [estimate.n for estimate in groups.values()]
+    assert groups[0].std_error == pytest.approx(whole.std_error * np.sqrt(59 / 29), rel=0.01)
+    parts = [
+        rr.tally(part, mechanism, columns="answer", blocks="block")
+        for _, part in frame.groupby("town")
+    ]
+    stored = [rr.Tally.from_dict(json.loads(json.dumps(part.to_dict()))) for part in parts]
+    assert rr.estimate(sum(stored)).std_error == pytest.approx(whole.std_error)
+    message = refused(
+        ArgumentValueError,
+        "by must not cut blocks",
+        rr.estimate,
+        frame.assign(town=np.arange(80) % 2),
+        mechanism,
+        columns="answer",
+        blocks="block",
+        by="town",
+    )
+    assert "yes" not in message
+
+
+def test_missing_reports_leave_a_block_incomplete():
+    """A person without a report drew a card, too: the block has a deck for all."""
+    mechanism = rr.surveys.garbling(CATEGORIES, 0.25)
+    reports = ["yes", "yes", None, "no", "no", "no", "no", "no"]
+    found = rr.estimate(reports, mechanism)
+    blocks = found.moments.blocks
+    assert ([7], [8], [2]) == (blocks.people.tolist(), blocks.sizes.tolist(), blocks.yes.tolist())
+    same = rr.estimate(reports, mechanism, blocks=["a"] * 8)
+    assert same.std_error == pytest.approx(found.std_error)
+
+
+@pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
+@pytest.mark.parametrize("target", ["population", "rows"])
+def test_impossible_and_absent_reports(target):
+    """Fewer yes than garbled ones warn; no interval is a sliver; without reports it is [0, 1]."""
+    mechanism = rr.surveys.garbling(CATEGORIES, 0.25)
+    few = rr.estimate(["yes"] * 5 + ["no"] * 35, mechanism, target=target)
+    low, high = few.interval()
+    assert few.proportions[1] < 0 == low[1]
+    assert high[1] > 0.01
+    none = rr.estimate([], mechanism, target=target)
+    assert (0, 1) == (none.interval().low[1], none.interval().high[1])
+    assert np.isnan(none.proportions).all()
+
+
+def test_impossible_reports_warn():
+    """5 yes of 40 people with 10 garbled answers are explained by no truth."""
+    with pytest.warns(rr.errors.ImplausibleReportsWarning):
+        rr.estimate(["yes"] * 5 + ["no"] * 35, rr.surveys.garbling(CATEGORIES, 0.25))
+
+
+REFUSED = [
+    ("at most 4 people", ["no"] * 8, {"deck": 4}, {}),
+    ("must be whole, found 3/4, 1/4 of 10", ["no"] * 10, {}, {}),
+    ("takes blocks= alone", ["no"] * 8, {}, {"weights": [1.0] * 8}),
+    ("must have no population", ["no"] * 8, {}, {"design": rr.SampleDesign(population=100)}),
+]
+
+
+@pytest.mark.parametrize(("message", "reports", "options", "arguments"), REFUSED)
+def test_what_decks_do_not_take(message, reports, options, arguments):
+    """Each refusal names the argument and the rule."""
+    mechanism = rr.surveys.garbling(CATEGORIES, 0.25, **options)
+    refused(ArgumentValueError, message, rr.estimate, reports, mechanism, **arguments)
+
+
+def test_blocks_are_those_of_decks():
+    """Other mechanisms have no blocks, and blocks have no weights."""
+    decks = rr.surveys.garbling(CATEGORIES, 0.25)
+    options = {"weights": [1.0] * 4, "blocks": [1] * 4}
+    refused(ArgumentTypeError, "blocks stand alone", rr.estimate, ["no"] * 4, decks, **options)
+    rule = "blocks are those of designs whose cards"
+    refused(ArgumentValueError, rule, rr.estimate, ["no"] * 4, CATEGORIES, 0.75, blocks=[1] * 4)
+    refused(ArgumentValueError, rule, rr.tally, ["no"] * 4, CATEGORIES, 0.75, blocks=[1] * 4)
+
+
+def test_incomplete_blocks_of_other_decks_are_refused():
+    """Cards that ask for the opposite need every report of a block."""
+    warner = rr.surveys.warner(CATEGORIES, 0.75, yes="yes", deck=12)
+    refused(ArgumentValueError, "blocks must be full", rr.estimate, ["no"] * 11, warner)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
+def test_population_intervals_of_many_incomplete_blocks():
+    """Coverage of 300 blocks of up to 5 people, by their exact distribution, is at least 95%."""
+    mechanism = rr.surveys.garbling(CATEGORIES, 0.2, deck=5)
+    sizes = [5, 4, 3] * 10
+    n = sum(sizes)
+    found = [rr.estimate(tally_of(mechanism, sizes, _spread(told, sizes))) for told in range(n + 1)]
+    ends = np.array([[end[1] for end in estimate.interval()] for estimate in found])
+    blocks = found[0].moments.blocks
+    for proportion in np.linspace(0, 1, 41):
+        below = np.array([blocks.population_tails(told, proportion)[0] for told in range(n + 1)])
+        inside = (ends[:, 0] <= proportion + 1e-9) & (proportion - 1e-9 <= ends[:, 1])
+        assert np.diff(below, prepend=0.0)[inside].sum() >= 0.95 - 1e-9
+
+
+def _spread(total, sizes):
+    """A number of yes over blocks, none beyond its size."""
+    told = []
+    for size in sizes:
+        told.append(min(size, total))
+        total -= told[-1]
+    return told
+
+
+def test_a_block_needs_fewer_people_than_coins():
+    """At 5% and rate .25 coins need 5.8 times as many people, at 1% 26 times."""
+    for share, times in ((0.05, 5.8), (0.01, 26)):
+        said = 0.25 + 0.75 * share
+        coins = said * (1 - said) / 0.75**2
+        block = share * (1 - share) / 0.75
+        assert coins / block == pytest.approx(times, rel=0.02)
+    assert stats.hypergeom.pmf(0, 4, 1, 1) == pytest.approx(0.75)
