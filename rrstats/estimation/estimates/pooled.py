@@ -93,13 +93,12 @@ class _Model:
     @cached_property
     def _design(self) -> Floats:
         """(G, d, d q) the design of all coefficients of each group."""
-        d = self.estimates.shape[1]
-        return np.stack([np.kron(np.eye(d), row[None]) for row in self.columns])
+        return self.design_of(self.columns)
 
     def design_of(self, columns: Floats) -> Floats:
-        """(H, d, d q) the same of other groups."""
+        """(H, d, d q) the design of groups with (H, q) covariates."""
         d = self.estimates.shape[1]
-        return np.stack([np.kron(np.eye(d), row[None]) for row in columns])
+        return np.asarray(np.kron(np.eye(d), columns[:, None]), dtype=np.float64)
 
     def log_likelihood(self, rho: float) -> float:
         """The restricted log-likelihood."""
