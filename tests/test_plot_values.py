@@ -12,7 +12,7 @@ import itertools
 import pkgutil
 import re
 import warnings
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -532,6 +532,7 @@ def check_recommendation(kind):
     compare_bars(result.plot(), pd.Series(frame["ratio"].to_numpy(), frame.iloc[:, 0]))
 
 
+@cache
 def some_regression(kind):
     """A model of each class."""
     frame = reports()
@@ -604,15 +605,14 @@ def check_fit_table(kind):
     """Effects and odds ratios of a fit, its predictions, intercepts and areas."""
     warnings.simplefilter("ignore", LowPrecisionWarning)  # these groups are alike
     fit = some_regression("groups" if kind in ("areas", "intercepts") else "multinomial")
-    result = fit.marginal_effects() if kind == "effects" else fit.predict([[30.0, 1], [50, 0]])
-    bounds = (0.0, 1.0)
-    if kind == "ratios":
-        result = fit.odds_ratios()
-    if kind == "intercepts":
-        result = fit.intercepts()
     if kind == "areas":
         cells = pd.DataFrame({"age": 30.0, "sex": 1.0, "group": fit.groups})
         result = fit.poststratify(cells, np.ones(len(cells)), by="group")
+    else:
+        made_by = {"effects": "marginal_effects", "ratios": "odds_ratios", "predictions": "predict"}
+        arguments = ([[30.0, 1], [50, 0]],) if kind == "predictions" else ()
+        result = getattr(fit, made_by.get(kind, kind))(*arguments)
+    bounds = (0.0, 1.0)
     frame = result.to_frame(0.9)
     names = frame[list(result.labels)].apply(joined, axis=1)
     expected = expected_of(frame, result.estimate, labels=names)

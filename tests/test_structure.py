@@ -9,11 +9,19 @@ import sys
 import types
 from pathlib import Path
 
+import pytest
+
 import rrstats
 
 PACKAGE = Path(rrstats.__file__).parent
 
 FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def trees():
+    """The syntax of every module, parsed once for all tests."""
+    return {path: ast.parse(path.read_text("utf-8")) for path in FILES}
 
 
 def test_import_loads_no_optional_package():
@@ -64,13 +72,13 @@ def test_the_top_fits_a_screen():
     assert sorted(listed.split()) == dir(rrstats)
 
 
-def test_no_constant_is_written_twice_in_a_module():
+def test_no_constant_is_written_twice_in_a_module(trees):
     """The second one would replace the first, also where the first is meant."""
     twice = []
-    for file in FILES:
+    for file, tree in trees.items():
         assigned = [
             target.id
-            for node in ast.parse(file.read_text("utf-8")).body
+            for node in tree.body
             if isinstance(node, ast.Assign | ast.AnnAssign)
             for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
             if isinstance(target, ast.Name)
@@ -98,24 +106,24 @@ def test_public_names_are_documented(pa):
     assert [] == [name for name in names if not getattr(rrstats, name).__doc__]
 
 
-def test_docstring_of_a_package_names_its_modules():
+def test_docstring_of_a_package_names_its_modules(trees):
     """A reader who looks for code reads which module holds it, also of modules added later."""
     packages = sorted(PACKAGE.glob("*/__init__.py"))
     assert len(packages) > 10
     for package in packages:
-        words = re.findall(r"\w+", ast.get_docstring(ast.parse(package.read_text("utf-8"))))
+        words = re.findall(r"\w+", ast.get_docstring(trees[package]))
         modules = {path.stem for path in package.parent.glob("*.py")} - {"__init__"}
         assert sorted(modules - set(words)) == [], package.parent.name
 
 
-def test_no_mechanism_is_asked_for_its_type():
+def test_no_mechanism_is_asked_for_its_type(trees):
     """Who needs to know asks the channel: no module tests for a class of mechanisms.
 
     The classes are read from the code, with those that are not public.
     """
     bases, questions = {}, []
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef):
                 bases[node.name] = {base.id for base in node.bases if isinstance(base, ast.Name)}
             elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":

@@ -12,6 +12,7 @@ import json
 import logging
 import pickle
 import warnings
+from functools import cache
 from itertools import pairwise, product
 
 import numpy as np
@@ -349,9 +350,10 @@ FRAME_ANSWERS = {
 }
 
 
-def framed(value, dtype, place, *, fragmented):
-    """A frame with columns of many dtypes around the private one, which holds ``value``."""
-    frame = pd.DataFrame({
+@cache
+def public_columns():
+    """Public columns of many dtypes, and answers to another question."""
+    return pd.DataFrame({
         "id": range(6),
         "half": [0.5] * 6,
         "text": pd.Series(["t"] * 6, dtype=object),
@@ -362,6 +364,11 @@ def framed(value, dtype, place, *, fragmented):
         "when": pd.to_datetime(["2020-01-01"] * 6),
         "count": range(6, 12),
     })  # fmt: skip
+
+
+def framed(value, dtype, place, *, fragmented):
+    """A frame with columns of many dtypes around the private one, which holds ``value``."""
+    frame = public_columns().copy(deep=False)
     answers = quietly(pd.Series, replaced([1, 2, 3, 1, 2, 3], value), dtype=dtype, name="q")
     frame.insert(place, "q", answers)
     return frame if fragmented else frame.copy()  # pandas joins the blocks of a copy

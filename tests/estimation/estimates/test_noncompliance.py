@@ -356,20 +356,26 @@ def test_corrected_intervals_cover(pi, share):
     """
     rng = np.random.default_rng(11)
     reported, wrong = _surveys(CROSSWISE, pi, share, 500, 4000, rng)
+    yes, wrong_reports = reported.sum(axis=1), wrong.sum(axis=1)
+    both = (reported & wrong).sum(axis=1)
     hits = dict.fromkeys(["bounded", "paired", "other people"], 0)
-    others = rng.permutation(wrong)
-    for y, w, other in zip(reported, wrong, others, strict=True):
-        est = crosswise(int((~y).sum()), int(y.sum()))
-        cells = [[(a & b).sum() for b in (~w, w)] for a in (~y, y)]
-        table = rr.estimators.Crosstab.from_counts(cells, {"y": CROSSWISE, "wrong": [False, True]})
-        control = (int(w.sum()), 500)
-        for name, found in (
-            ("bounded", est.corrected(control)),
-            ("paired", est.corrected(control, paired=table)),
-            ("other people", est.corrected((int(other.sum()), 500), paired=False)),
-        ):
-            low, high = found.interval()
-            hits[name] += low[1] <= pi <= high[1]
+    others = rng.permutation(wrong_reports)
+
+    @functools.cache
+    def covers(yes, wrong, joint=None, *, paired=True):
+        """Whether the interval of these counts covers; joint : people who gave both."""
+        if joint is not None:
+            cells = [[500 - yes - wrong + joint, wrong - joint], [yes - joint, joint]]
+            paired = rr.estimators.Crosstab.from_counts(
+                cells, {"y": CROSSWISE, "wrong": [False, True]}
+            )
+        low, high = crosswise(500 - yes, yes).corrected((wrong, 500), paired=paired).interval()
+        return low[1] <= pi <= high[1]
+
+    for y, w, joint, other in np.column_stack([yes, wrong_reports, both, others]).tolist():
+        hits["bounded"] += covers(y, w)
+        hits["paired"] += covers(y, w, joint)
+        hits["other people"] += covers(y, other, paired=False)
     assert {name: hit / 4000 for name, hit in hits.items() if hit < 0.939 * 4000} == {}
 
 
@@ -378,6 +384,14 @@ def _all_counts(n, prob):
     """The estimates from all counts of yes among n reports."""
     m = rr.KRR(["no", "yes"], prob)
     return [rr.estimate(rr.Tally.from_counts([n - yes, yes], m)) for yes in range(n + 1)]
+
+
+@functools.cache
+def _ends_of_bounds(n, prob, share, behaviour):
+    """(n + 1, 2) ends of "yes" for all counts: of those who followed, and of everybody."""
+    bounds = [each.noncompliance(share, behaviour) for each in _all_counts(n, prob)]
+    followed = np.array([each.interval() for each in bounds])[:, :, 1]
+    return followed, np.array([each.interval(everybody=True) for each in bounds])[:, :, 1]
 
 
 @pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
@@ -402,9 +416,7 @@ def test_bounds_cover_at_least_their_level(prob, share, behaviour, rate):
     rate : of a yes among those who did not follow.
     """
     n = 100
-    found = [each.noncompliance(share, behaviour) for each in _all_counts(n, prob)]
-    followed = np.array([each.interval() for each in found])[:, :, 1]
-    everybody = np.array([each.interval(everybody=True) for each in found])[:, :, 1]
+    followed, everybody = _ends_of_bounds(n, prob, share, behaviour)
     for pi in np.linspace(0, 1, 101):
         chance = (1 - share) * (1 - prob + (2 * prob - 1) * pi) + share * rate
         weights = stats.binom.pmf(np.arange(n + 1), n, chance)

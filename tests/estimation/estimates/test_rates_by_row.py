@@ -296,10 +296,10 @@ def test_intervals_cover():
             answers = (rng.random(n) < chance_of).astype(int)
             kept = rng.random(n) > rates
             reports = np.where(kept, answers, rng.integers(0, 3, n))
-            options = {"prob": 1 - rates * 2 / 3}
-            for place, target in enumerate(("population", "rows")):
-                low, high_end = rr.estimate(reports, range(3), **options, target=target).interval()
-                truth = answers.mean() if place else share
+            estimate = rr.estimate(reports, range(3), prob=1 - rates * 2 / 3)
+            targets = (("population", share), ("rows", answers.mean()))
+            for place, (target, truth) in enumerate(targets):
+                low, high_end = replace(estimate, target=target).interval()
                 hits[place] += low[1] - 1e-9 <= truth <= high_end[1] + 1e-9
         for hit in hits.astype(int).tolist():
             chance.assert_at_least(hit, trials, 0.94, tests=48)
