@@ -8,12 +8,13 @@
     rr.files.records(schema.metadata)                # how columns were made, also of df.attrs
 
 Formats: Parquet files and directories of them, Arrow IPC (Feather) files, CSV and TSV, gzipped or
-not.  Reading and writing needs pyarrow (``pip install pyarrow``); `records` does not.
+not.  Reading and writing needs pyarrow (``pip install pyarrow``); `records` and `garbled_question`
+do not.
 
 `formats` and `csv` read and write one file and keep the contract in `data_file`.  `batches`
 privatizes its rows, and `shuffle` shuffles them, in the types of `data.compact`.  `plan` reads the
 request, `file_metadata` and `ledger` record the release, `file_records` reads the records, and
-`atomic` publishes it.
+`atomic` publishes it.  `garbled_forms` reads the forms of surveys.
 `privatize_file`, `estimate_file` and `read_file` bring them together; `sign_off` shows the ledger
 to those who decide.
 """
@@ -24,11 +25,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rrstats._names import missing_attribute
 from rrstats.errors import MissingPackageError
 from rrstats.files.file_records import records
+from rrstats.files.garbled_forms import garbled_question
 
 __all__ = [
     "check_file",
     "describe_file",
     "estimate_file",
+    "garbled_question",
     "privatize_file",
     "read",
     "records",
@@ -36,6 +39,9 @@ __all__ = [
     "statement_of",
     "tally_file",
 ]
+
+WITHOUT_ARROW = ("garbled_question", "records")
+"""Functions that work without pyarrow."""
 
 
 def _needing_arrow(name: str) -> Callable[..., NoReturn]:
@@ -63,7 +69,7 @@ try:
 except ModuleNotFoundError as error:
     if error.name is None or error.name.partition(".")[0] != "pyarrow":
         raise
-    globals().update({name: _needing_arrow(name) for name in __all__ if name != "records"})
+    globals().update({name: _needing_arrow(name) for name in __all__ if name not in WITHOUT_ARROW})
 
 
 if not TYPE_CHECKING:

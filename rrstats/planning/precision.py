@@ -42,7 +42,7 @@ from rrstats.estimation.tallies.tally import Tally, UnitCounts
 from rrstats.inference import binomial
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.inference.optimize import first_accepted, last_accepted
-from rrstats.mechanisms.base import HasMechanism, Mechanism
+from rrstats.mechanisms.base import HasMechanism, Mechanism, is_mechanism
 from rrstats.mechanisms.channel import (
     check_target,
     expected_rates,
@@ -230,7 +230,15 @@ def numbered(categories: Any) -> Any:
             "plan.sample_size(...), or give one of plan.part_mechanisms"
         )
     if isinstance(categories, HasMechanism):
-        return categories.mechanism
+        categories = categories.mechanism
+    if is_mechanism(categories):
+        if categories.deck is not None and not categories.deck.opposite:
+            raise ArgumentTypeError(
+                "a full deck of cards is a direct question to those who get a card that asks: give "
+                "mechanism=rr.surveys.direct(categories) with response_rate="
+                f"{float(categories.deck.truth):g} times yours"
+            )
+        return categories
     if not isinstance(categories, int | np.integer) or isinstance(categories, bool):
         return categories
     name = "k, the number of categories,"

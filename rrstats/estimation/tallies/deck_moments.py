@@ -197,6 +197,8 @@ def dealt_blocks(tally: Tally, deck: Deck) -> DealtBlocks:
     sizes = counts.drawn[counts.places]
     if len(counts.units) == 1:
         sizes = people + tally.n_missing
+    used = people > 0
+    people, sizes = people[used], sizes[used]
     largest = sizes.max(initial=0)
     if deck.size is not None and largest > deck.size:
         raise ArgumentValueError(
@@ -204,8 +206,6 @@ def dealt_blocks(tally: Tally, deck: Deck) -> DealtBlocks:
             f"{largest}; give blocks=, the block of each person"
         )
     sizes = sizes if deck.size is None else np.full(len(people), deck.size)
-    used = people > 0
-    people, sizes = people[used], sizes[used]
     blocks = DealtBlocks(people, sizes, *deck.cards(sizes))
     kinds = sum(bool(share) for share in deck.shares)
     if not blocks.is_full and (deck.opposite or kinds > 2):
