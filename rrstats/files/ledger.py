@@ -163,7 +163,7 @@ class Ledger:
         """
         with self._locked():
             book = self._read()
-        self._refuse(book, records, again, present=present)
+        self._check_release(book, records, again, present=present)
 
     @contextmanager
     def entry(
@@ -195,7 +195,7 @@ class Ledger:
             releases = book.releases if is_saved else [*book.releases, new]
 
             def check(allowed: bool) -> None:
-                self._refuse(book, records, allowed, digest=digest, present=present)
+                self._check_release(book, records, allowed, digest=digest, present=present)
 
             if not is_saved:
                 check(again)
@@ -313,7 +313,7 @@ class Ledger:
 
     # -- the rule --
 
-    def _refuse(
+    def _check_release(
         self,
         book: _Book,
         records: Sequence[ColumnRecord],

@@ -252,8 +252,8 @@ def raise_covariance(covariance: Floats, least: Floats) -> Floats:
     kept = values > _NO_VARIANCE * max(values[-1], 0.0)
     root = vectors[:, kept] * np.sqrt(values[kept])
     inverse = vectors[:, kept] / np.sqrt(values[kept])
-    ratios, turned = np.linalg.eigh(inverse.T @ covariance @ inverse)
-    lifted = root @ turned
+    ratios, eigenvectors = np.linalg.eigh(inverse.T @ covariance @ inverse)
+    lifted = root @ eigenvectors
     return np.asarray(covariance + (lifted * np.maximum(1 - ratios, 0.0)) @ lifted.T)
 
 

@@ -77,11 +77,8 @@ from rrstats.regression.random_intercepts import (
     random_intercepts_result,
 )
 from rrstats.regression.results import LikelihoodResult
-from rrstats.regression.scores import ScoreResult, score_fit
+from rrstats.regression.scores import MIN_SIGNAL, ScoreResult, score_fit
 from rrstats.regression.survey_people import DESIGN_KINDS, default_kind
-
-_MIN_SIGNAL = 2.0
-"""Signal of scores, in standard errors, from which on two methods are compared."""
 
 _MAX_DIFFERENCE = 4.0
 """Difference of two methods, in standard errors, above which errors are not normal."""
@@ -728,7 +725,7 @@ def _skew_note(fit: LikelihoodResult, y: Floats, data: ModelData) -> str | None:
     if not data.private.columns or not data.private.has_scores:
         return None
     by_scores = score_fit(y, data, "the outcome")
-    names = by_scores.signal.index[by_scores.signal >= _MIN_SIGNAL]
+    names = by_scores.signal.index[by_scores.signal >= MIN_SIGNAL]
     with np.errstate(invalid="ignore", divide="ignore"):
         differences = (fit.params[names] - by_scores.params[names]) / by_scores.bse[names]
     differences = differences.abs()

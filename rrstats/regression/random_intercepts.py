@@ -86,7 +86,7 @@ class _DeviationSearch:
     end_tolerance: float = 1e-7
 
 
-_SEARCH = _DeviationSearch()
+_DEVIATION = _DeviationSearch()
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,11 @@ class GroupedFit:
         if self.sd > 0:
             step = _AVERAGING.step * float(np.sqrt(self.covariance[-1, -1]))
         else:
-            step = _AVERAGING.step * _SEARCH.min_start / max(self.root_loss(_SEARCH.min_start), 0.1)
+            step = (
+                _AVERAGING.step
+                * _DEVIATION.min_start
+                / max(self.root_loss(_DEVIATION.min_start), 0.1)
+            )
         step = min(step, self.sd / 2) if self.sd > 0 else step
         middle = self._weighed(self.maximum)
         every = [middle]
@@ -303,7 +307,7 @@ class GroupedFit:
     def profile_interval(self, level: float) -> tuple[float, float]:
         """Standard deviations that a likelihood-ratio test on one degree of freedom leaves."""
         limit = float(np.sqrt(scipy.special.chdtri(1, 1 - level)))
-        half = _SEARCH.min_start
+        half = _DEVIATION.min_start
         low = 0.0
         if self.sd > 0:
             half = limit * float(np.sqrt(self.covariance[-1, -1]))
@@ -311,7 +315,7 @@ class GroupedFit:
             ends = (0.0, self.sd)
             low = float(
                 scipy.optimize.brentq(
-                    lambda sd: self.root_loss(sd) - limit, *ends, xtol=_SEARCH.end_tolerance
+                    lambda sd: self.root_loss(sd) - limit, *ends, xtol=_DEVIATION.end_tolerance
                 )
             )
         return low, profile_end(self.root_loss, self.sd, half, limit)
@@ -336,24 +340,24 @@ def grouped_fit(plain: Fit, groups: Groups) -> GroupedFit:
         firsts=np.searchsorted(groups.codes[order], np.arange(len(groups.labels))),
         offset=None if model.offset is None else model.offset[order],
     )
-    ends = np.array([[1 - _SEARCH.extreme_probability, _SEARCH.extreme_probability]] * 2)
+    ends = np.array([[1 - _DEVIATION.extreme_probability, _DEVIATION.extreme_probability]] * 2)
     limit = float(np.abs(model.reports.family.eta(ends)).max())
     equal = np.append(plain.theta, 0.0)
-    start = max(grouped.start_deviation(equal), _SEARCH.min_start)
+    start = max(grouped.start_deviation(equal), _DEVIATION.min_start)
     starts = [start]
-    if grouped.rows <= _SEARCH.max_two_start_rows:
-        starts.append(_SEARCH.further_start)
+    if grouped.rows <= _DEVIATION.max_two_start_rows:
+        starts.append(_DEVIATION.further_start)
     maxima = [grouped.climb(np.append(plain.theta, sd), limit) for sd in starts]
     # an interior maximum before the edge, where integrals are rough
     maximum = max(maxima, key=lambda each: (each.converged, each.endless is None, each.value))
-    if maximum.converged and maximum.value - plain.maximum.value < _SEARCH.min_gain:
+    if maximum.converged and maximum.value - plain.maximum.value < _DEVIATION.min_gain:
         maximum = _equal_intercepts(plain, maximum)
     elif maximum.parameters[-1] < 0:
         maximum = _mirrored(maximum)
     is_flat = plain.unknown.size > 0
     if maximum.parameters[-1] > 0:
         least = np.linalg.eigvalsh(-maximum.hessian)[0]
-        is_flat = bool(least <= _SEARCH.singular * maximum.scale)
+        is_flat = bool(least <= _DEVIATION.singular * maximum.scale)
     is_finite = maximum.converged and maximum.endless is None and not is_flat
     return GroupedFit(grouped, plain, maximum, is_finite, limit)
 

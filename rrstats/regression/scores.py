@@ -64,8 +64,8 @@ from rrstats.regression.survey_people import (
     replicate_covariance,
 )
 
-_MIN_SIGNAL = 2.0
-"""A signal below this is not significantly different from 0."""
+MIN_SIGNAL = 2.0
+"""In standard errors: a smaller signal is not significantly different from 0."""
 
 _MAX_LISTED = 5
 """Coefficients that a warning names."""
@@ -115,7 +115,7 @@ class ScoreResult(RegressionResult):
     @property
     def warnings(self) -> tuple[tuple[str, type[RRStatsWarning]], ...]:
         """Texts and classes of the warnings of this fit."""
-        weak = self.signal[~(self.signal >= _MIN_SIGNAL)]
+        weak = self.signal[~(self.signal >= MIN_SIGNAL)]
         if self.repair is not None:
             return ((self.repair, LowPrecisionWarning), *super().warnings)
         if not len(weak):

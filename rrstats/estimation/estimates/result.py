@@ -14,8 +14,8 @@ write one, subclass `Result` with ``@dataclass(frozen=True, eq=False, repr=False
 - ``notes``: sentences that a reader of the table must know;
 - ``plot(ax=None, ...)``: a call of `rrstats.plots` with a frame.
 
-The base class adds ``__repr__`` and ``_repr_html_``.  `FORMATS`, or the ``_formats`` of the class,
-formats a column by its name; counts print without decimals if all are whole.
+The base class adds ``__repr__`` and ``_repr_html_``.  `COLUMN_FORMATS`, or the ``_formats``
+of the class, formats a column by its name; counts print without decimals if all are whole.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def write_count(number: float) -> str:
     return f"{number:,.1f}"
 
 
-FORMATS: dict[str, Callable[[Any], str]] = {
+COLUMN_FORMATS: dict[str, Callable[[Any], str]] = {
     **dict.fromkeys(("naive", "proportion", "std_error", "low", "high"), "{:.4f}".format),
     **dict.fromkeys(("n", "reported", "count", "count_low", "count_high"), write_count),
     **dict.fromkeys(("effective_n", "total", "total_std_error"), write_count),
@@ -67,14 +67,14 @@ FORMATS: dict[str, Callable[[Any], str]] = {
 
 def formats_of(text: str, *names: str) -> dict[str, Callable[[Any], str]]:
     """The formatters, with another format of some columns."""
-    return FORMATS | dict.fromkeys(names, text.format)
+    return COLUMN_FORMATS | dict.fromkeys(names, text.format)
 
 
 @checked_keywords
 class Result(FrameTable):
     """Base of all results; the module lists what a subclass defines."""
 
-    _formats: ClassVar[Mapping[str, Callable[[Any], str]]] = FORMATS
+    _formats: ClassVar[Mapping[str, Callable[[Any], str]]] = COLUMN_FORMATS
     # The columns of the printed table, the estimate first.
     _shown: ClassVar[Sequence[str]] = ("proportion", "low", "high", "std_error")
 

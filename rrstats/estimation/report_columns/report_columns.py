@@ -115,7 +115,7 @@ class ReportColumn(ReportModel):
     times : (rows,) how many rows of the data each stands for; None where that is 1.
     plan : of the frame, as in its record: rows without a report were not asked.
     pair : the names of two columns that a plan asked together, and their joint mechanism.
-    asked : (rows,) where a plan asked for it, as its public column says; else None.
+    assigned : (rows,) where a plan asked for it, as its public column says; else None.
     public : (rows,) the public column of its plan, where that is given; else None.
     """
 
@@ -130,7 +130,7 @@ class ReportColumn(ReportModel):
     times: NDArray[np.int64] | None = None
     plan: PlanParts | None = None
     pair: tuple[tuple[Hashable, ...], KRR] | None = None
-    asked: NDArray[np.bool_] | None = None
+    assigned: NDArray[np.bool_] | None = None
     public: Any = None
 
     @property
@@ -158,9 +158,9 @@ class ReportColumn(ReportModel):
     def read(self, part: slice) -> Encoded:
         """The reports of some rows, coded; of a plan, where it asked for them."""
         encoded = self.reader(self.cells[part])
-        if self.asked is None or self.mechanism is None:
+        if self.assigned is None or self.mechanism is None:
             return encoded
-        in_plan = self.asked[part]
+        in_plan = self.assigned[part]
         domain = self.mechanism.domain
         absent = encoded.codes == domain.absent_code
         no_answers = domain.missing_code is None  # a missing one is no report where asked
@@ -445,16 +445,16 @@ def opened_column(
     )
     hides = mechanism.domain.missing_code is not None  # what was not asked looks like a report
     if record is not None and plan is not None and (hides or group is not None):
-        column = replace(column, asked=_asked(record, group, column.rows))
+        column = replace(column, assigned=_assigned(record, group, column.rows))
     if mechanism.groups is None and (group is None or plan is not None):
         return column
-    asked = column.asked
-    absent = column.missing if asked is None else lambda: ~asked
+    assigned = column.assigned
+    absent = column.missing if assigned is None else lambda: ~assigned
     samples = sample_codes(mechanism, group, column.rows, absent=absent)
     return replace(column, samples=samples)
 
 
-def _asked(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
+def _assigned(record: ColumnRecord, group: Any, rows: int) -> NDArray[np.bool_]:
     """(rows,) where a plan asked for a column, from its public column."""
     if group is None:
         raise ArgumentTypeError(

@@ -332,7 +332,7 @@ class SampleUnits:
         return len(self.strata)
 
     @property
-    def alone(self) -> NDArray[np.bool_]:
+    def row_is_cluster(self) -> NDArray[np.bool_]:
         """(u,) where every row is a cluster by itself."""
         return self.clusters < 0
 

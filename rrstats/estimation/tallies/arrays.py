@@ -465,7 +465,7 @@ _MAX_SCORES = 1 << 20
 """Maximum classes times cells for empirical likelihood, which takes minutes for more."""
 
 
-def default_method(channel: Channel) -> str:
+def default_general_method(channel: Channel) -> str:
     """The name of a channel's default method; reports of several probabilities by row have none.
 
     Exact if counts are binomial, or like as many reports of one binomial channel, as for the parts

@@ -239,7 +239,7 @@ class Moments(ABC):
     @property
     def default_method(self) -> str:
         """The default method of intervals."""
-        return arrays.default_method(self.channel)
+        return arrays.default_general_method(self.channel)
 
     @property
     def has_support(self) -> bool:

@@ -204,7 +204,7 @@ def sampled_rows(
     if sample.unit_codes is not None:
         codes = sample.unit_codes
         strata = sample.units.strata
-        if sample.units.alone.any():  # every row is a cluster
+        if sample.units.row_is_cluster.any():  # every row is a cluster
             strata = strata[codes]
             codes = np.arange(rows)
         units = UnitSums(codes[kept], strata, np.bincount(strata), design.lonely_psu)

@@ -135,7 +135,7 @@ class SampleCells:
         """Say which of all units these are, in ascending order."""
         self.places = places
         self.strata = self.units.strata[places]
-        self.alone = self.units.alone[places]
+        self.row_is_cluster = self.units.row_is_cluster[places]
         self._occurring, self._starts = np.unique(self.strata, return_index=True)
 
     @property
@@ -151,7 +151,7 @@ class SampleCells:
     @property
     def clusters_of_strata(self) -> Floats:
         """(strata,) the number of clusters of each, also those that have no report here."""
-        clusters = np.where(self.units.alone, self.drawn, np.minimum(self.drawn, 1.0))
+        clusters = np.where(self.units.row_is_cluster, self.drawn, np.minimum(self.drawn, 1.0))
         counts = np.bincount(self.units.strata, clusters, len(self.labels))
         return counts.astype(np.float64)
 
@@ -217,7 +217,7 @@ def variance_form(cells: SampleCells) -> VarianceForm:
     np.divide(1.0, room, out=stretch, where=open_ & ~single)
 
     of_cell = stretch[cells.strata]
-    clustered = ~cells.alone
+    clustered = ~cells.row_is_cluster
     points = [cells.first[clustered], centre[stretch > 0]]
     coefficients = [
         (of_cell * left[cells.strata] * each)[clustered],
@@ -230,7 +230,7 @@ def variance_form(cells: SampleCells) -> VarianceForm:
         grand = centre.sum(axis=0) / count.sum()
         points.append(centre[single] / count[single, None] - grand)
         coefficients.append((count * left)[single])
-    mass = (of_cell * cells.alone) @ drawn
+    mass = (of_cell * cells.row_is_cluster) @ drawn
     return VarianceForm(mass, np.vstack(points), np.concatenate(coefficients), within)
 
 
@@ -245,7 +245,7 @@ def _cluster_counts(cells: SampleCells) -> tuple[Floats, Floats, Floats, Floats]
         return np.ones(len(cells.rows)), cells.first, clusters, clusters
     counts, squares = chances_missed(cells)
     row_sums = cells.first - cells.reported
-    sums = np.where(cells.alone[:, None], row_sums, counts[:, None] * cells.first)
+    sums = np.where(cells.row_is_cluster[:, None], row_sums, counts[:, None] * cells.first)
     return counts, sums, cells.by_stratum(counts), cells.by_stratum(squares)
 
 
@@ -290,16 +290,16 @@ def chances_missed(cells: SampleCells) -> tuple[Floats, Floats]:
             "weights must be 1 / probability, at least 1, in a design with probabilities; found "
             "less"
         )
-    uneven = ~cells.alone & (cells.inverse2 / rows - chance**2 > _ALIKE * chance**2)
+    uneven = ~cells.row_is_cluster & (cells.inverse2 / rows - chance**2 > _ALIKE * chance**2)
     if uneven.any():
         raise ArgumentValueError(
             f"probabilities must be equal within clusters, found {int(uneven.sum())} of "
-            f"{int((~cells.alone).sum())} clusters whose rows differ; give weights instead"
+            f"{int((~cells.row_is_cluster).sum())} clusters whose rows differ; give weights instead"
         )
-    clusters = np.where(cells.alone, cells.rows, np.minimum(cells.rows, 1.0))
+    clusters = np.where(cells.row_is_cluster, cells.rows, np.minimum(cells.rows, 1.0))
     missed = clusters * (1 - chance)
     squares_of_rows = cells.rows - 2 * cells.inverse + cells.inverse2
-    squares = np.where(cells.alone, squares_of_rows, missed * (1 - chance))
+    squares = np.where(cells.row_is_cluster, squares_of_rows, missed * (1 - chance))
     # Rounding must not leave something to sample of a census.
     is_certain = missed <= _ALIKE * rows
     # All clusters of the stratum for each with a report here.
@@ -321,7 +321,7 @@ def degrees_of_freedom(cells: SampleCells) -> int:
         missed, _ = chances_missed(cells)
         is_census = cells.by_stratum(missed) == 0
     rows = cells.by_stratum(counts)
-    units = cells.by_stratum(np.where(cells.alone, counts, np.minimum(counts, 1.0)))
+    units = cells.by_stratum(np.where(cells.row_is_cluster, counts, np.minimum(counts, 1.0)))
     return int(np.where(is_census, rows, np.maximum(units - 1, 0.0)).sum())
 
 
@@ -672,7 +672,7 @@ class SurveyMoments(EffectiveMoments):
         lines = []
         if len(cells.labels) > 1:
             lines.append(("strata", f"{len(cells.labels):,}"))
-        if not cells.units.alone.all():
+        if not cells.units.row_is_cluster.all():
             lines.append(("clusters", f"{cells.clusters:,}"))
         return [*lines, ("sum of weights", f"{self.weight:,.1f}")]
 

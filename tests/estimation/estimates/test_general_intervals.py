@@ -172,7 +172,7 @@ def test_methods_follow_the_size_of_the_design(k, most, method, monkeypatch):
     entries = np.eye(k) + np.random.default_rng(1).random((k, k))
     design = rr.MatrixDesign(range(k), entries / entries.sum(axis=0))
     monkeypatch.setattr(arrays, "_MAX_SCORES", most)
-    assert method == arrays.default_method(design.channel)
+    assert method == arrays.default_general_method(design.channel)
 
 
 def test_true_answers_are_no_reports():
