@@ -66,11 +66,20 @@ _BATCH_ENTRIES = 2_000_000
 _MAX_KRONECKER_ENTRIES = 1 << 20
 """Entries of a Kronecker product that is solved exactly; a table of 1,000 cells."""
 
-_EM_STEPS = 20_000
-"""Steps of EM at most."""
 
-_EM_GAP = 1e-9
-"""Log-likelihood per report, or change of all proportions, at which EM ends."""
+@dataclass(frozen=True)
+class _ExpectationMaximization:
+    """Constants of EM.
+
+    steps : steps at most.
+    gap : log-likelihood per report, or change of all proportions, at which it ends.
+    """
+
+    steps: int = 20_000
+    gap: float = 1e-9
+
+
+_EM = _ExpectationMaximization()
 
 
 @dataclass(frozen=True)
@@ -90,8 +99,8 @@ class _FisherScoring:
 
 _SCORING = _FisherScoring()
 
-_ZERO_RATE = 1e-9
-"""A fitted rate below this is 0."""
+ZERO_RATE = 1e-9
+"""A fitted rate that is not larger is 0 up to the tolerance of the fit."""
 
 
 # -- inside the simplex --------------------------------------------------------------------
@@ -187,13 +196,13 @@ def smoothed(matrix: Floats, counts: Floats) -> Floats:
     seen = counts > 0
     matrix = matrix[seen]
     rates = counts[seen] / max(float(counts.sum()), 1.0)
-    for _ in range(_EM_STEPS if len(rates) else 0):
+    for _ in range(_EM.steps if len(rates) else 0):
         step = kernel @ (proportions * (rates / (matrix @ proportions) @ matrix))
         change = float(abs(step - proportions).sum())
         proportions = step / step.sum()
-        if change <= _EM_GAP:
+        if change <= _EM.gap:
             break
-    if change > _EM_GAP:
+    if change > _EM.gap:
         warn(f"smoothed proportions still changed by {change:.3g} a step", ConvergenceWarning)
     return np.asarray(proportions)
 
@@ -446,10 +455,10 @@ def _climb_table(matrices: Sequence[Floats], counts: Floats) -> Floats:
         return contract(_over(counts, rates, seen), matrices) / n, value
 
     gap = np.inf
-    for _ in range(_EM_STEPS):
+    for _ in range(_EM.steps):
         gain, _ = gains(current)
         gap = float(gain.max() - (current * gain).sum())
-        if gap <= _EM_GAP:
+        if gap <= _EM.gap:
             return current
         first = current * gain
         first_gain, first_value = gains(first)
@@ -461,7 +470,7 @@ def _climb_table(matrices: Sequence[Floats], counts: Floats) -> Floats:
                 second = leap * leap_gain
         current = second / second.sum()
     warn(
-        f"the likeliest table was not reached in {_EM_STEPS:,} steps: its log-likelihood may miss "
+        f"the likeliest table was not reached in {_EM.steps:,} steps: its log-likelihood may miss "
         f"{n * gap:.3g}; merge categories, or use the unbiased proportions",
         ConvergenceWarning,
     )
@@ -647,7 +656,7 @@ def score_statistic(
     Pearson's X2 where one sample has as many reports as categories, otherwise the part of it that
     proportions can explain.
     """
-    possible = (rates > _ZERO_RATE) & (sizes > 0)
+    possible = (rates > ZERO_RATE) & (sizes > 0)
     if counts[~possible].sum() > 1e-6:
         return float("inf"), max(matrix.shape[1] - 1, 1)
     counts = counts[possible]

@@ -425,7 +425,7 @@ def test_a_climb_that_is_stopped_is_inside_the_simplex(steps, monkeypatch):
 
 def test_a_table_that_is_not_reached_says_so(monkeypatch):
     """EM ends at its bound with a warning that bounds what the log-likelihood may miss."""
-    monkeypatch.setattr(likelihood, "_EM_STEPS", 3)
+    monkeypatch.setattr(likelihood, "_EM", likelihood._ExpectationMaximization(steps=3))
     monkeypatch.setattr(likelihood, "_MAX_KRONECKER_ENTRIES", 1)
     with pytest.warns(ConvergenceWarning, match=r"not reached in 3 steps: .* may miss"):
         found = likelihood.most_likely_table(

@@ -29,6 +29,7 @@ from rrstats.inference.contrasts import (
     with_known_sum,
 )
 from rrstats.inference.multinomial import (
+    ZERO_RATE,
     chi_squared_test,
     distance,
     exact_p_value,
@@ -62,10 +63,6 @@ class _ExpectedCounts:
 
 
 _CHI_SQUARED = _ExpectedCounts()
-
-
-_ZERO_RATE = 1e-9
-"""A fitted probability of reports that is not larger is 0 up to the tolerance of the fit."""
 
 
 Sample = tuple[Floats, Floats, Floats]
@@ -151,7 +148,7 @@ class Counting:
             df += sample_df
         # A rate that was fitted as 0 takes away a cell and a parameter.
         all_rates = np.concatenate(rates)
-        slopes_at_zero = slopes[all_rates <= _ZERO_RATE]
+        slopes_at_zero = slopes[all_rates <= ZERO_RATE]
         if slopes_at_zero.size:
             df += int(np.linalg.matrix_rank(slopes_at_zero))
         sizes = np.concatenate([sizes for *_, sizes in samples])
