@@ -60,8 +60,8 @@ def test_records_of_attrs_and_of_the_metadata_of_a_schema(pa):
     released = pd.DataFrame({"a": ["x", "y"]}).rr.privatize("a", ["x", "y"], 0.75)
     (record,) = rr.files.records(released.attrs)
     assert ("a", rr.KRR(["x", "y"], 0.75)) == (record.name, record.resolve())
-    schema = pa.Table.from_pandas(released).schema
-    assert [record] == rr.files.records(schema.metadata)
+    table = rr.privatize(pa.table({"a": ["x", "y"]}), "a", ["x", "y"], 0.75)
+    assert [record] == rr.files.records(table.schema.metadata)
     for nothing in ({}, None, pa.schema([("a", pa.string())]).metadata):
         assert [] == rr.files.records(nothing)
 
