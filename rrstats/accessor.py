@@ -25,7 +25,6 @@ from rrstats._checks import check_distinct, needing
 from rrstats._display import label
 from rrstats._names import MissingMembers, checked_keywords
 from rrstats._typing import ColumnLike, ColumnName, ColumnNames, GroupsLike, RateLike
-from rrstats.data.categories import Categories
 from rrstats.data.columns import column_of
 from rrstats.errors import ArgumentValueError, MetadataError, RRStatsError
 from rrstats.estimation.estimates.association import Correlations, correlations
@@ -61,10 +60,8 @@ from rrstats.privatization.frame import (
     PrivatizeOptions,
     SimulateOptions,
     check,
-    check_table,
     privatize,
     simulate,
-    telling_columns,
 )
 from rrstats.randomness.sources import SeedLike
 from rrstats.regression.models import linear, logit
@@ -138,6 +135,7 @@ class FrameAccessor(CountingAccessor):
 
     privatize = cast("_FramePrivatize", as_method(cast(Any, privatize)))
     simulate = cast("_FrameSimulate", as_method(cast(Any, simulate)))
+    check = as_method(check)
 
     @overload
     def estimate(
@@ -538,38 +536,6 @@ class FrameAccessor(CountingAccessor):
     def _mechanisms_of(self, mechanism: Any) -> Any:
         """The mechanism, or the column of mechanisms that a name refers to."""
         return column_of(self._data, mechanism) if isinstance(mechanism, str) else mechanism
-
-    def check(self, column: Hashable, categories: MechanismLike) -> pd.DataFrame:
-        """List the answers that match no category, for the data curator only.
-
-        Parameters
-        ----------
-        column : hashable
-            The column's name.
-        categories : sequence of hashables or Mechanism
-            The declared categories, or the mechanism that has them.
-
-        Returns
-        -------
-        DataFrame
-            The table of `rrstats.check`; it is private because it shows true answers.  The last
-            rows name the other columns (``value``) that "determine" or "nearly determine" the
-            answers (``status``).  Their ``count`` is the number of rows whose answer can be guessed
-            from other rows with the same value.  Noise cannot hide what such a column shows.
-
-        Examples
-        --------
-        >>> import pandas as pd, rrstats
-        >>> df = pd.DataFrame({"answer": ["yes", "mabye"]})
-        >>> df.rr.check("answer", ["yes", "no"])["count"].tolist()
-        [1]
-        """
-        answers = column_of(self._data, column)
-        unmatched = check(answers, categories)
-        others = self._data.drop(columns=[column])
-        domain = categories.domain if isinstance(categories, Mechanism) else Categories(categories)
-        telling = check_table(telling_columns(others, answers), domain)
-        return pd.concat([unmatched, telling], ignore_index=True)
 
     @property
     def mechanisms(self) -> Mapping[Hashable, Mechanism]:

@@ -99,7 +99,7 @@ IN_ORDER = "in order of frequency"
 FRAME_CHECK = "df.rr.check({name}, {categories})"
 """The call that lists the answers of a frame of pandas that fit no category."""
 
-TABLE_CHECK = "rr.check(df[{name}], {categories})"
+TABLE_CHECK = "rr.check(df, {name}, {categories})"
 """The call that lists such answers in tables of other libraries."""
 
 
@@ -842,14 +842,33 @@ def simulate(
         )
 
 
+class AnswerTable(pd.DataFrame):
+    """The frame of `check`; without rows it prints that all answers fit."""
+
+    @property
+    def _constructor(self) -> Any:
+        return pd.DataFrame  # a part of it says nothing of all answers
+
+    def __repr__(self) -> str:
+        return "all answers are among the categories" if self.empty else super().__repr__()
+
+    def _repr_html_(self) -> str | None:
+        return repr(self) if self.empty else super()._repr_html_()  # type: ignore[operator]
+
+
 @checked_keywords
-def check(values: Any, categories: MechanismLike) -> pd.DataFrame:
+def check(
+    values: Any, columns: Any = None, categories: MechanismLike | None = None
+) -> pd.DataFrame:
     """List the answers that match no category, for the data curator only.
 
     Parameters
     ----------
-    values : array-like
-        The true answers, in any container.
+    values : array-like or DataFrame
+        The true answers, in any container, or a frame of pandas or Polars or an Arrow table.
+    columns : hashable
+        Of a frame alone, the name of one column; for all other values the categories stand in
+        this place.
     categories : sequence of hashables or Mechanism
         The declared categories, or the mechanism that has them.
 
@@ -860,6 +879,9 @@ def check(values: Any, categories: MechanismLike) -> pd.DataFrame:
         ("missing" or "unknown"), count and did_you_mean, a category of similar spelling; the
         largest count comes first.  A last row with the status "in order of frequency" says that 4
         or more categories are listed as in a table of frequencies, which a release would publish.
+        Of a frame of pandas further rows name other columns (value) that "determine" or "nearly
+        determine" the answers (status): for so many rows (count) the answer can be guessed from
+        other rows with the same value.  Noise cannot hide what such a column shows.
         Never release, log or share the table: it shows true answers.
 
     Examples
@@ -868,9 +890,19 @@ def check(values: Any, categories: MechanismLike) -> pd.DataFrame:
       value   status  count did_you_mean
     0   Yes  unknown      2          yes
     1  None  missing      1         None
+    >>> check(["yes", "no"], ["yes", "no"])
+    all answers are among the categories
     """
-    domain = categories.domain if isinstance(categories, Mechanism) else Categories(categories)
-    container = open_column(values)
+    others = None
+    if isinstance(values, pd.DataFrame) or is_table(values):
+        answers = column_of(values, columns)
+        others = values.drop(columns=[columns]) if isinstance(values, pd.DataFrame) else None
+    else:
+        answers = values
+        categories, _ = _values_design(values, columns, categories, None)
+    given: Any = categories
+    domain = given.domain if isinstance(given, Mechanism) else Categories(given)
+    container = open_column(answers)
     cells = container.cells
     encoded = reader(domain, cells)(cells)
     tally: dict[tuple[type, str], list[Any]] = {}
@@ -882,7 +914,8 @@ def check(values: Any, categories: MechanismLike) -> pd.DataFrame:
         rows.append([None, "missing", len(encoded.absent)])
     rows.sort(key=lambda row: -row[2])
     counts = np.bincount(encoded.codes, minlength=domain.k)[: domain.k]
-    return check_table([*rows, *frequency_order(counts, domain)], domain)
+    telling = [] if others is None else telling_columns(others, answers)
+    return check_table([*rows, *frequency_order(counts, domain), *telling], domain)
 
 
 def frequency_order(counts: NDArray[Any], domain: Categories) -> list[tuple[None, str, int]]:
@@ -898,7 +931,7 @@ def check_table(rows: Sequence[Sequence[Any]], domain: Categories) -> pd.DataFra
     """The table of `check`, from rows of value, status and count."""
     values, states, counts = zip(*rows, strict=True) if rows else ((), (), ())
     similar = _similar_categories(values, states, domain)
-    return pd.DataFrame(
+    return AnswerTable(
         {
             "value": pd.Series(values, dtype=object),
             "status": pd.Series(states, dtype=object),

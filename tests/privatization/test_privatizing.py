@@ -61,7 +61,7 @@ def test_the_refusal_has_the_call_that_shows_more():
     for values, design, call in (
         (frame, plan, f"df.rr.check('vote', {declared})"),
         (frame["vote"], plan["vote"], f"s.rr.check({declared})"),
-        (pa.Table.from_pandas(frame), plan, f"rr.check(df['vote'], {declared})"),
+        (pa.Table.from_pandas(frame), plan, f"rr.check(df, 'vote', {declared})"),
     ):
         text = refused(UnknownAnswersError, "answers", rr.privatize, values, design)
         is_object = not isinstance(values, pa.Table) and frame["vote"].dtype == object  # pandas 2
@@ -446,3 +446,14 @@ def test_the_name_of_an_answer_does_not_name_its_column():
     """A member of an Enum has a name, which is private: keyed noise must not depend on it."""
     with pytest.raises(rr.errors.ArgumentTypeError, match="a name of the question"):
         rr.privatize(_Answer.NO, ["no", "yes"], 0.75, key=rr.client.Keyed(rr.client.new_key(), [1]))
+
+
+def test_check_of_a_frame_says_when_all_answers_fit():
+    """A frame takes its column before the categories; no rows are a sentence, as in a notebook."""
+    frame = pd.DataFrame({"vote": ["a", "b", "x"], "n": [1, 2, 3]})
+    assert rr.check(frame, "vote", ["a", "b"]).equals(frame.rr.check("vote", ["a", "b"]))
+    fits = rr.check(frame, "vote", ["a", "b", "x"])
+    assert repr(fits) == fits._repr_html_() == "all answers are among the categories"
+    assert "Empty DataFrame" in repr(fits[["value"]])
+    polars = pytest.importorskip("polars")
+    assert ["x"] == rr.check(polars.from_pandas(frame), "vote", ["a", "b"])["value"].tolist()
