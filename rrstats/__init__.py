@@ -67,22 +67,12 @@ def __getattr__(name: str) -> Any:
     """A public name, imported when it is first used."""
     if name not in _PLACES:
         names = importlib.import_module("rrstats._names")
-        raise AttributeError(names.missing_attribute("rrstats", name, __all__, _home(name)))
+        raise AttributeError(names.missing_attribute("rrstats", name, __all__))
     module_name, _, inner_name = _PLACES[name].partition(":")
     module = importlib.import_module(module_name)
     public_object = getattr(module, inner_name) if inner_name else module
     globals()[name] = public_object  # the next access finds it without this function
     return public_object
-
-
-def _home(name: str) -> str | None:
-    """A name as it is written where one of the public modules has it, such as rr.surveys.warner."""
-    modules = [module for module, place in _PLACES.items() if ":" not in place]
-    for module in modules if name[0] != "_" else ():
-        for public_name in __getattr__(module).__all__:
-            if public_name.casefold() == name.casefold() and public_name not in __all__:
-                return f"rr.{module}.{public_name}"
-    return None
 
 
 def __dir__() -> list[str]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from inspect import Parameter
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import WeakSet
 
@@ -140,6 +141,10 @@ _TABLE = (
 )
 
 
+_POWER = _Answer(
+    reason="rr.planning.people_for_power has the people for a test",
+    calls=frozenset({"sample_size"}),
+)
 _EXACT = (
     _Answer("exact", "as in exact=True, which lists all counts"),
     _Answer(reason="nothing is simulated; merge categories whose expected counts are small"),
@@ -177,7 +182,22 @@ _LIST_ITEMS = _Answer("mechanism", "as in mechanism=rr.surveys.list_experiment(i
 
 _GROUPS_OF_MIXED = _Answer(
     reason="rr.regression.mixed has groups, as in mixed('y ~ x + (1 | group)', df)",
-    calls=frozenset({"logit"}),
+    calls=frozenset({"logit", "mixed"}),
+)
+_CROSSED = _Answer(
+    reason="name the column beside the others, as in crosstab('answer', 'region')",
+    calls=frozenset({"crosstab", "means", "quantiles"}),
+)
+_ALGORITHM = _Answer(
+    reason="it ends where the likelihood is largest, and warns if it cannot", calls=_REGRESSIONS
+)
+_BY_EPSILON = _Answer(
+    reason="its epsilon follows from its probabilities; rr.planning.recommend(categories, "
+    "epsilon=1) makes one for an epsilon",
+    calls=frozenset({"Rappor", "UnaryEncoding"}),
+)
+_STYLE = _Answer(
+    reason="plot() returns matplotlib's Axes, whose methods and lines have it", calls=_PLOT
 )
 _ORDERED = _Answer(reason="use rr.regression.ordinal", calls=frozenset({"logit"}))
 _DECLARED_ORDER = _Answer(
@@ -215,9 +235,12 @@ def _alike(answers: Sequence[_Answer], *words: str) -> dict[str, Sequence[_Answe
 
 _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike(_SEED, "seed", "random_state", "rng", "random_seed", "generator"),
-    **_alike([_Answer("epsilon"), _BY_MECHANISM], "eps", "e", "budget", "privacy_budget"),
+    **_alike(
+        [_Answer("epsilon"), _BY_MECHANISM, _BY_EPSILON],
+        *("eps", "e", "budget", "privacy_budget"),
+    ),
     **_alike([_QUANTILES[1], _BY_MECHANISM], "p", "probability", "prob_truth", "p_truth"),
-    **_alike([_BY_MECHANISM], "epsilon", "prob", "categories"),
+    **_alike([_BY_MECHANISM, _BY_EPSILON], "epsilon", "prob", "categories"),
     **_alike(_CONFIDENCE, "confidence", "conf", "conf_level", "confidence_level", "ci"),
     **_alike([_OF_FIT_TABLE, _SIGNIFICANCE, *_INTERVALS], "level"),
     **_alike([_OF_FIT_TABLE, *_ALPHA], "alpha"),
@@ -234,7 +257,7 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike([_Answer("proportion")], "prop", "prop1", "prevalence"),
     **_alike([_Answer("other", "the proportion of the second group")], "prop2"),
     **_alike(_of_design("strata"), "strata", "stratum", "stratify"),
-    **_alike(_of_design("clusters"), "clusters", "cluster", "psu", "ids", "id"),
+    **_alike(_of_design("clusters"), "clusters", "cluster", "psu", "ids"),
     **_alike(_of_design("population"), "population", "population_size", "fpc"),
     **_alike(_of_design("probabilities"), "probabilities"),
     **_alike(_of_design("lonely_psu"), "lonely_psu"),
@@ -252,7 +275,10 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike([_Answer("mechanisms", "a mapping from column to mechanism")], "mechanism"),
     **_alike([_Answer("mechanism"), _Answer("categories")], "mechanisms"),
     **_alike([_Answer("categories")], "labels", "choices", "cats", "domain"),
-    **_alike([_Answer("by"), _Answer("group")], "groupby", "group_by", "groups"),
+    **_alike(
+        [_Answer("by"), _GROUPS_OF_MIXED, _CROSSED],
+        *("groupby", "group_by", "groups", "by"),
+    ),
     **_alike([_Answer("columns")], "column", "cols", "variables", "subset"),
     **_alike(_QUANTILES, "probs", "quantiles", "quantile", "percentiles", "tau"),
     **_alike([_Answer("threads")], "n_jobs", "workers"),
@@ -262,15 +288,29 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
         "observed",
     ),
     **_alike([_Answer(reason=_LIKELIHOOD)], "weighting"),
-    **_alike(_KEYED, "id", "question", "person", "user_id"),
+    **_alike([*_KEYED, *_of_design("clusters")], "id", "question", "person", "user_id"),
     **_alike([_Answer("link")], "family"),
     **_alike([_Answer("vcov", "the kind of covariance")], "cov_type", "covariance_type", "robust"),
     **_alike([_Answer("group", "the column of the sample")], "treat", "treatment", "arm"),
-    **_alike([_LIST_ITEMS], "items", "J"),
+    **_alike([_Answer("items", "the number of other statements"), _LIST_ITEMS], "items", "J"),
+    **_alike(
+        [_Answer("outcome", "an array, or a formula such as 'smoker ~ age'")],
+        *("formula", "y", "endog"),
+    ),
+    **_alike([_Answer("data", "a frame, or an array of covariates")], "X", "x", "exog", "df"),
+    **_alike([_Answer("mechanism", "as in mechanism=rr.surveys.crosswise(...)")], "model"),
+    **_alike([_Answer("design", "as in design=rr.SampleDesign(clusters=...)")], "cov_kwds"),
+    **_alike(
+        [_ALGORITHM], "method", "maxiter", "max_iter", "disp", "start_params", "tol", "solver"
+    ),
+    **_alike([_STYLE], "color", "colors", "palette", "hue", "linewidth", "xlabel", "ylabel"),
+    **_alike([_Answer("half_width", "half of it")], "width"),
+    **_alike([_Answer("half_width")], "margin_of_error", "margin", "moe", "error", "precision"),
     **_alike(_TABLE, "normalize"),
     **_alike(_EXACT, "simulations", "simulate_p_value"),
     **_alike(_KEEP_ORDER, "keep_order"),
     **_alike([_PAGE_FORMAT], "format"),
+    **_alike([_POWER], "power", "against", "other"),
     **_alike([_CLAIM], "value"),
 }
 """The answers to wrong keywords, of which the first that fits is used."""
@@ -280,6 +320,8 @@ _OF_FRAME = "the frame has it, with all options of pandas: result.to_frame().{}(
 _OF_MOMENTS = "an estimate has it among its second moments, as est.moments.{}"
 _OF_LINK = "give its name to logit: rr.logit(..., link='{}')"
 _BY_MATRIX = "the guide's page 'Designs by their matrix' makes it of rr.MatrixDesign"
+_OF_PANDAS = "to_frame() is a frame of pandas, which has it"
+_SAVED = "to_parquet and to_csv keep the records of columns"
 _SAMPLE_SIZE = "it is rr.planning.sample_size for a width, people_for_power for a power"
 
 _TESTS = "rr.difference compares two groups or two estimates"
@@ -331,9 +373,33 @@ _ELSEWHERE = {
         )
     },
     "effective_size": "the table prints it; effective_n has that of each cell",
-    "table": "to_frame(wide='proportion') has one number of each cell, side by side",
+    "Crosstab.table": "to_frame(wide='proportion') has one number of each cell, side by side",
+    "Crosstab.merge": "merge those of one column, as in table.margin(column).merge(...)",
+    "Crosstab.test": _CROSSTAB,
+    **{f"{kind}Accessor.proportion": _MEMBER for kind in ("Frame", "Series")},
+    **{f"FrameTable.{name}": _INTERVAL for name in ("confidence_interval", "half_width")},
+    **{
+        f"FrameTable.{name}": answer
+        for name, answer in _for_words(
+            _OF_PANDAS,
+            "head tail describe loc iloc index columns to_numpy values transpose T groupby "
+            "sort_values round pivot unstack stack query shape",
+        ).items()
+    },
     "reported": "the tally has it, as est.tally.reported; of a crosstab its moments",
-    "plan": "the tally has it, as est.tally.plan",
+    "FrameTable.plan": "the tally has it, as est.tally.plan",
+    "FrameTable.estimate": "proportions has the estimates",
+    "RegressionResult.estimate": _PARAMS,
+    "RegressionResult.anova": "compare() tests it against a nested fit, wald_test() coefficients",
+    **dict.fromkeys(
+        ("RegressionResult.t_test", "RegressionResult.f_test", "RegressionResult.test"),
+        "wald_test() tests coefficients, compare() tests a fit against a nested one",
+    ),
+    "RegressionResult.model": "print the fit, or take its title",
+    "k": "len(est.categories) is their number",
+    "code_of": "it is est.categories.index(category)",
+    "ddof": "give it to rr.estimate, as in ddof=1",
+    **dict.fromkeys(("header", "title", "cautions"), "print the result; notes has its sentences"),
     "about": "merge has other categories for the same reports, or latent classes: est.merge(...)",
     "share_among": "give the people to among, and look the category up: est.among([...])['yes']",
     "summary": "print the result; to_frame() has its numbers",
@@ -359,7 +425,11 @@ _ELSEWHERE = {
     "soberanis_cruz": "unrelated_question has its matrix",
     **dict.fromkeys(("samplesize", "required_n", "people"), _SAMPLE_SIZE),
     "at_epsilon": "it is rr.planning.compare_designs",
-    "design": "it is rr.planning.optimal_matrix",
+    "planning.design": "it is rr.planning.optimal_matrix",
+    "planning.design_effect": "relative_variance compares the noise of a mechanism with a direct "
+    "question; sample_size(design_effect=...) takes that of weights and clusters",
+    "design": _SURVEY,
+    "rrstats.engines": "import rrstats.engines.polars, .dask or .spark by name",
     "detectable": "it is rr.planning.detectable_difference",
     **{name: _OF_FRAME.format(name) for name in ("to_csv", "to_excel", "to_markdown")},
     "FrameAccessor": "it is the type of df.rr, rrstats.accessor.FrameAccessor",
@@ -370,55 +440,108 @@ _ELSEWHERE = {
     "carry": "df.rr.carry(*earlier) restores the records of a frame, s.rr.carry those of a column",
     "opendp": "the page 'Coming from OpenDP' reads and writes its JSON in ten lines",
     "design_effect": "rr.planning.relative_variance compares the noise of a mechanism with a "
-    "direct question; sample_size(design_effect=...) takes that of weights and clusters",
+    "direct question; est.design_effect is that of weights and clusters",
     "not_following": "it is value",
     "credible_interval": "interval needs no prior, and the guide's page 'Your own model' has one",
     # -- words of R, statsmodels, scikit-learn, OpenDP and pure-ldp, without case ------------
-    **_for_words(_INTERVAL, "ci confint confidence_interval confidence_intervals lower upper"),
-    **_for_words(_STD_ERROR, "se stderr std_err sem sd std standard_error standard_errors"),
-    **_for_words(_PROPORTION, "prob p_hat estimates share shares prevalence prevalences percent"),
-    **_for_words(_PARAMS, "coef coef_ coefs coefficients coefficient intercept_ beta betas"),
+    **_for_words(_SAVED, "save to_stata to_feather to_pickle to_sql to_hdf"),
+    **_for_words("n is the number of people, of a fit nobs", "nobs n_obs size sample_n"),
+    **_for_words("llf is the log-likelihood of a fit", "loglik loglike log_lik"),
+    **_for_words("1 - llf / llnull is McFadden's", "prsquared pseudo_r2 rsquared r2"),
+    **_for_words(
+        "one report says little about one person; goodness_of_fit() tests a fit", "resid residuals"
+    ),
+    **_for_words("covariance has it; of a fit it is cov_params()", "cov cov_matrix vcov_ var_cov"),
+    **_for_words("with_vcov(kind) has other errors", "robust get_robustcov_results sandwich"),
+    **_for_words("intercepts() has those of a fit with groups", "random_effects ranef blup"),
+    **_for_words("sd and sd_interval() have it of a fit with groups", "varcorr icc"),
+    **_for_words("to_frame() has one row for each coefficient", "tidy glance summary_frame"),
+    **_for_words("odds_ratios() has those of a fit", "odds or or_ oddsratio exp_coef"),
+    **_for_words("design_effect is that of an estimate", "deff deft"),
+    **_for_words("groups.pooled() borrows strength for small groups", "shrink shrunk pool pooling"),
+    **_for_words(
+        "intervals need no draws; replicate weights go to rr.SampleDesign(replicates=...)",
+        "bootstrap jackknife replicate",
+    ),
+    **_for_words("rr.correlations(df, columns) has those of columns", "corr cor rrcor pearsonr"),
+    **_for_words("it is rr.crosstab", "table xtabs ftable cross_tab contingency_table pivot_table"),
+    **_for_words("it is rr.simulate", "rrsimu synth synthesize sample"),
+    **_for_words("a fit has it, as in rr.logit(...).predict()", "predict"),
+    **_for_words("rr.logit and rr.linear fit, rr.regression has more", "fit rrmulti rrreg"),
+    **_for_words(
+        "rr.logit(..., design=rr.SampleDesign(clusters=...)) has errors of clusters", "gee"
+    ),
+    **_for_words("it is rr.files.read", "load read_file open"),
+    **_for_words("it is rr.files.statement_of", "statement"),
+    **_for_words("rr.privacy.methods has the paragraph and BibTeX", "cite citation bibtex"),
+    **_for_words("it is rr.__version__", "version"),
+    **_for_words("it is rr.privacy.instructions", "sheet questionnaire"),
+    **_for_words(
+        _INTERVAL,
+        "ci confint confidence_interval confidence_intervals lower upper moe margin_of_error "
+        "proportion_confint",
+    ),
+    **_for_words(
+        _STD_ERROR, "se stderr std_err sem sd std bse std_errors standard_error standard_errors"
+    ),
+    **_for_words(
+        _PROPORTION, "prob p_hat p proportion estimates share shares prevalence prevalences percent"
+    ),
+    **_for_words(
+        _PARAMS, "coef coef_ coefs coefficients coefficient intercept_ beta betas params fixef"
+    ),
     **_for_words(_EFFECTS, "get_margeff margeff margins ame slopes"),
     **_for_words("predict() has the probabilities", "predict_proba predicted fitted fittedvalues"),
-    **_for_words("compare() tests a fit against a nested one", "deviance lrtest"),
+    **_for_words(
+        "compare() tests a fit against a nested one", "deviance lrtest anova_lm llr llr_pvalue"
+    ),
     **_for_words("it is rr.hypotheses.homogeneity", "anova"),
-    **_for_words(_P_VALUE, "pvalue p_value p_values"),
+    **_for_words(_P_VALUE, "pvalue p_value p_values pvalues"),
     **_for_words("rr.quantiles has the quantiles of a number in true groups", "median"),
     **_for_words(_MEMBER, "proportions counts interval low high variance covariance"),
     **_for_words(_PRIVATIZE, "anonymize anonymise randomize randomise perturb sanitize obfuscate"),
     **_for_words(_COUNTS, "value_counts frequencies tabulate tab freq"),
-    **_for_words(_LOGIT, "logistic logisticregression logistic_regression glm rrlog"),
+    **_for_words(
+        _LOGIT,
+        "logistic logisticregression logistic_regression glm rrlog rrglm rrlogit mnlogit svyglm",
+    ),
     **_for_words(_LINEAR, "ols lm linearregression linear_regression rrlin"),
-    **_for_words(_MIXED, "mixed glmm glmmrr glmer rrglmm lmer mixedlm random_intercepts"),
+    **_for_words(
+        _MIXED, "mixed glmm glmmrr glmer rrglmm rrglmer rrmixed lmer mixedlm random_intercepts"
+    ),
     **_for_words(_ORDINAL, "ordinal polr orderedmodel proportional_odds"),
     **_for_words(
         _KRR,
         "grr krr k_rr krandomizedresponse randomized_response randomizedresponse "
-        "make_randomized_response make_randomized_response_bool directencoding de_client",
+        "make_randomized_response make_randomized_response_bool directencoding "
+        "de_client de_server measurement",
     ),
-    **_for_words("it is rr.mechanisms.UnaryEncoding", "oue sue ue unary"),
+    **_for_words("it is rr.mechanisms.UnaryEncoding", "oue sue ue unary ue_client ue_server"),
     **_for_words("it is rr.mechanisms.SubsetSelection", "ss subset"),
-    **_for_words(_LOCAL_HASHING, "olh blh lh hadamard hadamardresponse cms"),
+    **_for_words(
+        _LOCAL_HASHING,
+        "olh blh lh lh_client lh_server he he_client she the hadamard hadamardresponse cms",
+    ),
     **_for_words(_NUMBERS, "laplace gaussian make_laplace make_gaussian piecewise duchi"),
     **_for_words("rr.estimate has the proportions of one column", "rruni rr_est"),
     **_for_words("rr.surveys.cheater_detection is the design", "rrcheat"),
-    **_for_words(_LIST, "ictreg ict item_count itemcount unmatched_count list_count"),
-    **_for_words(_SURVEY, "svydesign as_survey svymean svytable survey"),
+    **_for_words(_LIST, "ictreg ictregbayes ict item_count itemcount unmatched_count list_count"),
+    **_for_words(
+        _SURVEY,
+        "svydesign as_survey svymean svytable survey weights weight strata cluster clusters",
+    ),
     **_for_words(_UNRELATED, "greenberg simmons uqm unrelated"),
     **_for_words("it is rr.surveys.forced_response", "forced boruch"),
     **_for_words(_TESTS, "ttest t_test ztest prop_test proportions_ztest test compare fisher"),
     **_for_words("it is rr.hypotheses.change", "mcnemar stuart_maxwell"),
-    **_for_words(_CROSSTAB, "chi2 chisq chisquare chi2_contingency chi_square"),
+    **_for_words(_CROSSTAB, "chi2 chisq chisq_test chisquare chi2_contingency chi_square"),
     **_for_words(_POSTERIOR, "posterior bayes"),
-    **_for_words(_EPSILON, "eps epsilon delta budget accountant"),
-    **_for_words("it is rr.planning.power", "power power_of"),
-    **_for_words("it is rr.audit", "audit"),
-    **_for_words("it is rr.regression.list_regression", "list_regression"),
+    **_for_words(_EPSILON, "eps epsilon delta budget accountant composition privacy_loss"),
+    **_for_words("it is rr.planning.power", "power_of powerplot"),
     **_for_words("groups.pairwise() compares all pairs of groups", "pairwise posthoc"),
     **_for_words("a fit with random intercepts has it", "poststratify mrp"),
     **_for_words("estimate(...).noncompliance(...) has them", "bounds"),
     **_for_words("results have it, as in result.plot()", "plot"),
-    **_for_words("it is rr.difference", "difference"),
     **_for_words("pandas reads it; rr.files.read keeps the records", "read_csv read_parquet"),
     **{name: _OF_FRAME.format(name) for name in ("to_latex", "to_html", "to_json", "to_dict")},
 }
@@ -579,23 +702,43 @@ def checked_options(options: type) -> Callable[[Public], Public]:
     return decorate
 
 
-def _hint(name: str, names: Iterable[str], home: str | None = None) -> str:
-    """The end of a message about a missing attribute: what is near, or what the field calls so."""
+def _home(name: str) -> str | None:
+    """A public name as it is written, such as rr.surveys.warner; in equal case if possible."""
+    top = sys.modules["rrstats"]
+    homes = {public_name: f"rr.{public_name}" for public_name in top.__all__}
+    for public_name in top.__all__:
+        module = getattr(top, public_name)
+        for inner_name in module.__all__ if isinstance(module, ModuleType) else ():
+            homes.setdefault(inner_name, f"rr.{public_name}.{inner_name}")
+    by_case = {each.casefold(): place for each, place in homes.items()}
+    return homes.get(name) or by_case.get(name.casefold())
+
+
+def _hint(name: str, names: Iterable[str], places: Iterable[str]) -> str:
+    """The end of a message about a missing attribute: what is near, or what the field calls so.
+
+    places : names whose words come first: the module, or the class and its bases.
+    """
     if name.startswith("_"):  # asked for by Python's own tools, and notebooks'
         return ""
+    for place in places:
+        if f"{place}.{name}" in _ELSEWHERE:
+            return f"; {_ELSEWHERE[f'{place}.{name}']}"
+    listed = {each.casefold(): each for each in names}
+    home = _home(name)
+    word = _ELSEWHERE.get(name) or _ELSEWHERE.get(name.casefold())
+    is_known = word is not None or home is not None
+    cutoff = _VERY_NEAR_ATTRIBUTE if is_known else _NEAR_ATTRIBUTE
+    near = difflib.get_close_matches(name.casefold(), listed, n=1, cutoff=cutoff)
+    if near and not (home or "").endswith(f".{name}"):
+        return f"; did you mean {listed[near[0]]}?"
     if home is not None:
         return f"; it is {home}"
-    word = _ELSEWHERE.get(name) or _ELSEWHERE.get(name.casefold())
-    listed = {each.casefold(): each for each in names}
-    cutoff = _NEAR_ATTRIBUTE if word is None else _VERY_NEAR_ATTRIBUTE
-    near = difflib.get_close_matches(name.casefold(), listed, n=1, cutoff=cutoff)
-    if near:
-        return f"; did you mean {listed[near[0]]}?"
     return "" if word is None else f"; {word}"
 
 
-def missing_attribute(module: str, name: str, names: Iterable[str], home: str | None = None) -> str:
-    """The message about an attribute that a module does not have; home : where it is instead.
+def missing_attribute(module: str, name: str, names: Iterable[str]) -> str:
+    """The message about an attribute that a module does not have.
 
     Each public module ends with a `__getattr__` that raises it, hidden from type checkers, which
     would otherwise believe that every attribute exists.
@@ -603,7 +746,8 @@ def missing_attribute(module: str, name: str, names: Iterable[str], home: str | 
     >>> missing_attribute("rrstats.surveys", "croswise", ["warner", "crosswise"])
     "module 'rrstats.surveys' has no attribute 'croswise'; did you mean crosswise?"
     """
-    return f"module {module!r} has no attribute {name!r}{_hint(name, names, home)}"
+    hint = _hint(name, names, [module.rpartition(".")[2]])
+    return f"module {module!r} has no attribute {name!r}{hint}"
 
 
 def missing_member(kind: type, name: str) -> str:
@@ -614,7 +758,8 @@ def missing_member(kind: type, name: str) -> str:
 them with errors and p-values
     """
     members = [member for member in dir(kind) if not member.startswith("_")]
-    return f"{kind.__name__!r} object has no attribute {name!r}{_hint(name, members)}"
+    hint = _hint(name, members, [base.__name__ for base in kind.__mro__])
+    return f"{kind.__name__!r} object has no attribute {name!r}{hint}"
 
 
 class MissingMembers:

@@ -124,6 +124,16 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
         (lambda: rr.estimate(REPORTS, M, tagret="rows"), "did you mean target?"),
         (lambda: rr.estimate(REPORTS, M, zzz=1), "takes no zzz; its arguments are reports, cat"),
         (lambda: rr.estimate(REPORTS, M, None, 1), "takes only reports, categories, prob by posi"),
+        (lambda: rr.surveys.list_experiment(J=4), "give items"),
+        (lambda: rr.mechanisms.Rappor(["no", "yes"], epsilon=1), "epsilon follows from its"),
+        (lambda: rr.regression.mixed("y ~ x", None, groups="g"), r"\(1 \| group\)"),
+        (lambda: rr.logit("y ~ x", None, groups="g"), r"rr.regression.mixed has groups"),
+        (lambda: rr.crosstab(None, "a", groups="g"), "name the column beside the others"),
+        (lambda: rr.logit("y ~ x", None, id="g"), r"design=rr.SampleDesign\(clusters=...\)"),
+        (lambda: rr.logit("y ~ x", None, cov_type="HC1"), "give vcov"),
+        (lambda: rr.logit(formula="y ~ x"), "give outcome, an array, or a formula"),
+        (lambda: rr.logit("y ~ x", None, maxiter=9), "ends where the likelihood is largest"),
+        (lambda: rr.planning.sample_size(0.1, 0.1, power=0.8), "rr.planning.people_for_power"),
         (lambda: rr.client.new_key(1), "new_key takes nothing by position, found 1 arguments"),
     ],
 )
@@ -324,6 +334,30 @@ def frames_and_results():
         ("rr hypotheses", "chi2", "rr.hypotheses.independence(table)"),
         ("hypotheses", "mcnemar", "it is rr.hypotheses.change"),
         ("surveys", "simmons", "it is rr.surveys.unrelated_question"),
+        # All public modules are looked up, from results, accessors and other modules.
+        ("df.rr estimate fit", "sample_size", "it is rr.planning.sample_size"),
+        ("table", "independence", "it is rr.hypotheses.independence"),
+        ("table", "table", "to_frame(wide='proportion')"),
+        ("df.rr", "table xtabs", "it is rr.crosstab"),
+        ("df.rr s.rr", "methods", "it is rr.privacy.methods"),
+        ("df.rr", "plan", "it is rr.planning.plan"),
+        ("estimate", "plan", "est.tally.plan"),
+        ("hypotheses surveys", "logit KRR", "it is rr."),
+        ("df.rr", "mechanism", "did you mean mechanisms?"),
+        ("df.rr", "save to_feather", "to_parquet and to_csv keep the records"),
+        ("estimate", "moe half_width confidence_interval", "interval(level=0.95) has"),
+        ("estimate table fit", "head iloc columns", "to_frame() is a frame of pandas"),
+        ("estimate", "nobs", "n is the number of people"),
+        ("fit", "t_test f_test", "wald_test()"),
+        ("fit", "anova", "compare()"),
+        ("fit", "resid", "goodness_of_fit()"),
+        ("fit", "random_effects ranef", "intercepts()"),
+        ("fit", "loglik logLik", "llf is"),
+        ("rr", "RRcor cor", "rr.correlations"),
+        ("rr", "RRmixed RRglmer", "random intercepts"),
+        ("rr", "weights strata cluster", "rr.SampleDesign"),
+        ("rr", "engines", "import rrstats.engines.polars"),
+        ("rr", "DE_Client UE_Client LH_Client Measurement", "rr."),
     ],
 )
 def test_plausible_attributes_are_answered(kind, names, answer):
@@ -336,7 +370,9 @@ def test_plausible_attributes_are_answered(kind, names, answer):
             assert answer in str(raised.value)
 
 
-@pytest.mark.parametrize("name", ["_repr_mimebundle_", "xyz", "quantum", "__deepcopy__"])
+@pytest.mark.parametrize(
+    "name", ["_repr_mimebundle_", "xyz", "quantum", "__deepcopy__", "transform", "clone", "noise"]
+)
 def test_nothing_is_said_where_nothing_is_near(name):
     """No attribute of another meaning is proposed, and Python's own tools get no words."""
     for each in frames_and_results().values():
