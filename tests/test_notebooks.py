@@ -96,6 +96,27 @@ CLAIMS = {
         inferred = rr.privacy.posterior(["yes"], coins, [0.65, 0.35]).probabilities
         assert inferred.round(2)[0, 1] == 0.62
         assert widths.loc[30].round(2).tolist() == [0.32, 0.26, 0.17]
+        assert holds(growing["low"], growing["high"], 0.3) == [1] * 4
+        assert growing["high"].iloc[3] - growing["low"].iloc[3] < 0.13
+        for proportion, n in ((0.6, 1000), (0.5, 1000), (0.6, 2000)):
+            for _, (t_a, t_b, bias, *ratios) in mse_ratios(proportion, n).iterrows():
+                lies = proportion * (1 - t_a) - (1 - proportion) * (1 - t_b)  # how far yes is off
+                assert round(-lies, 2) == bias
+                lying = lies**2 + (proportion - lies) * (1 - proportion + lies) / n
+                for p, ratio in zip((0.6, 0.7, 0.8, 0.9), ratios):
+                    warner = 1 / (16 * (p - 1 / 2) ** 2) - (proportion - 1 / 2) ** 2  # eq. 6
+                    assert abs(warner / n / lying - ratio) < 0.005 + 1e-9
+        better = [mse_ratios(0.6, n).lt(1).sum().sum() for n in (1000, 2000)]
+        assert better[0] < better[1]
+        of_beliefs = 0.21**2 / (table["A after yes"] - 0.3) / (0.3 - table["A after no"])
+        assert np.allclose(of_beliefs, table["n variance"])  # Anderson (1976), theorem 1
+        after_yes = np.linspace(0.35, 0.69, 35)  # on the border: the smallest variance is Z's
+        on_border = 0.21**2 / (after_yes - 0.3) / (0.3 - (after_yes - 0.4))
+        assert after_yes[on_border.argmin()].round(2) == table["A after yes"]["Z"].round(9) == 0.5
+        assert np.allclose(table["A after yes"] - table["A after no"] > 0.4 + 1e-9, [0, 0, 0, 1, 1])
+        both = measures[["jeopardy of yes", "jeopardy of no"]].max(axis=1)
+        assert np.allclose(np.log(both), table["epsilon"])
+        assert hazards["limited, A"].idxmin() == hazards["limited, not A"].idxmin() == "say no"
     """,
     "07_did_they_follow": """
         assert round(dice.tipping_point("yes", 0.0312).value, 2) == 0.25
@@ -201,6 +222,12 @@ def test_it_is_stored_clean(name):
     text = (FOLDER / f"{name}.ipynb").read_text("utf-8")
     assert not re.search(r"Warning|/(home|root|tmp|Users|work)/|C:\\\\|object at 0x", text)
     assert json.loads(text)["metadata"]["kernelspec"]["name"] == "python3"
+
+
+def test_cells_of_the_lesson_are_short():
+    """At most eight lines of code each, so that a class can read one from a screen."""
+    cells = code_of("06_teaching") if "06_teaching" in NOTEBOOKS else []
+    assert [cell["id"] for cell in cells if len(cell["source"]) > 8] == []
 
 
 def test_all_engines_ran_when_it_was_stored():
