@@ -165,7 +165,7 @@ def estimate(rows: int, source: str, target: str) -> dict[str, Any]:
     """Proportions of these rows, with standard errors and confidence intervals."""
     import rrstats.files
 
-    found = rrstats.files.estimate_file(target, "answer", target="rows")["answer"]
+    found = rrstats.files.estimate_file(target, "answer", target="sample")["answer"]
     low, high = found.interval()
     columns = (found.proportions, found.std_error, low, high)
     return {"estimate": [column.tolist() for column in columns], "memory": None}

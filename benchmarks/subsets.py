@@ -68,7 +68,7 @@ def check_bits(name: str, codes: NDArray[Any], bits: NDArray[np.bool_], mechanis
 def check_shares(name: str, codes: NDArray[Any], shares: Any, mechanism: Any) -> None:
     """Stop unless estimated shares are near the true ones (rivals cut and scale theirs)."""
     truth = np.bincount(codes, minlength=K) / len(codes)
-    error = np.sqrt(mechanism.channel.variance(truth, "rows").max() / len(codes))
+    error = np.sqrt(mechanism.channel.variance(truth, "sample").max() / len(codes))
     off = float(np.abs(np.asarray(shares) - truth).max())
     stop_unless(off <= STANDARD_ERRORS * error + 0.02, name, f"a share is off by {off:.3f}")
 

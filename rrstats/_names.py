@@ -403,8 +403,8 @@ _ELSEWHERE = {
     "about": "merge has other categories for the same reports, or latent classes: est.merge(...)",
     "share_among": "give the people to among, and look the category up: est.among([...])['yes']",
     "summary": "print the result; to_frame() has its numbers",
-    "with_target": "give target to rr.estimate, as in rr.estimate(est.tally, target='rows'), or to "
-    "rr.crosstab",
+    "with_target": "give target to rr.estimate, as in rr.estimate(est.tally, target='sample'), or "
+    "to rr.crosstab",
     **{name: _OF_LINK.format(name) for name in ("cloglog", "probit")},
     "cauchit": "logit has the links 'logit', 'probit' and 'cloglog'",
     **dict.fromkeys(

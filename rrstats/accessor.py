@@ -220,7 +220,7 @@ class FrameAccessor(CountingAccessor):
             mechanism of each row.
         group : hashable, optional
             The column with each row's sample, for designs with several samples.
-        target : {"population", "rows"}
+        target : {"population", "sample"}
             The estimate is about the population that these people were drawn from, or about just
             these rows.
         ddof : int
@@ -303,7 +303,7 @@ class FrameAccessor(CountingAccessor):
             The column of the sampling weights.
         design : SampleDesign, optional
             Weights, strata, clusters and replicate weights, as names of columns.
-        target : {"population", "rows"}
+        target : {"population", "sample"}
             Means are about the population that these people were drawn from, or about the true
             groups among just these rows.
         missing : {"drop", "raise"}
@@ -365,7 +365,7 @@ class FrameAccessor(CountingAccessor):
             The column of the sampling weights.
         design : SampleDesign, optional
             Weights, strata, clusters and replicate weights, as names of columns.
-        target : {"population", "rows"}
+        target : {"population", "sample"}
             Quantiles are about the population that these people were drawn from, or about the true
             groups among just these rows.
 

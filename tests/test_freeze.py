@@ -157,7 +157,7 @@ def both_targets(mechanism, names):
     reports, group = simulated(mechanism, 60)
     estimated = estimate(reports, mechanism, **group)
     return {
-        target: of(names, replace(estimated, target=target)) for target in ("population", "rows")
+        target: of(names, replace(estimated, target=target)) for target in ("population", "sample")
     }
 
 
@@ -210,7 +210,7 @@ cards = partial(counted, 41, 60, 22, 7, mechanism=CARDS)
 
 def intervals(found, method):
     asked = {"0.95": {}, "0.8": {"level": 0.8}, "all": {"simultaneous": True}}
-    whom = [replace(found(), target=target) for target in ("population", "rows")]
+    whom = [replace(found(), target=target) for target in ("population", "sample")]
     return {n: [either(x.interval, method=method, **o) for x in whom] for n, o in asked.items()}
 
 
@@ -309,7 +309,7 @@ record("survey", {"population": partial(of_votes, "weights", population=5000)}, 
 record("groups", {"alone": groups, "survey": partial(groups, "weights clusters")}, table)
 record("difference", {"groups": gap, "survey": partial(gap, "weights clusters")}, table)
 record("difference", {"mover": mover_gap}, table)
-record("means", {"all": ages, "rows": partial(ages, target="rows")}, table)
+record("means", {"all": ages, "rows": partial(ages, target="sample")}, table)
 record("accessor", {
     "estimate": lambda: survey().rr.estimate("party"),
     "by": lambda: survey().rr.estimate("vote", by="tv"),
@@ -345,7 +345,7 @@ def joint(*names, **options):
 pair = partial(joint, "vote", "tv")
 record("crosstab", {
     "all": joint,
-    "rows": partial(joint, target="rows"),
+    "rows": partial(joint, target="sample"),
     "wide": lambda: pair().to_frame(wide="proportion"),
     "conditional": lambda: pair().conditional("vote", given="tv"),
     "conditional, wide": lambda: pair().conditional("tv", given="vote").wide(),
@@ -478,7 +478,7 @@ record("privacy", {
 record("planning", {
     "people": lambda: [planning.sample_size(0.05, 0.1, m) for m in (COIN, CARDS)],
     "width": lambda: planning.half_width(800, 0.1, COIN),
-    "width, rows": lambda: planning.half_width(300, 0.1, COIN, target="rows"),
+    "width, rows": lambda: planning.half_width(300, 0.1, COIN, target="sample"),
     "width, assured": lambda: planning.half_width(500, 0.1, COIN, assurance=0.9),
     "least epsilon": lambda: planning.least_epsilon(0.05, 2000, 0.1),
     "power": lambda: planning.power(400, 0.3, COIN, against=0.2, alpha=0.01),
@@ -554,7 +554,7 @@ privatize in.csv other.csv --column vote --categories Clinton,Dole
 privatize none.csv other.csv {VOTED}
 estimate out.csv
 estimate out.parquet --format json --level 0.8
-estimate out.csv --format csv --target rows --method wilson
+estimate out.csv --format csv --target sample --method wilson
 estimate out.csv --column vote --categories Clinton,Dole --prob 0.8
 estimate in.csv
 estimate in.csv {VOTED}

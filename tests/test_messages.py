@@ -133,7 +133,7 @@ MESSAGES = {
     "a long target": (
         lambda: rr.estimate(["no"], M, target="x" * 300),
         ArgumentValueError,
-        "target must be one of ['population', 'rows'], got str of 302 letters",
+        "target must be one of ['population', 'sample'], got str of 302 letters",
     ),
     "one column of a frame by its name": (
         lambda: rr.privatize(ANSWERS, ["no", "yes"], 0.75),

@@ -121,7 +121,7 @@ def test_every_method_of_a_result_answers_a_wrong_keyword(path):
         (lambda: rr.crosstab(None, "a", "b", mechanism=M), "give mechanisms, a mapping"),
         (lambda: rr.estimate(REPORTS, mechanisms=M), "takes no mechanisms; give mechanism"),
         (lambda: rr.crosstab(None, "a", "b", normalize="rows"), r"to_frame\(normalize='index'\)"),
-        (lambda: rr.estimate(REPORTS, M, tagret="rows"), "did you mean target?"),
+        (lambda: rr.estimate(REPORTS, M, tagret="sample"), "did you mean target?"),
         (lambda: rr.estimate(REPORTS, M, zzz=1), "takes no zzz; its arguments are reports, cat"),
         (lambda: rr.estimate(REPORTS, M, None, 1), "takes only reports, categories, prob by posi"),
         (lambda: rr.surveys.list_experiment(J=4), "give items"),
@@ -356,7 +356,6 @@ def frames_and_results():
         ("rr", "RRcor cor", "rr.correlations"),
         ("rr", "RRmixed RRglmer", "random intercepts"),
         ("rr", "weights strata cluster", "rr.SampleDesign"),
-        ("rr", "engines", "import rrstats.engines.polars"),
         ("rr", "DE_Client UE_Client LH_Client Measurement", "rr."),
     ],
 )

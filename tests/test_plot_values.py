@@ -212,7 +212,7 @@ def some_estimate(kind):
     """An estimate of each kind, which has its own code."""
     frame = reports()
     if kind == "target":
-        return rr.estimate(frame["mood"], MOOD, target="rows")
+        return rr.estimate(frame["mood"], MOOD, target="sample")
     if kind == "design":
         design = rr.SampleDesign(weights="weight", strata="region")
         return rr.estimate(frame, MOOD, columns="mood", design=design)

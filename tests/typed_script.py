@@ -16,7 +16,7 @@ design = rr.surveys.warner(["no", "yes"], 0.7, yes="yes")
 
 est = rr.estimate(["no", "yes", "no"], mechanism)
 reveal_type(est)  # Estimate
-reveal_type(rr.estimate(["no", "yes"], ["no", "yes"], 0.75, target="rows"))  # Estimate
+reveal_type(rr.estimate(["no", "yes"], ["no", "yes"], 0.75, target="sample"))  # Estimate
 reveal_type(rr.estimate(frame, mechanism, columns="q1"))  # Estimate
 reveal_type(rr.estimate(frame["q1"], design, by=frame["sex"]))  # GroupEstimates[Estimate]
 groups = rr.estimate(frame, mechanism, columns="q1", by="sex")

@@ -17,7 +17,7 @@ def draw(folder: Path) -> None:
     health = rr.datasets.load_rand_health()["health"]
     answers = ["excellent", "good", "fair", "poor"]
     reports = rr.simulate(health, answers, epsilon=1, seed=0)
-    estimate = rr.estimate(reports, answers, epsilon=1, target="rows")
+    estimate = rr.estimate(reports, answers, epsilon=1, target="sample")
     for page, ink in INK.items():
         style = dict.fromkeys(
             ["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"], ink

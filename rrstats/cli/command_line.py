@@ -475,7 +475,7 @@ def _estimate(command: argparse.ArgumentParser) -> None:
 
     Examples:
       rrstats estimate out.parquet
-      rrstats estimate out.csv --column smoker --target rows --format csv
+      rrstats estimate out.csv --column smoker --target sample --format csv
       rrstats estimate out.parquet --by region --plot regions.png
       rrstats estimate reports.csv --column answer --categories yes,no --prob 0.75
 

@@ -29,7 +29,7 @@ def page(options: argparse.Namespace) -> str:
     plan = _plan(options.prob, options.epsilon)
     data = datasets.load_rand_health()
     released = data.rr.privatize(plan)
-    estimates = {name: released[name].rr.estimate(target="rows") for name in plan}
+    estimates = {name: released[name].rr.estimate(target="sample") for name in plan}
     truths = {
         name: data[name].value_counts(normalize=True).reindex(mechanism.categories, fill_value=0.0)
         for name, mechanism in plan.items()

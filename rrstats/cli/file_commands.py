@@ -338,7 +338,7 @@ def _as_text(
         epsilon = f"epsilon {round_up(_loss(estimate, is_void=is_void))} per {unit}"
         if is_void:
             epsilon = f"{epsilon}, {VOID}"
-        about = {"population": "the population behind them", "rows": "these rows alone"}
+        about = {"population": "the population behind them", "sample": "these rows alone"}
         heading = (
             f"{label(name)}: {counted(estimate.n, 'report')}{missing}; estimated proportions of "
             f"{about[estimate.target]}; {epsilon}"

@@ -112,7 +112,7 @@ def estimate_file(
     by : str, optional
         An ordinary column of the file: each of its values is a group, at most 1,000.  Rows without
         a value are in no group; groups of text files are texts.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         As for `rrstats.estimate`.
 
     Returns

@@ -248,7 +248,7 @@ DEFAULT_METHOD = "clopper-pearson"
 """The default interval for the population."""
 
 METHOD_OF_ROWS = "clopper-pearson"
-"""The name of the only interval of target "rows", where counts are binomial."""
+"""The name of the only interval of target "sample", where counts are binomial."""
 
 METHODS: dict[str, Callable[..., Interval]] = {
     "clopper-pearson": clopper_pearson_rates,

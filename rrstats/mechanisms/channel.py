@@ -45,8 +45,8 @@ _MAX_DENOMINATOR_DIGITS = 6000
 _MAX_DENOMINATOR_BITS = 20_000
 """The largest common denominator of a column; sums of larger fractions would be slow."""
 
-TARGETS = ("population", "rows")
-"""The target of inference: the population these people come from, or only these rows."""
+TARGETS = ("population", "sample")
+"""The target of inference: the population these people come from, or only these people."""
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class SupportChannel:
         theta = np.asarray(proportions)
         p = float(self.prob_truth)
         q = float(self.prob_other)
-        if check_target(target) == "rows":
+        if check_target(target) == "sample":
             return np.asarray((theta * p * (1 - p) + (1 - theta) * q * (1 - q)) / self.gap**2)
         # Rounding must not make a rate leave [0, 1], nor its variance negative.
         rates = np.clip(q + theta * self.gap, 0.0, 1.0)
@@ -390,7 +390,7 @@ def report_contrast_covariance(
 
 
 def check_target(target: object) -> str:
-    """Check that the target is "population" or "rows"."""
+    """Check that the target is "population" or "sample"."""
     return str(check_one_of(target, "target", TARGETS))
 
 

@@ -532,7 +532,7 @@ def recommend(
     proportions : sequence or mapping of floats, optional
         The expected true proportions, by default equal.  They change the standard errors, but not
         the order of the designs.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         Estimates are about the population, or about just these rows.
     goal : {"proportions", "mean", "distribution"}
         The proportions of a nominal column; the mean of scores, or the distribution over ordered
@@ -554,7 +554,7 @@ def recommend(
         bytes, the stored size of one report: the number of a category, or one bit for each;
         names, the mean number of categories that one report names;
         variance_at_0, of one report for a category that nobody has, for both targets;
-        variance_population, variance_rows, means over the categories, at the proportions;
+        variance_population, variance_sample, means over the categories, at the proportions;
         std_error, of a proportion, for the given target (with n);
         ratio, of the variance to that of the best design, for that target;
         people, the sample size for the best design's std_error at n (with n);
@@ -614,7 +614,7 @@ def _for_proportions(
     mechanisms = {name: make(range(k), epsilon=epsilon) for name, make in _DESIGNS.items()}
     table = pd.DataFrame([_costs(name, each, theta) for name, each in mechanisms.items()])
     variance = table[f"variance_{target}"]
-    ratio = (variance / variance[table["variance_rows"].argmin()]).clip(1)
+    ratio = (variance / variance[table["variance_sample"].argmin()]).clip(1)
     table.insert(8, "ratio", ratio)
     if size is not None:
         table.insert(8, "std_error", np.sqrt(variance / size))
@@ -786,9 +786,9 @@ def _costs(name: str, mechanism: Mechanism, theta: Floats) -> dict[str, Any]:
         "epsilon": mechanism.epsilon,
         "bytes": -(-bits // 8),
         "names": float(expected_rates(channel, np.full(k, 1 / k)).sum()),
-        "variance_at_0": float(report_variance(channel, np.zeros(k), "rows")[0]),
+        "variance_at_0": float(report_variance(channel, np.zeros(k), "sample")[0]),
         "variance_population": population,
-        "variance_rows": rows,
+        "variance_sample": rows,
         "times_direct": population / direct if direct else math.inf,
         "influence": _score_range(channel)[1],
     }

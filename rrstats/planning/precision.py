@@ -2,8 +2,8 @@
 
 The width is that of the interval of `rr.estimate`.  Where counts are binomial it is the mean, or a
 quantile, of the width of the default interval, cut to [0, 1], over the distribution of the count;
-elsewhere it is the width at the expected reports.  For target "rows" all likely counts are used up
-to about 500 rows, and some of them for more rows: the width is then accurate to about one row.
+elsewhere it is the width at the expected reports.  For target "sample" all likely counts are used
+up to about 500 rows, and some of them for more rows: the width is then accurate to about one row.
 Half the width is about z sqrt(s (1 - s) / n) / abs(p - q) with s = q + f (p - q); the exact
 interval is a few percent wider, and narrower where it is cut near 0 and 1.
 Sources: Clopper and Pearson (1934); Kupper and Hafner (1989) for planning with an assurance.
@@ -84,7 +84,7 @@ _GRID = _GridConstants()
 
 @dataclass(frozen=True)
 class _RowsConstants:
-    """Constants of the same for target "rows", where one interval takes a millisecond.
+    """Constants of the same for target "sample", where one interval takes a millisecond.
 
     max_counts : at which an interval is computed.  mean_counts : their number for a mean width if
         there are more.
@@ -325,7 +325,7 @@ class FieldworkOptions(CategoryOptions, total=False):
 class IntervalOptions(FieldworkOptions, total=False):
     """Interval whose width is planned, besides `FieldworkOptions`.
 
-    target : "population" (respondents are a sample of it) or "rows" (only these respondents: the
+    target : "population" (respondents are a sample of it) or "sample" (only these respondents: the
         nearest whole number of them has the category).
     level, method : as in `Estimate.interval`.
     assurance : the probability that the interval is at most as wide as planned; by default the
@@ -668,9 +668,9 @@ class _Width:
             check_probability(self.assurance, "assurance", "()")
             self.question.rate(self.proportion)  # raises without a binomial count
         methods_of_rows = (None, binomial.METHOD_OF_ROWS)
-        if check_target(self.target) == "rows" and self.method not in methods_of_rows:
+        if check_target(self.target) == "sample" and self.method not in methods_of_rows:
             raise ArgumentValueError(
-                f"method must be None for target 'rows', with one interval; got {self.method!r}"
+                f"method must be None for target 'sample', with one interval; got {self.method!r}"
             )
 
     def about(self, half_width: float) -> float:
@@ -684,7 +684,7 @@ class _Width:
             ends = Estimate(tally, self.target).interval(self.level, method=self.method)
             return float(ends.high[self.question.code] - ends.low[self.question.code]) / 2
         q, p = self.question.rates
-        if self.target == "rows":
+        if self.target == "sample":
             counts, weights = _counts_of_rows(n, round(self.proportion * n), q, p)
             counts, weights = self._thinned(counts, weights)
             low, high = binomial.rows_interval(counts, n, q, p, level=self.level)

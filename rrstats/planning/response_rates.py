@@ -72,9 +72,9 @@ def fieldwork_of(
     rate = rest.pop("response_rate", 1.0)
     effect = rest.pop("design_effect", 1.0)
     fieldwork = Fieldwork(rate, effect)
-    if rest.get("target") == "rows" and fieldwork.design_effect != 1:
+    if rest.get("target") == "sample" and fieldwork.design_effect != 1:
         raise ArgumentValueError(
-            "design_effect must be left out for target 'rows': nobody was drawn, so that weights "
+            "design_effect must be left out for target 'sample': nobody was drawn, so that weights "
             "and clusters do not matter"
         )
     items = check_whole_number(rest.pop("items", 1), "items", 1, _MAX_ITEMS)

@@ -842,7 +842,7 @@ def simulate(
         )
 
 
-class AnswerTable(pd.DataFrame):
+class _AnswerTable(pd.DataFrame):
     """The frame of `check`; without rows it prints that all answers fit."""
 
     @property
@@ -931,7 +931,7 @@ def check_table(rows: Sequence[Sequence[Any]], domain: Categories) -> pd.DataFra
     """The table of `check`, from rows of value, status and count."""
     values, states, counts = zip(*rows, strict=True) if rows else ((), (), ())
     similar = _similar_categories(values, states, domain)
-    return AnswerTable(
+    return _AnswerTable(
         {
             "value": pd.Series(values, dtype=object),
             "status": pd.Series(states, dtype=object),

@@ -450,15 +450,17 @@ def test_estimate_takes_columns_level_method_and_target(out, capsys):
     low, high = files.estimate_file(out)["smoker"].interval(0.9, method="wilson")
     assert ("wilson", "population") == (found["method"], found["target"])
     assert low.tolist() == [row["low"] for row in found["shares"]]
-    (found,) = json.loads(done(capsys, "estimate", out, *options, "--target", "rows"))["columns"]
-    expected = files.estimate_file(out, "smoker", target="rows")["smoker"]
+    (found,) = json.loads(done(capsys, "estimate", out, *options, "--target", "sample"))["columns"]
+    expected = files.estimate_file(out, "smoker", target="sample")["smoker"]
     low, high = expected.interval(0.9)
     assert low.tolist() == [row["low"] for row in found["shares"]]
     assert high.tolist() == [row["high"] for row in found["shares"]]
     assert [True, False] == [row["category"] for row in found["shares"]]
     assert expected.std_error.tolist() == [row["std_error"] for row in found["shares"]]
     assert [30, 70] == [row["reported"] for row in found["shares"]]
-    assert ("rows", 0.9, 100, 0) == tuple(found[key] for key in ("target", "level", "n", "missing"))
+    assert ("sample", 0.9, 100, 0) == tuple(
+        found[key] for key in ("target", "level", "n", "missing")
+    )
     assert "90% interval" in done(capsys, "estimate", out, "--level", "0.9")
 
 

@@ -141,7 +141,7 @@ def test_csv_says_how_it_was_computed(folder, capsys):
     """Each row has its level, target, method, epsilon and the missing reports, as JSON does."""
     Path("out.csv").write_text(TEXT + '""\n' * 3)
     Path("out.csv.rrstats.json").write_text(json.dumps(said(missing="keep")))
-    for target, method in [("rows", "clopper-pearson"), ("population", "wilson")]:
+    for target, method in [("sample", "clopper-pearson"), ("population", "wilson")]:
         options = ["--level", "0.9", "--target", target, "--method", method]
         page = done(capsys, "estimate", "out.csv", *options, "--format", "csv")
         rows = list(csv.DictReader(io.StringIO(page)))

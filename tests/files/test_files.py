@@ -141,7 +141,7 @@ def test_estimates_need_no_parameters(tmp_path, ending):
     )  # fmt: skip
     with pytest.raises(rr.errors.MetadataError, match="contradicts"):
         files.estimate_file(target, "answer", rr.KRR(WORDS, 0.8))
-    assert "rows" == files.estimate_file(target, target="rows")["answer"].target
+    assert "sample" == files.estimate_file(target, target="sample")["answer"].target
 
 
 def test_estimates_of_files_that_say_nothing(tmp_path):

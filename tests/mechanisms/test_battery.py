@@ -194,8 +194,8 @@ def check_moments(mechanism, n=2):
             off = estimate - shown @ theta
             sampled += np.prod(theta[list(truths)]) * chance * np.outer(off, off)
         close = {"rtol": 1e-9, "atol": 1e-12 * np.abs(rows).max()}
-        assert np.allclose(rows, channel.covariance(share, "rows") / n, **close)
-        assert np.allclose(rows.diagonal(), report_variance(channel, share, "rows") / n, **close)
+        assert np.allclose(rows, channel.covariance(share, "sample") / n, **close)
+        assert np.allclose(rows.diagonal(), report_variance(channel, share, "sample") / n, **close)
     close = {"rtol": 1e-9, "atol": 1e-12 * np.abs(sampled).max()}
     assert np.allclose(sampled, channel.covariance(theta, "population") / n, **close)
     variance = report_variance(channel, theta, "population") / n
@@ -229,7 +229,7 @@ def check_fast_equals_plain(mechanism):
     plain_rates, fast_rates = (expected_rates(channel, theta) for channel in (plain, fast))
     assert np.allclose(plain_rates, fast_rates, **close)
     assert np.allclose(plain.solve(plain_rates), fast.solve(fast_rates), **close)
-    for target in ("population", "rows"):
+    for target in ("population", "sample"):
         expected, found = (report_variance(c, theta, target) for c in (plain, fast))
         assert np.allclose(expected, found, **close)
         expected, found = (c.covariance(theta, target) for c in (plain, fast))
@@ -285,7 +285,7 @@ def test_no_information_is_said():
         for ask in (
             lambda m: m.channel.solve(np.full(m.k, 1 / m.k)),
             lambda m: m.channel.scores(np.array([0])),
-            lambda m: m.channel.covariance(np.full(m.k, 1 / m.k), "rows"),
+            lambda m: m.channel.covariance(np.full(m.k, 1 / m.k), "sample"),
             lambda m: most_likely(m.channel, np.ones(m.k)),
             lambda m: plain_channel(m.channel).solve(np.full(m.k, 1 / m.k)),
         ):
@@ -533,7 +533,7 @@ class Wrong:
 
 class SwappedTargets(Wrong):
     def covariance(self, shares, target):
-        other = {"rows": "population", "population": "rows"}[target]
+        other = {"sample": "population", "population": "sample"}[target]
         return self.right.covariance(shares, other)
 
 

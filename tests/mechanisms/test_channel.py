@@ -40,14 +40,14 @@ def test_krr_debias():
         assert expected == pytest.approx(channel.solve(rates), rel=1e-12)
 
 
-@pytest.mark.parametrize(("target", "expected"), [("rows", 0.35), ("population", 0.56)])
+@pytest.mark.parametrize(("target", "expected"), [("sample", 0.35), ("population", 0.56)])
 def test_variance_of_both_targets(target, expected):
     """Cases pure-var-finite and pure-var-super: p .7, q .1, f .3, for n = 1000; times n here."""
     found = report_variance(krr_channel(0.7, 4), [0.3, 0.3, 0.2, 0.2], target)
     assert expected == pytest.approx(found[0], rel=1e-12)
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -91,7 +91,7 @@ def test_the_mean_of_many_categories_needs_no_covariance_of_all_pairs():
 
 def test_variance_of_16_categories():
     """Case var-GRR-k16-e1, (k-2+e)/(e-1)^2 of Wang et al. (2017), Table 1, at f = 0."""
-    found = report_variance(rr.KRR(range(16), epsilon=1.0).channel, np.eye(16)[1], "rows")[0]
+    found = report_variance(rr.KRR(range(16), epsilon=1.0).channel, np.eye(16)[1], "sample")[0]
     assert found == pytest.approx(5.662430016946315, rel=1e-12)
 
 
@@ -220,7 +220,7 @@ def test_no_information_at_one_kth():
         channel = KRRChannel.of(k, Fraction(1 / k))
         both[channel.prob_truth < channel.prob_other] += 1
         uniform = np.full(k, 1 / k)
-        for ask in (channel.solve, lambda p, channel=channel: channel.variance(p, "rows")):
+        for ask in (channel.solve, lambda p, channel=channel: channel.variance(p, "sample")):
             refused(NotIdentifiableError, "carry no information", ask, uniform)
         assert np.isfinite(KRRChannel.of(k, Fraction(1 / k + 1e-9)).solve(1 / k))
     assert min(both.values()) > 10
@@ -242,7 +242,7 @@ def test_targets(target):
     """A target is one of two words, and the error lists both."""
     for ask in (check_target, *(lambda t, c=c: report_variance(c, THETA, t)
                                 for c in (ASYMMETRIC, krr_channel(0.7, 3)))):  # fmt: skip
-        refused(RRStatsError, r"target must be one of \['population', 'rows'\]", ask, target)
+        refused(RRStatsError, r"target must be one of \['population', 'sample'\]", ask, target)
 
 
 def test_handed_out_arrays_cannot_be_changed():

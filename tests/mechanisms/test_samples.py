@@ -80,9 +80,9 @@ def test_mixed_designs_are_the_mean_of_scores():
 
 def test_rows_variance_of_mixed_designs():
     """Among just these rows only each sample's own noise counts."""
-    est = replace(counted(Samples(MIXED), 40, 60, 35, 15), target="rows")
-    first = rr.estimate(Tally.from_counts([40, 60], warner(0.75)), target="rows")
-    second = rr.estimate(Tally.from_counts([35, 15], warner(0.9)), target="rows")
+    est = replace(counted(Samples(MIXED), 40, 60, 35, 15), target="sample")
+    first = rr.estimate(Tally.from_counts([40, 60], warner(0.75)), target="sample")
+    second = rr.estimate(Tally.from_counts([35, 15], warner(0.9)), target="sample")
     expected = (100**2 * first.covariance + 50**2 * second.covariance) / 150**2
     assert est.covariance == pytest.approx(expected, rel=1e-12)
 
@@ -200,8 +200,8 @@ def test_what_needs_both_samples():
     population = est.interval()
     frame = est.to_frame()
     assert frame["count_low"].tolist() == pytest.approx((population.low * 60).tolist())
-    rows = replace(est, target="rows")
-    assert "rows" in repr(rows)
+    rows = replace(est, target="sample")
+    assert "sample" in repr(rows)
     refused(ArgumentValueError, "has one interval", rows.interval, method="wald")
 
 
@@ -222,7 +222,7 @@ def test_rows_of_two_samples():
                 counts[2 * part + report] += 1
             shares = debias(channel, counts, 4)
             true = true + prob * np.outer(shares - share, shares - share)
-            claimed = claimed + prob * covariance(channel, counts, 4, "rows")
+            claimed = claimed + prob * covariance(channel, counts, 4, "sample")
     assert claimed / ways == pytest.approx(true / ways, abs=1e-12)
 
 

@@ -469,7 +469,7 @@ def test_rrtcs(case):
     est = of_counts(m, counts)
     assert mean == pytest.approx(est.proportions[1], rel=1e-12)
     within = (counts @ (scores * (scores - 1))) / sum(counts) ** 2
-    assert within == pytest.approx(replace(est, target="rows").variance[1], rel=1e-9)
+    assert within == pytest.approx(replace(est, target="sample").variance[1], rel=1e-9)
 
 
 def test_rrtcs_with_replacement():
@@ -480,7 +480,7 @@ def test_rrtcs_with_replacement():
     """
     est = of_counts(unrelated(0.5, 1 / 12), [382, 328])
     variance, n, size = 0.0013897158913961736, 710, 10777
-    within = replace(est, target="rows").variance[1]
+    within = replace(est, target="sample").variance[1]
     # Deville: (1 - f) times the sample's variance; the randomization adds f times its own.
     f = n / size
     assert variance == pytest.approx((1 - f) * est.variance[1] + f * within, rel=1e-9)
@@ -496,7 +496,7 @@ def test_rrtcs_christofides():
     assert 0.45000000000000007 == pytest.approx(est.proportions[1], rel=1e-12)
     for share in (0.0, 0.3, 1.0):
         # first5_transformed_variance, the same for every answer
-        found = report_variance(m.channel, [1 - share, share], "rows")[1]
+        found = report_variance(m.channel, [1 - share, share], "sample")[1]
         assert 9.749999999999975 == pytest.approx(found, rel=1e-11)
 
 

@@ -99,7 +99,7 @@ def check_moments(mechanism):
     ]
     rows = sum(share * cov for share, cov in zip(theta, within, strict=True))
     population = rows + np.diag(theta) - np.outer(theta, theta)
-    for target, expected in (("rows", rows), ("population", population)):
+    for target, expected in (("sample", rows), ("population", population)):
         assert np.allclose(expected, channel.covariance(theta, target), **close)
         assert np.allclose(expected.diagonal(), channel.variance(theta, target), **close)
 
@@ -188,7 +188,7 @@ def test_the_best_size_is_the_best():
     sizes = (2, 3, 4, 5, 6, 7, 8, 11, 12, 29, 30, 64, 100)
     for epsilon, k in itertools.product((0.1, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 9.0), sizes):
         made = [SubsetSelection(range(k), epsilon=epsilon, size=size) for size in range(1, k)]
-        variances = [m.channel.variance(np.full(k, 1 / k), "rows")[0] for m in made]
+        variances = [m.channel.variance(np.full(k, 1 / k), "sample")[0] for m in made]
         chosen = SubsetSelection(range(k), epsilon=epsilon).size
         assert variances[chosen - 1] <= min(variances) * (1 + 1e-12)
 

@@ -45,9 +45,9 @@ def by_name(advice):
         (16, 1.0, "KRR", "variance_at_0", 5.662430016946315),
         (16, 1.0, "SymmetricUnary", "variance_at_0", 3.917698089032764),
         (16, 1.0, "OptimizedUnary", "variance_at_0", 3.682694376831169),
-        (16, 1.0, "SubsetSelection", "variance_rows", 3.1860245661240425),
-        (100, 1.0, "SubsetSelection", "variance_rows", 3.599534851840938),
-        (100, 3.0, "SubsetSelection", "variance_rows", 0.20644167525466972),
+        (16, 1.0, "SubsetSelection", "variance_sample", 3.1860245661240425),
+        (100, 1.0, "SubsetSelection", "variance_sample", 3.599534851840938),
+        (100, 3.0, "SubsetSelection", "variance_sample", 0.20644167525466972),
         # Table 2 there, recomputed to four digits by (k - 2 + e) / (e - 1)^2 and the like.
         (2, 0.5, "KRR", "variance_at_0", 3.9177),
         (2, 4.0, "KRR", "variance_at_0", 0.019006),
@@ -86,7 +86,7 @@ def moments(mechanism, shares):
     return [float(sum(pair[i] for pair in found) / k) for i in (0, 1)]
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 @pytest.mark.parametrize(("k", "epsilon"), [(3, 0.4), (4, 1.0), (5, 0.7)])
 def test_variances_equal_the_sum_over_all_reports(k, epsilon, target):
     """Every variance, standard error and ratio, from each design's reports written out."""
@@ -96,7 +96,7 @@ def test_variances_equal_the_sum_over_all_reports(k, epsilon, target):
     for name, m in zip(NAMES, each_design(k, epsilon), strict=True):
         population, rows = moments(m, shares)
         assert population == pytest.approx(table["variance_population"][name], rel=1e-9)
-        assert rows == pytest.approx(table["variance_rows"][name], rel=1e-9)
+        assert rows == pytest.approx(table["variance_sample"][name], rel=1e-9)
         expected[name] = population if target == "population" else rows
     least = min(expected.values())
     for name, variance in expected.items():
@@ -159,7 +159,7 @@ def test_where_krr_beats_optimized_unary(epsilon, largest):
 )
 def test_ratios_golden(k, epsilon, krr, unary):
     """Variance over the best design's, to the digits of the published table."""
-    ratio = by_name(recommend(k, epsilon, target="rows"))["ratio"]
+    ratio = by_name(recommend(k, epsilon, target="sample"))["ratio"]
     for name, expected in (("KRR", krr), ("OptimizedUnary", unary)):
         digits = len(expected.partition(".")[2])
         assert expected == f"{ratio[name]:.{digits}f}"
@@ -170,14 +170,14 @@ def test_the_order_does_not_depend_on_shares_or_target():
     rng = np.random.default_rng(8)
     for k, epsilon in ((3, 1.0), (12, 0.5), (40, 3.0)):
         plain = recommend(k, epsilon)
-        for target in ("population", "rows"):
+        for target in ("population", "sample"):
             shares = rng.dirichlet(np.full(k, 0.3))
             other = recommend(k, epsilon, proportions=shares, target=target)
             assert list(plain.table["mechanism"]) == list(other.table["mechanism"])
             assert np.allclose(
-                plain.table["variance_rows"], other.table["variance_rows"], rtol=1e-9
+                plain.table["variance_sample"], other.table["variance_sample"], rtol=1e-9
             )
-            gap = other.table["variance_population"] - other.table["variance_rows"]
+            gap = other.table["variance_population"] - other.table["variance_sample"]
             assert np.allclose((1 - (shares**2).sum()) / k, gap, rtol=1e-6)
 
 
@@ -262,13 +262,15 @@ def test_reasons(k, epsilon, n, says):
 
 def test_how_it_is_shown():
     """A text for terminals and a table for notebooks, both with the reason."""
-    advice = recommend(10, 1.0, 500, proportions=[0.1] * 10, target="rows")
+    advice = recommend(10, 1.0, 500, proportions=[0.1] * 10, target="sample")
     text, page = repr(advice), advice._repr_html_()
-    assert text.startswith("SubsetSelection for 10 categories at epsilon 1, n=500, target 'rows'\n")
+    assert text.startswith(
+        "SubsetSelection for 10 categories at epsilon 1, n=500, target 'sample'\n"
+    )
     assert max(map(len, text.splitlines())) <= 100
     assert re.sub(r"\s+", " ", text).endswith(advice.reason)
     assert page.count("<tr") == len(advice.table.columns)
-    assert "target &#x27;rows&#x27;" in page
+    assert "target &#x27;sample&#x27;" in page
 
 
 @pytest.mark.parametrize(

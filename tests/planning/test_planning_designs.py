@@ -308,7 +308,7 @@ def test_the_interval_of_a_mean_is_planned():
         width = planning.half_width(4000, theta, m, scores=scores)
         assert width == pytest.approx(1.96 * np.sqrt(scores @ covariance @ scores), rel=0.01)
         assert abs(planning.sample_size(width, theta, m, scores=scores) - 4000) <= 3
-        assert planning.half_width(4000, theta, m, scores=scores, target="rows") < width
+        assert planning.half_width(4000, theta, m, scores=scores, target="sample") < width
         prices.append(planning.sample_size(0.5, theta, m, scores=dict(enumerate(scores))))
     assert prices[0] > 1.5 * prices[1]
     found = planning.least_epsilon(1, 2000, theta, 5, scores=scores)

@@ -61,7 +61,7 @@ def test_impossible_fieldwork_is_refused():
         ({"response_rate": 1.1}, "response_rate must be in"),
         ({"design_effect": 0.0}, "design_effect must be"),
         ({"items": 0}, "items must be"),
-        ({"design_effect": 2.0, "target": "rows"}, "design_effect must be left out"),
+        ({"design_effect": 2.0, "target": "sample"}, "design_effect must be left out"),
     ):
         with pytest.raises(ArgumentValueError, match=words):
             planning.half_width(100, 0.2, epsilon=1.0, **options)

@@ -51,7 +51,7 @@ def enumerated(mechanism, code, n, share, target="population", level=0.95, metho
 # -- how wide ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 @pytest.mark.parametrize(
     ("mechanism", "share"),
     [
@@ -116,8 +116,8 @@ def test_a_grid_stands_for_all_counts_of_many_people():
 )
 def test_rows_up_to_some_hundreds_are_planned_by_every_count(n, share, mechanism):
     """An assured width is kept with the probability asked, by the exact distribution."""
-    distribution, widths = enumerated(mechanism, mechanism.k - 1, n, share, "rows")
-    options = {"target": "rows"}
+    distribution, widths = enumerated(mechanism, mechanism.k - 1, n, share, "sample")
+    options = {"target": "sample"}
     assert distribution @ widths == pytest.approx(
         half_width(n, share, mechanism, **options), rel=1e-5
     )
@@ -138,7 +138,7 @@ def test_the_distribution_of_many_rows_is_normal():
     counts, weights = _counts_of_rows(800, 160, 0.3, 0.7)
     low, high = intervals.rows_interval(counts, 800, 0.3, 0.7)
     mean = weights @ (high - low) / weights.sum() / 2  # of some 40 counts instead
-    assert mean == pytest.approx(half_width(800, 0.2, WARNER, target="rows"), rel=2e-3)
+    assert mean == pytest.approx(half_width(800, 0.2, WARNER, target="sample"), rel=2e-3)
 
 
 def test_designs_without_binomial_counts_take_the_interval_at_the_expected_reports():
@@ -148,8 +148,8 @@ def test_designs_without_binomial_counts_take_the_interval_at_the_expected_repor
     expected = rr.Tally.from_counts([185, 150, 65], kuk)
     low, high = rr.estimate(expected).interval()
     assert (high[1] - low[1]) / 2 == half_width(400, 0.2, kuk)
-    rows = rr.estimate(expected, target="rows").interval()
-    assert (rows.high[1] - rows.low[1]) / 2 == half_width(400, 0.2, kuk, target="rows")
+    rows = rr.estimate(expected, target="sample").interval()
+    assert (rows.high[1] - rows.low[1]) / 2 == half_width(400, 0.2, kuk, target="sample")
 
 
 def test_two_samples_are_planned_at_equal_sizes():
@@ -205,7 +205,7 @@ def test_the_textbook_number_and_the_true_one():
     assert half_width(8163, 0.1, epsilon=math.log(3)) > 0.02
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 @pytest.mark.parametrize(
     ("mechanism", "share", "wanted"),
     [(WARNER, 0.3, 0.35), (MIRRORED, 0.0, 0.2), (DIRECT, 0.02, 0.08), (DIRECT, 0.5, 0.14)],
@@ -268,9 +268,9 @@ def test_awkward_plans_are_answered():
         (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "class outside it"),
         (lambda: half_width(9, 0.1, WARNER, mix={"no": 1, "x": 2}), KeyError, "yes"),
         (
-            lambda: half_width(9, 0.1, WARNER, target="rows", method="wilson"),
+            lambda: half_width(9, 0.1, WARNER, target="sample", method="wilson"),
             ArgumentValueError,
-            "must be None for target 'rows'",
+            "must be None for target 'sample'",
         ),
         (lambda: half_width(9, 0.1, KUK, assurance=0.9), ArgumentValueError, "counts are binomial"),
     ],

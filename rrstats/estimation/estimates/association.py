@@ -40,7 +40,7 @@ from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import check_target, fixed
 
 _POWERS = np.arange(1, 5)
-"""Powers of x; the variance of a correlation needs the last two for target "rows"."""
+"""Powers of x; the variance of a correlation needs the last two for target "sample"."""
 
 _X, _Y = np.array([[1, 1, 0, 2, 0], [1, 0, 1, 0, 2]])
 """The moments of a pair, as powers of x and of y: xy, x, y, x^2 and y^2."""
@@ -62,7 +62,7 @@ class Correlations(Result):
         Rows without missing values; of columns of one plan each row has a part.
     n_missing : int
         Rows with missing values.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         Correlations are about the population, or about these rows alone.
     """
 
@@ -246,7 +246,7 @@ def correlations(
     is_parted = in_parts(opened)
     if is_parted and target != "population":
         raise ArgumentValueError(
-            "with several columns of one plan target must be 'population', found 'rows': no "
+            "with several columns of one plan target must be 'population', found 'sample': no "
             "row has all of them"
         )
     scores, groups, keep = _columns(data, opened, by_column, is_parted=is_parted)
@@ -332,7 +332,7 @@ def _moments(
             of_product = block.influence(part, np.ones(1))
             influence = np.vstack([of_product, of_means[[i, j, p + i, p + j]]])
             covariances[i, j] += influence @ influence.T
-    powers = GroupMoments.of(scores, groups, weights) if target == "rows" else None
+    powers = GroupMoments.of(scores, groups, weights) if target == "sample" else None
     by_pair = {}
     for (i, j), covariance in covariances.items():
         means = moments.mean[[i, j, p + i, p + j]]

@@ -134,7 +134,7 @@ class Axis(ReportModel):
             return fixed(self.linear[:, :, None] * self.linear[:, None, :])
         assert self.channel is not None
         full = self.truths.copy()
-        within = self.channel.covariance(np.eye(self.k), "rows")
+        within = self.channel.covariance(np.eye(self.k), "sample")
         full[:, 1:, 1:] = np.tensordot(self.scores, within, axes=1)
         each = np.arange(1, 1 + self.k)
         full[:, each, each] = self.squares

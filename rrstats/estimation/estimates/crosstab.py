@@ -170,7 +170,7 @@ class Crosstab(CellProportions):
     ----------
     n_missing : int
         Rows with a missing value in a column; they are not in n.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         Proportions, variances and intervals are about the population, or about these rows alone.
     """
 
@@ -209,7 +209,7 @@ class Crosstab(CellProportions):
             levels of an ordinary column.
         n_missing : int
             Rows left out because of missing values.
-        target : {"population", "rows"}
+        target : {"population", "sample"}
             The table is about the population, or about these rows alone.
 
         Returns
@@ -397,11 +397,11 @@ class Crosstab(CellProportions):
         The empirical likelihood makes no assumption about the other cells.  Where an estimate lies
         outside [0, 1], deviances are taken from the best proportion inside, so that the interval
         never shrinks to a point.  If no column is private, the interval is exact (Clopper-Pearson).
-        For target "rows", it is the hull of Wald's interval and of the population's interval scaled
-        by the ratio of the two standard errors.
+        For target "sample" it is the hull of Wald's interval and of the population's interval
+        scaled by the ratio of the two standard errors.
         Lowest coverage of any cell at 95% for the population, in tables of 4 to 12 cells, including
         rare and empty cells: 91% at n = 50, 93.5% at 200, 94% at 1,000 (1,500 simulated tables
-        each); Wald's falls to 38%, 67% and 91%.  For target "rows" 94.5% at n = 50 and 200.
+        each); Wald's falls to 38%, 67% and 91%.  For target "sample" 94.5% at n = 50 and 200.
         """
         level = level_of_each(level, simultaneous, self.moments.size)
         default = METHODS[0] if self.moments.has_likelihood else METHODS[1]
@@ -446,7 +446,7 @@ class Crosstab(CellProportions):
 
         Parameters
         ----------
-        target : {"population", "rows"}
+        target : {"population", "sample"}
             The table is about the population, or about these rows alone.
 
         Returns
@@ -984,7 +984,7 @@ def crosstab(
         prob differs by row, with at most 100 different ones, is counted as one sample of each.
     group : hashable, optional
         The column with the sample of each row, for mechanisms with several samples.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         The table is about the population that these people were drawn from, or about just these
         rows.
     missing : {"drop", "keep", "raise"}

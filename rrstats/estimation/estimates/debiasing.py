@@ -2,7 +2,7 @@
 
 For k-RR the proportion of reports of v is s = q + f (p - q), so f = (s - q) / (p - q): unbiased and
 sometimes outside [0, 1]; nothing is clipped silently.  Every variance has a target:
-``"population"`` (s(1-s) / (p-q)^2 over n: the people are a sample) or ``"rows"``
+``"population"`` (s(1-s) / (p-q)^2 over n: the people are a sample) or ``"sample"``
 ([f p(1-p) + (1-f) q(1-q)] / (p-q)^2 over n: only the noise is random); they differ by f(1-f)/n.
 Counts are always about the rows.  `arrays` has the same for any channel.
 Sources: Warner (1965); Wang, Blocki, Li and Jha (2017), eq. 2 and 3; OpenDP's user guide.
@@ -234,8 +234,8 @@ def proportion_variance(
         The number of reports.
     prob, epsilon, k
         As for `debias_proportions`.
-    target : {"population", "rows"}
-        "population": s(1-s) / ((p-q)^2 (n - ddof)) with s = q + f(p-q); "rows":
+    target : {"population", "sample"}
+        "population": s(1-s) / ((p-q)^2 (n - ddof)) with s = q + f(p-q); "sample":
         [f p(1-p) + (1-f) q(1-q)] / ((p-q)^2 n).  The first exceeds the second by f(1-f)/n.
     ddof : int
         Subtracted from n for "population".
@@ -253,7 +253,7 @@ def proportion_variance(
     --------
     >>> round(proportion_variance(0.3, 1000, 0.7, k=4), 8)
     0.00056
-    >>> round(proportion_variance(0.3, 1000, 0.7, k=4, target="rows"), 8)
+    >>> round(proportion_variance(0.3, 1000, 0.7, k=4, target="sample"), 8)
     0.00035
     """
     pi = check_numbers(proportions, "proportions", axes=None)
@@ -289,7 +289,7 @@ def count_variance(
     >>> round(count_variance(0.3, 1000, 0.7, k=4), 6)
     350.0
     """
-    variance = proportion_variance(proportions, n, prob, target="rows", **options)
+    variance = proportion_variance(proportions, n, prob, target="sample", **options)
     return variance * float(n) ** 2
 
 
@@ -319,8 +319,8 @@ def confidence_interval(
         "likelihood-ratio", or "wald" as in R's packages.
     simultaneous : bool
         Whether the level holds for all k categories together (Bonferroni; not needed for k = 2).
-    target : {"population", "rows"}
-        "rows" means just these n people; intervals use the exact distribution.
+    target : {"population", "sample"}
+        "sample" means just these n people; intervals use the exact distribution.
 
     Returns
     -------
@@ -373,7 +373,7 @@ def count_interval(reported: ArrayLike, prob: float | None = None, **options: An
     Returns
     -------
     Interval
-        n times the interval of the proportions for the target "rows".
+        n times the interval of the proportions for the target "sample".
 
     Examples
     --------
@@ -381,7 +381,7 @@ def count_interval(reported: ArrayLike, prob: float | None = None, **options: An
     >>> round(low), round(high)
     (6, 34)
     """
-    low, high = confidence_interval(reported, prob, target="rows", **options)
+    low, high = confidence_interval(reported, prob, target="sample", **options)
     n = options.get("n")
     size = np.asarray(reported).sum(axis=-1, keepdims=True) if n is None else n
     return Interval(low * size, high * size)

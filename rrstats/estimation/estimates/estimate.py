@@ -127,7 +127,7 @@ class Estimate(Result):
     ----------
     tally : Tally
         The counted reports; with a design, counts by stratum and cluster with the sums of weights.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         Proportions, variances and intervals are about the population, or about these rows alone.
     design : SampleDesign
         The sample design, except the weights, strata and clusters of the rows.
@@ -152,7 +152,7 @@ class Estimate(Result):
         _check_ddof(self._ddof)
         is_surveyed = self.tally.sampled and self.mechanism.deck is None
         if self.target != "population" and (is_surveyed or self.design.finite):
-            raise ArgumentValueError("with a design target must be 'population', got 'rows'")
+            raise ArgumentValueError("with a design target must be 'population', got 'sample'")
         if self.tally.plan is not None and self.design.finite:
             raise ArgumentValueError(
                 "design must have no population and no probabilities for a column of a plan, whose "
@@ -514,7 +514,7 @@ class Estimate(Result):
             With a design plus and minus a t quantile of standard errors, not cut.
         """
         if not self.moments.designed:
-            low, high = self._interval(level, "rows", None, simultaneous)
+            low, high = self._interval(level, "sample", None, simultaneous)
             return LabelledInterval(low * self.n, high * self.n, self.categories)
         quantile = student_quantile(check_level(level), self.df)
         margin = quantile * self.count_std_error if self.df > 0 else np.inf
@@ -834,7 +834,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
             columns["total"] = self.counts
             columns["total_std_error"] = self.count_std_error
         else:
-            of_rows = self._interval(level, "rows", None, simultaneous)
+            of_rows = self._interval(level, "sample", None, simultaneous)
             columns["count"] = self.counts
             columns["count_low"] = of_rows.low * self.n
             columns["count_high"] = of_rows.high * self.n
@@ -919,9 +919,9 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
 
     def _whom(self, code: int) -> str:
         """The population or the rows that the estimate is about, in words."""
-        noun = "row" if self.target == "rows" else "report"
+        noun = "row" if self.target == "sample" else "report"
         these = f"this 1 {noun}" if self.n == 1 else f"these {self.n:,} {noun}s"
-        if self.target == "rows":
+        if self.target == "sample":
             return f"{these} that have a report" if self.n_missing else these
         population = f"the population behind {these}"
         if self.moments.designed:
@@ -965,7 +965,7 @@ others is 21.6%, 95% interval 17.5% to 25.8%'
             rows["comparison"] = self.moments.support[1]
         if truth is not None:
             rows["truth"] = check_truth(truth, self.categories, missing=0.0)
-        whom = "these rows" if self.target == "rows" else "the population"
+        whom = "these rows" if self.target == "sample" else "the population"
         options = {"title": titled(self.name, f"{self.n:,} reports"), **options}
         return plot_intervals(
             rows,
@@ -1198,7 +1198,7 @@ def estimate(
         The same as categories, as a keyword.
     columns, group, by, weights
         As for `tally`.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         The estimate is about the population that these people were drawn from, or about just these
         rows.
     ddof : int

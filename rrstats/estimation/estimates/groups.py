@@ -185,7 +185,7 @@ class _Several(Result, Mapping[Any, Part], Generic[Part]):
             what = "the last category"
             texts = zip(chosen, categories, strict=True)
             rows.index = pd.Index([f"{label_text(name)}: {text}" for name, text in texts])
-        of_rows = any(estimate.target == "rows" for estimate in estimates)
+        of_rows = any(estimate.target == "sample" for estimate in estimates)
         whom = "these rows" if of_rows else "the population"
         columns = {estimate.name for estimate in self._each().values()}
         column = columns.pop() if len(columns) == 1 else None

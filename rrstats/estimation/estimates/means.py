@@ -294,7 +294,7 @@ class Means(GroupResult):
         Rows used.
     n_missing : int
         Rows left out because the value, the report or the weight was missing.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         Means are about the population, or about these rows alone.
     naive : ndarray of shape (k,)
         Means by reported group, biased towards each other; NaN if no report names a group.
@@ -358,7 +358,7 @@ class Means(GroupResult):
     def _moments(self) -> tuple[Floats, Floats, Floats]:
         """(k,) each: variance of sum w s y, covariance with sum w s, variance of sum w s.
 
-        For target "rows" only the randomization varies: E[s^2 - s | truth] is its variance.
+        For target "sample" only the randomization varies: E[s^2 - s | truth] is its variance.
         """
         if self._design is not None:
             k = self.k
@@ -370,7 +370,7 @@ class Means(GroupResult):
                     np.diagonal(covariance_of_totals[:k, :k]),
                 ]
             )
-        elif self.target == "rows":
+        elif self.target == "sample":
             moments = self._sums.second - self._sums.linear
         else:
             sizes, totals = self._sums.first
@@ -418,7 +418,7 @@ class Means(GroupResult):
         # Sums of products of the linearized values s (y - m) of pairs of groups.
         size, both, total = self._sums.pairs
         products = total - m[:, None] * both - both * m[None, :] + np.outer(m, m) * size
-        if self.target == "rows":
+        if self.target == "sample":
             products = products - np.diag(ratio_variance(m, tuple(self._sums.linear[::-1])))
         else:
             residuals = self._sums.first[1] - m * self._sums.first[0]
@@ -639,7 +639,7 @@ def means(
         Sampling weights, not negative.
     design : SampleDesign, optional
         Weights with strata and clusters, or with replicate weights, of the rows, all known.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         Means are about the population that these people were drawn from, or about the true groups
         among just these rows, where only the randomization is uncertain.
     missing : {"drop", "raise"}
@@ -687,7 +687,7 @@ def means(
     n = round(float(sums.rows.sum()))
     absent = grouped.rows - n - int(not_asked([grouped], grouped.rows).sum())
     refuse_missing(missing, absent, grouped.rows, "lack a value, a report or a weight")
-    if len(sums.rows) > 1 and target == "rows":
+    if len(sums.rows) > 1 and target == "sample":
         raise ArgumentValueError(
             "target must be 'population' because these samples identify the groups only together"
         )

@@ -159,7 +159,7 @@ def _sums(scores: Floats, rows: SortedRows, target: str) -> CumulativeSums:
     terms = scores if w is None else w * scores
     squares = terms * terms
     first = _summed(terms, rows)
-    if target == "rows":
+    if target == "sample":
         mean_weights = np.zeros((2, 1))
         second = _summed(squares - (terms if w is None else w * terms), rows)
     else:
@@ -434,7 +434,7 @@ class Quantiles(GroupResult):
         Rows used.
     n_missing : int
         Rows left out because the value, the report or the weight was missing.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         Quantiles are about the population, or about these rows alone.
     quantiles : ndarray of shape (k, p)
         The first value at which the group's distribution function reaches the probability; NaN if
@@ -631,7 +631,7 @@ def quantiles(
         Sampling weights, not negative.
     design : SampleDesign, optional
         Weights with strata and clusters, or with replicate weights, of the rows, all known.
-    target : {"population", "rows"}
+    target : {"population", "sample"}
         Quantiles are about the population that these people were drawn from, or about the true
         groups among just these rows, where only the randomization is uncertain.
 

@@ -48,7 +48,7 @@ class TableMoments(ABC):
     """Unbiased joint proportions of cells, with variances for a target.
 
     axes : the columns.  counted : rows by combination of the axes' features.
-    target : "population" or "rows".
+    target : "population" or "sample".
     """
 
     combined: Estimate | None = None  # the estimate of one column whose categories are the cells
@@ -238,7 +238,7 @@ class AxisMoments(TableMoments):
         values, counts = self.score_values
         accepted = mean_interval(values, counts, None, level, bounded=True)
         low, high = (end.reshape(self.shape) for end in accepted)
-        if self.target == "rows":
+        if self.target == "sample":
             wide = np.sqrt(self.row_variance / self.n)
             drawn = np.divide(error, wide, out=np.zeros(self.shape), where=wide > 0)
             low = np.minimum(self.proportions - (self.proportions - low) * drawn, by_wald.low)
@@ -273,7 +273,7 @@ class AxisMoments(TableMoments):
         limit = normal_quantile(level) ** 2
         by_fieller = fieller(self.proportions, people, self._ratio_moments(within), limit)
         interval = cut_to_unit(by_fieller)
-        if self.target == "rows" or not self.has_likelihood:
+        if self.target == "sample" or not self.has_likelihood:
             return interval
         values, counts = self.score_values
         # power 0 gives 1 for the columns that are not given
@@ -288,8 +288,8 @@ class AxisMoments(TableMoments):
         parts = [
             axis.squares if place in within else axis.scores for place, axis in enumerate(self.axes)
         ]
-        # for target "rows" the true answers do not vary
-        people: Floats | float = 1.0 if self.target == "rows" else self.among(within)
+        # for target "sample" the true answers do not vary
+        people: Floats | float = 1.0 if self.target == "sample" else self.among(within)
         covariance = contract(self.rates, parts) - self.proportions * people
         of_people = np.maximum(self.margin(within).variance, 0.0)
         others = [place for place in range(len(self.axes)) if place not in within]
@@ -368,7 +368,7 @@ class CombinedMoments(TableMoments):
 
     def interval(self, level: float, method: str) -> Interval:
         """Intervals of the proportions of at least two rows; exact where counts are binomial."""
-        is_default = method == METHODS[0] and (self._is_binomial or self.target == "rows")
+        is_default = method == METHODS[0] and (self._is_binomial or self.target == "sample")
         name = None if is_default else method
         ends = self.combined.interval(level, method=name)
         return Interval(*(end.reshape(self.shape) for end in ends))

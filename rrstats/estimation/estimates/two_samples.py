@@ -95,7 +95,7 @@ class TwoSamples:
 
     @property
     def target(self) -> str:
-        """The target of the difference; for "rows" only the noise is random."""
+        """The target of the difference; for "sample" only the noise is random."""
         return str(self.first.target)
 
     @property

@@ -163,7 +163,7 @@ def paired_covariance(first: Estimate, second: Estimate, table: Crosstab) -> Flo
         joint = table._with_target(first.target).covariance
         covariance = np.kron(eye, ones) @ joint @ np.kron(ones, eye).T
         return np.asarray(covariance * (table.n**2 / (first.n * second.n)))
-    if first.target == "rows" or table.n < 2:  # the noise of both columns is independent
+    if first.target == "sample" or table.n < 2:  # the noise of both columns is independent
         return np.zeros((k, k))
     rows, columns = (table.margin(name).proportions for name in table.names)
     # The people in the table are a part of those in each estimate.

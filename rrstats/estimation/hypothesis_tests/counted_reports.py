@@ -259,7 +259,7 @@ def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
 def information(estimate: Estimate, proportions: Floats) -> Floats | None:
     """(k, k) the Fisher information of one report: a quadratic form for shifts that sum to 0.
 
-    proportions : inside the simplex.  None with a design, latent classes or target "rows".
+    proportions : inside the simplex.  None with a design, latent classes or target "sample".
     """
     channel = estimate.moments.channel
     if estimate.moments.designed or estimate.target != "population" or has_latent_classes(channel):

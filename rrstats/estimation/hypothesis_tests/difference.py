@@ -251,7 +251,7 @@ def difference(
     first, second : Estimate
         Estimates with the same categories in the same order and the same target; designs may
         differ.  For "population" they are two independent samples, or two groups of one sample with
-        a design from ``estimate(..., by=)`` (see `Moments.covariance_with`); for "rows" they are
+        a design from ``estimate(..., by=)`` (see `Moments.covariance_with`); for "sample" they are
         two sets of rows, and only the noise is random.
     paired : Crosstab, optional
         If the same people gave both reports, apart or as a pair of a plan: the crosstab of the

@@ -68,8 +68,8 @@ def goodness_of_fit(
     Returns
     -------
     TestResult
-        It has k - 1 degrees of freedom.  For an Estimate with target "rows" the null hypothesis is
-        about these rows, and only the noise is random.  With weights, strata or clusters it is
+        It has k - 1 degrees of freedom.  For an Estimate with target "sample" the null hypothesis
+        is about these rows, and only the noise is random.  With weights, strata or clusters it is
         Wald's test with the sample's covariance and an F distribution.
 
     Warns

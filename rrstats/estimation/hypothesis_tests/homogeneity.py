@@ -99,12 +99,12 @@ def homogeneity(
     to 6.2%.
 
     For reports that name several categories, latent classes, estimates with weights and target
-    "rows", it is Wald's test of the debiased proportions against their common value.  Groups of one
-    sample with weights, strata or clusters have a joint covariance, and the F distribution allows
-    for few clusters.  False-positive rates at 5% in 1,000 simulations for each case: two groups in
-    3 to 12 clusters 2.0% to 4.1%, two independent samples of 4 to 30 clusters that differ 4.5% to
-    5.4%, of 2 clusters 1.3%; less where clusters do not differ (chi-squared: 6% to 20%).  For 4 to
-    10 regions of 3 clusters each the rate is 0% to 0.3%, so the power is low there.
+    "sample", it is Wald's test of the debiased proportions against their common value.  Groups of
+    one sample with weights, strata or clusters have a joint covariance, and the F distribution
+    allows for few clusters.  False-positive rates at 5% in 1,000 simulations for each case: two
+    groups in 3 to 12 clusters 2.0% to 4.1%, two independent samples of 4 to 30 clusters that differ
+    4.5% to 5.4%, of 2 clusters 1.3%; less where clusters do not differ (chi-squared: 6% to 20%).
+    For 4 to 10 regions of 3 clusters each the rate is 0% to 0.3%, so the power is low there.
 
     Examples
     --------
@@ -194,8 +194,8 @@ def check_comparable(estimates: Sequence[Estimate]) -> None:
         )
     if len({estimate.target for estimate in estimates}) > 1:
         raise ArgumentValueError(
-            "all samples must have the same target, found 'population' and 'rows'; give one target "
-            "to rr.estimate"
+            "all samples must have the same target, found 'population' and 'sample'; give one "
+            "target to rr.estimate"
         )
 
 

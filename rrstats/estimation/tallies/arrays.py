@@ -2,7 +2,7 @@
 
 The counts are those of the m cells of a tally of n reports; with several samples they also give
 the size of each sample.  Proportions are unbiased, and may lie outside [0, 1]: nothing is clipped
-silently.  The target of a variance is ``"population"`` or ``"rows"``, as in `debiasing`.
+silently.  The target of a variance is ``"population"`` or ``"sample"``, as in `debiasing`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def interval_of_counts(
     k: int,
 ) -> Interval:
     """Intervals of proportions from binomial counts, by method and target."""
-    rows = check_target(target) == "rows"
+    rows = check_target(target) == "sample"
     default = METHOD_OF_ROWS if rows else DEFAULT_METHOD
     method = check_one_of(method or default, "method", [METHOD_OF_ROWS] if rows else METHODS)
     level = level_of_each(level, simultaneous, 1 if rates.complementary else k)
@@ -210,7 +210,7 @@ def _separable_covariance(
 
     For the population, differences between samples are counted as noise.
     """
-    rows = check_target(target) == "rows"
+    rows = check_target(target) == "sample"
     if not n or (not rows and n <= ddof):
         return np.full((channel.k, channel.k), np.nan)
     total = np.zeros((channel.k, channel.k))
@@ -231,10 +231,10 @@ def _joint_covariance(
 ) -> Floats:
     """For samples that identify proportions only together: a sum over samples, size - ddof each.
 
-    For target "rows" with people assigned to samples at random, it subtracts the variance of
+    For target "sample" with people assigned to samples at random, it subtracts the variance of
     sampling the rows: Neyman (1923), with the product of proportions corrected for its variance.
     """
-    rows = check_target(target) == "rows"
+    rows = check_target(target) == "sample"
     sizes = sample_sizes(channel, counts, n)
     scale = weights(channel, counts)
     each = sizes[list(channel.bounds[:-1])] - (1 if rows else ddof)

@@ -91,7 +91,7 @@ class DeckMoments(CountedMoments, TargetMoments):
     @cached_property
     def randomization_variance(self) -> Floats:
         """(2,) the part of `variance` due to the cards, the largest over the blocks' answers."""
-        return fixed(np.full(2, self._unbiased_variance("rows", 1)))
+        return fixed(np.full(2, self._unbiased_variance("sample", 1)))
 
     @cached_property
     def support(self) -> tuple[Floats, Floats]:
@@ -118,7 +118,7 @@ class DeckMoments(CountedMoments, TargetMoments):
     @property
     def binomial_counts(self) -> BinomialCounts | None:
         """The answers to cards that ask, where their number is fixed."""
-        if self.target == "rows" or not self.blocks.is_full or self.blocks.opposite.any():
+        if self.target == "sample" or not self.blocks.is_full or self.blocks.opposite.any():
             return None
         asked = float(self.blocks.truth.sum())
         yes = np.clip(self._yes - self.blocks.yes.sum(), 0, asked)
@@ -144,9 +144,9 @@ class DeckMoments(CountedMoments, TargetMoments):
         """(2,) intervals of the proportions: both tails of the exact distribution by default."""
         if not self.n:
             return Interval(np.zeros(2), np.ones(2))
-        if target == "rows" and method is not None:
+        if target == "sample" and method is not None:
             raise ArgumentValueError(
-                f"method must be None for target 'rows', which has one interval; found {method!r}"
+                f"method must be None for target 'sample', which has one interval; found {method!r}"
             )
         name = check_one_of(method or DEFAULT_METHOD, "method", METHODS)
         if name != DEFAULT_METHOD:
@@ -181,7 +181,7 @@ class DeckMoments(CountedMoments, TargetMoments):
             "this is not local privacy, and who knows the other answers of a block may know this "
             "one."
         ]
-        if self.target == "rows" and len(blocks.people) > 1:
+        if self.target == "sample" and len(blocks.people) > 1:
             notes.append(
                 "Variances and intervals are the largest over the ways in which true answers fall "
                 "into blocks."
@@ -230,8 +230,8 @@ def deck_moments(tally: Tally, target: str, ddof: int, design: SampleDesign, dec
     """The moments of a deck design; where each deck was dealt to one person, those of coins."""
     if design.finite:
         raise ArgumentValueError(
-            "design must have no population for a deck of cards; target='rows' is about the people "
-            "surveyed"
+            "design must have no population for a deck of cards; target='sample' is about the "
+            "people surveyed"
         )
     moments = DeckMoments(tally, target, ddof, deck)
     if deck.size is not None and (moments.blocks.people == 1).all():

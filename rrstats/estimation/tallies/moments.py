@@ -302,16 +302,16 @@ class Moments(ABC):
 
     def _general_interval(self, level: float, method: str | None, target: str) -> Interval:
         """Intervals where the counts of no category are binomial by themselves."""
-        if target == "rows" and method is not None:
+        if target == "sample" and method is not None:
             raise ArgumentValueError(
-                f"method must be None for target 'rows', which has one interval; found {method!r}"
+                f"method must be None for target 'sample', which has one interval; found {method!r}"
             )
         method = check_one_of(method or self.default_method, "method", arrays.GENERAL_METHODS)
         if not np.isfinite(self.proportions).all():
             return Interval(np.zeros(self.k), np.ones(self.k))
         # Without a method for just these rows use the population's interval, which is wider.
         variances = None
-        if target == "rows":
+        if target == "sample":
             variances = arrays.score_variances(self.channel, self.reported)
         if variances is None:
             return arrays.GENERAL_METHODS[method](self, level)
@@ -441,7 +441,7 @@ class ChannelMoments(CountedMoments):
     @cached_property
     def randomization_variance(self) -> Floats:
         """(k,) the part of `variance` due to randomization: the variance for these rows."""
-        return fixed(arrays.variance(self.channel, self.reported, self.n, "rows"))
+        return fixed(arrays.variance(self.channel, self.reported, self.n, "sample"))
 
     @cached_property
     def support(self) -> tuple[Floats, Floats]:
@@ -466,7 +466,7 @@ class ChannelMoments(CountedMoments):
     def binomial_counts(self) -> BinomialCounts | None:
         """The counts of support, for target "population"."""
         rates = self.binomial_rates
-        if rates is None or self.target == "rows":
+        if rates is None or self.target == "sample":
             return None
         counts, _ = self.support
         sizes = np.broadcast_to(np.asarray(self.n, dtype=np.float64), counts.shape)
@@ -491,7 +491,7 @@ class ChannelMoments(CountedMoments):
     ) -> Interval:
         """(k,) intervals that may leave [0, 1]: Wilson's where counts are binomial.
 
-        Else those of the empirical likelihood; for target "rows" the score interval.
+        Else those of the empirical likelihood; for target "sample" the score interval.
         """
         center = self.proportions
         channel = self.channel
@@ -499,7 +499,7 @@ class ChannelMoments(CountedMoments):
             return Interval(center, center)
         rates = self.binomial_rates
         variances = arrays.score_variances(channel, self.reported)
-        if self.target == "rows" and variances is not None:
+        if self.target == "sample" and variances is not None:
             parts = recode_matrix(channel) > 0
             ends = binomial.rows_variance_interval(center, self.n, variances, parts, level=level)
         elif rates is not None:
@@ -653,7 +653,7 @@ class MixedMoments(TargetMoments):
         """(k,) intervals of the proportions, for any target."""
         if np.isnan(self.proportions).any():
             return Interval(np.zeros(self.k), np.ones(self.k))
-        if target == "rows":
+        if target == "sample":
             check_one_of(method or METHOD_OF_ROWS, "method", [METHOD_OF_ROWS])
             return contrasts.cut_to_unit(self._rows_interval(level))
         return self.effective_interval(level, method or DEFAULT_METHOD, self.binomial_rates)
@@ -663,7 +663,7 @@ class MixedMoments(TargetMoments):
         rates = self.mean_rates
         near = np.clip(self.proportions, 0, 1)
         least = self._modelled - near * (1 - near) / self.n
-        about_rows = np.maximum(np.diagonal(self._covariance("rows", 0)), 0.0)
+        about_rows = np.maximum(np.diagonal(self._covariance("sample", 0)), 0.0)
         error = np.sqrt(np.maximum(about_rows, least))
         gap = rates.high - rates.low
         error += 0.5 / (self._effective_n * gap * normal_quantile(level))
@@ -676,7 +676,7 @@ class MixedMoments(TargetMoments):
         method: str = "wilson",
     ) -> Interval:
         """(k,) intervals that may leave [0, 1]."""
-        if self.target == "rows":
+        if self.target == "sample":
             return self._rows_interval(level)
         return super().uncut_interval(level, df, method)
 
@@ -746,7 +746,7 @@ class RowMoments(MixedMoments):
 
     def _covariance(self, target: str, ddof: int) -> Floats:
         ww, mean, totals, squares = self._sums
-        if target == "rows":
+        if target == "sample":
             spread = np.diag(mean) - np.outer(mean, mean)
             return np.asarray(squares - np.diag(totals) + (ww - 1 / max(self.n, 1)) * spread)
         both = np.outer(mean, totals)
@@ -905,7 +905,7 @@ class PooledMoments(CountedMoments, TargetMoments):
     @cached_property
     def randomization_variance(self) -> Floats:
         """(k,) the part of `variance` due to randomization: the variance for these rows."""
-        return fixed(np.diagonal(self._covariance("rows", 0)).copy())
+        return fixed(np.diagonal(self._covariance("sample", 0)).copy())
 
     @cached_property
     def support(self) -> tuple[Floats, Floats]:

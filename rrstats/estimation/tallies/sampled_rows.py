@@ -195,8 +195,8 @@ def sampled_rows(
         )
     if design.strata is None and design.clusters is None and design.replicates is None:
         return None
-    if target == "rows":
-        raise ArgumentValueError("with a design target must be 'population', got 'rows'")
+    if target == "sample":
+        raise ArgumentValueError("with a design target must be 'population', got 'sample'")
     rows = grouped.rows
     sample = rows_of(indexed, rows, design=design)
     kept = np.flatnonzero(~(left_out | grouped.missing()))

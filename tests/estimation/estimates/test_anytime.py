@@ -79,7 +79,7 @@ def test_anytime_is_refused_where_no_such_interval_is_known():
             list("abc"), rr.KRR(list("abc"), 0.8)
         ),
         "without weights": rr.estimate(reports, two, weights=[1, 2] * 20),
-        "target must be 'population'": rr.estimate(reports, two, target="rows"),
+        "target must be 'population'": rr.estimate(reports, two, target="sample"),
     }
     for reason, estimate in cases.items():
         with pytest.raises(rr.errors.RRStatsError, match=f"^anytime=True .*{reason}"):

@@ -146,7 +146,7 @@ def plain_odds(f):
     return f[0, 0] * f[1, 1] / (f[0, 1] * f[1, 0])
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 def test_standard_errors_are_those_of_the_delta_method(target):
     """With slopes by differences, for both targets; smaller among just these rows."""
     columns = {"x": rr.KRR(NO_YES, 0.8), "y": rr.KRR(NO_YES, 0.85)}
@@ -168,7 +168,7 @@ def test_correlations_know_both_targets_as_the_table_does():
     truth[:1_000, 1] = truth[:1_000, 0]
     frame = pd.DataFrame(truth, columns=["x", "y"]).assign(z=drawn.normal(size=3_000))
     frame = frame.rr.simulate(made, seed=1)
-    for target in ("population", "rows"):
+    for target in ("population", "sample"):
         table = crosstab(frame, "x", "y", target=target)
         found, rows = (
             table.association("correlation"),
@@ -199,7 +199,7 @@ def test_ordinary_columns_have_pearsons_correlation():
     none = correlations(frame[:10], "x", "y")
     assert (0, 10, True) == (none.n, none.n_missing, np.isnan(none.values[0, 1]))
     assert np.isclose(plain.iloc[10:].corr().loc["x", "y"], again.values[0, 1])
-    exact = correlations(frame, "x", "y", target="rows")
+    exact = correlations(frame, "x", "y", target="sample")
     assert np.allclose(0, exact.std_error, rtol=0, atol=1e-7)
 
 

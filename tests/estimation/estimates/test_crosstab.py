@@ -72,7 +72,7 @@ def test_the_variance_of_a_cell_is_that_of_the_theory():
     found = Crosstab.from_counts(counts, columns)
     assert np.allclose(truth, found.proportions, rtol=0, atol=1e-14)
     assert np.isclose(1.73375, found.variance[0, 1] * 1_999, rtol=1e-12)
-    rows = found._with_target("rows").variance[0, 1] * 2_000
+    rows = found._with_target("sample").variance[0, 1] * 2_000
     assert np.isclose(1.73375 - 0.15 * 0.85, rows, rtol=1e-12)
 
 
@@ -118,7 +118,7 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_shares_variances_and_covariances_are_unbiased(pair, target):
     """Over all reports of two rows, weighted by their chance, the estimates average the truth."""
@@ -130,7 +130,7 @@ def test_shares_variances_and_covariances_are_unbiased(pair, target):
         for (one, distribution), (other, distribution_) in itertools.product(*map(outcomes, axes))
     ]
     everyone = [joint, joint]
-    if target == "rows":
+    if target == "sample":
         everyone = [np.zeros_like(joint) for _ in range(2)]
         everyone[0][0, 0] = everyone[1][1, 1] = 1.0
     truth = sum(everyone) / 2
@@ -211,7 +211,7 @@ def test_parts_of_the_rows_add_to_the_whole():
     for other in (
         Crosstab.from_counts([[1, 2], [3, 4]], {"x": rr.KRR(NO_YES, 0.8), "y": NO_YES}),
         Crosstab.from_counts([[1, 2], [3, 4]], {"x": rr.KRR(NO_YES, 0.75), "y": ["no", "maybe"]}),
-        one._with_target("rows"),
+        one._with_target("sample"),
         one.margin("x"),
     ):
         with pytest.raises(ArgumentValueError, match="added"):
@@ -286,7 +286,7 @@ def test_every_mechanism_stands_beside_an_ordinary_column(name):
 # -- conditional shares --------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 def test_conditional_shares_have_the_delta_methods_error(target):
     """Computed axis by axis, and equal to the gradient times the whole covariance."""
     frame = surveyed(4_000, x=rr.KRR(list("abc"), 0.7), y=rr.KRR(REGIONS, 0.8), z=NO_YES)
@@ -333,7 +333,7 @@ def test_ordinary_columns_have_the_exact_interval():
     table = Crosstab.from_counts([[3, 40], [0, 7]], {"x": NO_YES, "y": NO_YES})
     expected = clopper_pearson_rates(table.moments.counted, np.full((2, 2), 50))
     assert np.allclose(expected, table.interval())
-    low, high = table._with_target("rows").interval()
+    low, high = table._with_target("sample").interval()
     assert np.allclose(table.proportions, low)
     assert np.allclose(table.proportions, high)
 
@@ -357,7 +357,7 @@ def test_other_forms_of_interval():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 def test_intervals_cover_what_they_promise(target):
     """Every cell's 95% interval covers in at least 90% of tables, rare and empty cells too.
 
@@ -561,8 +561,8 @@ def test_a_design_that_cannot_be_used_is_refused_with_the_rule(sampled):
     wide, never = crosstab(frame, "x", "y", design=design), frame.assign(never=0)
     refused(
         (lambda: crosstab(unary, "x", "y", weights="w"), r"into one cell.* column 'x'"),
-        (lambda: crosstab(frame, "x", design=design, target="rows"), "must be 'population'"),
-        (lambda: wide._with_target("rows"), "must be 'population'"),
+        (lambda: crosstab(frame, "x", design=design, target="sample"), "must be 'population'"),
+        (lambda: wide._with_target("sample"), "must be 'population'"),
         (lambda: crosstab(frame, "x", weights=frame["weight"]), "name of one of its columns"),
         (lambda: crosstab(frame, "x", weights="weight", design=design), "weights in the design"),
         (lambda: crosstab(frame, "cluster", "z", "x", design=design), "2 to 400 cells"),
@@ -753,7 +753,7 @@ def test_bad_input_says_what_to_do(smokers):
         (lambda: crosstab(frame, "x", missing="ignore"), "missing must be one of"),
         (lambda: crosstab(frame, "y", mechanisms={"z": made}), r"asked for, \['y'\], found also"),
         (lambda: rr.correlations(frame, "index", mechanisms={"z": made}), r"found also \['z'\]"),
-        (lambda: crosstab(frame, "x", target="sample"), "target must be"),
+        (lambda: crosstab(frame, "x", target="people"), "target must be"),
         (lambda: smokers.margin("age"), "names among"),
         (lambda: smokers.conditional("smoker", given="smoker"), "distinct names"),
         (lambda: of([[1, 2, 3], [4, 5, 6]], made), r"shape \(2, 2\)"),

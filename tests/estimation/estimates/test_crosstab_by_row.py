@@ -75,7 +75,7 @@ def test_clusters_and_strata_count():
     assert np.allclose(larger, table.std_error.ravel() ** 2, rtol=1e-9)
 
 
-@pytest.mark.parametrize("options", [{}, {"weights": "w"}, {"target": "rows"}])
+@pytest.mark.parametrize("options", [{}, {"weights": "w"}, {"target": "sample"}])
 def test_rows_of_one_prob_have_the_table_of_one_mechanism(options):
     """A column recorded by row, whose prob is always 0.8, has the ordinary table."""
     frame = released(probs=(0.8,))

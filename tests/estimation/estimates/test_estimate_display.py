@@ -27,7 +27,7 @@ def estimate(counts, prob=0.75, categories=None, **options):
 def health():
     """Self-rated health of 20,190 person-years, as reports of 4-RR with prob 3/4."""
     counts, categories = [7_914, 6_704, 3_054, 2_518], ["excellent", "good", "fair", "poor"]
-    return estimate(counts, categories=categories, target="rows")
+    return estimate(counts, categories=categories, target="sample")
 
 
 # -- the frame -----------------------------------------------------------------------------
@@ -111,7 +111,7 @@ def test_lookup_knows_missing_and_types():
 def test_the_repr_is_a_table(health):
     """Target, n and one line a category."""
     lines = repr(health).splitlines()
-    assert "Estimate: target=rows, n=20,190" == lines[0]
+    assert "Estimate: target=sample, n=20,190" == lines[0]
     assert ["category", "proportion", "low", "high"] == lines[1].split()[:4]
     assert 2 + 4 + 1 == len(lines)
     assert ["poor", "0.0621", "0.0561", "0.0681"] == lines[-2].split()[:4]
@@ -146,7 +146,7 @@ HEALTH = [7_914, 6_704, 3_054, 2_518], 0.75, ["excellent", "good", "fair", "poor
 
 READINGS = {
     "rows": (
-        *HEALTH, "poor", "rows",
+        *HEALTH, "poor", "sample",
         "about 6.2% poor, 95% interval 5.6% to 6.8%, of these 20,190 rows$",
     ),
     "a population": (
@@ -175,7 +175,7 @@ READINGS = {
         [0, 1], 0.75, NO_YES, ..., "population",
         ".*too wide to be useful, of the population behind this 1 report$",
     ),
-    "one row": ([0, 1], 0.75, NO_YES, ..., "rows", ".*of this 1 row$"),
+    "one row": ([0, 1], 0.75, NO_YES, ..., "sample", ".*of this 1 row$"),
     "nothing but rounding": ([6, 14], 0.7, ["y", "n"], "y", "population", "about 0.0% y, 95% int"),
     "a wide interval": (
         [3, 3], 0.55, NO_YES, ..., "population",
@@ -216,8 +216,8 @@ def test_reading_rounds_its_interval_to_what_it_tells():
 def test_missing_reports_are_shown_where_the_rows_are():
     """A notebook and a sentence say of how many rows with a report they speak."""
     m = rr.KRR(["no", "yes"], 0.75)
-    est = rr.estimate(["yes"] * 300 + ["no"] * 400 + [None] * 300, m, target="rows")
-    assert "target rows, n 700, missing 300" in est._repr_html_()
+    est = rr.estimate(["yes"] * 300 + ["no"] * 400 + [None] * 300, m, target="sample")
+    assert "target sample, n 700, missing 300" in est._repr_html_()
     assert "n=700, missing=300" in repr(est)
     assert est.interpret().endswith("of these 700 rows that have a report")
 

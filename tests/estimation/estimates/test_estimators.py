@@ -109,11 +109,11 @@ def test_mle_is_that_of_multi_freq_ldpy(counts, prob, shares, tolerance):
 def test_rows_variance_is_that_of_multi_freq_ldpy():
     """multi-freq-ldpy 0.2.4, VAR_Pure(p, q, n, f): the noise alone, for given answers."""
     assert 0.00375 == pytest.approx(
-        proportion_variance(0.05, 200, 0.75, k=2, target="rows"), abs=1e-14
+        proportion_variance(0.05, 200, 0.75, k=2, target="sample"), abs=1e-14
     )
     # p = .9, q = .0333 is k = 4
     assert 0.0008579881656804733 == pytest.approx(
-        proportion_variance(0.0, 50, 0.9, k=4, target="rows"), abs=1e-14
+        proportion_variance(0.0, 50, 0.9, k=4, target="sample"), abs=1e-14
     )
 
 
@@ -122,7 +122,7 @@ def test_rows_variance_is_that_of_multi_freq_ldpy():
 
 def test_variances_of_the_theory_page():
     """p = .7, q = .1, n = 1000, f = .3: .00035 for the rows, .00056 for the population."""
-    rows = proportion_variance(0.3, 1000, 0.7, k=4, target="rows")
+    rows = proportion_variance(0.3, 1000, 0.7, k=4, target="sample")
     population = proportion_variance(0.3, 1000, 0.7, k=4)
     assert 0.00035 == pytest.approx(rows, rel=1e-12)
     assert 0.00056 == pytest.approx(population, rel=1e-12)
@@ -178,7 +178,7 @@ def test_shares_and_covariance_are_unbiased(people, prob, n):
             for distribution, report in zip(distributions, reports, strict=True)
         )
         counts = np.bincount(reports, minlength=k)
-        est = from_counts(counts, prob, target="population" if n else "rows")
+        est = from_counts(counts, prob, target="population" if n else "sample")
         total += chance
         mean += float(chance) * est.proportions
         second += float(chance) * np.outer(est.proportions, est.proportions)
@@ -193,13 +193,13 @@ def test_ddof_divides_by_n_less_one_or_by_n():
     counts = [588, 412]
     one, zero = from_counts(counts, 0.7), from_counts(counts, 0.7, ddof=0)
     assert 1000 / 999 == pytest.approx(one.variance[0] / zero.variance[0], rel=1e-12)
-    rows = [from_counts(counts, 0.7, target="rows", ddof=ddof).variance[0] for ddof in (0, 1)]
+    rows = [from_counts(counts, 0.7, target="sample", ddof=ddof).variance[0] for ddof in (0, 1)]
     assert rows[0] == rows[1]
 
 
 def test_variance_of_the_estimate_is_that_of_the_array_function():
     """Estimate.variance is proportion_variance at the estimated shares."""
-    for target, ddof in (("population", 1), ("population", 0), ("rows", 0)):
+    for target, ddof in (("population", 1), ("population", 0), ("sample", 0)):
         est = from_counts([500, 310, 150, 40], 0.6, target=target, ddof=ddof)
         found = proportion_variance(est.proportions, 1000, 0.6, target=target, ddof=ddof)
         assert est.variance.tolist() == pytest.approx(found.tolist(), rel=1e-12)
@@ -252,9 +252,9 @@ def test_leading_axes_series_and_frames_are_served():
     shares = counts / counts.sum(axis=-1, keepdims=True)
     assert (1, 2, 3) == debias_proportions(shares, 0.7).shape
     assert 3 == len(debias_proportions([0.33, 0.33, 0.33], 0.75))  # published ones are rounded
-    low, high = confidence_interval(counts, 0.7, target="rows")
+    low, high = confidence_interval(counts, 0.7, target="sample")
     assert (1, 2, 3) == low.shape == high.shape
-    alone = confidence_interval([10, 20, 30], 0.7, target="rows")
+    alone = confidence_interval([10, 20, 30], 0.7, target="sample")
     assert alone.low.tolist() == low[0, 1].tolist()
     frame = pd.DataFrame(counts[0], columns=list("abc"))
     expected = debias_counts(counts[0], 0.7).tolist()
@@ -290,7 +290,7 @@ def test_missing_reports_have_no_scores():
 # -- sizes ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 def test_no_reports_give_nan_shares_and_whole_intervals(target):
     """n = 0: shares and errors are NaN, intervals [0, 1], counts 0; nothing raises or warns."""
     est = rr.estimate([], ["no", "yes", None], 0.75, target=target)
@@ -313,7 +313,7 @@ def test_one_report_has_a_share_but_no_sampling_error():
     assert [-0.5, 1.5] == est.proportions.tolist()
     assert np.isnan(est.std_error).all()
     assert np.isnan(est.covariance).all()
-    rows = replace(est, target="rows")
+    rows = replace(est, target="sample")
     assert math.sqrt(0.75 * 0.25) / 0.5 == pytest.approx(rows.std_error[0], rel=1e-12)
     assert (rows.interval().low <= rows.interval().high).all()
 
@@ -323,7 +323,7 @@ def test_ten_thousand_categories_work():
     """k = 10,000: all in frame, intervals, MLE and projection, and few shown in a notebook."""
     k = 10_000
     counts = np.arange(k) % 7 + 20
-    est = from_counts(counts, 0.2, target="rows")
+    est = from_counts(counts, 0.2, target="sample")
     frame = est.to_frame()
     assert k == len(frame)
     assert 1 == pytest.approx(est.proportions.sum(), abs=1e-9)
@@ -332,7 +332,7 @@ def test_ten_thousand_categories_work():
     assert len(repr(est).splitlines()) < 100
     assert est._repr_html_().count("<tr") < 100
     assert len(repr(est.mle()).splitlines()) < 100
-    alone = confidence_interval(int(counts[place]), 0.2, k=k, n=int(counts.sum()), target="rows")
+    alone = confidence_interval(int(counts[place]), 0.2, k=k, n=int(counts.sum()), target="sample")
     assert (frame["low"][place], frame["high"][place]) == alone
     for table in (est.mle(), est.project()):
         assert 1 == pytest.approx(table.proportions.sum(), abs=1e-9)
@@ -365,8 +365,8 @@ BAD = [
     (lambda: confidence_interval([50.5, 29.5, 20], 0.7), "whole numbers, because"),
     (lambda: confidence_interval(COUNTS, 0.7, level=95), "level must be in .*write 0.95 for 95%"),
     (lambda: confidence_interval(COUNTS, 0.7, method="normal"), "method must be one of"),
-    (lambda: confidence_interval(COUNTS, 0.7, target="sample"), "target must be"),
-    (lambda: confidence_interval(COUNTS, 0.7, target="rows", method="wilson"), "one of"),
+    (lambda: confidence_interval(COUNTS, 0.7, target="people"), "target must be"),
+    (lambda: confidence_interval(COUNTS, 0.7, target="sample", method="wilson"), "one of"),
     # variances
     (lambda: proportion_variance(SHARES, 0, 0.7), "n must be at least 1"),
     (lambda: proportion_variance(SHARES, 1, 0.7, ddof=1), "n must be at least 1 more"),

@@ -83,7 +83,7 @@ def test_estimates_are_unbiased_over_all_releases(name):
     """Given how many were asked, proportions and variances have the right mean, exactly."""
     frame, chances = worlds(TRUTHS)
     assert np.isclose(1, chances.sum())
-    found = rr.estimate(frame, columns=name, by="world", target="rows")
+    found = rr.estimate(frame, columns=name, by="world", target="sample")
     asked = frame[name].notna().to_numpy().reshape(-1, len(TRUTHS))
     true = np.array(
         [[row[name] == one for one in PLAN.categories[name].categories] for row in TRUTHS]
@@ -183,7 +183,7 @@ def test_pairs_are_unbiased_over_all_releases():
                      for row in TRUTHS])  # fmt: skip
     here = np.flatnonzero(whole == len(TRUTHS))
     weight, rows = chances[here] / chances[here].sum(), frame.set_index("world")
-    tables = [rows.loc[[world]].rr.crosstab("a", "b", target="rows") for world in here]
+    tables = [rows.loc[[world]].rr.crosstab("a", "b", target="sample") for world in here]
     cells = np.array([one.proportions.ravel() for one in tables])
     assert np.allclose(true.mean(axis=0), weight @ cells)
     away = cells - true.mean(axis=0)
@@ -426,7 +426,7 @@ def test_differences_of_a_pair_have_its_covariance():
     others = rr.simulate(truth, FramePlan({"a": yes, "b": yes}, 2, ["a", ("a", "b")]), seed=4)
     text = "1 of 2 estimates that are margins"
     refused(error, text, rr.difference, others.rr.estimate("a"), both["b"], paired=table)
-    rows = replace(both["a"], target="rows"), replace(both["b"], target="rows")
+    rows = replace(both["a"], target="sample"), replace(both["b"], target="sample")
     refused(error, "for target 'population'", rr.difference, *rows, paired=table)
 
 
@@ -489,7 +489,7 @@ def test_results_of_a_table_follow_its_covariance(survey):
     test = rr.hypotheses.independence(table)
     assert (test.df, test.method[:9]) == (2, "Wald test")
     assert np.allclose(table.mle().proportions, table.proportions, atol=0.02)
-    rows = table._with_target("rows")
+    rows = table._with_target("sample")
     assert (rows.std_error < table.std_error).all()
     assert all(np.isfinite(end).all() for end in rows.interval())
 

@@ -75,7 +75,7 @@ def test_coverage_among_just_these_rows(mechanism, people, least):
 def test_rows_are_narrower_than_the_population():
     """The true answers of just these rows are fixed, so less is left to chance."""
     est = rr.estimate(rr.Tally.from_counts([200, 300, 300, 200], KUK))
-    rows, population = replace(est, target="rows").interval(), est.interval()
+    rows, population = replace(est, target="sample").interval(), est.interval()
     assert (rows.high - rows.low < population.high - population.low).all()
     frame = est.to_frame()
     assert frame["count_low"].tolist() == pytest.approx((rows.low * 1000).tolist())
@@ -138,7 +138,7 @@ def test_the_variance_of_rows_in_random_samples_is_unbiased():
             weight = 0.1 * math.prod(channel.matrix[cells, people])
             counts = np.bincount(cells, minlength=4).tolist()
             by_sample = dict(zip(DETECTOR.groups, (counts[:2], counts[2:]), strict=True))
-            found = rr.estimators.Estimate(rr.Tally.from_counts(by_sample, DETECTOR), "rows")
+            found = rr.estimators.Estimate(rr.Tally.from_counts(by_sample, DETECTOR), "sample")
             chance += weight
             mean += weight * found.proportions[1]
             square += weight * found.proportions[1] ** 2

@@ -97,8 +97,8 @@ def test_a_group_column_called_like_a_column_of_the_table_is_renamed():
 
 def test_target_rows_and_methods_go_to_every_group():
     """What does not follow from counts at once is made group by group."""
-    found = rr.estimate(FRAME["answer"], M, by=FRAME["sex"], target="rows")
-    alone = rr.estimate(FRAME["answer"][FRAME["sex"] == "f"], M, target="rows")
+    found = rr.estimate(FRAME["answer"], M, by=FRAME["sex"], target="sample")
+    alone = rr.estimate(FRAME["answer"][FRAME["sex"] == "f"], M, target="sample")
     assert found.to_frame()["low"].tolist()[:3] == alone.interval().low.tolist()
     wilson = rr.estimate(FRAME["answer"], M, by=FRAME["sex"]).to_frame(method="wilson")
     expected = rr.estimate(FRAME["answer"][FRAME["sex"] == "f"], M).interval(method="wilson")
@@ -200,7 +200,7 @@ def test_no_interval_of_a_mean_or_a_ratio_is_a_point():
 def test_among_just_these_rows_nothing_is_random_but_the_noise():
     """Direct answers leave no doubt about the rows that gave them."""
     direct = rr.surveys.direct(["no", "yes", None])
-    est = rr.estimate(rr.Tally.from_counts([60, 30, 10], direct), target="rows")
+    est = rr.estimate(rr.Tally.from_counts([60, 30, 10], direct), target="sample")
     found = est.among(["no", "yes"])["no"]
     assert (found.low, found.high) == (pytest.approx(2 / 3), pytest.approx(2 / 3))
 
@@ -250,7 +250,7 @@ def test_designs_are_given_once():
         with pytest.raises(ArgumentTypeError, match="a tally, which is counted already"):
             rr.estimate(rr.tally(["no", "yes"], M), **said)
     with pytest.raises(ArgumentValueError, match="target must be 'population'"):
-        rr.estimate(["no", "yes"], M, design=design, target="rows")
+        rr.estimate(["no", "yes"], M, design=design, target="sample")
     with pytest.raises(ArgumentTypeError, match="stand for both weights and population"):
         rr.SampleDesign(weights=[1.0, 2.0], probabilities=[0.5, 0.5])
     refused(ArgumentValueError, "lonely_psu must be one of", rr.SampleDesign, lonely_psu="remove")

@@ -88,7 +88,7 @@ def test_sums_over_all_worlds_are_those_of_the_truth(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 def test_the_variance_is_that_of_the_scores_of_each_row(name, target):
     """Sums by cell or by block give what the plain formula over rows gives, with its covariance."""
     mechanism = CASES[name]
@@ -135,7 +135,7 @@ def test_direct_answers_give_ordinary_means():
     assert error == pytest.approx(found.std_error.tolist())
     same = means(y, ordinary(np.array(["a", "b", "c"])[codes]))
     assert found.to_frame().equals(same.to_frame())
-    rows = means(y, np.array(["a", "b", "c"])[codes], direct, target="rows")
+    rows = means(y, np.array(["a", "b", "c"])[codes], direct, target="sample")
     assert [0.0] * 3 == rows.std_error.tolist()
 
 
@@ -207,7 +207,7 @@ def test_samples_that_need_one_another_give_means_together():
     design = surveys.stochastic_lie_detector(["no", "yes"], [1 / 6, 5 / 6], yes="yes")
     y, told, group = [1.0, 2.0, 3.0, 4.0], ["no", "yes"] * 2, list(design.groups) * 2
     with pytest.raises(ArgumentValueError, match="identify the groups only together"):
-        means(y, told, design, group=group, target="rows")
+        means(y, told, design, group=group, target="sample")
     with pytest.raises(NotIdentifiableError):
         means(y, told, design, group=group[:1] * 4)
 
@@ -274,7 +274,7 @@ def test_one_row_says_nothing_of_a_population(mechanism):
     apart = found.difference("yes", "no")
     assert np.isnan([apart.std_error, apart.p_value]).all()
     assert (-np.inf, np.inf) == (apart.low, apart.high)
-    rows = _quiet([37.0], ["no"], surveys.direct(["no", "yes"]), target="rows")
+    rows = _quiet([37.0], ["no"], surveys.direct(["no", "yes"]), target="sample")
     assert (37.0, 37.0) == (rows.interval().low[0], rows.interval().high[0])
 
 
@@ -325,7 +325,7 @@ def test_groups_out_of_the_design_are_refused():
 
 @pytest.mark.parametrize(
     ("n", "share", "prob", "target"),
-    [(200, 0.5, 0.75, "population"), (600, 0.1, 0.8, "population"), (200, 0.5, 0.75, "rows")],
+    [(200, 0.5, 0.75, "population"), (600, 0.1, 0.8, "population"), (200, 0.5, 0.75, "sample")],
 )
 def test_intervals_cover(n, share, prob, target):
     """95% intervals hold the mean, and that of the difference too, in 92% of worlds or more.
@@ -341,7 +341,7 @@ def test_intervals_cover(n, share, prob, target):
         told = np.where(rng.random(n) < prob, x, 1 - x)
         y = 10 + 2 * x + rng.exponential(size=n)
         found = _quiet(y, told, mechanism, target=target)
-        true = [y[x == 0].mean(), y[x == 1].mean()] if target == "rows" else [11, 13]
+        true = [y[x == 0].mean(), y[x == 1].mean()] if target == "sample" else [11, 13]
         low, high = found.interval()
         hits += low[1] <= true[1] <= high[1]
         apart = found.difference(1, 0)

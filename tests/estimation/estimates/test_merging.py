@@ -19,7 +19,7 @@ EST = rr.estimate(rr.Tally.from_counts([600, 250, 150], rr.KRR(ANSWERS, 0.8)))
 
 def test_merged_proportions_are_sums():
     """Proportions and covariance are those of sums, for both targets."""
-    for target in ("population", "rows"):
+    for target in ("population", "sample"):
         est = rr.estimate(EST.tally, target=target)
         merged = est.merge(MERGED)
         assert ("no", "yes") == merged.categories

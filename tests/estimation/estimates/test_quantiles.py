@@ -152,7 +152,7 @@ def _plain(y, s, w, tau, target, level):
     def side(inside):
         u = t * (inside - tau)
         limit = _t_quantile(df, (1 + level) / 2)
-        if target == "rows":
+        if target == "sample":
             variance = ((w * (inside - tau)) ** 2 * (s**2 - s)).sum()
         else:
             below, above = mean_weight(inside, y.argmin()), mean_weight(~inside, y.argmax())
@@ -172,7 +172,7 @@ def _plain(y, s, w, tau, target, level):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_quantiles_and_intervals_are_those_of_the_definition(name, target, weighted):
     """With ties and at two levels, sums over sorted rows give what the plain definition gives.
@@ -216,7 +216,7 @@ def test_quantiles_do_not_depend_on_the_blocks_of_places(weighted, monkeypatch):
         pd.testing.assert_frame_equal(expected, found, check_exact=True)
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_blocks_are_left_out_only_where_no_value_is_kept(weighted, target, monkeypatch):
     """Bounds of blocks refuse most values, and none that is kept one by one: the ends are equal."""
@@ -248,7 +248,7 @@ def test_direct_answers_give_ordinary_quantiles():
     """Without noise they are NumPy's; of just these rows nothing is uncertain."""
     rng, probs, labels = np.random.default_rng(1), (0.05, 0.1, 0.5, 0.7, 0.9), np.array(["a", "b"])
     y, codes = rng.normal(size=300).round(1), rng.integers(0, 2, 300)
-    found = rr.quantiles(y, labels[codes], surveys.direct(["a", "b"]), q=probs, target="rows")
+    found = rr.quantiles(y, labels[codes], surveys.direct(["a", "b"]), q=probs, target="sample")
     for j in (0, 1):
         plain = np.quantile(y[codes == j], probs, method="inverted_cdf").tolist()
         for ours in (found.quantiles, found.naive, *found.interval()):
@@ -309,7 +309,7 @@ BAD: dict = {
     "Value: found 1 of 3 missing, negative or beyond": {"weights": [1, -1, 1]},
     r"Value: q must be in \(0, 1\), got 1.0": {"q": [0.5, 1.0]},
     "Type: q must be a number": {"q": "all"},
-    "Value: target must be one of": {"target": "sample"},
+    "Value: target must be one of": {"target": "people"},
     "Value: 1 of 3 reports are not among": {"by": ["no", "yes", "maybe"]},
     "Value: a single report has no score": {"mechanism": LIAR, "group": [1, 2, 1]},
 }

@@ -103,9 +103,9 @@ BAD = [
         V,
         "pop",
     ),
-    (lambda f: rr.estimate(f["r"], XY, prob=[0.7] * 4, weights=f["p"], target="rows"), V, "popu"),
+    (lambda f: rr.estimate(f["r"], XY, prob=[0.7] * 4, weights=f["p"], target="sample"), V, "popu"),
     (lambda f: rr.logit(f["r"], f[["p"]], mechanism=XY, prob=[0.5] * 4), N, "4 of 4"),
-    (lambda f: rr.estimate(f["r"], XY, [0.7] * 4, target="rows").interval(method="w"), V, "one"),
+    (lambda f: rr.estimate(f["r"], XY, [0.7] * 4, target="sample").interval(method="w"), V, "one"),
     (lambda f: rr.estimate(f["a"], XY, prob=f["p"][:3]), V, "index"),
 ]
 
@@ -159,7 +159,7 @@ def _moments(k, states, **options):
     for rows, weight in _worlds(k, states):
         _, probs, _, reports = zip(*rows, strict=True)
         one = rr.estimate(list(reports), range(k), prob=list(probs), **options)
-        spread = [replace(one, target=target).covariance for target in ("population", "rows")]
+        spread = [replace(one, target=target).covariance for target in ("population", "sample")]
         found.append((weight, one.proportions, *spread, one.moments.randomization_variance))
     chances, points, *spreads = (np.array(part) for part in zip(*found, strict=True))
     assert chances.sum() == pytest.approx(1)
@@ -189,7 +189,7 @@ def test_equal_weights_are_unbiased_where_truth_and_probability_go_together():
     np.testing.assert_allclose(population, own, atol=1e-12)
 
 
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 def test_equal_probabilities_give_the_estimate_of_their_mechanism(target):
     """Proportions, covariances and intervals; those of the rows up to their whole numbers."""
     reports = ["a"] * 500 + ["b"] * 300 + ["c"] * 200
@@ -197,9 +197,9 @@ def test_equal_probabilities_give_the_estimate_of_their_mechanism(target):
     found = rr.estimate(reports, list("abc"), prob=[0.7] * 1000, target=target)
     np.testing.assert_allclose(found.proportions, plain.proportions, rtol=1e-9)
     np.testing.assert_allclose(found.covariance, plain.covariance, rtol=1e-9, atol=1e-15)
-    close = {"atol": 0.0015} if target == "rows" else {"rtol": 1e-9}
+    close = {"atol": 0.0015} if target == "sample" else {"rtol": 1e-9}
     np.testing.assert_allclose(found.interval(), plain.interval(), **close)
-    if target == "rows":  # half a report is 0.5 / (1000 * 0.55)
+    if target == "sample":  # half a report is 0.5 / (1000 * 0.55)
         margin = found.proportions - found.interval().low
         np.testing.assert_allclose(margin, 1.959964 * found.std_error + 0.5 / 550, rtol=1e-6)
     assert found.effective_n.round(6).tolist() == [1000] * 3
@@ -245,7 +245,7 @@ def test_sums_give_the_variances_of_weighted_scores():
     drawn = (np.sum(w**2) - 1 / 80) * (np.diag(mean) - np.outer(mean, mean))
     np.testing.assert_allclose(found.proportions, mean)
     np.testing.assert_allclose(found.covariance, around.T @ around * 80 / 79, rtol=1e-9)
-    np.testing.assert_allclose(replace(found, target="rows").covariance, noise + drawn, rtol=1e-9)
+    np.testing.assert_allclose(replace(found, target="sample").covariance, noise + drawn, rtol=1e-9)
     np.testing.assert_allclose(found.moments.randomization_variance, np.diag(noise), rtol=1e-9)
 
 
@@ -297,7 +297,7 @@ def test_intervals_cover():
             kept = rng.random(n) > rates
             reports = np.where(kept, answers, rng.integers(0, 3, n))
             estimate = rr.estimate(reports, range(3), prob=1 - rates * 2 / 3)
-            targets = (("population", share), ("rows", answers.mean()))
+            targets = (("population", share), ("sample", answers.mean()))
             for place, (target, truth) in enumerate(targets):
                 low, high_end = replace(estimate, target=target).interval()
                 hits[place] += low[1] - 1e-9 <= truth <= high_end[1] + 1e-9

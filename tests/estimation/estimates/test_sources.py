@@ -122,7 +122,7 @@ def test_the_honour_code_survey():
     asked and, wider, for all students.
     """
     m = rr.KRR(["no", "yes"], 0.75)
-    est = rr.estimate(rr.Tally.from_counts({"yes": 17_450, "no": 32_550}, m), target="rows")
+    est = rr.estimate(rr.Tally.from_counts({"yes": 17_450, "no": 32_550}, m), target="sample")
     yes = est["yes"]
     assert 0.198 == pytest.approx(yes.value, abs=1e-12)
     assert 9_900 == pytest.approx(est.counts[est.categories.index("yes")], abs=1e-9)

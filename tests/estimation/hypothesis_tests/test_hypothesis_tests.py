@@ -485,14 +485,14 @@ def test_every_design_is_tested(mechanism):
 
 
 def test_rows_are_tested_for_themselves():
-    """For target "rows" only the noise is random: their known shares are not rejected."""
+    """For target "sample" only the noise is random: their known shares are not rejected."""
     counts = counted([560, 440], CLEAR)
-    rows, people = Estimate(counts, "rows"), Estimate(counts)
+    rows, people = Estimate(counts, "sample"), Estimate(counts)
     here, there = (goodness_of_fit(one, [0.6, 0.4]) for one in (rows, people))
     assert here.statistic > 3 * there.statistic
-    noise = float(CLEAR.channel.variance(np.array([0.6, 0.4]), "rows")[1]) / 1000
+    noise = float(CLEAR.channel.variance(np.array([0.6, 0.4]), "sample")[1]) / 1000
     assert here.statistic == pytest.approx((rows.proportions[1] - 0.4) ** 2 / noise)
-    assert 1 == homogeneity(rows, replace(rows, target="rows")).df
+    assert 1 == homogeneity(rows, replace(rows, target="sample")).df
 
 
 def test_pairs_make_a_change_visible():
@@ -522,7 +522,7 @@ def test_results_say_what_they_say():
     assert "proportions of the samples" in homogeneity(FIVE, counted([0, 0], COIN)).interpret()
 
 
-FIVE, ROWS = counted([5, 5], COIN), Estimate(counted([5, 5], COIN), "rows")
+FIVE, ROWS = counted([5, 5], COIN), Estimate(counted([5, 5], COIN), "sample")
 ONES, TWICE = counted([1] * 4, PAIR), {"mechanisms": (COIN, COIN)}
 UNEVEN = counted([1] * 3, rr.KRR([("a", 1), ("a", 2), ("b", 1)], 0.6))
 LATENT = rr.surveys.stochastic_lie_detector(["no", "yes"], [0.2, 0.8], yes="yes")
@@ -553,7 +553,7 @@ MANY = Crosstab.from_counts(np.full((2, 2), 50), {"a": COIN, "b": COIN})
         (lambda: difference(SOME, estimated([3, 2, 1], THREE)), "categories in the same order"),
         (lambda: difference(SOME, TURNED), r"\['no', 'yes'\] and \['yes', 'no'\]"),
         (lambda: difference(SOME, MAYBE), r"differ in .'yes', 'maybe'"),
-        (lambda: difference(SOME, replace(SOME, target="rows")), "same target"),
+        (lambda: difference(SOME, replace(SOME, target="sample")), "same target"),
         (lambda: difference(SOME, [0.4, 0.6]), "must be an Estimate"),
         (lambda: difference(SOME, SOME, paired=np.ones((2, 2))), "paired must be the crosstab"),
         (lambda: difference(SOME, SOME, paired=NINE), "2 by 2 categories"),
@@ -853,7 +853,7 @@ def test_intervals_of_rows_cover_the_rows():
             )
         ]
         pair = [
-            estimated(counts.tolist(), m, "rows")
+            estimated(counts.tolist(), m, "sample")
             for counts, m in zip(drawn, (GENERIC, THREE), strict=True)
         ]
         low, high = difference(*pair).interval()
@@ -914,7 +914,7 @@ def test_fresh_noise_leaves_rows_independent():
     """For just these rows the noises of two reports of one person have nothing in common."""
     table = np.array([[40, 12], [5, 23]])
     paired = Crosstab.from_counts(table, {"one": COIN, "two": CLEAR})
-    a, b = estimated([52, 28], COIN, "rows"), estimated([45, 35], CLEAR, "rows")
+    a, b = estimated([52, 28], COIN, "sample"), estimated([45, 35], CLEAR, "sample")
     assert np.allclose(
         difference(a, b).variance, difference(a, b, paired=paired).variance, rtol=1e-14
     )
@@ -1006,7 +1006,7 @@ def test_melded_differences_need_binomial_counts():
     """The default is MOVER where counts are not binomial, and asking for melded is refused."""
     a, b = estimated([30, 45, 25, 3], GENERIC), estimated([20, 10, 90], SHARPER)
     assert difference(a, b).method == "mover"
-    rows = [estimated([30, 45], COIN, "rows"), estimated([20, 60], COIN, "rows")]
+    rows = [estimated([30, 45], COIN, "sample"), estimated([20, 60], COIN, "sample")]
     assert difference(*rows).method == "mover"
     assert difference(estimated([30, 45], COIN), estimated([20, 60], CLEAR)).method == "melded"
     weighted = rr.estimate(["no", "yes"] * 20, COIN, weights=np.arange(1, 41))

@@ -38,16 +38,16 @@ DESIGNS = [
 
 @pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
 @pytest.mark.parametrize(("mechanism", "n"), DESIGNS)
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 def test_proportions_and_variances_are_unbiased(mechanism, n, target):
     """Over the exact distribution of one block: means of the estimates and of their variance."""
     found = [rr.estimate(tally_of(mechanism, [n], [told]), target=target) for told in range(n + 1)]
     proportions = np.array([estimate.proportions[1] for estimate in found])
     variances = np.array([estimate.variance[1] for estimate in found])
     blocks = found[0].moments.blocks
-    truths = [0, 1, 4, n] if target == "rows" else [0.0, 0.1, 0.37, 1.0]
+    truths = [0, 1, 4, n] if target == "sample" else [0.0, 0.1, 0.37, 1.0]
     for truth in truths:
-        if target == "rows":
+        if target == "sample":
             below = [blocks.rows_tails(told, truth)[0] for told in range(n + 1)]
             share = truth / n
         else:
@@ -134,7 +134,7 @@ def test_missing_reports_leave_a_block_incomplete():
 
 
 @pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
-@pytest.mark.parametrize("target", ["population", "rows"])
+@pytest.mark.parametrize("target", ["population", "sample"])
 def test_impossible_and_absent_reports(target):
     """Fewer yes than garbled ones warn; no interval is a sliver; without reports it is [0, 1]."""
     mechanism = rr.surveys.garbling(CATEGORIES, 0.25)

@@ -380,7 +380,9 @@ def test_a_design_is_about_the_population(ask):
     """Not about these rows; and weights stand in the design."""
     design = rr.SampleDesign(clusters=PEOPLE["psu"])
     columns = PEOPLE["y"], PEOPLE["g"], DIRECT
-    refused(ArgumentValueError, "must be 'population'", ask, *columns, design=design, target="rows")
+    refused(
+        ArgumentValueError, "must be 'population'", ask, *columns, design=design, target="sample"
+    )
     both = {"design": design, "weights": PEOPLE["w"]}
     refused(ArgumentTypeError, "give weights in the design", ask, *columns, **both)
     refused(ArgumentTypeError, "design must be", ask, *columns, design="psu")

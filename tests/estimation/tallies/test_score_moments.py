@@ -177,7 +177,7 @@ def test_ordinary_columns_of_these_rows_have_no_error(seed):
     frame = pd.DataFrame({"x": rng.normal(size=700)}).assign(a=rng.integers(0, 2, 700))
     frame["y"] = frame["x"] + rng.normal(size=700)
     frame = frame.rr.simulate("a", [0, 1], epsilon=2, seed=seed)
-    found = rr.correlations(frame, "a", "x", "y", target="rows").to_frame().loc[2]
+    found = rr.correlations(frame, "a", "x", "y", target="sample").to_frame().loc[2]
     expected = np.corrcoef(frame["x"], frame["y"])[0, 1]
     ends = found[["correlation", "low", "high"]].tolist()
     assert ends == pytest.approx([expected] * 3)
@@ -262,7 +262,7 @@ def test_missing_ordinary_values_leave_rows_out(mixed):
 @pytest.mark.parametrize(
     ("use", "error", "reason"),
     [
-        (lambda frame: rr.correlations(frame, *NAMES, target="rows"), ArgumentValueError,
+        (lambda frame: rr.correlations(frame, *NAMES, target="sample"), ArgumentValueError,
          "target must be 'population'"),
         (lambda frame: rr.correlations(frame.drop(columns="rr_asked"), "a", "b"), Exception,
          "rr_asked"),
