@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy
+from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_level,
@@ -47,6 +48,7 @@ from rrstats.estimation.estimates.result import (
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.moments import Moments
 from rrstats.inference.contrasts import Interval, normal_quantile
+from rrstats.inference.optimize import last_accepted
 from rrstats.mechanisms.channel import transition_matrix
 from rrstats.plots import plot_bounds
 
@@ -58,9 +60,6 @@ ANY = "any"
 
 _PICTURE = 61
 """Assumed proportions of a picture."""
-
-_BISECTIONS = 50
-"""Steps of a bisection between two quantiles."""
 
 
 # -- behaviours ----------------------------------------------------------------------------------
@@ -537,17 +536,17 @@ def outside_caution(low: Floats, high: Floats, categories: Sequence[Hashable]) -
 
 def _imbens_manski(level: float, distance: Floats) -> Floats:
     """The quantile c with Phi(c + distance) - Phi(-c) = level, for bounds some errors apart."""
-    two_sided = normal_quantile(level)
-    one_sided = float(scipy.special.ndtri(level))
-    low = np.full(np.shape(distance), one_sided)
-    high = np.full(np.shape(distance), two_sided)
-    distance = np.nan_to_num(distance, nan=0.0)
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        is_enough = scipy.special.ndtr(middle + distance) - scipy.special.ndtr(-middle) >= level
-        low = np.where(is_enough, low, middle)
-        high = np.where(is_enough, middle, high)
-    return high
+    errors_apart = np.nan_to_num(distance, nan=0.0).ravel()
+    one_sided = np.full(errors_apart.shape, scipy.special.ndtri(level))
+    two_sided = np.full(errors_apart.shape, normal_quantile(level))
+
+    def excess(which: NDArray[np.intp], c: Floats) -> tuple[Floats, Floats]:
+        upper = c + errors_apart[which]
+        covered = scipy.special.ndtr(upper) - scipy.special.ndtr(-c)
+        density = (np.exp(-(upper**2) / 2) + np.exp(-(c**2) / 2)) / np.sqrt(2 * np.pi)
+        return covered - level, density
+
+    return last_accepted(excess, one_sided, two_sided, close=0.0).reshape(distance.shape)
 
 
 def _least(

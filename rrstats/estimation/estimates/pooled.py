@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 import pandas as pd
 import scipy
+from numpy.typing import NDArray
 
 from rrstats._checks import check_level
 from rrstats._display import label, percent_range
@@ -41,6 +42,7 @@ from rrstats.estimation.estimates.result import (
 )
 from rrstats.inference.contrasts import Interval, project_to_simplex
 from rrstats.inference.multinomial import chi_squared_test
+from rrstats.inference.optimize import last_accepted
 from rrstats.plots import PlotOptions, plot_intervals
 
 if TYPE_CHECKING:
@@ -54,9 +56,6 @@ _REFINEMENTS = 2
 
 _NEGLIGIBLE = 12.0
 """Difference of the log-likelihood from its maximum beyond which rho is left out."""
-
-_QUANTILE_STEPS = 60
-"""Bisections to the end of an interval."""
 
 _FEW_GROUPS = 5
 """A note warns where so few groups, or fewer, say how much groups differ."""
@@ -257,21 +256,22 @@ class PooledGroups(Result):
         """
         tail = (1 - check_level(level)) / 2
         parts = [self._predicted(rho)[:2] for rho in self.grid]
-        means = np.stack([_with_last(mean) for mean, _ in parts])
-        errors = np.sqrt(np.stack([_variances(variance) for _, variance in parts]))
-        weights = self.weights[:, None, None]
+        means = np.stack([_with_last(mean).ravel() for mean, _ in parts])
+        errors = np.sqrt(np.stack([_variances(variance).ravel() for _, variance in parts]))
+        least = (means - 12 * errors).min(axis=0)
+        largest = (means + 12 * errors).max(axis=0)
 
-        def quantile(probability: float) -> Floats:
-            low = (means - 12 * errors).min(axis=0)
-            high = (means + 12 * errors).max(axis=0)
-            for _ in range(_QUANTILE_STEPS):
-                middle = (low + high) / 2
-                below = (weights * scipy.special.ndtr((middle - means) / errors)).sum(axis=0)
-                low = np.where(below < probability, middle, low)
-                high = np.where(below < probability, high, middle)
-            return np.asarray((low + high) / 2)
+        def end(probability: float) -> Floats:
+            def excess(which: NDArray[np.intp], point: Floats) -> tuple[Floats, Floats]:
+                z = (point - means[:, which]) / errors[:, which]
+                densities = np.exp(-(z**2) / 2) / (np.sqrt(2 * np.pi) * errors[:, which])
+                below = self.weights @ scipy.special.ndtr(z)
+                return below - probability, self.weights @ densities
 
-        return Interval(np.clip(quantile(tail), 0, 1), np.clip(quantile(1 - tail), 0, 1))
+            quantiles = last_accepted(excess, least, largest, close=0.0)
+            return np.clip(quantiles, 0, 1).reshape(-1, len(self.categories))
+
+        return Interval(end(tail), end(1 - tail))
 
     # -- tables, words, pictures -------------------------------------------------------------------
 
