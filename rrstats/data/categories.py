@@ -341,12 +341,20 @@ class PublicCategories(Categories):
     _fewest = 1
 
 
-def category_numbers(values: Any, labels: Sequence[Hashable], name: str) -> NDArray[np.float64]:
-    """(k,) the number of each category: by category, in their order, or None for themselves."""
+def category_numbers(
+    values: Any, labels: Sequence[Hashable], name: str, *, words: bool = False
+) -> NDArray[np.float64]:
+    """(k,) the number of each category: by category, in their order, or None for themselves.
+
+    words : whether two words stand for 0 and 1 by themselves.
+    """
     numbers_of_all = list[Any](labels)
     k = len(numbers_of_all)
+    is_numeric = all(isinstance(label, numbers.Real) for label in labels)
+    if values is None and words and not is_numeric and k <= 2:
+        return np.arange(float(k))
     if isinstance(values, Mapping | pd.Series):
-        categories = Categories(labels)
+        categories = PublicCategories(labels)
         by_code = {categories.code(category): number for category, number in values.items()}
         numbers_of_all = [by_code.get(code) for code in range(k)]
         if len(by_code) > k or max(by_code, default=0) >= k:
@@ -355,8 +363,8 @@ def category_numbers(values: Any, labels: Sequence[Hashable], name: str) -> NDAr
         return check_numbers(values, name, size=k)
     if not all(isinstance(number, numbers.Real) for number in numbers_of_all):
         raise ArgumentTypeError(
-            f"{name} must map each category, and no other, to its number, unless the categories "
-            f"are numbers; the categories are {Categories(labels).describe()}"
+            f"{name} must map each of the {k} categories, and no other, to its number, unless the "
+            "categories are numbers; a list has them in the categories' order"
         )
     return check_numbers([float(number) for number in numbers_of_all], name)
 

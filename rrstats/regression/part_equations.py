@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -100,11 +99,8 @@ def part_fit(request: ModelRequest, reports: ReportColumn | None, title: str) ->
 
 def _numbers_of(reports: ReportColumn, request: ModelRequest) -> Floats:
     """(k,) the numbers of the categories of a privatized outcome."""
-    values = request.numbers.get(reports.name)
-    is_text = not all(isinstance(category, Real) for category in reports.categories)
-    if values is None and is_text and reports.k == 2:
-        values = [0, 1]
-    return category_numbers(values, reports.categories, f"values of column {reports.name!r}")
+    name = f"values of column {reports.name!r}"
+    return category_numbers(request.numbers.get(reports.name), reports.categories, name, words=True)
 
 
 def moment_fit(

@@ -27,8 +27,8 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.estimates.axes import check_columns
 from rrstats.estimation.estimates.measures import Association
 from rrstats.estimation.estimates.product_moment import (
-    category_numbers,
     product_moment,
+    scaled_numbers,
     values_by_column,
 )
 from rrstats.estimation.estimates.result import Result, formats_of
@@ -287,7 +287,7 @@ def _columns(
     groups = []
     for column in columns:
         if column.private:
-            x = category_numbers(column.categories, values.get(column.name), column.name)
+            x = scaled_numbers(column.categories, values.get(column.name), column.name)
             groups.append(ColumnGroup(private.index(column), x[:, None] ** _POWERS, None))
         else:
             base = ordinary[column.name][keep, None] ** _POWERS
@@ -302,7 +302,7 @@ def _ordinary(data: pd.DataFrame, column: ReportColumn, values: Any) -> Floats:
     """
     cells = column_of(data, column.name)
     if values is not None or not pd.api.types.is_numeric_dtype(cells.dtype):
-        by_category = category_numbers(column.categories, values, column.name)
+        by_category = scaled_numbers(column.categories, values, column.name)
         return np.append(by_category, np.nan)[column.codes()]
     x = numbers(cells, f"column {column.name!r}", len(cells))
     finite = x[np.isfinite(x)] if column.k else np.zeros(1)

@@ -7,15 +7,13 @@ Source: Fox and Tracy (1984) for correlations through noise.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from rrstats._checks import check_instance, check_level
 from rrstats._typing import Floats
-from rrstats.errors import ArgumentValueError
+from rrstats.data.categories import category_numbers
 from rrstats.estimation.estimates.measures import (
     ROUNDING,
     TINY,
@@ -33,7 +31,7 @@ def correlation(moments: TableMoments, values: Any, level: float) -> Association
     axes = moments.axes
     by_column = values_by_column(values, [axis.name for axis in axes])
     numbers_of = [
-        category_numbers(axis.categories, by_column.get(axis.name), axis.name) for axis in axes
+        scaled_numbers(axis.categories, by_column.get(axis.name), axis.name) for axis in axes
     ]
     return _correlated(moments, numbers_of, "correlation", level)
 
@@ -101,10 +99,6 @@ def product_moment(
 # -- numbers of categories -------------------------------------------------------------------
 
 
-_MAX_SHOWN = 8
-"""The number of categories up to which an error writes their numbers out."""
-
-
 def values_by_column(values: Mapping[Any, Any] | None, names: Sequence[Hashable]) -> dict[Any, Any]:
     """The numbers of categories, by column."""
     rule = "a mapping from column to the numbers of its categories"
@@ -113,37 +107,15 @@ def values_by_column(values: Mapping[Any, Any] | None, names: Sequence[Hashable]
     return by_column
 
 
-def category_numbers(categories: tuple[Hashable, ...], values: Any, name: Hashable) -> Floats:
+def scaled_numbers(categories: tuple[Hashable, ...], values: Any, name: Hashable) -> Floats:
     """(k,) the numbers that categories stand for, scaled to -1 to 1.
 
     values : the numbers; by default the categories themselves, or 0 and 1 for two words.
     The scale gives the same correlation with smaller rounding errors.
     """
-    k = len(categories)
-    try:
-        numbers = np.array([float(value) for value in _raw_numbers(categories, values)])
-    except (TypeError, ValueError):  # their messages quote the value, which may be an answer
-        numbers = np.full(k, np.nan)
-    if len(numbers) != k or not np.isfinite(numbers).all():
-        example = list(range(k - 1, -1, -1)) if k <= _MAX_SHOWN else "[...]"
-        raise ArgumentValueError(
-            f"values of column {name!r} must be {k} finite numbers, in a list or by category, as "
-            f"in values={{{name!r}: {example}}}"
-        )
-    if not k:
+    numbers = category_numbers(values, categories, f"values of column {name!r}", words=True)
+    if not len(numbers):
         return numbers
     middle = (numbers.max() + numbers.min()) / 2
     half = float(np.ptp(numbers)) / 2
     return np.asarray((numbers - middle) / (half or 1.0))
-
-
-def _raw_numbers(categories: tuple[Hashable, ...], values: Any) -> Any:
-    """The numbers of categories in their order, not yet checked; None where there are none."""
-    if values is None:
-        if all(isinstance(category, Real) for category in categories):
-            return categories
-        return range(len(categories)) if len(categories) <= 2 else None
-    if isinstance(values, Mapping | pd.Series) and {*values.keys()} == {*categories}:
-        by_category = dict(values.items())
-        return [by_category[category] for category in categories]
-    return None if isinstance(values, Mapping | str) else values
