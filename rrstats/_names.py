@@ -177,6 +177,10 @@ _PAGE_FORMAT = _Answer(
 )
 
 
+_KRR_OF_FIT = _Answer(
+    reason="give mechanism, as in mechanism=rr.KRR(categories, 0.75), or one for each row",
+    calls=_REGRESSIONS,
+)
 _LIST_ITEMS = _Answer("mechanism", "as in mechanism=rr.surveys.list_experiment(items=4)")
 
 
@@ -192,8 +196,8 @@ _ALGORITHM = _Answer(
     reason="it ends where the likelihood is largest, and warns if it cannot", calls=_REGRESSIONS
 )
 _BY_EPSILON = _Answer(
-    reason="its epsilon follows from its probabilities; rr.planning.recommend(categories, "
-    "epsilon=1) makes one for an epsilon",
+    reason="its epsilon follows from its probabilities; "
+    "rr.mechanisms.UnaryEncoding.optimized(categories, epsilon=1) has the best ones",
     calls=frozenset({"Rappor", "UnaryEncoding"}),
 )
 _STYLE = _Answer(
@@ -236,11 +240,13 @@ def _alike(answers: Sequence[_Answer], *words: str) -> dict[str, Sequence[_Answe
 _ANSWERS: dict[str, Sequence[_Answer]] = {
     **_alike(_SEED, "seed", "random_state", "rng", "random_seed", "generator"),
     **_alike(
-        [_Answer("epsilon"), _BY_MECHANISM, _BY_EPSILON],
+        [_Answer("epsilon"), _BY_MECHANISM, _BY_EPSILON, _KRR_OF_FIT],
         *("eps", "e", "budget", "privacy_budget"),
     ),
-    **_alike([_QUANTILES[1], _BY_MECHANISM], "p", "probability", "prob_truth", "p_truth"),
-    **_alike([_BY_MECHANISM, _BY_EPSILON], "epsilon", "prob", "categories"),
+    **_alike(
+        [_QUANTILES[1], _BY_MECHANISM, _KRR_OF_FIT], "p", "probability", "prob_truth", "p_truth"
+    ),
+    **_alike([_BY_MECHANISM, _BY_EPSILON, _KRR_OF_FIT], "epsilon", "prob", "categories"),
     **_alike(_CONFIDENCE, "confidence", "conf", "conf_level", "confidence_level", "ci"),
     **_alike([_OF_FIT_TABLE, _SIGNIFICANCE, *_INTERVALS], "level"),
     **_alike([_OF_FIT_TABLE, *_ALPHA], "alpha"),

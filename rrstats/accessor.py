@@ -410,8 +410,6 @@ class FrameAccessor(CountingAccessor):
         formula: str,
         *,
         mechanism: Any = None,
-        prob: Any = None,
-        epsilon: Any = None,
         group: Any = None,
         baseline: Hashable = None,
         link: str = "logit",
@@ -431,8 +429,8 @@ class FrameAccessor(CountingAccessor):
             Such as ``"smoker ~ age + C(region)"``; the columns are those of the frame.
             A formula is a program, which may run any command: never take a formula from somebody
             else.
-        mechanism, prob, epsilon, group, baseline, link, weights, frequencies, design, offset,
-        missing, vcov, mechanisms
+        mechanism, group, baseline, link, weights, frequencies, design, offset, missing, vcov,
+        mechanisms
             As for `rrstats.logit`, as names of columns.
 
         Returns
@@ -453,8 +451,6 @@ class FrameAccessor(CountingAccessor):
             formula,
             self._data,
             mechanism=mechanism,
-            prob=prob,
-            epsilon=epsilon,
             group=group,
             baseline=baseline,
             link=link,

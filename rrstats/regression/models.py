@@ -96,8 +96,6 @@ def logit(
     data: Any = None,
     *,
     mechanism: Any = None,
-    prob: Any = None,
-    epsilon: Any = None,
     group: Any = None,
     baseline: Hashable = None,
     link: str = "logit",
@@ -121,10 +119,9 @@ def logit(
     data : DataFrame, mapping of columns, or array-like of shape (n, p), optional
         The frame of a formula; or covariates, to which an intercept is added (for a model without
         one use a formula with ``- 1``).  None means that there are no covariates.
-    mechanism, prob, epsilon : Mechanism, or categories with prob or epsilon, optional
+    mechanism : Mechanism, list of n Mechanisms, or mapping from group to Mechanism, optional
         The mechanism of the reports; not needed if the column has a record of it.  Where rows were
-        made by different mechanisms: n mechanisms, or a mapping from group to mechanism.  Where the
-        prob of k-RR differs by row: prob or epsilon is a column of n numbers, or its name.
+        made by different mechanisms, such as k-RR whose prob differs, one for each row.
     group : array-like of shape (n,), or str, optional
         The sample of each row, for mechanisms with several samples.
     baseline : hashable, optional
@@ -217,8 +214,6 @@ def logit(
         outcome=outcome,
         data=data,
         mechanism=mechanism,
-        prob=prob,
-        epsilon=epsilon,
         group=group,
         baseline=baseline,
         weights=weights,
@@ -297,8 +292,6 @@ def ordinal(
     data: Any = None,
     *,
     mechanism: Any = None,
-    prob: Any = None,
-    epsilon: Any = None,
     mechanisms: Any = None,
     group: Any = None,
     weights: Any = None,
@@ -320,7 +313,7 @@ def ordinal(
         formula is a program, which may run any command: never take a formula from somebody else.
     data : DataFrame, mapping of columns, or array-like of shape (n, p), optional
         The frame of a formula; or covariates, to which an intercept is added.
-    mechanism, prob, epsilon : Mechanism, or categories with prob or epsilon, optional
+    mechanism : Mechanism, list of n Mechanisms, or mapping from group to Mechanism, optional
         The mechanism of the reports, as in `logit`.
     mechanisms : mapping from column to mechanism, optional
         Of privatized covariates without a record.
@@ -353,8 +346,6 @@ def ordinal(
         outcome=outcome,
         data=data,
         mechanism=mechanism,
-        prob=prob,
-        epsilon=epsilon,
         group=group,
         weights=weights,
         frequencies=frequencies,
@@ -375,8 +366,6 @@ def mixed(
     data: Any,
     *,
     mechanism: Any = None,
-    prob: Any = None,
-    epsilon: Any = None,
     group: Any = None,
     baseline: Hashable = None,
     link: str = "logit",
@@ -396,7 +385,7 @@ def mixed(
         never take a formula from somebody else.
     data : DataFrame or mapping of columns
         The columns of the formula; covariates, also of groups, are ordinary ones.
-    mechanism, prob, epsilon : Mechanism, or categories with prob or epsilon, optional
+    mechanism : Mechanism, list of n Mechanisms, or mapping from group to Mechanism, optional
         The mechanism of the reports, which have two categories, as in `logit`.
     group, baseline, link, frequencies, offset, missing
         As in `logit`.
@@ -440,8 +429,6 @@ def mixed(
         outcome=rest,
         data=data,
         mechanism=mechanism,
-        prob=prob,
-        epsilon=epsilon,
         group=group,
         baseline=baseline,
         frequencies=frequencies,
@@ -555,8 +542,7 @@ def _reported_outcome(request: ModelRequest) -> ReportColumn:
         samples = None
     else:
         samples = request.column("group", group, rows)
-    prob, epsilon = (request.rate(argument, rows) for argument in ("prob", "epsilon"))
-    return report_column(values, request.mechanism, prob, epsilon=epsilon, group=samples)
+    return report_column(values, mechanism=request.mechanism, group=samples, **request.rates(rows))
 
 
 @checked_keywords

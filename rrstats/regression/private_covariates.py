@@ -37,7 +37,6 @@ from rrstats.estimation.report_columns.report_frames import ReportFrame, check_t
 from rrstats.estimation.report_columns.sample_design import Replicates, SampleDesign, design_of
 from rrstats.estimation.tallies.arrays import has_scores
 from rrstats.estimation.tallies.sampled_rows import UnitSums
-from rrstats.mechanisms.krr import names_column
 from rrstats.regression.design_matrix import (
     DesignMatrix,
     Sides,
@@ -441,8 +440,6 @@ class ModelRequest:
     outcome: Any
     data: Any = None
     mechanism: Any = None
-    prob: Any = None
-    epsilon: Any = None
     group: Any = None
     baseline: Any = None
     weights: Any = None
@@ -490,8 +487,7 @@ class ModelRequest:
     @property
     def described(self) -> bool:
         """Something says how the outcome was privatized."""
-        descriptions = (self.mechanism, self.prob, self.epsilon, self.record)
-        return any(description is not None for description in descriptions)
+        return self.mechanism is not None or self.record is not None
 
     @property
     def has_private(self) -> bool:
@@ -536,14 +532,12 @@ class ModelRequest:
         private.check_informative()
         return private
 
-    def rate(self, argument: str, rows: int) -> Any:
-        """The prob or epsilon of the outcome; by row as a column, which its record may name."""
-        value = self.prob if argument == "prob" else self.epsilon
+    def rates(self, rows: int) -> dict[str, Any]:
+        """The prob or epsilon of each row, if the record of the outcome names its column."""
         by_row = getattr(self.record, "by_row", None) or {}
-        is_described = self.prob is not None or self.epsilon is not None
-        if argument in by_row and self.formula is not None and not is_described:
-            value = by_row[argument]
-        return self.column(argument, value, rows) if names_column(value) else value
+        if self.formula is None or self.mechanism is not None:
+            return {}
+        return {argument: self.column(argument, name, rows) for argument, name in by_row.items()}
 
     def check_mechanism(self) -> None:
         """Raise for a mapping from columns, as if the outcome were one column of several."""

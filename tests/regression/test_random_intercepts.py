@@ -461,9 +461,9 @@ def test_an_offset_moves_the_predictor():
 
 
 def test_reports_by_row_have_random_intercepts():
-    """A prob of each row, of one value, is the mechanism with this prob."""
+    """A mechanism of each row, always the same, is this mechanism."""
     frame = small()
-    by_row = fit_of(frame, mechanism=[0, 1], prob=np.full(120, 0.8))
+    by_row = fit_of(frame, mechanism=[rr.KRR([0, 1], 0.8)] * 120)
     same = fit_of(frame, mechanism=rr.KRR([0, 1], 0.8))
     assert_allclose(by_row.params, same.params, atol=1e-8)
 

@@ -27,14 +27,23 @@ def people(n=600, k=2, seed=0, probs=(0.6, 0.75, 0.95)):
     return x, labels[codes], prob, rng.uniform(0.5, 2, n)
 
 
+def recorded(reports, prob, x, weights):
+    """A frame with the record of a prob of each row."""
+    categories = NO_YES if len(set(reports)) == 2 else ABC
+    frame = pd.DataFrame({"a": "no" if len(categories) == 2 else "a", "p": prob})
+    made = frame.rr.privatize("a", categories, prob="p")
+    made["a"] = reports
+    return made.assign(x=x, w=weights)
+
+
 @pytest.mark.parametrize("k", [2, 3])
 def test_rows_of_one_prob_are_one_mechanism(k):
     """Coefficients, standard errors and log-likelihood are those of the ordinary fit."""
+    pytest.importorskip("formulaic")
     x, reports, _, weights = people(k=k)
-    categories = NO_YES if k == 2 else ABC
-    options = {"weights": weights, "mechanism": categories}
-    rows = rr.logit(reports, x[:, None], prob=np.full(len(x), 0.75), **options)
-    plain = rr.logit(reports, x[:, None], prob=0.75, **options)
+    rows = rr.logit("a ~ x", recorded(reports, np.full(len(x), 0.75), x, weights), weights="w")
+    mechanism = rr.KRR(NO_YES if k == 2 else ABC, 0.75)
+    plain = rr.logit(reports, x[:, None], mechanism=mechanism, weights=weights)
     assert np.allclose(plain.params, rows.params, rtol=1e-10)
     assert np.allclose(plain.bse, rows.bse, rtol=1e-10)
     assert plain.llf == pytest.approx(rows.llf, rel=1e-13)
@@ -44,11 +53,13 @@ def test_rows_of_one_prob_are_one_mechanism(k):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_rows_of_three_probs_are_three_samples(k, weighted):
     """A mechanism for each row, counted as samples, has the same likelihood."""
+    pytest.importorskip("formulaic")
     x, reports, prob, weights = people(k=k, seed=1)
     categories = NO_YES if k == 2 else ABC
-    options = {"weights": weights if weighted else None}
-    rows = rr.logit(reports, x[:, None], mechanism=categories, prob=prob, **options)
+    frame = recorded(reports, prob, x, weights)
+    rows = rr.logit("a ~ x", frame, weights="w" if weighted else None)
     each = {value: rr.KRR(categories, value) for value in np.unique(prob)}
+    options = {"weights": weights if weighted else None}
     samples = rr.logit(reports, x[:, None], mechanism=[each[value] for value in prob], **options)
     assert np.allclose(samples.params, rows.params, rtol=1e-6)
     assert np.allclose(samples.bse, rows.bse, rtol=1e-6)
@@ -82,16 +93,11 @@ def _released(n=500, prob=None):
 
 
 def test_formulas_use_the_public_column_of_the_record():
-    """The record names the column; by name or as values it gives the same fit."""
+    """The record names the column; a mechanism for each row gives the same fit."""
     made = _released()
-    fits = [
-        rr.logit("a ~ x", made, weights="w"),
-        rr.logit("a ~ x", made, mechanism=NO_YES, prob="p", weights="w"),
-        rr.logit("a ~ x", made, mechanism=NO_YES, prob=made["p"], weights="w"),
-    ]
-    for fit in fits[1:]:
-        assert fits[0].params.equals(fit.params)
-    values = rr.logit(made["a"], made[["x"]], mechanism=NO_YES, prob=made["p"])
+    each = [rr.KRR(NO_YES, prob) for prob in made["p"]]
+    plain = pd.DataFrame({name: made[name].to_numpy() for name in made.columns})
+    values = rr.logit(plain["a"], plain[["x"]], mechanism=each)
     assert np.allclose(rr.logit("a ~ x", made).params, values.params, rtol=1e-9)
 
 
@@ -120,7 +126,8 @@ def test_intervals_of_coefficients_cover():
     for seed in range(400):
         x, reports, prob, weights = people(n=1500, seed=seed)
         options = {"weights": weights}
-        fit = rr.logit(reports, x[:, None], mechanism=NO_YES, prob=prob, **options)
+        each = [rr.KRR(NO_YES, value) for value in prob]
+        fit = rr.logit(reports, x[:, None], mechanism=each, **options)
         ends = fit.conf_int().to_numpy()
         hits += (ends[:, 0] <= [-0.5, 1]) & ([-0.5, 1] <= ends[:, 1])
     for hit in hits:

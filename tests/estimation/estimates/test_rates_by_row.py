@@ -104,7 +104,7 @@ BAD = [
         "pop",
     ),
     (lambda f: rr.estimate(f["r"], XY, prob=[0.7] * 4, weights=f["p"], target="sample"), V, "popu"),
-    (lambda f: rr.logit(f["r"], f[["p"]], mechanism=XY, prob=[0.5] * 4), N, "4 of 4"),
+    (lambda f: rr.logit(f["r"], f[["p"]], mechanism=XY, prob=0.7), T, "or one for each row"),
     (lambda f: rr.estimate(f["r"], XY, [0.7] * 4, target="sample").interval(method="w"), V, "one"),
     (lambda f: rr.estimate(f["a"], XY, prob=f["p"][:3]), V, "index"),
 ]
