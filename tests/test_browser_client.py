@@ -128,7 +128,10 @@ def test_reports_of_the_form_are_estimated():
         if told["method"] == "Network.requestWillBeSent"
     }
     assert {collector.address} == opened
-    found = rr.estimate(rr.client.decode_report(MECHANISM, reports), MECHANISM)
+    texts, numbers = zip(*(line.split(" ") for line in reports), strict=True)
+    assert len(set(numbers)) == len(reports)
+    assert {True} == {re.fullmatch("[0-9a-f]{32}", number) is not None for number in numbers}
+    found = rr.estimate(rr.client.decode_report(MECHANISM, texts), MECHANISM)
     low, high = found.interval(1 - 1e-7)
     shares = np.bincount(answers) / len(answers)
     assert ((low < shares) & (shares < high) & (high - low < 0.3)).all()
@@ -183,7 +186,7 @@ def test_the_form_by_keyboard_on_a_small_screen():
         assert 0 == browser.evaluate(shown % ":checked")
     first, second = (body for method, _, body, _ in collector.requests if method == "POST")
     assert first == second
-    assert rr.client.decode_report(MECHANISM, first) in MECHANISM.categories
+    assert rr.client.decode_report(MECHANISM, first.split(" ")[0]) in MECHANISM.categories
 
 
 @needs_chromium

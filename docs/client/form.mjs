@@ -32,17 +32,23 @@ function choice(name, code) {
   return label;
 }
 
-/** Send a report; true where the collector has it. Only this text leaves the page. */
-async function send(text) {
+/** 128 random bits, by which the collector knows a report that is sent again. No answer is in them. */
+function newNumber() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+/** Send a line; true where the collector has it. Only this text leaves the page. */
+async function send(line) {
   const headers = { "Content-Type": "text/plain" };
-  const options = { method: "POST", headers, body: text, credentials: "omit", cache: "no-store" };
+  const options = { method: "POST", headers, body: line, credentials: "omit", cache: "no-store" };
   return fetch(collector, options).then((response) => response.ok, () => false);
 }
 
-async function deliver(text) {
+async function deliver(line) {
   const again = part("again");
   again.hidden = true;
-  const sent = collector !== null && (await send(text));
+  const sent = collector !== null && (await send(line));
   if (collector === null) {
     part("outcome").textContent = "This would be sent";
     again.textContent = "Try another answer";
@@ -50,7 +56,7 @@ async function deliver(text) {
   } else {
     part("outcome").textContent = sent ? "This was sent" : "The report could not be sent";
     again.textContent = "Send the same report again"; // a new report would be a second release
-    again.onclick = () => deliver(text);
+    again.onclick = () => deliver(line);
   }
   again.hidden = sent;
 }
@@ -74,13 +80,15 @@ part("form").addEventListener("submit", (event) => {
   part("outcome").textContent = "Nothing was sent"; // and stays, if no random numbers can be drawn
   part("result").hidden = false;
   const report = privatize(design.categories[chosen], design);
-  const text = encode(report, design);
-  part("report").textContent = text;
+  const line = `${encode(report, design)} ${newNumber()}`;
+  part("report").textContent = line;
   const fate = collector === null ? "This form has no collector, so nothing left the page." : "Nothing else is sent.";
-  part("meaning").textContent = `It says “${names[report]}”, which may or may not be your answer. ${fate}`;
+  part("meaning").textContent =
+    `The first word says “${names[report]}”, which may or may not be your answer. The second is a random number, so that ` +
+    `a report that is sent again is counted once. ${fate}`;
   part("outcome").textContent = "Sending";
   part("result").focus();
-  deliver(text);
+  deliver(line);
 });
 
 addEventListener("pagehide", forget);
