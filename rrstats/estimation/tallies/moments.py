@@ -606,11 +606,11 @@ class TargetMoments(EffectiveMoments):
         return [np.asarray(contrasts @ self.covariance @ contrasts.T)]
 
 
-class MixedMoments(TargetMoments):
-    """Moments of reports of several k-RR: weighted means of the reports' scores.
+class MeanChannelMoments(EffectiveMoments):
+    """Moments of reports of several k-RR, with intervals as of one binomial channel (`MeanRates`).
 
-    Intervals are those of as many reports as `effective_n` of one binomial channel (`MeanRates`):
-    Kish's number for the weights, and fewer where `variance` is larger, because populations differ.
+    They are those of as many of its reports as `effective_n`: Kish's number for the weights, and
+    fewer where `variance` is larger, because populations differ.
     """
 
     @property
@@ -623,10 +623,10 @@ class MixedMoments(TargetMoments):
     def squared_weights(self) -> float:
         """The sum of the squares of the reports' weights, which sum to 1."""
 
-    @cached_property
-    def variance(self) -> Floats:
-        """(k,) variance of the proportions, for the target."""
-        return fixed(np.maximum(np.diagonal(self.covariance), 0.0))
+    @property
+    @abstractmethod
+    def _drawn_variance(self) -> Floats:
+        """(k,) variance of the proportions in the population."""
 
     @property
     def binomial_rates(self) -> BinomialRates:
@@ -646,8 +646,23 @@ class MixedMoments(TargetMoments):
     @cached_property
     def design_effect(self) -> Floats:
         """(k,) n / `effective_n`: of the weights, and of populations that differ."""
-        drawn = np.maximum(np.diagonal(self._covariance("population", 0)), 0.0)
-        return fixed(self.n * self.squared_weights * np.fmax(1.0, drawn / self._modelled))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            larger = np.fmax(1.0, self._drawn_variance / self._modelled)
+        return fixed(self.n * self.squared_weights * larger)
+
+
+class MixedMoments(MeanChannelMoments, TargetMoments):
+    """Moments of reports of several k-RR: weighted means of the reports' scores."""
+
+    @cached_property
+    def variance(self) -> Floats:
+        """(k,) variance of the proportions, for the target."""
+        return fixed(np.maximum(np.diagonal(self.covariance), 0.0))
+
+    @property
+    def _drawn_variance(self) -> Floats:
+        """(k,) variance of the proportions in the population."""
+        return np.maximum(np.diagonal(self._covariance("population", 0)), 0.0)
 
     def interval(self, level: float, method: str | None, target: str) -> Interval:
         """(k,) intervals of the proportions, for any target."""

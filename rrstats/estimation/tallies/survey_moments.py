@@ -41,6 +41,7 @@ from rrstats.estimation.tallies.moments import (
     PRECISION,
     ROUNDING,
     EffectiveMoments,
+    MeanChannelMoments,
     Moments,
     RowMoments,
     Scored,
@@ -52,7 +53,6 @@ from rrstats.estimation.tallies.moments import (
 from rrstats.estimation.tallies.tally import RowSums, Tally, no_design_by_row
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import (
-    BinomialRates,
     Channel,
     fixed,
     has_latent_classes,
@@ -875,25 +875,25 @@ class PooledSurveyMoments(SurveyMoments):
         return Scored(gains, sizes * self.cell_shares, self.channel.samples)
 
 
-class PartSurveyMoments(PooledSurveyMoments):
+class PartSurveyMoments(MeanChannelMoments, PooledSurveyMoments):
     """Those of one column that a plan asks in several parts; see `moments.PartMoments`.
 
-    Intervals are those of the binomial channel with the mean variance of the reports.  Its sample
-    size is Kish's for the weights times the precisions, and less where `variance` is larger.
+    The weights of reports are those of the rows times the precisions of the parts.
     """
 
     @cached_property
-    def _precisions(self) -> Floats:
-        """(m,) what a report of weight 1 counts in its sample."""
-        parts = arrays.krr_parts(self.channel) or []
-        return fixed(np.array([part.gap**2 for part in parts])[self.channel.samples])
-
-    @cached_property
     def _squares(self) -> Floats:
-        """(parts,) sums of the squared weights times precisions, where these sum to 1."""
-        total = float(self.first @ self._precisions) or np.nan
-        squares = self.cells.second.sum(axis=0) * (self._precisions / total) ** 2
+        """(parts,) sums of the squared weights of the reports, which sum to 1."""
+        parts = arrays.krr_parts(self.channel) or []
+        precisions = np.array([part.gap**2 for part in parts])[self.channel.samples]
+        total = float(self.first @ precisions) or np.nan
+        squares = self.cells.second.sum(axis=0) * (precisions / total) ** 2
         return fixed(np.bincount(self.channel.samples, squares).astype(np.float64))
+
+    @property
+    def squared_weights(self) -> float:
+        """The sum of the squares of the reports' weights, which sum to 1."""
+        return float(self._squares.sum())
 
     @cached_property
     def mean_rates(self) -> MeanRates:
@@ -901,23 +901,9 @@ class PartSurveyMoments(PooledSurveyMoments):
         return arrays.mean_rates(arrays.krr_parts(self.channel) or [], self._squares)
 
     @property
-    def binomial_rates(self) -> BinomialRates:
-        """The rates of the mean channel."""
-        return self.mean_rates.binomial_rates(self.k)
-
-    @property
-    def effective_support(self) -> Floats:
-        """(k,) the rates at which that channel has these proportions."""
-        return self.mean_rates.support(self.proportions)
-
-    @cached_property
-    def design_effect(self) -> Floats:
-        """(k,) n over the number of reports of the mean channel that have `variance`."""
-        squares = float(self._squares.sum())
-        modelled = self.mean_rates.variance(self.proportions) * squares
-        with np.errstate(invalid="ignore", divide="ignore"):
-            larger = np.fmax(self.variance, self.least_variance) / modelled
-        return fixed(self.n * squares * np.fmax(1.0, larger))
+    def _drawn_variance(self) -> Floats:
+        """(k,) variance of the proportions, the larger of both forms'."""
+        return np.fmax(self.variance, self.least_variance)
 
     @property
     def _shared_notes(self) -> Sequence[str]:
