@@ -25,7 +25,7 @@ _COLUMNS = ["name", "garbling::rate", "garbling::answer", "garbling::covariate"]
 
 
 class GarbledQuestion(NamedTuple):
-    """What `rr.estimate` needs of a garbled question: ``estimate(reports, mechanism, blocks=...)``.
+    """A garbled question, for `rr.estimate`: ``estimate(reports, mechanism, blocks=...)``.
 
     reports : Series of the answers, missing for people without the covariate.
     mechanism : the design.

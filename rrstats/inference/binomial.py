@@ -155,13 +155,13 @@ def likelihood_rates(
 
     def interval(x: Floats, size: Floats, floor: Floats, ceiling: Floats) -> Interval:
         limit = np.full(len(x), normal_quantile(level) ** 2)
-        return _likelihood_ends(x, size, floor, ceiling, limit)
+        return _likelihood_ends(x, size, floor, ceiling, limit=limit)
 
     return _by_case(interval, counts, n, lowest, highest)
 
 
 def _likelihood_ends(
-    x: Floats, size: Floats, floor: Floats, ceiling: Floats, limit: Floats
+    x: Floats, size: Floats, floor: Floats, ceiling: Floats, *, limit: Floats
 ) -> Interval:
     """(b,) ends of the rates whose deviance from the best in [floor, ceiling] is up to a limit."""
     best = np.clip(_rate(x, size), floor, ceiling)
@@ -371,7 +371,7 @@ def anytime_interval(
         best = _rate(x, size)
         largest = scipy.special.xlogy(x, best) + scipy.special.xlog1py(size - x, -best)
         limit = 2 * (largest - gain - np.log1p(-level))
-        rates = _likelihood_ends(x, size, np.zeros_like(x), np.ones_like(x), limit)
+        rates = _likelihood_ends(x, size, np.zeros_like(x), np.ones_like(x), limit=limit)
         return cut_to_unit(carry(rates, q, p))
 
     return _by_case(interval, counts, n, false_positive_rate, true_positive_rate)

@@ -80,6 +80,7 @@ class ClusterSandwich:
         informations: Floats,
         bread: Floats,
         form: Floats,
+        *,
         meats: Floats | None = None,
     ) -> ClusterSandwich:
         """The linearized covariance of a sample, whose form is the spread within strata."""

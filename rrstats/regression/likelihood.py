@@ -496,7 +496,9 @@ class Fit:
         is_expected = kind == "clustered"
         informations = partial(self._informations, expected=is_expected)
         inverse = self._inverse if is_expected else None
-        return clustered_covariance(kind, scores, data, self.bread, informations, inverse=inverse)
+        return clustered_covariance(
+            kind, scores, data, bread=self.bread, information=informations, inverse=inverse
+        )
 
     def _inverse(self, information: Floats) -> Floats:
         """The inverse of a (size, size) information, without directions that have none."""

@@ -354,7 +354,7 @@ def _linear_covariance(
     scores = matrix * residuals[:, None]
     if kind in ("clustered", "linearized"):
         weighted = scores * data.weights[:, None]
-        return clustered_covariance(kind, weighted, data, bread, information)
+        return clustered_covariance(kind, weighted, data, bread=bread, information=information)
     return np.asarray(bread @ ((scores.T * data.squares) @ scores) @ bread), None
 
 

@@ -374,7 +374,12 @@ def _covariance(
         return np.asarray(n / (n - len(beta)) * bread @ squares @ bread), None
     has_noise = bool(data.private.columns) or equations.private_outcome
     return clustered_covariance(
-        vcov, rows, data, bread, equations.information, modelled=not has_noise
+        vcov,
+        rows,
+        data,
+        bread=bread,
+        information=equations.information,
+        modelled=not has_noise,
     )
 
 

@@ -181,16 +181,16 @@ def _sandwich_of_few(
     if kind == "clustered":
         return ClusterSandwich.reduced(sums, informations, bread, meats)
     form = _units(people).covariance(np.eye(len(clusters)))
-    return ClusterSandwich.within(sums, informations, bread, form, meats)
+    return ClusterSandwich.within(sums, informations, bread, form, meats=meats)
 
 
 def clustered_covariance(
     kind: str,
     scores: Floats,
     people: DesignedPeople,
+    *,
     bread: Floats,
     information: Callable[[list[NDArray[np.intp]]], Floats],
-    *,
     inverse: Callable[[Floats], Floats] | None = None,
     modelled: bool = True,
 ) -> tuple[Floats, ClusterSandwich | None]:

@@ -106,6 +106,7 @@ def _sorted(
     y: Floats,
     w: Floats | None,
     out: Booleans,
+    *,
     sampled: SampledRows | None,
 ) -> SortedRows:
     """The rows that are not left out, in order of their values.
@@ -684,7 +685,7 @@ def quantiles(
     grouped = read_groups(by, (mechanism, prob, None), group=group)
     y, w, out = read_rows(values, design.weights, grouped)
     sampled = sampled_rows(design, grouped, indexed, weights=w, left_out=out, target=target)
-    rows = _sorted(grouped, y, w, out | grouped.missing(), sampled)
+    rows = _sorted(grouped, y, w, out | grouped.missing(), sampled=sampled)
     n = len(rows.order)
     n_not_asked = int(not_asked([grouped], grouped.rows).sum())
     estimates = _estimates(rows, probs, target, _DEFAULT_LEVEL)
