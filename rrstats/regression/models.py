@@ -37,7 +37,6 @@ from rrstats.data.columns import numbers
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning, warn
 from rrstats.estimation.report_columns.report_columns import (
     ReportColumn,
-    ReportSource,
     ordinary,
     report_column,
 )
@@ -531,12 +530,12 @@ def _reported_outcome(request: ModelRequest) -> ReportColumn:
     values = request.values
     rows = len(values) if hasattr(values, "__len__") else 0
     mechanism = request.mechanism
-    if mechanism is None:
-        mechanism = getattr(request.record, "mechanism", None)
+    if mechanism is None and request.record is not None:
+        mechanism = request.record.mechanism
     has_samples = isinstance(mechanism, dict) or getattr(mechanism, "groups", None) is not None
     group = request.group
     if request.formula is not None:
-        group = ReportSource.of(values).group(group)
+        group = request.source.group(group)
     is_planned = group != request.group
     if request.has_private and not has_samples and not is_planned:
         samples = None

@@ -37,6 +37,7 @@ from rrstats.estimation.report_columns.report_frames import ReportFrame, check_t
 from rrstats.estimation.report_columns.sample_design import Replicates, SampleDesign, design_of
 from rrstats.estimation.tallies.arrays import has_scores
 from rrstats.estimation.tallies.sampled_rows import UnitSums
+from rrstats.mechanisms.records import ColumnRecord
 from rrstats.regression.design_matrix import (
     DesignMatrix,
     Sides,
@@ -479,10 +480,15 @@ class ModelRequest:
             return self.outcome
         return column_of(self.frame, self.sides.outcome)
 
+    @cached_property
+    def source(self) -> ReportSource:
+        """Name and record of the outcome; the record is read once."""
+        return ReportSource.of(self.values)
+
     @property
-    def record(self) -> Any:
+    def record(self) -> ColumnRecord | None:
         """The record of the outcome's mechanism, or None."""
-        return ReportSource.of(self.values).record
+        return self.source.record
 
     @property
     def described(self) -> bool:
@@ -534,8 +540,8 @@ class ModelRequest:
 
     def rates(self, rows: int) -> dict[str, Any]:
         """The prob or epsilon of each row, if the record of the outcome names its column."""
-        by_row = getattr(self.record, "by_row", None) or {}
-        if self.formula is None or self.mechanism is not None:
+        by_row = None if self.record is None else self.record.by_row
+        if by_row is None or self.formula is None or self.mechanism is not None:
             return {}
         return {argument: self.column(argument, name, rows) for argument, name in by_row.items()}
 
