@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 from browser import PROGRAM, Browser
+from node import NODE, needs_node
 
 import rrstats
 from rrstats.accessor import FrameAccessor, SeriesAccessor
@@ -113,10 +114,7 @@ def test_names_of_short_pages_exist(page, pa):
             assert hasattr(owner, name), name
 
 
-NODE = shutil.which("node")
-
-
-@pytest.mark.skipif(NODE is None, reason="needs node")
+@needs_node
 @pytest.mark.parametrize(
     ("text", "word", "expected"),
     [

@@ -5,7 +5,6 @@ import functools
 import itertools
 import json
 import re
-import shutil
 import subprocess
 from fractions import Fraction
 from pathlib import Path
@@ -14,6 +13,7 @@ import make_vectors
 import plain_client
 import pytest
 from make_vectors import VECTORS, Told
+from node import NODE, needs_node
 
 import rrstats as rr
 from rrstats import mechanisms
@@ -125,8 +125,6 @@ def test_primitives(kind):
 # -- the module for browsers ---------------------------------------------------------------------
 
 MODULE = VECTORS.parent / "client" / "rrstats.mjs"
-NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
 
 HARNESS = """
 import { readFileSync } from "node:fs";
