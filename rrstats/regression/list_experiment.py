@@ -243,13 +243,10 @@ def _open(request: ModelRequest, absent: dict[str, Booleans] | None = None) -> L
     absent : rows where other columns are missing, by their names.
     """
     request.check_mechanism()
-    values = request.values
-    rows = len(values) if hasattr(values, "__len__") else 0
     if request.mechanism is not None:
         list_samples(request.mechanism)
-    column = report_column(
-        values, request.mechanism, group=request.column("group", request.group, rows)
-    )
+    group = request.column("group", request.group, request.rows)
+    column = report_column(request.values, request.mechanism, group=group)
     samples = list_samples(column.mechanism)
     missing = column.missing()
     data = open_model(request, column.rows, {"the counts": missing, **(absent or {})})
@@ -755,8 +752,8 @@ def _open_direct(request: ModelRequest, direct: Any) -> tuple[ListCounts, Boolea
     values = request.outcome
     if isinstance(values, str):
         values = column_of(table_of(request.data), values)
-    rows = len(values) if hasattr(values, "__len__") else 0
     with_values = replace(request, outcome=values)
+    rows = with_values.rows
     answers = with_values.column("direct", direct, rows)
     if answers is None:
         raise ArgumentValueError("direct must be the answers to the direct question, found None")

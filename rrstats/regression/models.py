@@ -527,8 +527,7 @@ def _reported_outcome(request: ModelRequest) -> ReportColumn:
     With privatized covariates the argument ``group`` may be theirs, so it is used only by an
     outcome that has several samples, or that a plan asked of some rows.
     """
-    values = request.values
-    rows = len(values) if hasattr(values, "__len__") else 0
+    rows = request.rows
     mechanism = request.mechanism
     if mechanism is None and request.record is not None:
         mechanism = request.record.mechanism
@@ -541,7 +540,9 @@ def _reported_outcome(request: ModelRequest) -> ReportColumn:
         samples = None
     else:
         samples = request.column("group", group, rows)
-    return report_column(values, mechanism=request.mechanism, group=samples, **request.rates(rows))
+    return report_column(
+        request.values, mechanism=request.mechanism, group=samples, **request.rates(rows)
+    )
 
 
 @checked_keywords

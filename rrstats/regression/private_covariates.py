@@ -480,6 +480,11 @@ class ModelRequest:
             return self.outcome
         return column_of(self.frame, self.sides.outcome)
 
+    @property
+    def rows(self) -> int:
+        """The number of values of the outcome; 0 if it is no column."""
+        return len(self.values) if hasattr(self.values, "__len__") else 0
+
     @cached_property
     def source(self) -> ReportSource:
         """Name and record of the outcome; the record is read once."""

@@ -258,10 +258,7 @@ def row_scores(grouped: ReportColumn, part: slice) -> Floats:
 def _scores(
     grouped: ReportColumn, counts: Floats, weight: Floats
 ) -> tuple[Floats, NDArray[np.intp]]:
-    """(m, k) the score of each cell, and (m,) its sample if samples identify groups only together.
-
-    The weight of a sample in the estimate is then divided among its rows.
-    """
+    """(m, k) scores of cells, and (m,) their samples if these identify groups only together."""
     everyone = np.zeros(grouped.m, dtype=np.intp)
     channel = grouped.channel
     if channel is None:
@@ -274,9 +271,7 @@ def _scores(
         raise NotIdentifiableError(
             "the groups are not identifiable: a sample that they need has no reports"
         )
-    sizes = np.bincount(channel.samples, weight)[channel.samples]
-    expansion = np.where(sizes > 0, _ratio(weight.sum(), sizes), 0.0)
-    return arrays.weights(channel, counts).T * expansion[:, None], channel.samples
+    return arrays.expanded_scores(channel, counts, weight), channel.samples
 
 
 # -- the result ------------------------------------------------------------------------------

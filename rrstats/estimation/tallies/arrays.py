@@ -135,6 +135,18 @@ def weights(channel: Channel, counts: NDArray[Any]) -> Floats:
     return np.asarray(_solve(channel, np.eye(len(sizes)), sizes).T)
 
 
+def expanded_scores(channel: Channel, counts: NDArray[Any], sampled: Floats) -> Floats:
+    """(m, k) scores of cells of samples that identify the proportions only together.
+
+    The weight of a sample in the estimate is divided among its reports, as if all were of one.
+    sampled : (m,) sums of the weights of rows.
+    """
+    sizes = np.bincount(channel.samples, sampled)[channel.samples]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        expansion = np.where(sizes > 0, sampled.sum() / sizes, 0.0)
+    return np.asarray(weights(channel, counts).T * expansion[:, None])
+
+
 def contrast_scores(channel: Channel, counts: NDArray[Any], contrasts: Floats) -> Floats:
     """(j, m) scores of the cells for (j, k) contrasts of the estimate, ``contrasts @ weights``."""
     if isinstance(channel, SupportChannel):

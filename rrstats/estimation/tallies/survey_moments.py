@@ -125,11 +125,8 @@ class SampleCells:
         channel = self.channel
         if arrays.has_scores(channel):
             return channel.scores(np.arange(len(channel.samples)))
-        weights = self.first.sum(axis=0)
-        sizes = np.bincount(channel.samples, weights)[channel.samples]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            expansion = np.where(sizes > 0, weights.sum() / sizes, 0.0)
-        return np.asarray(arrays.weights(channel, weights).T * expansion[:, None])
+        sampled = self.first.sum(axis=0)
+        return arrays.expanded_scores(channel, sampled, sampled)
 
     def set_places(self, places: NDArray[np.intp]) -> None:
         """Say which of all units these are, in ascending order."""
