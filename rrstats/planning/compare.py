@@ -66,10 +66,11 @@ from rrstats.mechanisms.channel import (
 from rrstats.mechanisms.epsilon import round_up
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import KRR, MechanismLike
+from rrstats.mechanisms.optimal_matrices import GOALS, MIN_EPSILON, least_variance
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning.chances import CRITERIA, best_chances
-from rrstats.planning.designs import GOALS, MIN_EPSILON, least_variance, optimal_matrix
+from rrstats.planning.designs import optimal_matrix
 from rrstats.planning.precision import (
     MAX_PEOPLE,
     CategoryOptions,

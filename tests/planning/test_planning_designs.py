@@ -18,8 +18,8 @@ import rrstats as rr
 from rrstats import planning
 from rrstats.errors import ArgumentTypeError, ArgumentValueError, LowPrecisionWarning
 from rrstats.mechanisms import from_dict
+from rrstats.mechanisms.optimal_matrices import least_variance
 from rrstats.planning import optimal_matrix
-from rrstats.planning.designs import least_variance
 
 QUESTIONS = ("proportions", "mean", "distribution")
 
