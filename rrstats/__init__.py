@@ -49,6 +49,7 @@ _PLACES = {
     "logit": "rrstats.regression.models:logit",
     "mechanisms": "rrstats.mechanisms",
     "means": "rrstats.estimation.estimates.means:means",
+    "number": "rrstats.mechanisms.number_design:number",
     "planning": "rrstats.planning",
     "privacy": "rrstats.privacy",
     "privatize": "rrstats.privatization.frame:privatize",

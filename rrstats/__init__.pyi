@@ -23,6 +23,7 @@ from rrstats.estimation.tallies.tally import tally as tally
 from rrstats.mechanisms import surveys as surveys
 from rrstats.mechanisms.krr import KRR as KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign as MatrixDesign
+from rrstats.mechanisms.number_design import number as number
 from rrstats.privacy import explain as explain
 from rrstats.privatization import single as _single
 from rrstats.privatization.frame import check as check

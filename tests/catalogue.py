@@ -22,6 +22,7 @@ from rrstats.mechanisms import (
     SubsetSelection,
     UnaryEncoding,
 )
+from rrstats.mechanisms.number_design import NumberDesign
 from rrstats.mechanisms.survey_design import SurveyDesign
 
 AWKWARD: dict[str, list[Hashable]] = {
@@ -95,6 +96,14 @@ FAMILIES: dict[str, dict[str, Callable[[], Mechanism]]] = {
         "no information": lambda: MatrixDesign(["a", "b"], [[0.25, 0.25], [0.75, 0.75]]),
         "labels: mixed": lambda: MatrixDesign(
             AWKWARD["mixed"], KRR(AWKWARD["mixed"], 0.5).channel.entries
+        ),
+    },
+    "NumberDesign": {
+        "two points": lambda: NumberDesign([0, 1], [[0.75, 0.25], [0.25, 0.75]], [-0.5, 1.5]),
+        "three points, four reports": lambda: NumberDesign(
+            [-1.0, 0.0, 1.0],
+            [[0.5, 0.25, 0.125], [0.25, 0.25, 0.125], [0.125, 0.25, 0.25], [0.125, 0.25, 0.5]],
+            [-2.5, -0.5, 0.5, 2.5],
         ),
     },
     "SurveyDesign": {
@@ -180,7 +189,7 @@ EXAMPLES: dict[str, Callable[[], Mechanism]] = {
 SILENT = {name for name in EXAMPLES if "no information" in name}
 """Examples whose reports carry no information: they randomize, and nothing can be estimated."""
 
-REPORTS_LABELS = (KRR, Chain, MatrixDesign, SurveyDesign, Samples)
+REPORTS_LABELS = (KRR, Chain, MatrixDesign, NumberDesign, SurveyDesign, Samples)
 """Mechanisms whose reports are labels; those of the others are subsets of the categories."""
 
 WITH_MATRIX = [

@@ -34,10 +34,10 @@ def test_the_tests_that_the_proof_names_exist(page, least):
 def test_words_are_asked_once_and_without_a_look_at_the_answers(name):
     """No two requests of one block share an address, and all answers make the same requests."""
     mechanism = EXAMPLES[name]()
-    k, groups = mechanism.domain.k, mechanism.groups
+    k, groups = mechanism.domain.answers, mechanism.groups
     samples = None if groups is None else np.arange(ROWS) % len(groups)
     logs = []
-    for answers in (np.zeros(ROWS), np.arange(ROWS) % k, np.full(ROWS, k + 1)):
+    for answers in (np.zeros(ROWS), np.arange(ROWS) * 7_919_993 % k, np.full(ROWS, k + 1)):
         source = Recorded(Counting(8))
         encoded = Encoded.of(answers.astype(mechanism.domain.dtype), k)
         randomize_block(mechanism, encoded, source, 3, samples=samples)

@@ -66,8 +66,8 @@ def test_the_top_fits_a_screen():
     """Verbs, the few things that people build, and modules: each new name is a decision."""
     listed = """
         privatize simulate check tally estimate crosstab means quantiles difference correlations
-        linear logit audit explain KRR MatrixDesign SampleDesign Tally mechanisms surveys planning
-        hypotheses regression privacy files client datasets estimators errors
+        linear logit audit explain KRR MatrixDesign SampleDesign Tally number mechanisms surveys
+        planning hypotheses regression privacy files client datasets estimators errors
     """
     assert sorted(listed.split()) == dir(rrstats)
 

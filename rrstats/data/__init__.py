@@ -1,7 +1,8 @@
 """Columns of answers and reports.
 
 `declared` refuses lists of categories that may come from the answers, `categories` has the
-declared ones, their codes and their JSON, `arrow` their Arrow types and arrays of Arrow.
+declared ones, their codes and their JSON, `number_spaces` numbers between declared bounds, and
+`arrow` Arrow types of categories and arrays of Arrow.
 `rebuilt` makes public columns anew from their cells, with `arrow_rebuild` for Arrow's buffers and
 `compact` for its views.  `encoders` turn cells into codes, `columns` opens containers, `builders`
 make reports in the container's type, and `codecs` bring them together for reports that are

@@ -62,6 +62,13 @@ def arrow_kind(arrow: pa.DataType) -> str:
     return next((kind for kind, test in tests.items() if test(arrow)), "any")
 
 
+def is_plain_number(arrow: pa.DataType) -> bool:
+    """True for integers and floats that are not in a dictionary."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(arrow) or pa.types.is_floating(arrow))
+
+
 def result_type(categories: Categories, column_type: pa.DataType) -> pa.DataType:
     """The Arrow type of the reports of a column, from its declared type."""
     import pyarrow as pa

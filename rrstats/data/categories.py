@@ -161,6 +161,8 @@ class Categories:
     declared: tuple[Hashable, ...] | dict[Hashable, Hashable]
     """The categories as they were declared: a codebook, or a tuple."""
     k: int
+    answers: int
+    """The number of codes of answers: k, unless answers may lie between the categories."""
     dtype: np.dtype[Any]
     """The smallest unsigned type that holds every code, both sentinels and 2k - 2."""
     missing_code: int | None
@@ -196,7 +198,7 @@ class Categories:
         self.__dict__.update(categories=plain, labels=labels, declared=declared, k=len(plain))
         missing = plain.index(None) if None in plain else None
         absent = self.k + 1 if missing is None else missing
-        self.__dict__.update(missing_code=missing, absent_code=absent)
+        self.__dict__.update(answers=self.k, missing_code=missing, absent_code=absent)
         self.__dict__["dtype"] = np.min_scalar_type(max(2 * self.k - 1, 255))
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -290,6 +292,11 @@ class Categories:
 
     def __reduce__(self) -> tuple[type[Categories], tuple[object]]:
         return type(self), (self.declared,)
+
+    @property
+    def in_words(self) -> str:
+        """The categories as a noun in messages."""
+        return f"the {self.k} categories"
 
     def describe(self, most: int = 8) -> str:
         """Return the categories as text, shortened if there are more than ``most``."""

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.arrow import category_array
+from rrstats.data.arrow import arrow_type, category_array
 from rrstats.data.builders import ReportLayout, layout_of, numpy_layout, numpy_table, pandas_table
 from rrstats.data.categories import Categories, Codes
 from rrstats.data.columns import Column, open_column
 from rrstats.data.encoders import Reader, reader
+from rrstats.data.number_spaces import NumberValues
 from rrstats.errors import ArgumentTypeError
 
 
@@ -96,8 +98,28 @@ class ReportCodec:
         )
 
 
+@dataclass(frozen=True)
+class NumberCodec(ReportCodec):
+    """Reports that are some of the real numbers: doubles in every container."""
+
+    def layout(self, column: Column, keep_missing: bool) -> ReportLayout:
+        """Form of the reports, as `ReportCodec.layout`: it never depends on a column's type."""
+        table: Any = np.array(self.domain.categories, dtype=np.float64)
+        if column.family == "list":
+            return super().layout(column, keep_missing)
+        if arrow_type(column.dtype) is not None:
+            import pyarrow as pa
+
+            table = pa.array(table)
+            if column.family == "pandas":
+                table = pd.array(table, dtype=pd.ArrowDtype(pa.float64()))
+        return layout_of(table, column)
+
+
 def codec_of(space: Any) -> ReportCodec:
     """Codec of the reports of a space: of `Categories`, or of a space that is its own codec."""
+    if isinstance(space, NumberValues):
+        return NumberCodec(space)
     codec: ReportCodec = ReportCodec(space) if isinstance(space, Categories) else space
     return codec
 

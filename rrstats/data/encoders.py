@@ -18,8 +18,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from rrstats.data.arrow import are_word_places, arrow_kind, arrow_objects, arrow_type, chunks_of
+from rrstats._typing import Floats
+from rrstats.data.arrow import (
+    are_word_places,
+    arrow_kind,
+    arrow_objects,
+    arrow_type,
+    chunks_of,
+    is_plain_number,
+)
 from rrstats.data.categories import Categories, Codes
+from rrstats.data.number_spaces import NumberSpace, number_of
 from rrstats.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
@@ -106,7 +115,7 @@ def reader(categories: Categories, like: Any) -> Reader:
     dtype = type_of(like)
     _check_kind(categories, dtype)
     codes = _of_type(categories, dtype)
-    return lambda cells: Encoded.of(codes(cells), categories.k)
+    return lambda cells: Encoded.of(codes(cells), categories.answers)
 
 
 def _check_kind(categories: Categories, dtype: Any) -> None:
@@ -135,6 +144,8 @@ def _check_kind(categories: Categories, dtype: Any) -> None:
 
 def _of_type(categories: Categories, dtype: Any) -> Encoder:
     """Prepare the fastest encoder for cells of one declared type."""
+    if isinstance(categories, NumberSpace):
+        return _of_number_space(categories, dtype)
     if isinstance(dtype, pd.CategoricalDtype):
         return _of_categorical(categories, dtype.categories)
     arrow = arrow_type(dtype)
@@ -282,6 +293,56 @@ def _of_numbers(categories: Categories, dtype: np.dtype[Any]) -> Encoder:
     return lambda cells: table[index.get_indexer(cells.astype(native, copy=False))]
 
 
+# -- numbers between bounds ----------------------------------------------------------------
+
+
+def number_reader(dtype: Any) -> Callable[[Any], tuple[Floats, Places]]:
+    """Prepare a function from cells to doubles, NaN where missing, and the places of no numbers."""
+    arrow = arrow_type(dtype)
+    nothing = np.empty(0, dtype=np.intp)
+    if arrow is not None and is_plain_number(arrow):
+
+        def from_arrow(cells: Any) -> tuple[Floats, Places]:
+            parts = [
+                np.array(chunk.to_numpy(zero_copy_only=False), dtype=np.float64)
+                for chunk in chunks_of(cells)
+            ]
+            return np.concatenate([np.empty(0), *parts]), nothing
+
+        return from_arrow
+    if arrow is None and storage_type(dtype).kind in "iuf":
+        if isinstance(dtype, np.dtype):
+            return lambda cells: (cells.astype(np.float64), nothing)
+        return lambda cells: (cells.to_numpy(dtype=np.float64, na_value=np.nan), nothing)
+
+    def from_objects(cells: Any) -> tuple[Floats, Places]:
+        listed = _listed(cells)
+        numbers = np.empty(len(listed))
+        others = []
+        for place, cell in enumerate(listed):
+            try:
+                numbers[place] = number_of(cell)
+            except Exception:  # no number, or an object that raises when looked at
+                others.append(place)
+                numbers[place] = np.nan
+        return numbers, np.array(others, dtype=np.intp)
+
+    return from_objects
+
+
+def _of_number_space(space: NumberSpace, dtype: Any) -> Encoder:
+    """Codes of numbers, of which each has one."""
+    read = number_reader(dtype)
+
+    def codes_of(cells: Any) -> Codes:
+        numbers, others = read(cells)
+        codes = space.encode(numbers)
+        codes[others] = space.answers
+        return codes
+
+    return codes_of
+
+
 # -- Arrow and objects ---------------------------------------------------------------------
 
 
@@ -356,20 +417,28 @@ def _of_encoded(categories: Categories, of_values: Encoder) -> Encoder:
     return codes
 
 
+def _listed(cells: Any) -> list[Any]:
+    """The Python objects of a list or of any array."""
+    if isinstance(cells, list):
+        return cells
+    if hasattr(cells, "to_pylist"):
+        return arrow_objects(cells)
+    if isinstance(cells, np.ndarray):
+        listed: list[Any] = cells.tolist()
+        return listed
+    if isinstance(cells, pd.Categorical):
+        cells = cells.astype(object)
+        return list(cells)
+    return list(cells.to_numpy(dtype=object, na_value=None).tolist())
+
+
 def _of_objects(categories: Categories) -> Encoder:
     """Codes of Python objects of any kind, hostile ones too; from a list or any array."""
     k = categories.k
     dtype = categories.dtype
 
     def codes_of(cells: Any) -> Codes:
-        if isinstance(cells, list):
-            listed = cells
-        elif hasattr(cells, "to_pylist"):
-            listed = arrow_objects(cells)
-        elif isinstance(cells, np.ndarray):
-            listed = cells.tolist()
-        else:
-            listed = cells.to_numpy(dtype=object, na_value=None).tolist()
+        listed = _listed(cells)
         types = set(map(type, listed))
         if not (types <= _HONEST_TYPES or types <= {bool, type(None)}):
             return np.fromiter(map(categories.code, listed), dtype, len(listed))

@@ -42,10 +42,16 @@ from rrstats.files.formats import FileSource, Paths, open_released, open_source
 from rrstats.files.plan import check_one_sample, is_document, read_document
 from rrstats.mechanisms.attrs import released_records
 from rrstats.mechanisms.base import Mechanism, is_mechanism
-from rrstats.mechanisms.krr import as_mechanism
+from rrstats.mechanisms.krr import answers_of, as_mechanism
 from rrstats.mechanisms.plans import PlanParts
 from rrstats.mechanisms.records import ColumnRecord
-from rrstats.privatization.frame import check_table, frequency_order, telling_columns
+from rrstats.privatization.frame import (
+    category_counts,
+    check_table,
+    clipped_counts,
+    frequency_order,
+    telling_columns,
+)
 from rrstats.statement import statement
 
 MAX_LISTED = 1000
@@ -336,14 +342,17 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     name = source.check_column(column)
     if is_document(categories):
         categories = _record_of(name, read_document(categories)).resolve()
-    domain = categories.domain if is_mechanism(categories) else Categories(categories)
+    domain = answers_of(categories)
     unknown: Counter[Hashable] = Counter()
+    clipped: Counter[Hashable] = Counter()
     missing = left_out = 0
     counts = np.zeros(domain.k, dtype=np.int64)
     for file in source.files:
         for piece in file.pieces({name: domain}, only=True):
             values, absent = _outside(piece, name, domain, counts)
             missing += absent
+            for bound, _, count in clipped_counts(domain, piece.cells(name)):
+                clipped[bound] += count
             for value, count in values:
                 if value in unknown or len(unknown) < MAX_LISTED:
                     unknown[value] += count
@@ -352,6 +361,7 @@ def check_file(path: Path | str, column: str, categories: Any) -> pd.DataFrame:
     rows: list[tuple[Any, str, int]] = [(v, "unknown", n) for v, n in unknown.items()]
     if missing:
         rows.append((None, "missing", missing))
+    rows += [(bound, "clipped", count) for bound, count in clipped.items()]
     rows.sort(key=lambda row: -row[2])
     if left_out:
         rows.append((None, "not listed", left_out))
@@ -393,9 +403,9 @@ def _outside(
     """
     cells = piece.cells(name)
     codes = reader(domain, cells)(cells).codes
-    counts += np.bincount(codes, minlength=domain.k)[: domain.k]
-    missing = int(np.count_nonzero(codes == domain.k + 1))
-    picked = piece.shown(name).filter(pa.array(codes == domain.k))
+    counts += category_counts(codes, domain)
+    missing = int(np.count_nonzero(codes == domain.answers + 1))
+    picked = piece.shown(name).filter(pa.array(codes == domain.answers))
     if not len(picked):
         return [], missing
     if pa.types.is_dictionary(picked.type):

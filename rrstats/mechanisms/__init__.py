@@ -1,7 +1,8 @@
 """Mechanisms, one file for each family; read `krr` first, the others follow its structure.
 
 The families are `krr`, `unary` (with RAPPOR), `subset_selection`, `matrix_design`, `surveys` and
-`samples`; `base` has their base class, and `optimal_matrices` makes matrices for a question.
+`samples`; `base` has their base class, `optimal_matrices` makes matrices for
+a question, and `number_design` has numbers between bounds.
 Statistics use only a mechanism's `channel`, in the form of `channel` or `matrix_channel`.
 `epsilon` converts probabilities, rounded towards privacy, and `deployments` has the epsilon of
 known ones; `serialization` reads the JSON of mechanisms.  `plans` has the mechanisms of a frame's

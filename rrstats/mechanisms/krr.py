@@ -43,6 +43,7 @@ from rrstats.mechanisms.epsilon import (
     largest_epsilon,
     last_double,
 )
+from rrstats.mechanisms.number_design import NumberRange
 from rrstats.mechanisms.samples import Samples
 from rrstats.randomness.samplers import below, coin, coins
 from rrstats.randomness.sources import Source
@@ -168,8 +169,8 @@ class KRR(Mechanism):
         return shift
 
 
-MechanismLike: TypeAlias = Mechanism | CategoriesLike
-"""A mechanism, a mapping from sample or column to mechanism, or the categories of a k-RR."""
+MechanismLike: TypeAlias = Mechanism | NumberRange | CategoriesLike
+"""A mechanism, a mapping from sample or column to mechanism, a number, or categories of a k-RR."""
 
 
 def as_mechanism(categories: Any, prob: Any = None, epsilon: Any = None) -> Mechanism:
@@ -177,8 +178,9 @@ def as_mechanism(categories: Any, prob: Any = None, epsilon: Any = None) -> Mech
 
     Parameters
     ----------
-    categories : Mechanism, mapping from sample to Mechanism, or sequence of hashables
-        A mechanism by itself, or the categories of a k-RR with ``prob`` or ``epsilon``.
+    categories : Mechanism, mapping from sample to Mechanism, NumberRange, or sequence of hashables
+        A mechanism by itself, a number with ``epsilon``, or the categories of a k-RR with ``prob``
+        or ``epsilon``.
     prob, epsilon : float, optional
         As for `KRR`.
 
@@ -196,12 +198,21 @@ def as_mechanism(categories: Any, prob: Any = None, epsilon: Any = None) -> Mech
     if isinstance(categories, Mechanism):
         check_left_out("a mechanism already has its prob and epsilon", prob=prob, epsilon=epsilon)
         return categories
+    if isinstance(categories, NumberRange):
+        return categories.mechanism(prob, epsilon)
     if hasattr(categories, "__opendp_dict__"):
         raise ArgumentTypeError(
             "a measurement of OpenDP is not a mechanism; give its categories and its prob, as in "
             "rr.KRR(categories, prob)"
         )
     return KRR(categories, prob, epsilon=epsilon)
+
+
+def answers_of(categories: Any) -> Categories:
+    """The possible true answers of a mechanism, of a number, or categories by themselves."""
+    if isinstance(categories, Mechanism):
+        return categories.domain
+    return categories.grid if isinstance(categories, NumberRange) else Categories(categories)
 
 
 def is_by_row(value: Any) -> bool:

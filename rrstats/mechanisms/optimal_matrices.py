@@ -42,8 +42,9 @@ from rrstats._checks import check_epsilon, check_number, check_one_of, check_pro
 from rrstats._typing import Booleans, Floats
 from rrstats.data.categories import Categories, category_numbers
 from rrstats.errors import ArgumentValueError
+from rrstats.mechanisms.channel import normalized, numbers
 from rrstats.mechanisms.epsilon import krr_prob
-from rrstats.mechanisms.matrix_channel import left_inverse
+from rrstats.mechanisms.matrix_channel import MatrixChannel, left_inverse
 from rrstats.mechanisms.matrix_design import MatrixDesign
 
 GOALS = ("proportions", "mean", "distribution")
@@ -143,8 +144,7 @@ def matrix_for(
     check_one_of(goal, "goal", GOALS)
     hint = "below it every design needs more than 2**40 people"
     epsilon = check_number(check_epsilon(epsilon), "epsilon", MIN_EPSILON, hint=hint)
-    prob = Fraction(krr_prob(epsilon, domain.k))
-    ratio = prob * (domain.k - 1) / (1 - prob)
+    ratio = exact_ratio(epsilon, domain.k)
     if goal == "mean":
         number = category_numbers(scores, domain.labels, "scores")
         weights = _prior(prior, domain)
@@ -158,6 +158,12 @@ def matrix_for(
     if goal == "proportions":
         return _for_proportions(domain, ratio)
     return _for_distribution(domain, epsilon, ratio)
+
+
+def exact_ratio(epsilon: float, k: int) -> Fraction:
+    """The largest ratio of k-ary randomized response, whose exact epsilon is at most this one."""
+    prob = Fraction(krr_prob(epsilon, k))
+    return prob * (k - 1) / (1 - prob)
 
 
 def _prior(prior: Any, domain: Categories) -> Any:
@@ -401,20 +407,31 @@ def _least_favourable(matrix: Floats, scores: Floats, prior: Floats) -> Floats:
     return best
 
 
-def _certified(
-    domain: Categories, matrix: NDArray[Any], ratio: Fraction, scores: Floats, *, prior: Floats
-) -> MatrixDesign:
-    """The design of a matrix, mixed with the uniform one until its exact ratio is small enough."""
+def private_rows(matrix: NDArray[Any], ratio: Fraction) -> NDArray[Any]:
+    """A matrix mixed with the uniform one until its exact ratio is small enough."""
     if matrix.dtype != object:
         for _ in range(_SCALING_ROUNDS):
             matrix = np.maximum(matrix, matrix.max(axis=1, keepdims=True) / float(ratio))
             matrix = matrix / matrix.sum(axis=0)
-    certified = _ordered_design(domain, matrix, scores, prior)
+    mixed = matrix
     uniform = _FIRST_UNIFORM
-    while certified.channel.max_likelihood_ratio > ratio:
+    while _exact_ratio(mixed) > ratio:
         mixed = (1 - uniform) * matrix + uniform / len(matrix)
-        certified = _ordered_design(domain, mixed, scores, prior)
         uniform = 2 * uniform
+    return mixed
+
+
+def _exact_ratio(matrix: NDArray[Any]) -> Fraction | float:
+    """The largest ratio within a row, of the stored numbers with columns that sum to 1."""
+    columns = [normalized(numbers(column, "column"), "column") for column in matrix.T.tolist()]
+    return MatrixChannel(tuple(zip(*columns, strict=True))).max_likelihood_ratio
+
+
+def _certified(
+    domain: Categories, matrix: NDArray[Any], ratio: Fraction, scores: Floats, *, prior: Floats
+) -> MatrixDesign:
+    """The design of a matrix whose exact ratio is small enough."""
+    certified = _ordered_design(domain, private_rows(matrix, ratio), scores, prior)
     if np.ptp(prior) == 0:
         return certified
     exact = certified.channel.matrix

@@ -107,6 +107,11 @@ class Samples(Mechanism):
                 "parts must be mechanisms for at least two samples, of one sample each and with "
                 f"single labels as reports, found {len(parts)}"
             )
+        if any(part.domain.answers != part.domain.k for part in mechanisms):
+            raise ArgumentValueError(
+                "parts must be mechanisms of categories, found a number: privatize numbers by one "
+                "mechanism, and estimate samples of different epsilon apart"
+            )
         _check_equal([part.domain for part in mechanisms], "true answers")
         _check_equal([part.report_space for part in mechanisms], "reports")
         if sum(len(part.rounds) for part in mechanisms) > _MAX_STAGES:

@@ -26,6 +26,7 @@ from rrstats.mechanisms import surveys
 from rrstats.mechanisms.base import Chain, Mechanism
 from rrstats.mechanisms.krr import KRR
 from rrstats.mechanisms.matrix_design import MatrixDesign, from_json
+from rrstats.mechanisms.number_design import NumberDesign
 from rrstats.mechanisms.samples import Samples
 from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.survey_design import SurveyDesign
@@ -41,6 +42,7 @@ _TYPES: dict[str, Callable[..., Mechanism]] = {
     "Chain": Chain,
     "KRR": KRR,
     "MatrixDesign": MatrixDesign,
+    "NumberDesign": NumberDesign,
     "OptimizedUnary": UnaryEncoding.optimized,
     "Rappor": Rappor,
     "Samples": Samples.from_parts,

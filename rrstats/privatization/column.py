@@ -61,9 +61,11 @@ def randomize_block(
     """
     codes = encoded.codes
     outside = encoded.outside
-    k = mechanism.domain.k
+    answers = mechanism.domain.answers
     # Words are drawn for every row, so their number does not depend on how many are unknown.
-    codes[outside] = below(source, REPLACEMENT_STREAM, block, len(codes), bound=k, only=outside)
+    codes[outside] = below(
+        source, REPLACEMENT_STREAM, block, len(codes), bound=answers, only=outside
+    )
     codes = mechanism.join(codes, samples)
     if probs is None:
         return mechanism.randomize(codes, source, block)
@@ -210,7 +212,7 @@ class ColumnAnswers(Unpicklable):
         if not unknown:
             return f"{missing} of {answers} are missing"
         kind = kind_of_type(self._answer_type)
-        categories = f"the {self.mechanism.domain.k} categories (answer type: {kind})"
+        categories = f"{self.mechanism.domain.in_words} (answer type: {kind})"
         absent = f", and {missing} more missing" if missing else ""
         return f"{unknown} of {answers} are not among {categories}{absent}"
 
@@ -394,10 +396,11 @@ class ColumnRelease(ColumnAnswers):
         """The words of a block: fresh ones, or for keyed reports those of persons and values."""
         if not isinstance(self._source, KeyedColumn):
             return self._source
-        k = self.mechanism.domain.k
-        values = np.minimum(encoded.codes.astype(np.uint64), k)  # unknown and missing share one
+        answers = self.mechanism.domain.answers
+        # Unknown and missing ones share a value.
+        values = np.minimum(encoded.codes.astype(np.uint64), answers)
         if samples is not None:
-            values += samples.astype(np.uint64) * np.uint64(k + 1)
+            values += samples.astype(np.uint64) * np.uint64(answers + 1)
         return self._source.words(ids, rows, values)
 
     @staticmethod

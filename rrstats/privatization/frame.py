@@ -44,7 +44,8 @@ from rrstats.data.columns import (
     open_column,
     place_of,
 )
-from rrstats.data.encoders import reader
+from rrstats.data.encoders import number_reader, reader, type_of
+from rrstats.data.number_spaces import NumberGrid
 from rrstats.data.rebuilt import rebuilt_column, rebuilt_index, rebuilt_polars, rebuilt_series
 from rrstats.errors import (
     ArgumentTypeError,
@@ -60,6 +61,7 @@ from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import (
     MechanismLike,
     RowRates,
+    answers_of,
     as_mechanism,
     is_by_row,
     names_column,
@@ -869,16 +871,18 @@ def check(
     columns : hashable
         Of a frame alone, the name of one column; for all other values the categories stand in
         this place.
-    categories : sequence of hashables or Mechanism
-        The declared categories, or the mechanism that has them.
+    categories : sequence of hashables, NumberRange or Mechanism
+        The declared categories, or the mechanism that has them; or a number, of which the answers
+        beyond each bound are counted as clipped to it.
 
     Returns
     -------
     DataFrame
         One row for each distinct answer that is missing or unknown, with the columns value, status
-        ("missing" or "unknown"), count and did_you_mean, a category of similar spelling; the
-        largest count comes first.  A last row with the status "in order of frequency" says that 4
-        or more categories are listed as in a table of frequencies, which a release would publish.
+        ("missing", "unknown" or "clipped"), count and did_you_mean, a category of similar spelling;
+        the largest count comes first.  A last row with the status "in order of frequency" says that
+        4 or more categories are listed as in a table of frequencies, which a release would
+        publish.
         Of a frame of pandas further rows name other columns (value) that "determine" or "nearly
         determine" the answers (status): for so many rows (count) the answer can be guessed from
         other rows with the same value.  Noise cannot hide what such a column shows.
@@ -900,8 +904,7 @@ def check(
     else:
         answers = values
         categories, _ = _values_design(values, columns, categories, None)
-    given: Any = categories
-    domain = given.domain if isinstance(given, Mechanism) else Categories(given)
+    domain = answers_of(categories)
     container = open_column(answers)
     cells = container.cells
     encoded = reader(domain, cells)(cells)
@@ -912,10 +915,28 @@ def check(
     rows = list(tally.values())
     if len(encoded.absent):
         rows.append([None, "missing", len(encoded.absent)])
+    rows += clipped_counts(domain, cells)
     rows.sort(key=lambda row: -row[2])
-    counts = np.bincount(encoded.codes, minlength=domain.k)[: domain.k]
+    counts = category_counts(encoded.codes, domain)
     telling = [] if others is None else telling_columns(others, answers)
     return check_table([*rows, *frequency_order(counts, domain), *telling], domain)
+
+
+def category_counts(codes: NDArray[Any], domain: Categories) -> NDArray[np.int64]:
+    """(k,) counts of true answers, for `frequency_order`; 0 where answers are numbers."""
+    if not domain.order_tells:
+        return np.zeros(domain.k, dtype=np.int64)
+    return np.bincount(codes, minlength=domain.k)[: domain.k]
+
+
+def clipped_counts(domain: Categories, cells: Any) -> list[list[Any]]:
+    """Rows of `check` with the numbers of answers beyond the bounds; none for categories."""
+    if not isinstance(domain, NumberGrid):
+        return []
+    numbers, _ = number_reader(type_of(cells))(cells)
+    counts = map(np.count_nonzero, domain.clipped(numbers))
+    pairs = zip(domain.bounds, counts, strict=True)
+    return [[bound, "clipped", count] for bound, count in pairs if count]
 
 
 def frequency_order(counts: NDArray[Any], domain: Categories) -> list[tuple[None, str, int]]:

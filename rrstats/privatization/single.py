@@ -105,19 +105,19 @@ def report(
     if group is not None or design.groups is not None:
         sample = sample_codes(design, None if group is None else [group], 1)
     code = _code(domain, answer)
-    k = domain.k
+    answers = domain.answers
     check_policies(unknown)
-    if unknown == "raise" and code >= k:
+    if unknown == "raise" and code >= answers:
         raise UnknownAnswersError(
-            f"the answer is missing or not among the {k} categories (answer type: "
+            f"the answer is missing or not among {domain.in_words} (answer type: "
             f"{type(answer).__name__}); check the form's choices when it is built, and where "
             "nobody is at hand give unknown='uniform', which replaces the answer by a random "
             "category: this error is one person's bit"
         )
     source: Source = FreshWords(stretched=False) if rng is None else open_source(rng)
     # Drawn for every answer, and taken where it matches no category.
-    replacement = below(source, REPLACEMENT_STREAM, 0, 1, bound=k)
-    codes = np.array([(code, replacement[0])[code >= k]], dtype=domain.dtype)
+    replacement = below(source, REPLACEMENT_STREAM, 0, 1, bound=answers)
+    codes = np.array([(code, replacement[0])[code >= answers]], dtype=domain.dtype)
     drawn = design.randomize(design.join(codes, sample), source, 0)
     if not source.secure:
         warn(SIMULATED_TEXT, SimulationWarning)
@@ -128,7 +128,7 @@ def _code(domain: Categories, answer: object) -> int:
     """The code of an answer, k or more where it matches no category; never raises."""
     try:
         kind = type(answer)
-        if kind not in _HASHED_BY_PYTHON:
+        if kind not in _HASHED_BY_PYTHON or domain.answers > domain.k:
             return domain.code(answer)
         codes: Any = (domain.value_codes, domain.bool_codes)[kind is bool]
         # NaN differs from itself, and is missing.

@@ -27,6 +27,7 @@ from rrstats.estimation.tallies.arrays import most_likely
 from rrstats.mechanisms import Mechanism, from_dict, serialization
 from rrstats.mechanisms.channel import expected_rates, recode_matrix, report_variance
 from rrstats.mechanisms.matrix_channel import chained
+from rrstats.mechanisms.number_design import NumberDesign
 
 INFORMATIVE = [name for name in WITH_MATRIX if name not in SILENT]
 # Where classes are the categories; the others tell people apart more finely than they estimate.
@@ -41,8 +42,14 @@ mechanism, with_matrix = each_of(list(EXAMPLES)), each_of(WITH_MATRIX)
 informative, plain = each_of(INFORMATIVE), each_of(PLAIN)
 
 
+def truth_codes(mechanism):
+    """(k,) the code of each true answer: its place, but for numbers that have others between."""
+    return np.array(list(map(mechanism.domain.code, mechanism.domain.categories)))
+
+
 def codes_of(mechanism, rows, seed=0):
     codes = np.random.default_rng(seed).integers(0, mechanism.domain.k, rows)
+    codes = truth_codes(mechanism)[codes]
     if mechanism.groups is not None:
         return mechanism.join(codes, samples_of(mechanism, rows))
     return codes.astype(mechanism.domain.dtype)
@@ -80,15 +87,15 @@ def check_law(mechanism, bits=None, depth=None, most_undecided=Fraction(1, 3)):
     matrix, k, streams = mechanism.channel.entries, mechanism.k, streams_of(mechanism)
     bits = bits or max(2, (k - 1).bit_length())
     depth = depth or max(1, 18 // (bits * max(len(streams), 1)))
-    for truth in range(k):
+    for truth, code in enumerate(truth_codes(mechanism)):
         source = EveryStream(bits, dict.fromkeys(streams, depth))
-        codes = np.full(source.rows, truth, dtype=mechanism.domain.dtype)
+        codes = np.full(source.rows, code, dtype=mechanism.domain.dtype)
         distribution = source.distribution(
             mechanism.randomize(codes, source, 0), mechanism.report_space.k
         )
         assert distribution.brackets([row[truth] for row in matrix])
         assert distribution.undecided <= most_undecided
-        assert (codes == truth).all(), "the true codes were changed"
+        assert (codes == code).all(), "the true codes were changed"
 
 
 def test_distribution(with_matrix):
@@ -398,6 +405,7 @@ def test_repr_is_code(mechanism):
     scope = {name: getattr(mechanisms, name) for name in mechanisms.__all__}
     scope |= {
         "Chain": mechanisms.Chain,
+        "NumberDesign": NumberDesign,
         "SurveyDesign": mechanisms.SurveyDesign,
         "inf": float("inf"),
         "datetime": datetime,
@@ -475,7 +483,8 @@ def test_the_catalogue_is_complete():
     made = {family: [make() for make in examples.values()] for family, examples in FAMILIES.items()}
     public = (getattr(mechanisms, name) for name in mechanisms.__all__ if name[0].isupper())
     types = {c for c in public if hasattr(c, "randomize") and c is not Mechanism}
-    types |= {mechanisms.Chain, mechanisms.SurveyDesign}  # made by calls, and in no list
+    # Made by calls, and in no list.
+    types |= {mechanisms.Chain, mechanisms.SurveyDesign, NumberDesign}
     assert types == {type(m) for every in made.values() for m in every}
     assert set(serialization._TYPES) == set(FAMILIES)
 
