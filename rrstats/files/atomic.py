@@ -145,7 +145,7 @@ class Publication:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def beside(self, data: bytes) -> None:
+    def add_sidecar(self, data: bytes) -> None:
         """The target's sidecar, a small file that is published together with it.
 
         A sidecar without its target has no meaning, so an existing one is replaced.

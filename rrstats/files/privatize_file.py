@@ -601,7 +601,7 @@ class _Files:
                     tell=tell,
                 )
             if file.document_is_beside:
-                publication.beside(as_document(records))
+                publication.add_sidecar(as_document(records))
         return rows
 
 
@@ -1026,7 +1026,7 @@ def _write_frame(
             table = _released_table(frame, records, index=index)
             pq.write_table(table, file, **options)
             return
-        publication.beside(as_document(records))
+        publication.add_sidecar(as_document(records))
         defaults = {
             "sep": "\t" if ".tsv" in name else ",",
             "index": index,

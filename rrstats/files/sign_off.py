@@ -143,18 +143,19 @@ def _sources(path: Any, ledger: Path | str | None) -> list[_ReleasedSource]:
         )
     sources: dict[Path, _ReleasedSource] = {}
     for each in paths:
-        own = Ledger.of(Path(each), None if ledger is None else Path(ledger))
-        if not own.known:
-            if ledger is None and not own.source.exists():
+        release_ledger = Ledger.of(Path(each), None if ledger is None else Path(ledger))
+        if not release_ledger.known:
+            if ledger is None and not release_ledger.source.exists():
                 raise FileError(
                     f"path must be a source with a ledger beside it, found no file {each} and no "
-                    f"ledger {own.path}; give the source's path, or the ledger's place with ledger="
+                    f"ledger {release_ledger.path}; give the source's path, or the ledger's place "
+                    "with ledger="
                 )
             raise FileError(
-                f"the ledger {own.path} records no release of {each}; privatize it with rrstats "
-                "first, or give the ledger's place with ledger="
+                f"the ledger {release_ledger.path} records no release of {each}; privatize it "
+                "with rrstats first, or give the ledger's place with ledger="
             )
-        sources |= {part.path: _ReleasedSource.of(part) for part in own.parts}
+        sources |= {part.path: _ReleasedSource.of(part) for part in release_ledger.parts}
     return list(sources.values())
 
 

@@ -201,7 +201,7 @@ class ClusterSandwich:
         values, vectors = np.linalg.eigh(means)
         standard = vectors / np.sqrt(values)
         products = np.einsum("as,bt,abgh->stgh", standard, standard, products)
-        own = products[np.arange(q), np.arange(q)]
-        variance = np.einsum("sgh,thg->", own, own)
+        of_each = products[np.arange(q), np.arange(q)]
+        variance = np.einsum("sgh,thg->", of_each, of_each)
         variance += np.einsum("stgh,sthg->", products, products)
         return float(q * (q + 1) / variance)

@@ -345,7 +345,7 @@ class FramePlan(PlanParts):
         else:
             parts = [tuple(self.labels_asking(*names))]
             channel = None
-        share = np.array([[float(label in sample) for label in self.labels] for sample in parts])
+        members = np.array([[float(label in sample) for label in self.labels] for sample in parts])
         size = math.prod(map(len, axes))
         if len(names) == 2:
             proportion = 1 / size
@@ -358,7 +358,7 @@ class FramePlan(PlanParts):
         single_variance = 0.0
         if channel is None:
             single_variance = float(report_variance(single.channel, proportions, "population")[0])
-        return PlanQuestion(share, proportions, channel, single_variance)
+        return PlanQuestion(members, proportions, channel, single_variance)
 
     @property
     def records(self) -> list[ColumnRecord]:
@@ -543,23 +543,23 @@ def frame_plan(records: Sequence[ColumnRecord]) -> FramePlan | None:
 class PlanQuestion(NamedTuple):
     """The samples of rows that one proportion is estimated from; chances of parts give their size.
 
-    share : (samples, parts) 1 where a part is of a sample.  proportions : (cells,) the true ones.
-    channel : of the samples, pooled; None for one sample, with variance ``alone`` of a report.
+    members : (samples, parts) 1 where a part is of a sample.  proportions : (cells,) the true ones.
+    channel : of the samples, pooled; None for one sample, with ``report_variance``.
     """
 
-    share: NDArray[np.float64]
+    members: NDArray[np.float64]
     proportions: NDArray[np.float64]
     channel: StackedChannel | None
-    alone: float
+    report_variance: float
 
     def variance(self, chances: NDArray[np.float64]) -> float:
         """The variance of the estimate times the number of all rows.
 
         chances : (parts,) which need not sum to 1.
         """
-        fractions = self.share @ (chances / chances.sum())
+        fractions = self.members @ (chances / chances.sum())
         if self.channel is None:
-            return self.alone / float(fractions[0])
+            return self.report_variance / float(fractions[0])
         return float(self.channel.covariance_of_parts(self.proportions, fractions)[0, 0])
 
 

@@ -163,12 +163,12 @@ class ColumnRecord:
         check_depth({"columns": [record.to_dict()]})
         return record
 
-    def resolve(self, given: Mechanism | None = None) -> Mechanism:
+    def resolve(self, mechanism: Mechanism | None = None) -> Mechanism:
         """Return the column's mechanism, checked against a given one, if any.
 
         Parameters
         ----------
-        given : Mechanism, optional
+        mechanism : Mechanism, optional
             The mechanism that the caller gives for the column.
 
         Returns
@@ -190,25 +190,25 @@ class ColumnRecord:
                 "each row; other analyses need rows of equal prob, and their mechanism in data "
                 "without this record"
             )
-        return self.largest(given)
+        return self.largest(mechanism)
 
-    def largest(self, given: Mechanism | None = None) -> Mechanism:
+    def largest(self, mechanism: Mechanism | None = None) -> Mechanism:
         """The mechanism of `resolve`; with probabilities by row that of the largest epsilon.
 
         It has the reports and the epsilon of all rows; it must not be used for estimates.
         """
-        if given is not None:
+        if mechanism is not None:
             described = None
             with contextlib.suppress(ArgumentValueError):  # no JSON form
-                described = ColumnRecord.of(self.name, given).mechanism
-            if described != self.mechanism and (self.is_shortened or given != self.largest()):
+                described = ColumnRecord.of(self.name, mechanism).mechanism
+            if described != self.mechanism and (self.is_shortened or mechanism != self.largest()):
                 difference = describe_difference(described or {}, self.mechanism)
                 raise MetadataError(
                     f"the mechanism given for column {cut(self.name)} contradicts the column's "
                     f"record: {difference}; leave the argument out, "
                     "or, if the record is wrong, delete a frame's records: df.attrs.pop('rrstats')"
                 )
-            return given
+            return mechanism
         if self.is_shortened:
             raise MetadataError(
                 f"column {cut(self.name)} has more than {MAX_CATEGORIES} categories, so the "
@@ -310,18 +310,18 @@ class ColumnRecord:
         Alone a column spends the plan's epsilon; of a pair its own reports reveal less, by at most
         the logarithm of the other column's number of categories.
         """
-        own = None
+        column_epsilon = None
         if self.plan is not None:
             with contextlib.suppress(ArgumentValueError):  # what is no mechanism fails when used
-                own = self.unlabelled().epsilon
-        if self.plan is None or own is None:
+                column_epsilon = self.unlabelled().epsilon
+        if self.plan is None or column_epsilon is None:
             return
-        most = own + math.log(MAX_DECLARED)
-        if not own * (1 - _EPSILON_ROUNDING) <= self.plan.epsilon <= most:
+        most = column_epsilon + math.log(MAX_DECLARED)
+        if not column_epsilon * (1 - _EPSILON_ROUNDING) <= self.plan.epsilon <= most:
             raise MetadataError(
                 f"the plan of column {cut(self.name)} has epsilon {self.plan.epsilon:.6g}, but the "
-                f"column's mechanism is of a plan with epsilon {own:.6g} to {most:.6g}; take the "
-                "document that was written with the release"
+                f"column's mechanism is of a plan with epsilon {column_epsilon:.6g} to {most:.6g}; "
+                "take the document that was written with the release"
             )
 
 

@@ -47,7 +47,7 @@ from rrstats.estimation.tallies.score_moments import (
     Places,
     RowProducts,
     ScoreMoments,
-    shares,
+    normalized,
 )
 from rrstats.inference.sandwich import ClusterSandwich
 from rrstats.regression.design_matrix import by_source, table_of
@@ -271,8 +271,10 @@ def _whole_equations(y: Floats, data: ModelData) -> ScoreEquations:
     rows = np.arange(len(y))
 
     def moments_by(weights: Floats) -> ScoreMoments:
-        share = shares(weights)
-        return ScoreMoments.of_whole(RowProducts(rows, share, cells, table, mix, mix, ordinary))
+        mean_weights = normalized(weights)
+        return ScoreMoments.of_whole(
+            RowProducts(rows, mean_weights, cells, table, mix, mix, ordinary)
+        )
 
     return ScoreEquations(data, moments_by, np.eye(b + 1))
 

@@ -37,7 +37,7 @@ def publish(target, data=b"new", sidecar=None, **options):
     with Publication(target, **options) as publication:
         publication.open().write(data)
         if sidecar is not None:
-            publication.beside(sidecar)
+            publication.add_sidecar(sidecar)
         publication.publish()
 
 
@@ -264,7 +264,7 @@ def test_a_step_that_fails_takes_all_back(tmp_path, monkeypatch, step, directory
 
         with Publication(target, directory=directory, overwrite=overwrite) as publication:
             publication.open("sub/a.parquet" if directory else None).write(b"new")
-            publication.beside(b"new")
+            publication.add_sidecar(b"new")
             with monkeypatch.context() as patched:
                 patched.setattr(owner, step[1], sometimes)
                 try:

@@ -42,7 +42,7 @@ def release(text, again):
         else:
             publication.open().write(text)
         if kind == "sidecar":
-            publication.beside(text)
+            publication.add_sidecar(text)
         with ledger.entry(records, target=target, digest="sha256:1", rows=1, again=again):
             publication.publish()
 

@@ -69,13 +69,13 @@ class ColumnGroup(NamedTuple):
 class ColumnValues:
     """Unbiased values of the columns of a group.
 
-    rows : (r,) those that have values.  share : (r,) each row's part in a mean.
+    rows : (r,) those that have values.  mean_weights : (r,) of the rows in means.
     cells : (r,) places in (cells, e) values of reports; None for ordinary columns.
     """
 
     group: ColumnGroup
     rows: NDArray[np.intp]
-    share: Floats
+    mean_weights: Floats
     cells: NDArray[np.intp] | None
     by_cell: Floats
 
@@ -84,15 +84,15 @@ class ColumnValues:
         """The values of a group, from the scores of reports and (n,) weights of rows."""
         if group.owner is None:
             every_row = np.arange(len(weights))
-            return cls(group, every_row, shares(weights), None, np.empty((0, 0)))
+            return cls(group, every_row, normalized(weights), None, np.empty((0, 0)))
         rows, cells, table, precision = scores.single[group.owner]
         if not len(rows):
             raise ArgumentValueError(
                 f"no row has a report of column {scores.names[group.owner]!r}, so its moments are "
                 "not known; use more rows of the release"
             )
-        share = shares(weights[rows] * precision)
-        return cls(group, rows, share, cells, table @ group.numbers)
+        mean_weights = normalized(weights[rows] * precision)
+        return cls(group, rows, mean_weights, cells, table @ group.numbers)
 
     def values(self, places: Places) -> Floats:
         """(e, some rows) the values in the rows at some places among these."""
@@ -105,14 +105,15 @@ class ColumnValues:
             values *= base[self.rows[places]].T
         return values
 
-    def mean_in(self, rows: NDArray[np.intp], share: Floats) -> Floats:
-        """(e,) means in some of its rows, by a share of each."""
+    def mean_in(self, rows: NDArray[np.intp], mean_weights: Floats) -> Floats:
+        """(e,) means in some of its rows, by the weight of each."""
         places = places_among(self.rows, rows)
         if self.cells is not None and self.group.base is None:
-            by_cell = np.bincount(self.cells[places], share, len(self.by_cell))
+            by_cell = np.bincount(self.cells[places], mean_weights, len(self.by_cell))
             return np.asarray(by_cell @ self.by_cell)
         sums = (
-            self.values(_subset(places, part)) @ share[part] for part in blocks(len(rows), BLOCK)
+            self.values(_subset(places, part)) @ mean_weights[part]
+            for part in blocks(len(rows), BLOCK)
         )
         return np.asarray(sum(sums, np.zeros(self.size)))
 
@@ -125,18 +126,18 @@ class ColumnValues:
     @cached_property
     def mean(self) -> Floats:
         """(e,) the means."""
-        return self.mean_in(self.rows, self.share)
+        return self.mean_in(self.rows, self.mean_weights)
 
     def influence(self, part: slice) -> Floats:
         """(e, rows of the part) the influence of each row on the means."""
         places, into = _within(self.rows, part)
         influence = np.zeros((self.size, part.stop - part.start))
-        influence[:, into] = (self.values(places) - self.mean[:, None]) * self.share[places]
+        influence[:, into] = (self.values(places) - self.mean[:, None]) * self.mean_weights[places]
         return influence
 
 
-def shares(weights: Floats) -> Floats:
-    """Weights that sum to 1."""
+def normalized(weights: Floats) -> Floats:
+    """The weights, divided by their sum."""
     return np.asarray(weights / weights.sum())
 
 
@@ -159,14 +160,14 @@ class RowProducts:
     ordinary columns.  So sums of products are those of the ordinary columns, weighted by scores,
     and no array has all profiles, rows and columns.
 
-    rows : (r,) ascending.  share : (r,) each row's part in a mean.
+    rows : (r,) ascending.  mean_weights : (r,) of the rows in means.
     cells : (r,) places in the table, (cells, C) scores of C profiles.
     left, right : (C, q, l) and (C, q, r).
     ordinary : gives (q, some rows) ordinary columns in the rows at some places; None for ones.
     """
 
     rows: NDArray[np.intp]
-    share: Floats
+    mean_weights: Floats
     cells: NDArray[np.intp]
     table: Floats
     left: Floats
@@ -188,23 +189,23 @@ class RowProducts:
         return self.total()
 
     def total(self, places: NDArray[np.intp] | None = None) -> Floats:
-        """(l, r) sums of the products times their shares, of all rows or those at some places."""
+        """(l, r) weighted sums of the products, of all rows or those at some places."""
         if self.ordinary is None:
             some = ALL if places is None else places
-            by_cell = np.bincount(self.cells[some], self.share[some], len(self.table))
+            by_cell = np.bincount(self.cells[some], self.mean_weights[some], len(self.table))
             by_profile = by_cell @ self.table
             return np.asarray((self.left[:, 0] * by_profile[:, None]).T @ self.right[:, 0])
-        return self._weighted(lambda some, _: self.scores(some) * self.share[some], places)
+        return self._weighted(lambda some, _: self.scores(some) * self.mean_weights[some], places)
 
     def noiseless(self, coefficients: Floats) -> Floats:
-        """(l, r) unbiased sums of share^2 (right columns @ coefficients)^2 times the products.
+        """(l, r) unbiased sums of the products times (weight * right columns @ coefficients)^2.
 
         That is the sum of products of the terms of rows, if their profiles were known.
         """
         combination = self.right @ coefficients
 
         def weights(some: Places, columns: Floats) -> Floats:
-            return self.scores(some) * (self.share[some] * (combination @ columns)) ** 2
+            return self.scores(some) * (self.mean_weights[some] * (combination @ columns)) ** 2
 
         return self._weighted(weights)
 
@@ -321,18 +322,20 @@ class MomentBlock:
         total = products.total(places)
         if self.around is None:
             return total
-        share = products.share[places]
+        mean_weights = products.mean_weights[places]
         left, right = self.around
-        of_left, of_right = (side.mean_in(products.rows[places], share) for side in self.around)
+        of_left, of_right = (
+            side.mean_in(products.rows[places], mean_weights) for side in self.around
+        )
         total += np.outer(left.mean, of_right) + np.outer(of_left, right.mean)
-        return np.asarray(total - share.sum() * np.outer(left.mean, right.mean))
+        return np.asarray(total - mean_weights.sum() * np.outer(left.mean, right.mean))
 
     @cached_property
     def _slopes(self) -> tuple[Floats, Floats]:
         """(l,) and (r,): slopes of moments by the means of the right and of the left columns."""
         assert self.around is not None
-        rows, share = self.products.rows, self.products.share
-        left, right = (2 * side.mean - side.mean_in(rows, share) for side in self.around)
+        rows, mean_weights = self.products.rows, self.products.mean_weights
+        left, right = (2 * side.mean - side.mean_in(rows, mean_weights) for side in self.around)
         return left, right
 
     def influence(self, part: slice, coefficients: Floats) -> Floats:
@@ -342,7 +345,7 @@ class MomentBlock:
         influence = np.zeros((self.left.stop - self.left.start, part.stop - part.start))
         terms = products.combined(places, coefficients)
         terms -= (products.moment @ coefficients)[:, None]
-        influence[:, into] = terms * products.share[places]
+        influence[:, into] = terms * products.mean_weights[places]
         if self.around is not None:
             # The means of all reports, from which products are measured, vary too.
             by_right, by_left = self._slopes
@@ -358,7 +361,7 @@ class MomentBlock:
         influence = np.zeros((of_left.shape[1], part.stop - part.start))
         terms = products.quadratic(places, of_left, of_right)
         terms -= np.einsum("lv,lr,rv->v", of_left, products.moment, of_right)[:, None]
-        influence[:, into] = terms * products.share[places]
+        influence[:, into] = terms * products.mean_weights[places]
         if self.around is not None:
             by_right, by_left = self._slopes
             left, right = (side.influence(part) for side in self.around)
@@ -486,12 +489,12 @@ class GroupMoments:
         scores = self.scores
         if i is None or j is None:
             fewer = left if j is None else right
-            return _value_products(left, right, fewer.rows, fewer.share, is_centred=i != j)
+            return _value_products(left, right, fewer.rows, fewer.mean_weights, is_centred=i != j)
         if i == j:
             single = scores.single[i]
             every = np.arange(single.table.shape[1])
             return _joint_products(
-                left, right, single, left.share, profiles=(every, every), is_centred=False
+                left, right, single, left.mean_weights, profiles=(every, every), is_centred=False
             )
         if i < j and (i, j) in scores.pairs:
             joint = scores.pairs[i, j]
@@ -503,10 +506,10 @@ class GroupMoments:
                 )
             cells, k1, k2 = joint.table.shape
             flat = joint._replace(table=joint.table.reshape(cells, k1 * k2))
-            share = shares(self.weights[joint.rows])
+            mean_weights = normalized(self.weights[joint.rows])
             first, second = np.divmod(np.arange(k1 * k2), k2)
             return _joint_products(
-                left, right, flat, share, profiles=(first, second), is_centred=True
+                left, right, flat, mean_weights, profiles=(first, second), is_centred=True
             )
         rows = left.rows
         if not np.array_equal(rows, right.rows):
@@ -517,15 +520,15 @@ class GroupMoments:
                 "they go together is not known; use more rows of the release"
             )
         precision = scores.precision(i, rows) * scores.precision(j, rows)
-        share = shares(self.weights[rows] * precision)
-        return _value_products(left, right, rows, share, is_centred=True)
+        mean_weights = normalized(self.weights[rows] * precision)
+        return _value_products(left, right, rows, mean_weights, is_centred=True)
 
 
 def _value_products(
     left: ColumnValues,
     right: ColumnValues,
     rows: NDArray[np.intp],
-    share: Floats,
+    mean_weights: Floats,
     *,
     is_centred: bool,
 ) -> RowProducts:
@@ -542,7 +545,7 @@ def _value_products(
     every = np.eye(sum(side.size for side in sides))[None]
     return RowProducts(
         rows=rows,
-        share=share,
+        mean_weights=mean_weights,
         cells=np.broadcast_to(np.intp(0), len(rows)),
         table=np.ones((1, 1)),
         left=every[:, :, : left.size],
@@ -560,7 +563,7 @@ def _joint_products(
     left: ColumnValues,
     right: ColumnValues,
     joint: RowScores,
-    share: Floats,
+    mean_weights: Floats,
     *,
     profiles: tuple[NDArray[np.intp], NDArray[np.intp]],
     is_centred: bool,
@@ -592,7 +595,7 @@ def _joint_products(
 
     return RowProducts(
         rows=joint.rows,
-        share=share,
+        mean_weights=mean_weights,
         cells=joint.cells,
         table=joint.table,
         left=mixes[0],

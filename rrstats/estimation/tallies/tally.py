@@ -746,11 +746,11 @@ def count_reports(
     requests = column_requests(frame, request)
     public = {"by": by, **design.names}
     check_names(frame, {**public, "group": request.group})
-    beside = [name for names in public.values() for name in listed(names)]
+    public_names = [name for names in public.values() for name in listed(names)]
     tallies: dict[Any, Any] = {}
     size = 0
     for names, request_of in requests:
-        rows_frame = frame.counted_reports(names, request_of, beside)
+        rows_frame = frame.counted_reports(names, request_of, public_names)
         column = rows_frame.reports(names, request_of)
         labels = [public_column(rows_frame, "by", name) for name in listed(by)] or None
         drawn = frame_design(rows_frame, design)
