@@ -119,8 +119,12 @@ _IN_PLACE = (
     ),
     _Answer(reason="it returns a new object and changes nothing"),
 )
+_FIELDWORK = _Answer(
+    "fieldwork", "as in fieldwork=rr.planning.Fieldwork(response_rate=0.6, design_effect=1.3)"
+)
 _DESIGN_EFFECT = (
     _Answer("design_effect"),
+    _FIELDWORK,
     _Answer(reason="the result has it, as result.design_effect", calls=_ESTIMATES),
 )
 _EFFECT_SIZE = (
@@ -257,7 +261,13 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
         _of_design("replicates"),
         *("replicates", "repweights", "replicate_weights", "repwts"),
     ),
-    **_alike([_Answer("response_rate")], "response", "nonresponse", "completion_rate"),
+    **_alike(
+        [_Answer("response_rate"), _FIELDWORK],
+        *("response_rate", "response", "nonresponse", "completion_rate"),
+    ),
+    **_alike([_Answer("pooled", "as in pooled=(50, 0.05)")], "between_std", "n_groups"),
+    **_alike([_Answer("proportion", "the sizes of all latent classes")], "mix"),
+    **_alike([_Answer("against", "of both groups under the null hypothesis")], "null"),
     **_alike([_Answer("n", "the number of people")], "nobs", "nobs1", "sample_size"),
     **_alike(_EFFECT_SIZE, "effect_size"),
     **_alike([_Answer("proportion")], "prop", "prop1", "prevalence"),
@@ -287,6 +297,9 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
     ),
     **_alike([_Answer("columns")], "column", "cols", "variables", "subset"),
     **_alike(_QUANTILES, "probs", "quantiles", "quantile", "percentiles", "tau"),
+    **_alike([_Answer("destination")], "target", "output", "out"),
+    **_alike([_Answer("wording"), *_KEYED], "question", "questions", "text"),
+    **_alike([_Answer("category", "the sensitive one")], "yes"),
     **_alike([_Answer("threads")], "n_jobs", "workers"),
     **_alike([_Answer("missing")], "na", "na_action", "dropna", "skipna"),
     **_alike(
@@ -294,11 +307,13 @@ _ANSWERS: dict[str, Sequence[_Answer]] = {
         "observed",
     ),
     **_alike([_Answer(reason=_LIKELIHOOD)], "weighting"),
-    **_alike([*_KEYED, *_of_design("clusters")], "id", "question", "person", "user_id"),
+    **_alike([*_KEYED, *_of_design("clusters")], "id", "person", "user_id"),
     **_alike([_Answer("link")], "family"),
     **_alike([_Answer("vcov", "the kind of covariance")], "cov_type", "covariance_type", "robust"),
     **_alike([_Answer("group", "the column of the sample")], "treat", "treatment", "arm"),
-    **_alike([_Answer("items", "the number of other statements"), _LIST_ITEMS], "items", "J"),
+    **_alike(
+        [_FIELDWORK, _Answer("items", "the number of other statements"), _LIST_ITEMS], "items", "J"
+    ),
     **_alike(
         [_Answer("outcome", "an array, or a formula such as 'smoker ~ age'")],
         *("formula", "y", "endog"),
@@ -710,12 +725,14 @@ def checked_options(options: type) -> Callable[[Public], Public]:
 
 def _home(name: str) -> str | None:
     """A public name as it is written, such as rr.surveys.warner; in equal case if possible."""
-    top = sys.modules["rrstats"]
-    homes = {public_name: f"rr.{public_name}" for public_name in top.__all__}
-    for public_name in top.__all__:
-        module = getattr(top, public_name)
-        for inner_name in module.__all__ if isinstance(module, ModuleType) else ():
-            homes.setdefault(inner_name, f"rr.{public_name}.{inner_name}")
+    homes: dict[str, str] = {}
+    waiting = [("rr", sys.modules["rrstats"])]
+    for path, module in waiting:  # the top first, then its modules, then theirs
+        for public_name in module.__all__:
+            homes.setdefault(public_name, f"{path}.{public_name}")
+            member = getattr(module, public_name)
+            if isinstance(member, ModuleType):
+                waiting.append((f"{path}.{public_name}", member))
     by_case = {each.casefold(): place for each, place in homes.items()}
     return homes.get(name) or by_case.get(name.casefold())
 

@@ -135,7 +135,6 @@ class FrameAccessor(CountingAccessor):
 
     privatize = cast("_FramePrivatize", as_method(cast(Any, privatize)))
     simulate = cast("_FrameSimulate", as_method(cast(Any, simulate)))
-    check = as_method(check)
 
     @overload
     def estimate(
@@ -532,6 +531,8 @@ class FrameAccessor(CountingAccessor):
     def _mechanisms_of(self, mechanism: Any) -> Any:
         """The mechanism, or the column of mechanisms that a name refers to."""
         return column_of(self._data, mechanism) if isinstance(mechanism, str) else mechanism
+
+    check = as_method(check)
 
     @property
     def mechanisms(self) -> Mapping[Hashable, Mechanism]:

@@ -538,7 +538,7 @@ def statement(
     made: str | datetime.date | None = None,
     file: str | None = None,
     beside: str | None = None,
-    questions: Mapping[Any, str] | None = None,
+    wording: Mapping[Any, str] | None = None,
     contact: str | None = None,
 ) -> Text:
     """Write the page that accompanies a release.
@@ -557,7 +557,7 @@ def statement(
         The name of the released file.
     beside : str, optional
         The name of the file that holds the document, if that is a separate file.
-    questions : mapping of column name to str, optional
+    wording : mapping of column name to str, optional
         The wording of the questions.
     contact : str, optional
         The person or organization responsible for the release.
@@ -586,7 +586,7 @@ def statement(
     columns = [_Column(record, record.unlabelled()) for record in listed]
     if not columns:
         raise ArgumentValueError("records must describe at least one column, found none")
-    wording = dict(questions or {})
+    wording = dict(wording or {})
     _check_questions(wording, columns)
     name = file or "released.parquet"
     kept = [column.name for column in columns if column.shows_who_answered]
@@ -621,7 +621,7 @@ def _check_questions(wording: Mapping[Any, str], columns: Sequence[_Column]) -> 
     """Raise for a question of a column that was not privatized."""
     unused = set(wording) - {column.record.name for column in columns}
     if unused:
-        raise ArgumentValueError(f"questions must name privatized columns, got {sorted(unused)}")
+        raise ArgumentValueError(f"wording must name privatized columns, got {sorted(unused)}")
 
 
 def describe(records: Iterable[ColumnRecord], *, beside: str | None = None) -> str:

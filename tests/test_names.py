@@ -34,14 +34,16 @@ RESULTS = {
 def public_calls():
     """All functions and classes of the package and of its public modules, by their path."""
     calls = {}
-    for name in rr.__all__:
-        if name == "files":
-            continue  # needs pyarrow; see below
-        public = getattr(rr, name)
-        if inspect.ismodule(public):
-            calls |= {f"{name}.{inner}": getattr(public, inner) for inner in public.__all__}
-        elif callable(public):
-            calls[name] = public
+    waiting = [("", rr)]
+    for path, module in waiting:
+        for name in module.__all__:
+            if name == "files":
+                continue  # needs pyarrow; see below
+            public = getattr(module, name)
+            if inspect.ismodule(public):
+                waiting.append((f"{path}{name}.", public))
+            elif path or callable(public):
+                calls[f"{path}{name}"] = public
     return {
         path: call
         for path, call in calls.items()
@@ -203,7 +205,7 @@ def test_options_of_a_typed_dict():
 
 def test_answers_name_arguments_that_exist():
     """Each keyword that the table proposes is an argument of some public function."""
-    arguments = {"q"}
+    arguments = {"q", "pooled", "destination"}  # of planning and of files
     for call in public_calls().values():
         if not takes_any_keyword(call):
             arguments.update(inspect.signature(call).parameters)
@@ -263,6 +265,7 @@ def test_unknown_attribute_of_a_module_names_the_nearest(module, wrong, right):
         (rr, "FrameAccessor SeriesAccessor", "rrstats.accessor.{}$"),
         (rr, "FramePlan", "it is rr.planning.FramePlan$"),
         (rr.planning, "frame", "it is rr.planning.plan$"),
+        (rr.planning, "break_even influence", "it is rr.planning.compliance.{}$"),
         (rr, "sample_size", "it is rr.planning.sample_size$"),
         (rr.planning, "people at_epsilon design detectable", "it is rr.planning"),
         (rr, "opendp", "page 'Coming from OpenDP' reads and writes its JSON in ten lines$"),

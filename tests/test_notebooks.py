@@ -37,7 +37,8 @@ CLAIMS = {
         assert holds(rows["low"], rows["high"], rows["truth"]) == [1] * 5
         assert ratio["KRR"].loc[[5, 100, 1000]].round(1).tolist() == [1, 9.6, 92.4]
         for design, points in ((rr.KRR, 59), (rr.mechanisms.SubsetSelection, 3)):
-            bias = planning.worst_case_bias(design(pages, epsilon=1), proportion_of_attackers=0.01)
+            mechanism = design(pages, epsilon=1)
+            bias = planning.compliance.worst_case_bias(mechanism, proportion_of_attackers=0.01)
             assert round(100 * bias) == points
         assert sum(low > 0) == 13 and holds(low, high, shares) == [1] * 100
         assert coverage.min().round(2).tolist() == [0.95, 0.45]

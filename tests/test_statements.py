@@ -361,7 +361,7 @@ def test_long_lists_of_categories_are_described_by_their_number():
 def test_rows_title_date_contact_and_question_are_shown():
     """Which file, how large, from when and whom, in one line; the question at its column."""
     told = {"rows": 12345, "title": "Wave *2*", "made": "2026-11-21", "file": "a_b.csv"}
-    told |= {"questions": {"answer": "Did you *ever*?"}, "contact": "Data office <d@e.org>"}
+    told |= {"wording": {"answer": "Did you *ever*?"}, "contact": "Data office <d@e.org>"}
     page = statement([record()], **told)
     assert page.startswith("# Wave \\*2\\*\n")
     said = f"Page of 2026-11-21, written by rrstats {rr.__version__}. Contact: Data office <d@"
@@ -370,8 +370,8 @@ def test_rows_title_date_contact_and_question_are_shown():
     day = datetime.date.today()
     later = statement([record()])
     assert any(f"\n\nPage of {day}, written" in later for day in {day, datetime.date.today()})
-    with pytest.raises(rr.errors.ArgumentValueError, match="questions must name privatized"):
-        statement([record()], questions={"other": "?"})
+    with pytest.raises(rr.errors.ArgumentValueError, match="wording must name privatized"):
+        statement([record()], wording={"other": "?"})
 
 
 def test_the_page_says_how_to_estimate_without_rrstats():

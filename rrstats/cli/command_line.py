@@ -540,7 +540,7 @@ def _describe(command: argparse.ArgumentParser) -> None:
         "--contact TEXT": "the person or address to ask about the release",
     }
     _add(command, texts)
-    question = {"--question NAME=TEXT": "the wording of a column's question; may be repeated"}
+    question = {"--wording NAME=TEXT": "the wording of a column's question; may be repeated"}
     _add(command, question, action="append", default=[])
     _add(command, {"--overwrite": "replace PAGE if it exists"}, action="store_true")
 

@@ -449,9 +449,9 @@ def describe(options: argparse.Namespace) -> str:
                 f"--statement is for one file or folder, found {len(options.file)}; write one for "
                 "each"
             )
-    elif options.title or options.overwrite or options.contact or options.question:
+    elif options.title or options.overwrite or options.contact or options.wording:
         raise ArgumentValueError(
-            "--title, --contact, --question and --overwrite need --statement; give it too"
+            "--title, --contact, --wording and --overwrite need --statement; give it too"
         )
     records = describe_file(options.file)
     source = open_released(options.file)
@@ -461,13 +461,13 @@ def describe(options: argparse.Namespace) -> str:
             "know that one was, give rrstats estimate its --categories and --prob"
         )
     if page is not None:
-        questions = dict(question.partition("=")[::2] for question in options.question)
+        questions = dict(question.partition("=")[::2] for question in options.wording)
         if not all(questions.values()):
-            raise ArgumentValueError(f"--question must be NAME=TEXT, got {options.question}")
+            raise ArgumentValueError(f"--wording must be NAME=TEXT, got {options.wording}")
         text = statement_of(
             options.file[0],
             title=options.title,
-            questions=questions,
+            wording=questions,
             contact=options.contact,
         )
         content = PAGE_WRITERS[page.suffix.lower()](text.blocks)

@@ -454,7 +454,7 @@ def statement_of(
     *,
     title: str | None = None,
     made: str | datetime.date | None = None,
-    questions: Mapping[str, str] | None = None,
+    wording: Mapping[str, str] | None = None,
     contact: str | None = None,
 ) -> Text:
     """Write the page to publish with a released file: what was done, promised and not promised.
@@ -467,7 +467,7 @@ def statement_of(
         The page's heading.
     made : str or date, optional
         The page's date; by default today.
-    questions, contact
+    wording, contact
         As for `rrstats.statement.statement`.
 
     Returns
@@ -502,7 +502,7 @@ def statement_of(
         beside=document,
         title=title,
         made=made,
-        questions=questions,
+        wording=wording,
         contact=contact,
     )
 

@@ -166,7 +166,7 @@ class Receipt:
 @checked_keywords
 def privatize_file(
     source: Path | str,
-    target: Path | str,
+    destination: Path | str,
     columns: Any,
     categories: MechanismLike | None = None,
     prob: float | None = None,
@@ -184,7 +184,7 @@ def privatize_file(
 
     Parameters
     ----------
-    source, target : path
+    source, destination : path
         Paths of the same format: Parquet (.parquet, .pq, or a directory of such files),
         Arrow IPC (.feather, .arrow, .ipc), CSV and TSV (also .gz).
     columns : str, list of str, mapping, FramePlan, list of ColumnRecord, dict or path
@@ -202,7 +202,7 @@ def privatize_file(
         Release a column although the source records that it holds reports (both rounds are
         recorded), or although the ledger has an earlier release (epsilons add up).
     overwrite : bool
-        Replace an existing target.
+        Replace an existing destination.
     shuffle_rows : bool
         Write the rows of each file in a uniformly random order, if their order may reveal answers.
         Row groups of a Parquet file and batches of an Arrow file have a constant number of rows,
@@ -232,7 +232,7 @@ def privatize_file(
 
     Notes
     -----
-    After any error nothing is published, and no message quotes an answer.  The target records how
+    After any error nothing is published, and no message quotes an answer.  The new file records how
     its columns were made, so that estimating needs no parameters.  No other metadata of a private
     column is kept: no field metadata, and no key of the file that names the column.  Everything
     else stays: other columns, keys and descriptions, and pandas' index.  The promise does not cover
@@ -243,8 +243,8 @@ def privatize_file(
     >>> import pandas as pd, rrstats as rr, tempfile
     >>> folder = tempfile.mkdtemp()
     >>> pd.DataFrame({"smoker": ["yes", "no"] * 50}).to_csv(f"{folder}/in.csv", index=False)
-    >>> source, target = f"{folder}/in.csv", f"{folder}/out.csv"
-    >>> receipt = privatize_file(source, target, "smoker", ["yes", "no"], epsilon=1)
+    >>> source, destination = f"{folder}/in.csv", f"{folder}/out.csv"
+    >>> receipt = privatize_file(source, destination, "smoker", ["yes", "no"], epsilon=1)
     >>> receipt.rows, receipt.ledger.name
     (100, 'in.csv.rrstats-ledger.json')
     """
@@ -252,7 +252,7 @@ def privatize_file(
         columns = column_mechanisms(columns, categories, prob, epsilon)
     return release_file(
         source,
-        target,
+        destination,
         wanted_columns(columns, unknown, missing),
         again=again,
         overwrite=overwrite,

@@ -6,14 +6,12 @@ Each function answers one question; for a table or a plot of several values use 
 - smallest epsilon for n people and a width: `least_epsilon`
 - power of a test: `power`; sample size for a power: `people_for_power`; smallest difference that n
   people can detect: `detectable_difference`
-- variance relative to a direct question: `relative_variance`; proportion of liars above which
-  randomized response has the smaller error: `break_even`
+- variance relative to a direct question: `relative_variance`
 - survey designs at one epsilon: `compare_designs`; mechanisms for many categories: `recommend`
 - the matrix for a question (proportions, a mean, a distribution over brackets): `optimal_matrix`
 - one epsilon for all private columns of a frame: `plan`, which returns a `FramePlan`
-- effect of one report, or of a few attackers, on an estimate: `influence`, `worst_case_bias`
-- people who do not follow the instructions: `tolerable_noncompliance`; the power of the test
-  whether they do: `design_fit_power`, `people_for_design_fit`
+- response rates, design effects and several questions, for all of these: `Fieldwork`
+- people who do not follow, lie or attack, and the test whether they follow: `compliance`
 
 Each function takes a mechanism, or categories (or only their number, 2 by default) with ``prob`` or
 ``epsilon``.  `precision` has widths, `power` tests, `response_rates` response rates and design
@@ -25,43 +23,33 @@ from typing import TYPE_CHECKING, NoReturn
 
 from rrstats._names import missing_attribute
 from rrstats.mechanisms.frame_plans import FramePlan
+from rrstats.planning import compliance
 from rrstats.planning.compare import (
-    break_even,
     compare_designs,
-    influence,
     plan,
     recommend,
     relative_variance,
-    worst_case_bias,
-)
-from rrstats.planning.compliance import (
-    design_fit_power,
-    people_for_design_fit,
-    tolerable_noncompliance,
 )
 from rrstats.planning.designs import optimal_matrix
 from rrstats.planning.power import detectable_difference, people_for_power, power
 from rrstats.planning.precision import half_width, least_epsilon, sample_size
+from rrstats.planning.response_rates import Fieldwork
 
 __all__ = [
+    "Fieldwork",
     "FramePlan",
-    "break_even",
     "compare_designs",
-    "design_fit_power",
+    "compliance",
     "detectable_difference",
     "half_width",
-    "influence",
     "least_epsilon",
     "optimal_matrix",
-    "people_for_design_fit",
     "people_for_power",
     "plan",
     "power",
     "recommend",
     "relative_variance",
     "sample_size",
-    "tolerable_noncompliance",
-    "worst_case_bias",
 ]
 
 

@@ -1,9 +1,7 @@
-"""Comparison of designs: with a direct question, with each other at one epsilon, and under attack.
+"""Comparison of designs: with a direct question, and with each other at one epsilon.
 
 `relative_variance` is the ratio of the sample sizes of a mechanism and of a direct question for the
-same precision, if everybody is honest.  If a proportion t of carriers deny it in a direct question,
-its bias is f t for any sample size; `break_even` is the t above which randomized response has the
-smaller mean squared error.  The actual t must come from a validation study.
+same precision, if everybody is honest; `compliance.break_even` counts people who are not.
 `compare_designs` sets the free parameter of each survey design so that its exact epsilon is the
 largest allowed one: the same parameter value gives different epsilons in different designs.
 Warner's cards, forced response, the crosswise question and one card of Kuk then have the same
@@ -11,14 +9,11 @@ matrix, so the respondents' trust decides between them, not statistics.
 `recommend` compares mechanisms for k categories by their exact variance at that k and epsilon.  The
 variance of one category depends on its true proportion.  Its mean over the categories does not,
 except for the sampling variance, (1 - sum of f^2) / k in every design; so the order of designs is
-the same for all proportions and both targets.  `influence` and `worst_case_bias` give the effect of
-one report and of a few attackers.
+the same for all proportions and both targets.
 
-deff = v(f) / (f (1 - f)), n_eff = n / deff; a direct question gets g = f (1 - t) + (1 - f) u yes
-answers, and its MSE is (g - f)^2 + g (1 - g) / n, compared with v(f) / n.
+deff = v(f) / (f (1 - f)), n_eff = n / deff.
 Sources: Warner (1965), sect. 4; Lensvelt-Mulders, Hox, van der Heijden and Maas (2005); Wang,
-Blocki, Li and Jha (2017), table 1 (variances); Ye and Barg (2018) (subset selection); Cao, Jia and
-Gong (2021) (maximal gain attack).
+Blocki, Li and Jha (2017), table 1 (variances); Ye and Barg (2018) (subset selection).
 """
 
 from __future__ import annotations
@@ -42,7 +37,6 @@ from rrstats._checks import (
     check_one_of,
     check_probability,
     check_proportions,
-    check_whole_number,
 )
 from rrstats._display import FrameTable, SummaryTable, wrap
 from rrstats._names import checked_keywords, checked_options
@@ -53,7 +47,7 @@ from rrstats.estimation.estimates.posterior import proportions_of
 from rrstats.inference.contrasts import normal_quantile
 from rrstats.inference.optimize import first_accepted
 from rrstats.mechanisms import surveys
-from rrstats.mechanisms.base import A_MECHANISM, Mechanism
+from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import (
     TARGETS,
     Channel,
@@ -73,8 +67,8 @@ from rrstats.planning.chances import CRITERIA, best_chances
 from rrstats.planning.designs import optimal_matrix
 from rrstats.planning.precision import (
     MAX_PEOPLE,
-    CategoryOptions,
     ask,
+    ask_about,
     check_people,
     numbered,
     sample_size,
@@ -105,14 +99,14 @@ _DESIGNS: dict[str, Callable[..., Any]] = {
 # -- compared with a direct question ---------------------------------------------------------------
 
 
-@checked_options(CategoryOptions)
+@checked_keywords
 def relative_variance(
     proportion: float,
     mechanism: MechanismLike | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    **options: Unpack[CategoryOptions],
+    category: Hashable = None,
 ) -> float:
     """Calculate the ratio of the variance to that of a direct question of as many people.
 
@@ -120,7 +114,7 @@ def relative_variance(
     ----------
     proportion : float
         The expected true proportion.
-    mechanism, prob, epsilon, **options
+    mechanism, prob, epsilon, category
         As in `half_width`.
 
     Returns
@@ -139,88 +133,10 @@ def relative_variance(
     With 10 categories at epsilon 1, 1,000 reports are worth 34 direct answers for a
     proportion of 20%.
     """
-    question = ask(mechanism, prob, epsilon, **options)
-    expected = check_probability(proportion, "proportion")
+    question, expected = ask_about(proportion, (mechanism, prob, epsilon), category)
+    check_probability(expected, "proportion")
     direct_variance = expected * (1 - expected)
     return question.variance(expected) / direct_variance if direct_variance else math.inf
-
-
-@checked_options(CategoryOptions)
-def break_even(
-    n: int,
-    proportion: float,
-    mechanism: MechanismLike | int = 2,
-    prob: float | None = None,
-    *,
-    epsilon: float | None = None,
-    accusing: float = 0.0,
-    still_denying: float = 0.0,
-    **options: Unpack[CategoryOptions],
-) -> float:
-    """Calculate the proportion of liars above which randomized response has the smaller error.
-
-    Parameters
-    ----------
-    n : int
-        The number of respondents, the same for both methods.
-    proportion : float
-        The true proportion of carriers, in (0, 1].
-    mechanism, prob, epsilon, **options
-        As in `half_width`.
-    accusing : float
-        The proportion of non-carriers who falsely answer yes to the direct question.
-    still_denying : float
-        The proportion of carriers who report as non-carriers in randomized response.
-
-    Returns
-    -------
-    float
-        t in [0, 1]: if more than this proportion of carriers deny it in a direct question, the
-        direct question has the larger mean squared error.  Infinite if it never has: with so few
-        people even a direct question that all carriers deny has the smaller error.
-
-    Notes
-    -----
-    The larger root of (g - f)^2 + g (1 - g) / n = MSE of randomized response.
-
-    Examples
-    --------
-    >>> round(break_even(1000, 0.1, epsilon=1.0), 3)
-    0.308
-    >>> round(break_even(10_000, 0.1, epsilon=1.0), 3)
-    0.096
-    >>> break_even(50, 0.1, epsilon=1.0)
-    inf
-
-    With 10% carriers, randomized response at epsilon 1 has the smaller error with 1,000 people if
-    more than 31% of carriers would deny it, with 10,000 people if more than 10% would, and never
-    with 50 people.
-    """
-    size = check_people(n)
-    question = ask(mechanism, prob, epsilon, **options)
-    f = check_number(proportion, "proportion", 0, 1, ends="(]")
-    u = check_probability(accusing, "accusing")
-    reporting = f * (1 - check_probability(still_denying, "still_denying"))
-    error = question.variance(reporting) / size + (f - reporting) ** 2
-
-    def direct(t: float) -> float:
-        g = f * (1 - t) + (1 - f) * u
-        return (g - f) ** 2 + g * (1 - g) / size
-
-    if direct(1.0) <= error:
-        return math.inf
-    # a g^2 + 2 b g + c = 0; the smaller g is the larger t.
-    a = 1 - 1 / size
-    b = 1 / (2 * size) - f
-    c = f * f - error
-    discriminant = b * b - a * c
-    # False accusations alone are worse for any t; or one person is asked, and for a proportion of
-    # up to 1/2 every yes is an error.
-    if discriminant < 0 or b >= 0:
-        return 0.0
-    g = c / (-b + math.sqrt(discriminant))
-    t = 1 - (g - (1 - f) * u) / f
-    return t if 0 <= t <= 1 else 0.0  # above 1: denials would cancel false accusations
 
 
 # -- survey designs at one epsilon -----------------------------------------------------------------
@@ -324,7 +240,7 @@ def compare_designs(
     epsilon: float,
     categories: CategoriesLike = ("no", "yes"),
     *,
-    yes: Hashable = None,
+    category: Hashable = None,
     proportion: float = 0.1,
     half_width: float = 0.03,
     target: str = "population",
@@ -336,7 +252,7 @@ def compare_designs(
     ----------
     epsilon : float
         Epsilon of one report in nats, at least 1e-5.
-    categories, yes
+    categories, category
         Two answers, or 2, and the sensitive one of them; by default True, or the last one.
     proportion, half_width, target, level
         The expected proportion and the precision; see `sample_size`.
@@ -372,20 +288,22 @@ def compare_designs(
     expected = check_probability(proportion, "proportion")
     width = check_number(half_width, "half_width", 0, 0.5, ends="()")
     answers = list(Categories(numbered(categories)).categories)
-    if yes is None and answers:
-        yes = _default_yes(answers)
+    if category is None and answers:
+        category = _default_yes(answers)
     target = check_target(target)
     level = check_level(level)
     mechanisms: dict[str, Mechanism] = {}
     rows = []
     left_out = []
-    for name, family in _families(answers, yes).items():
+    for name, family in _families(answers, category).items():
         mechanism, number = _solve(*family, epsilon)
-        variance = ask(mechanism, category=yes).variance(expected, target)
+        variance = ask(mechanism, category=category).variance(expected, target)
         if normal_quantile(level) ** 2 * variance / width**2 >= _NEAR_LIMIT * MAX_PEOPLE:
             left_out.append(name)
             continue
-        size = sample_size(width, expected, mechanism, category=yes, target=target, level=level)
+        size = sample_size(
+            width, expected, mechanism, category=category, target=target, level=level
+        )
         rows.append((name, number, mechanism.epsilon, variance, size))
         mechanisms[name] = mechanism
     table = pd.DataFrame(rows, columns=["design", "number", "epsilon", "variance", "people"])
@@ -791,7 +709,7 @@ def _costs(name: str, mechanism: Mechanism, theta: Floats) -> dict[str, Any]:
         "variance_population": population,
         "variance_sample": rows,
         "times_direct": population / direct if direct else math.inf,
-        "influence": _score_range(channel)[1],
+        "influence": score_range(channel)[1],
     }
 
 
@@ -830,7 +748,7 @@ def _reason(table: pd.DataFrame, k: int, epsilon: float, n: int | None) -> str:
     return " ".join(sentences)
 
 
-def _score_range(channel: Channel, targets: int = 1) -> tuple[float, float]:
+def score_range(channel: Channel, targets: int = 1) -> tuple[float, float]:
     """The smallest and largest sums of the scores of some categories in one report."""
     if not isinstance(channel, SupportChannel):
         scores = np.sort(channel.scores(np.arange(len(channel.samples))), axis=1)
@@ -926,94 +844,3 @@ def plan(
         return equal
     best = best_chances(equal, criterion)
     return FramePlan(columns, epsilon, want, chances=best, asked=asked)
-
-
-# -- influence of single reports -------------------------------------------------------------------
-
-
-@checked_keywords
-def influence(mechanism: Mechanism, n: int) -> tuple[float, float]:
-    """Calculate the largest change of an estimated proportion by one report, down and up.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Any mechanism with one sample.
-    n : int
-        The number of reports.
-
-    Returns
-    -------
-    low, high : float
-        The smallest and the largest score of one report for a category, divided by n: the change
-        compared with a report that is not counted.
-
-    Notes
-    -----
-    For k-RR, unary encoding and subset selection -q / ((p - q) n) and (1 - q) / ((p - q) n).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> low, high = influence(rr.KRR(range(100), epsilon=1.0), 1000)
-    >>> round(low, 6), round(high, 6)
-    (-0.000582, 0.058616)
-    """
-    low, high = _score_range(_one_sample(mechanism).channel)
-    size = check_people(n)
-    return low / size, high / size
-
-
-@checked_keywords
-def worst_case_bias(
-    mechanism: Mechanism,
-    proportion_of_attackers: float,
-    targets: int = 1,
-    true_total: float = 0.0,
-) -> float:
-    """Calculate the largest bias if attackers do not follow the mechanism.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        Any mechanism with one sample.
-    proportion_of_attackers : float
-        The proportion of reports from attackers, in [0, 1].
-    targets : int
-        The number of categories that attackers try to raise together.
-    true_total : float
-        The true total proportion of those categories, in [0, 1].
-
-    Returns
-    -------
-    float
-        The largest increase of the expected estimate of their total: attackers send the report with
-        the highest score, without noise.  More reports do not reduce this bias.
-
-    Notes
-    -----
-    proportion_of_attackers (highest total score - true_total); for k-RR this is
-    beta (1 - f) + beta (k - r) / (e^epsilon - 1).
-
-    Examples
-    --------
-    >>> import rrstats as rr
-    >>> round(worst_case_bias(rr.KRR(range(100), epsilon=1.0), 0.05, true_total=0.01), 4)
-    2.9303
-    """
-    k = _one_sample(mechanism).k
-    attackers = check_probability(proportion_of_attackers, "proportion_of_attackers")
-    total = check_probability(true_total, "true_total")
-    count = check_whole_number(targets, "targets, the number of categories,", 1, k)
-    return attackers * (_score_range(mechanism.channel, count)[1] - total)
-
-
-def _one_sample(mechanism: Mechanism) -> Mechanism:
-    """The mechanism; raises for several samples."""
-    check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
-    if mechanism.groups is not None:
-        raise ArgumentValueError(
-            "mechanism must have one sample, because the influence of a report depends on the size "
-            "of its sample; use the mechanism of each sample"
-        )
-    return mechanism

@@ -1,21 +1,35 @@
 """Planning for people who do not follow the instructions: what a study can stand, and see.
 
-`tolerable_noncompliance` is the share of the respondents that moves an estimate by no more than a
+`tolerable_noncompliance` is the proportion of respondents that moves an estimate by no more than a
 given bias.  `design_fit_power` and `people_for_design_fit` plan the test of the design: reports of
 people who did not follow are a distribution that the design's proportions do not explain.
+If a proportion t of carriers deny it in a direct question, its bias is f t for any sample size;
+`break_even` is the t above which randomized response has the smaller mean squared error.  The
+actual t must come from a validation study.  `influence` and `worst_case_bias` give the effect of
+one report and of a few attackers.
+
+A direct question gets g = f (1 - t) + (1 - f) u yes answers, and its MSE is (g - f)^2 + g (1 - g) /
+n, compared with v(f) / n.  Source: Cao, Jia and Gong (2021) (maximal gain attack).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy
 
-from rrstats._checks import check_alpha, check_number, quote
-from rrstats._names import checked_keywords
+from rrstats._checks import (
+    check_alpha,
+    check_instance,
+    check_number,
+    check_probability,
+    check_whole_number,
+    quote,
+)
+from rrstats._names import checked_keywords, missing_attribute
 from rrstats._typing import NumbersByCategory
 from rrstats.data.categories import Categories
 from rrstats.errors import ArgumentValueError
@@ -23,10 +37,20 @@ from rrstats.estimation.estimates.noncompliance import ANY, behaviour_scores, ra
 from rrstats.estimation.estimates.posterior import proportions_of
 from rrstats.estimation.hypothesis_tests.design_fit import distance_to_design, free_cells
 from rrstats.estimation.tallies.moments import ChannelMoments
-from rrstats.mechanisms.base import Mechanism
+from rrstats.mechanisms.base import A_MECHANISM, Mechanism
 from rrstats.mechanisms.channel import transition_matrix
 from rrstats.mechanisms.krr import MechanismLike, as_mechanism
-from rrstats.planning.precision import MAX_PEOPLE, check_people, numbered
+from rrstats.planning.compare import score_range
+from rrstats.planning.precision import MAX_PEOPLE, ask_about, check_people, numbered
+
+__all__ = [
+    "break_even",
+    "design_fit_power",
+    "influence",
+    "people_for_design_fit",
+    "tolerable_noncompliance",
+    "worst_case_bias",
+]
 
 
 @checked_keywords
@@ -225,3 +249,182 @@ def _power(noncentrality: float, df: int, alpha: float) -> float:
     """The probability that a noncentral chi-squared is significant."""
     limit = scipy.special.chdtri(df, alpha)
     return 1 - float(scipy.special.chndtr(limit, df, noncentrality))
+
+
+# -- false answers, and false reports --------------------------------------------------------------
+
+
+@checked_keywords
+def break_even(
+    n: int,
+    proportion: float,
+    mechanism: MechanismLike | int = 2,
+    prob: float | None = None,
+    *,
+    epsilon: float | None = None,
+    accusing: float = 0.0,
+    still_denying: float = 0.0,
+    category: Hashable = None,
+) -> float:
+    """Calculate the proportion of liars above which randomized response has the smaller error.
+
+    Parameters
+    ----------
+    n : int
+        The number of respondents, the same for both methods.
+    proportion : float
+        The true proportion of carriers, in (0, 1].
+    mechanism, prob, epsilon, category
+        As in `half_width`.
+    accusing : float
+        The proportion of non-carriers who falsely answer yes to the direct question.
+    still_denying : float
+        The proportion of carriers who report as non-carriers in randomized response.
+
+    Returns
+    -------
+    float
+        t in [0, 1]: if more than this proportion of carriers deny it in a direct question, the
+        direct question has the larger mean squared error.  Infinite if it never has: with so few
+        people even a direct question that all carriers deny has the smaller error.
+
+    Notes
+    -----
+    The larger root of (g - f)^2 + g (1 - g) / n = MSE of randomized response.
+
+    Examples
+    --------
+    >>> round(break_even(1000, 0.1, epsilon=1.0), 3)
+    0.308
+    >>> round(break_even(10_000, 0.1, epsilon=1.0), 3)
+    0.096
+    >>> break_even(50, 0.1, epsilon=1.0)
+    inf
+
+    With 10% carriers, randomized response at epsilon 1 has the smaller error with 1,000 people if
+    more than 31% of carriers would deny it, with 10,000 people if more than 10% would, and never
+    with 50 people.
+    """
+    size = check_people(n)
+    question, expected = ask_about(proportion, (mechanism, prob, epsilon), category)
+    f = check_number(expected, "proportion", 0, 1, ends="(]")
+    u = check_probability(accusing, "accusing")
+    reporting = f * (1 - check_probability(still_denying, "still_denying"))
+    error = question.variance(reporting) / size + (f - reporting) ** 2
+
+    def direct(t: float) -> float:
+        g = f * (1 - t) + (1 - f) * u
+        return (g - f) ** 2 + g * (1 - g) / size
+
+    if direct(1.0) <= error:
+        return math.inf
+    # a g^2 + 2 b g + c = 0; the smaller g is the larger t.
+    a = 1 - 1 / size
+    b = 1 / (2 * size) - f
+    c = f * f - error
+    discriminant = b * b - a * c
+    # False accusations alone are worse for any t; or one person is asked, and for a proportion of
+    # up to 1/2 every yes is an error.
+    if discriminant < 0 or b >= 0:
+        return 0.0
+    g = c / (-b + math.sqrt(discriminant))
+    t = 1 - (g - (1 - f) * u) / f
+    return t if 0 <= t <= 1 else 0.0  # above 1: denials would cancel false accusations
+
+
+@checked_keywords
+def influence(mechanism: Mechanism, n: int) -> tuple[float, float]:
+    """Calculate the largest change of an estimated proportion by one report, down and up.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any mechanism with one sample.
+    n : int
+        The number of reports.
+
+    Returns
+    -------
+    low, high : float
+        The smallest and the largest score of one report for a category, divided by n: the change
+        compared with a report that is not counted.
+
+    Notes
+    -----
+    For k-RR, unary encoding and subset selection -q / ((p - q) n) and (1 - q) / ((p - q) n).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> low, high = influence(rr.KRR(range(100), epsilon=1.0), 1000)
+    >>> round(low, 6), round(high, 6)
+    (-0.000582, 0.058616)
+    """
+    low, high = score_range(_one_sample(mechanism).channel)
+    size = check_people(n)
+    return low / size, high / size
+
+
+@checked_keywords
+def worst_case_bias(
+    mechanism: Mechanism,
+    proportion_of_attackers: float,
+    targets: int = 1,
+    true_total: float = 0.0,
+) -> float:
+    """Calculate the largest bias if attackers do not follow the mechanism.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        Any mechanism with one sample.
+    proportion_of_attackers : float
+        The proportion of reports from attackers, in [0, 1].
+    targets : int
+        The number of categories that attackers try to raise together.
+    true_total : float
+        The true total proportion of those categories, in [0, 1].
+
+    Returns
+    -------
+    float
+        The largest increase of the expected estimate of their total: attackers send the report with
+        the highest score, without noise.  More reports do not reduce this bias.
+
+    Notes
+    -----
+    proportion_of_attackers (highest total score - true_total); for k-RR this is
+    beta (1 - f) + beta (k - r) / (e^epsilon - 1).
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> round(worst_case_bias(rr.KRR(range(100), epsilon=1.0), 0.05, true_total=0.01), 4)
+    2.9303
+    """
+    k = _one_sample(mechanism).k
+    attackers = check_probability(proportion_of_attackers, "proportion_of_attackers")
+    total = check_probability(true_total, "true_total")
+    count = check_whole_number(targets, "targets, the number of categories,", 1, k)
+    return attackers * (score_range(mechanism.channel, count)[1] - total)
+
+
+def _one_sample(mechanism: Mechanism) -> Mechanism:
+    """The mechanism; raises for several samples."""
+    check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
+    if mechanism.groups is not None:
+        raise ArgumentValueError(
+            "mechanism must have one sample, because the influence of a report depends on the size "
+            "of its sample; use the mechanism of each sample"
+        )
+    return mechanism
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> NoReturn:
+        raise AttributeError(missing_attribute(__name__, name, __all__))
+
+
+def __dir__() -> list[str]:
+    return __all__

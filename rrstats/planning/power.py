@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from rrstats._checks import (
     check_alpha,
-    check_exactly_one,
     check_number,
     check_one_of,
     check_probability,
@@ -89,9 +88,9 @@ class PowerOptions(FieldworkOptions, total=False):
     """Test whose power is planned, besides `FieldworkOptions`.
 
     against : the proportion under the null hypothesis; or
-    other : the expected proportion in the second group, which has n times ``ratio`` people.
-    null : for two groups, the proportion of both under the null hypothesis, by default their mean;
-        if given, the normal formula is used.
+    other : the expected proportion in the second group, which has n times ``ratio`` people;
+        against is then that of both under the null hypothesis, by default their mean; if it is
+        given, the normal formula is used.
     alternative : "two-sided", "greater" (than the value, or than the other group) or "less".
     alpha : the significance level, in (0, 1).
     exact : True: by the binomial distribution of the reports, for the exact test (two-sided: half
@@ -103,7 +102,6 @@ class PowerOptions(FieldworkOptions, total=False):
     against: float | None
     other: float | None
     ratio: float
-    null: float | None
     alternative: str
     alpha: float
     exact: bool | None
@@ -124,17 +122,16 @@ def power(
     Parameters
     ----------
     n : int
-        The number of respondents, with response_rate of people who are asked; with ``other`` those
-        of the first group.
+        The number of respondents, with a response rate of people who are asked; with ``other``
+        those of the first group.
     proportion : float, or sequence of k floats or mapping
         The expected true proportion; or all proportions, for the test of goodness of fit.
     mechanism, prob, epsilon
         As in `half_width`.
     **options
-        category and mix, see `CategoryOptions`; response_rate, design_effect and items, see
-        `FieldworkOptions`; against or other, ratio, null, alternative, alpha and exact, see
-        `PowerOptions`; for goodness of fit alpha and against, all proportions under the null
-        hypothesis.
+        category and fieldwork, see `FieldworkOptions`; against or other, ratio, alternative, alpha
+        and exact, see `PowerOptions`; for goodness of fit alpha and against, all proportions under
+        the null hypothesis.
 
     Returns
     -------
@@ -145,7 +142,7 @@ def power(
     Raises
     ------
     ArgumentTypeError
-        Neither or both of against and other are given.
+        Neither against nor other is given.
 
     Examples
     --------
@@ -168,7 +165,8 @@ def power(
     size = fieldwork.reports(check_people(n))
     if np.ndim(proportion) or isinstance(proportion, Mapping):
         design = as_mechanism(numbered(mechanism), prob, epsilon)
-        return _fit_power(size, design, proportion, **rest)
+        if not has_latent_classes(design.channel):
+            return _fit_power(size, design, proportion, **rest)
     planned = plan(_Test, proportion, (mechanism, prob, epsilon), rest)
     return float(planned.power(np.array([size]))[0])
 
@@ -195,7 +193,7 @@ def people_for_power(
     Returns
     -------
     int
-        The smallest n from which on the power is at least this, with response_rate of people to
+        The smallest n from which on the power is at least this, with a response rate of people to
         ask; for two groups the size of the first.  Exact power goes up and down with n, because
         counts are whole numbers.  Larger n reach the power too; this is checked until its variation
         is negligible, for at most a million larger n.
@@ -358,25 +356,30 @@ class _Test:
     against: float | None = None
     other: float | None = None
     ratio: float = 1.0
-    null: float | None = None
     alternative: str = "two-sided"
     alpha: float = 0.05
     exact: bool | None = None
 
     def __post_init__(self) -> None:
-        argument = check_exactly_one(against=self.against, other=self.other)
+        if self.against is None and self.other is None:
+            raise ArgumentTypeError("give against or other, found neither")
         check_one_of(self.alternative, "alternative", _SIDES)
         check_probability(self.proportion, "proportion")
-        check_probability(self.compared, argument)
-        check_probability(self.null or 0.0, "null")
+        check_probability(self.against or 0.0, "against")
+        check_probability(self.other or 0.0, "other")
         check_alpha(self.alpha)
         check_number(self.ratio, "ratio", 0, math.inf, ends="()")
-        if self.null is not None and (self.other is None or self.exact):
+        if self.exact and self.has_null:
             raise ArgumentTypeError(
-                "null is for two groups and the normal formula; leave null or exact out"
+                "against of two groups is for the normal formula; leave exact out"
             )
-        if self.exact is None and (self.null is not None or self.question.rates is None):
+        if self.exact is None and (self.has_null or self.question.rates is None):
             object.__setattr__(self, "exact", False)
+
+    @property
+    def has_null(self) -> bool:
+        """The proportion of both groups under the null hypothesis is given."""
+        return self.against is not None and self.other is not None
 
     @property
     def compared(self) -> float:
@@ -386,8 +389,8 @@ class _Test:
     @property
     def expected(self) -> float:
         """The proportion under the null hypothesis."""
-        if self.null is not None:
-            return self.null
+        if self.has_null:
+            return cast(float, self.against)
         size = 0.0 if self.other is None else 1.0
         return (size * self.proportion + self.ratio * self.compared) / (size + self.ratio)
 

@@ -54,7 +54,7 @@ from rrstats.mechanisms.epsilon import largest_epsilon
 from rrstats.mechanisms.frame_plans import FramePlan
 from rrstats.mechanisms.krr import KRR, MechanismLike, as_mechanism
 from rrstats.mechanisms.survey_design import NamedDesign
-from rrstats.planning.response_rates import fieldwork_of
+from rrstats.planning.response_rates import Fieldwork, fieldwork_of
 
 Plan = TypeVar("Plan")
 
@@ -200,14 +200,17 @@ def _whole(expected: Floats, size: int) -> Floats:
 
 
 def ask(
-    mechanism: MechanismLike | int,
+    mechanism: Any,
     prob: float | None = None,
     epsilon: float | None = None,
     *,
     category: Hashable = None,
     mix: Any = None,
 ) -> Question:
-    """The Question from the arguments that all plans share."""
+    """The Question from the arguments that all plans share; an estimate has its own classes."""
+    if mix is None and isinstance(mechanism, Estimate):
+        has_classes = has_latent_classes(mechanism.mechanism.channel)
+        mix = mechanism.merge().project().proportions if has_classes else None
     mechanism = as_mechanism(numbered(mechanism), prob, epsilon)
     code = mechanism.k - 1
     if category is None and isinstance(mechanism, NamedDesign):
@@ -222,12 +225,22 @@ def ask(
     return Question(mechanism, code, _check_mix(mix, mechanism, code))
 
 
+def ask_about(
+    proportion: Any, mechanism: tuple[Any, ...], category: Hashable = None
+) -> tuple[Question, Any]:
+    """The Question, and the proportion of its category; sizes of all classes give both."""
+    if not _has_sizes(proportion):
+        return ask(*mechanism, category=category), proportion
+    question = ask(*mechanism, category=category, mix=proportion)
+    inside = np.asarray(question.mechanism.channel.class_of) == question.code
+    return question, float(question.mix[inside].sum() / question.mix.sum())
+
+
 def numbered(categories: Any) -> Any:
     """Numbers as categories if only their number is given; of an estimate its mechanism."""
     if isinstance(categories, FramePlan):
         raise ArgumentTypeError(
-            "mechanism must be of one column, found a plan; use plan.half_width(...) or "
-            "plan.sample_size(...), or give one of plan.part_mechanisms"
+            "mechanism must be of one column, found a plan; give one of plan.part_mechanisms"
         )
     if isinstance(categories, HasMechanism):
         categories = categories.mechanism
@@ -251,19 +264,18 @@ def _check_mix(mix: Any, mechanism: Mechanism, code: int) -> Floats:
     if mix is None:
         if has_latent_classes(mechanism.channel):
             raise ArgumentTypeError(
-                f"mix must give the relative sizes of the latent classes {classes.describe()} of "
-                "this design, one number for each; only the proportions within the category and "
-                "within the rest matter"
+                f"proportion must give the sizes of all latent classes {classes.describe()} of "
+                "this design, a number for each; or give the estimate of an earlier survey as "
+                "mechanism, which has them"
             )
         return np.ones(classes.k)
     if isinstance(mix, Mapping):
         mix = [mix[name] for name in classes.categories]
-    weights = check_numbers(mix, "mix", size=classes.k, low=0.0)
+    weights = check_numbers(mix, "proportion", size=classes.k, low=0.0)
     inside = weights[np.asarray(mechanism.channel.class_of) == code].sum()
     if not 0 < inside < weights.sum():
         raise ArgumentValueError(
-            "mix must be above 0 for a class in the category and for a class outside it; the "
-            "argument proportion gives the size of the category"
+            "proportion must be above 0 for a class in the category and for a class outside it"
         )
     return weights
 
@@ -274,8 +286,18 @@ def plan(
     """A plan from the arguments that all questions share; mechanism includes prob and epsilon."""
     rest = dict(options)
     category = rest.pop("category", None)
-    mix = rest.pop("mix", None)
-    return kind(ask(*mechanism, category=category, mix=mix), proportion, **rest)
+    question = None
+    for argument in ("against", "other"):
+        if _has_sizes(rest.get(argument)):
+            question, rest[argument] = ask_about(rest[argument], mechanism, category)
+    if question is None or _has_sizes(proportion):
+        question, proportion = ask_about(proportion, mechanism, category)
+    return kind(question, proportion, **rest)
+
+
+def _has_sizes(proportion: Any) -> bool:
+    """True for the sizes of all classes; False for one proportion."""
+    return isinstance(proportion, Mapping) or np.ndim(proportion) > 0
 
 
 def people_in_words(n: int) -> str:
@@ -291,35 +313,17 @@ def check_people(n: object) -> int:
 # -- the questions -------------------------------------------------------------------------------
 
 
-class CategoryOptions(TypedDict, total=False):
-    """Category that is planned for.
+class FieldworkOptions(TypedDict, total=False):
+    """Category that is planned for, and how people are asked.
 
     category : the category with that proportion; by default the sensitive one, if the mechanism
         has one, else the last.  For symmetric designs such as k-RR it makes no difference.
-    mix : mapping or sequence of floats: relative sizes of latent classes, or of the other
-        categories, where the design treats them differently; equal by default.
+    fieldwork : a `Fieldwork` with the response rate, the design effect of weights and clusters,
+        and the number of questions.  By default all people report, in a simple random sample.
     """
 
     category: Hashable
-    mix: Any
-
-
-class FieldworkOptions(CategoryOptions, total=False):
-    """People who are asked and several questions, besides `CategoryOptions`.
-
-    response_rate : the part of people who report, in (0, 1]; n is then the number of people who are
-        asked.  By default all of them report.
-    design_effect : the factor by which weights and clusters enlarge the variance of estimates, as
-        `Estimate.design_effect`.  The mechanism's noise (`relative_variance`) is counted anyway.
-        The design effect of a direct question is a safe value: noise has no clusters.
-    items : the number of questions, or of groups, whose intervals or tests are to hold together
-        (Bonferroni).  epsilon is that of each report: who asks several questions of everyone
-        divides it, see `frame`.
-    """
-
-    response_rate: float
-    design_effect: float
-    items: int
+    fieldwork: Fieldwork
 
 
 class IntervalOptions(FieldworkOptions, total=False):
@@ -332,7 +336,7 @@ class IntervalOptions(FieldworkOptions, total=False):
         mean width is planned.
     scores : mapping or sequence of floats: plan the interval of the mean of these numbers of the
         categories (`Estimate.mean`), in their unit, in place of one category's proportion; the
-        proportion is then those of all categories.  It excludes category, mix, method, assurance.
+        proportion is then those of all categories.  It excludes category, method, assurance.
     """
 
     target: str
@@ -346,7 +350,7 @@ class IntervalOptions(FieldworkOptions, total=False):
 def half_width(
     n: int,
     proportion: Any,
-    mechanism: MechanismLike | int = 2,
+    mechanism: MechanismLike | FramePlan | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
@@ -357,18 +361,21 @@ def half_width(
     Parameters
     ----------
     n : int
-        The number of respondents, 1 to 2**40; with response_rate, of people who are asked.
-    proportion : float or sequence of floats
-        The expected true proportion, in [0, 1]; with scores, those of all categories.
-    mechanism : Mechanism, Estimate, sequence of hashables or int
-        A mechanism, or an estimate of an earlier survey that used it; or the categories, or only
-        their number, of a k-RR with prob or epsilon.
-        Samples of one mechanism are of equal size.
+        The number of respondents, 1 to 2**40; with a response rate, of people who are asked.
+    proportion : float, mapping or sequence of floats
+        The expected true proportion, in [0, 1]; or the relative sizes of all latent classes, or of
+        all categories, where the design treats them differently.  With scores, the proportions of
+        all categories.
+    mechanism : Mechanism, Estimate, FramePlan, sequence of hashables or int
+        A mechanism, or an estimate of an earlier survey that used it, which also knows the sizes of
+        latent classes; or the categories, or only their number, of a k-RR with prob or epsilon.
+        Samples of one mechanism are of equal size.  Of a plan the widest column counts, and only
+        level and fieldwork are options.
     prob, epsilon : float, optional
         The parameter of the k-RR.
     **options
-        category and mix, see `CategoryOptions`; response_rate, design_effect and items, see
-        `FieldworkOptions`; target, level, method, assurance and scores, see `IntervalOptions`.
+        category and fieldwork, see `FieldworkOptions`; target, level, method, assurance and
+        scores, see `IntervalOptions`.
 
     Returns
     -------
@@ -392,6 +399,11 @@ def half_width(
     """
     fieldwork, rest = fieldwork_of(options, "level", 0.95)
     size = fieldwork.reports(check_people(n))
+    if isinstance(mechanism, FramePlan):
+        return max(
+            mechanism.half_width(size, name, proportion=proportion, **rest)
+            for name in mechanism.categories
+        )
     return _planned(proportion, (mechanism, prob, epsilon), rest)(size)
 
 
@@ -399,12 +411,11 @@ def half_width(
 def sample_size(
     half_width: float,
     proportion: Any,
-    mechanism: MechanismLike | int = 2,
+    mechanism: MechanismLike | FramePlan | int = 2,
     prob: float | None = None,
     *,
     epsilon: float | None = None,
-    groups: int | None = None,
-    between_std: float | None = None,
+    pooled: tuple[int, float] | None = None,
     **options: Unpack[IntervalOptions],
 ) -> int:
     """Calculate the sample size for an interval of at most this half-width.
@@ -415,15 +426,15 @@ def sample_size(
         (high - low) / 2, in (0, 0.5); with scores, below half their range.
     proportion, mechanism, prob, epsilon, **options
         As in `half_width`.
-    groups, between_std : int and float, optional
-        Plan pooled estimates of this many groups (`GroupEstimates.pooled`), whose true proportions
+    pooled : tuple of int and float, optional
+        Plan pooled estimates of so many groups (`GroupEstimates.pooled`), whose true proportions
         have this standard deviation between groups: n is then that of each group.  That the
         deviation must be estimated widens intervals by a few percent more.
 
     Returns
     -------
     int
-        The smallest n whose mean half-width is at most this; with response_rate people to ask.
+        The smallest n whose mean half-width is at most this; with a response rate people to ask.
         With assurance, the smallest n such that it and the next 40 to 500 larger n reach the
         half-width.
 
@@ -446,7 +457,8 @@ def sample_size(
     z^2 s (1 - s) / ((p - q)^2 h^2) gives 8,068, too few for the default, exact interval.  A direct
     question needs 911 people.
 
-    >>> sample_size(0.02, 0.1, epsilon=math.log(3), response_rate=0.6, design_effect=1.3)
+    >>> fieldwork = rr.planning.Fieldwork(response_rate=0.6, design_effect=1.3)
+    >>> sample_size(0.02, 0.1, epsilon=math.log(3), fieldwork=fieldwork)
     17689
 
     If 6 of 10 people who are asked report, and weights make the variance 1.3 times as large, 17,689
@@ -454,21 +466,26 @@ def sample_size(
 
     >>> sample_size(0.08, 0.3, epsilon=1.0)
     703
-    >>> sample_size(0.08, 0.3, epsilon=1.0, groups=50, between_std=0.05)
+    >>> sample_size(0.08, 0.3, epsilon=1.0, pooled=(50, 0.05))
     251
 
     Of 50 groups each needs 703 people by itself, and 251 if their estimates are pooled.
     """
     fieldwork, rest = fieldwork_of(options, "level", 0.95)
-    if groups is not None or between_std is not None:
-        pooled = plan(_Pooled, proportion, (mechanism, prob, epsilon), rest)
-        pooled = replace(pooled, groups=groups, between_std=between_std)
-        return fieldwork.people(pooled.people(half_width))
+    if isinstance(mechanism, FramePlan):
+        rows = max(
+            mechanism.sample_size(half_width, name, proportion=proportion, **rest)
+            for name in mechanism.categories
+        )
+        return fieldwork.people(rows)
+    if pooled is not None:
+        of_groups = plan(_Pooled, proportion, (mechanism, prob, epsilon), rest)
+        return fieldwork.people(replace(of_groups, pooled=pooled).people(half_width))
     planned = _planned(proportion, (mechanism, prob, epsilon), rest)
-    return fieldwork.people(_reports_for(half_width, planned, proportion))
+    return fieldwork.people(_reports_for(half_width, planned))
 
 
-def _reports_for(half_width: float, planned: _Width | _MeanWidth, proportion: Any) -> int:
+def _reports_for(half_width: float, planned: _Width | _MeanWidth) -> int:
     """The smallest number of reports whose interval is at most so wide."""
     limit = check_number(half_width, "half_width", 0, planned.most, ends="()", hint=_TOO_WIDE)
     width = cache(planned)
@@ -482,10 +499,10 @@ def _reports_for(half_width: float, planned: _Width | _MeanWidth, proportion: An
     for _ in range(2):  # widths shrink by 1 / sqrt(n), so this lands next to the answer
         start = min(max(1, math.ceil(start * (width(start) / limit) ** 2)), MAX_PEOPLE)
     size = first_accepted(lambda n: width(n) <= limit, 0, MAX_PEOPLE, start)
-    if planned.assurance is None:
+    if isinstance(planned, _MeanWidth) or planned.assurance is None:
         return size
     ahead = _ASSURANCE.ahead
-    if limit > min(proportion, 1 - proportion) / 2:
+    if limit > min(planned.proportion, 1 - planned.proportion) / 2:
         # Widths that are cut at 0 or 1 vary more from one n to the next.
         ahead += math.ceil(_ASSURANCE.cut_factor * math.sqrt(size))
     ahead = min(ahead, _ASSURANCE.max_ahead)
@@ -593,8 +610,7 @@ class _Pooled:
     question: Question
     proportion: float
     level: float = 0.95
-    groups: Any = None
-    between_std: Any = None
+    pooled: Any = None
 
     def people(self, half_width: float) -> int:
         """The smallest number of people of a group whose pooled half-width is at most this.
@@ -602,9 +618,14 @@ class _Pooled:
         With v the variance of a raw estimate and a that between groups, the variance of a pooled
         one is a v / (a + v), and that of the mean of the groups with the weight v / (a + v).
         """
-        rule = "give both groups and between_std"
-        groups = check_whole_number(self.groups, "groups", 2, MAX_PEOPLE, hint=rule)
-        deviation = check_number(self.between_std, "between_std", 0, 0.5, ends="(]", hint=rule)
+        rule = "as in pooled=(50, 0.05), groups and their standard deviation"
+        check_instance(self.pooled, "pooled", tuple, rule)
+        if len(self.pooled) != 2:
+            raise ArgumentValueError(f"pooled must have two numbers, {rule}")
+        groups = check_whole_number(self.pooled[0], "groups of pooled", 2, MAX_PEOPLE, hint=rule)
+        deviation = check_number(
+            self.pooled[1], "standard deviation of pooled", 0, 0.5, ends="(]", hint=rule
+        )
         limit = check_number(half_width, "half_width", 0, 0.5, ends="()", hint=_TOO_WIDE)
         variance = self.question.variance(check_number(self.proportion, "proportion", 0, 1))
         between = deviation**2

@@ -16,29 +16,51 @@ from typing import Any
 
 from rrstats._checks import (
     check_alpha,
+    check_instance,
     check_level,
     check_number,
     check_whole_number,
 )
+from rrstats._names import checked_keywords
 from rrstats.errors import ArgumentValueError
 
 _MAX_ITEMS = 1_000_000
 
 
-@dataclass(frozen=True)
+@checked_keywords
+@dataclass(frozen=True, kw_only=True)
 class Fieldwork:
-    """The number of reports that come of people who are asked.
+    """People who are asked and the reports that come of them, for the functions of planning.
 
-    response_rate : the part of them that report.  design_effect : the variance over that of as many
-    reports of a simple random sample.
+    Attributes
+    ----------
+    response_rate : float
+        The part of the people asked who report, in (0, 1]; n of a plan is then that of the people
+        asked.
+    design_effect : float
+        The factor by which weights and clusters enlarge the variance of estimates, as
+        `Estimate.design_effect`.  The mechanism's noise (`relative_variance`) is counted anyway.
+        The design effect of a direct question is a safe value: noise has no clusters.
+    items : int
+        The number of questions, or of groups, whose intervals or tests are to hold together
+        (Bonferroni).  epsilon is that of each report: several questions of everyone divide it.
+
+    Examples
+    --------
+    >>> import rrstats as rr
+    >>> fieldwork = rr.planning.Fieldwork(response_rate=0.6, items=3)
+    >>> rr.planning.sample_size(0.03, 0.1, epsilon=1.0, fieldwork=fieldwork)
+    10840
     """
 
     response_rate: float = 1.0
     design_effect: float = 1.0
+    items: int = 1
 
     def __post_init__(self) -> None:
         check_number(self.response_rate, "response_rate", 0.0, 1.0, ends="(]")
         check_number(self.design_effect, "design_effect", 0.0, math.inf, ends="()")
+        check_whole_number(self.items, "items", 1, _MAX_ITEMS)
 
     @property
     def _reports_each(self) -> Fraction:
@@ -69,19 +91,16 @@ def fieldwork_of(
     confidence : "level" or "alpha".  default : where it is not given.
     """
     rest = dict(options)
-    rate = rest.pop("response_rate", 1.0)
-    effect = rest.pop("design_effect", 1.0)
-    fieldwork = Fieldwork(rate, effect)
+    fieldwork = rest.pop("fieldwork", Fieldwork())
+    check_instance(fieldwork, "fieldwork", Fieldwork, "rr.planning.Fieldwork(response_rate=0.6)")
     if rest.get("target") == "sample" and fieldwork.design_effect != 1:
         raise ArgumentValueError(
             "design_effect must be left out for target 'sample': nobody was drawn, so that weights "
             "and clusters do not matter"
         )
-    items = check_whole_number(rest.pop("items", 1), "items", 1, _MAX_ITEMS)
-    if items > 1:
+    if fieldwork.items > 1:
         if confidence == "level":
-            rest["level"] = 1 - (1 - check_level(rest.get("level", default))) / items
+            rest["level"] = 1 - (1 - check_level(rest.get("level", default))) / fieldwork.items
         else:
-            alpha = check_alpha(rest.get("alpha", default))
-            rest["alpha"] = alpha / items
+            rest["alpha"] = check_alpha(rest.get("alpha", default)) / fieldwork.items
     return fieldwork, rest

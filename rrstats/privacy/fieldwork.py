@@ -97,7 +97,7 @@ class Instructions(Text):
 @checked_keywords
 def instructions(
     mechanism: Mechanism,
-    question: str,
+    wording: str,
     *,
     group: Hashable = None,
     unrelated: str | None = None,
@@ -111,7 +111,7 @@ def instructions(
     mechanism : Mechanism
         A design of `rr.surveys`, or any other mechanism: small ones get a table of numbers to
         draw, others are left to a device.
-    question : str
+    wording : str
         The wording of the sensitive question.
     group : hashable, optional
         The sample for which the page is written, if the design has several.
@@ -155,7 +155,7 @@ def instructions(
     ('yes', 'no')
     """
     check_instance(mechanism, "mechanism", Mechanism, A_MECHANISM)
-    check_instance(question, "question", str, "the wording of the question")
+    check_instance(wording, "wording", str, "the wording of the question")
     sample = sample_codes(mechanism, None if group is None else [group], 1)
     if sample is not None:
         mechanism = mechanism.of_samples[sample[0]]
@@ -165,7 +165,7 @@ def instructions(
             "write a page of the design of one item for each of their questions"
         )
     wordings = {
-        "question": question,
+        "question": wording,
         "unrelated": unrelated,
         "anchor": anchor,
         "unrelated_anchor": unrelated_anchor,
@@ -173,11 +173,11 @@ def instructions(
     procedure = _by_hand(mechanism, wordings) or _by_numbers(mechanism) or _by_device()
     steps = "".join(procedure.all_steps)
     for name in ("unrelated", "anchor", "unrelated_anchor"):
-        wording = wordings[name]
-        kind = str if wording is not None and wording in steps else type(None)
+        other = wordings[name]
+        kind = str if other is not None and other in steps else type(None)
         rule = f"left out, as this design has no {_QUESTIONS[name]}"
-        check_instance(wording, name, kind, rule)
-    blocks = _page_blocks(mechanism, question, procedure)
+        check_instance(other, name, kind, rule)
+    blocks = _page_blocks(mechanism, wording, procedure)
     page = Instructions(as_text(blocks), blocks)
     page.draws = tuple(procedure.draws)
     page.rule = procedure.rule

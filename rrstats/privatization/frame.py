@@ -854,8 +854,8 @@ class _AnswerTable(pd.DataFrame):
     def __repr__(self) -> str:
         return "all answers are among the categories" if self.empty else super().__repr__()
 
-    def _repr_html_(self) -> str | None:
-        return repr(self) if self.empty else super()._repr_html_()  # type: ignore[operator]
+    def _repr_html_(self) -> str:
+        return repr(self) if self.empty else self.to_html()
 
 
 @checked_keywords

@@ -361,7 +361,7 @@ BAD = [
     ("describe in.parquet --title a", 2, "--statement"),
     ("describe in.parquet --overwrite", 2, "--statement"),
     ("describe in.parquet --contact a", 2, "--statement"),
-    ("describe in.parquet --question answer=a", 2, "--statement"),
+    ("describe in.parquet --wording answer=a", 2, "--statement"),
 ]
 
 

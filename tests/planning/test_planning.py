@@ -20,12 +20,11 @@ from rrstats.mechanisms.subset_selection import SubsetSelection
 from rrstats.mechanisms.unary import UnaryEncoding
 from rrstats.planning import (
     half_width,
-    influence,
     people_for_power,
     recommend,
     relative_variance,
-    worst_case_bias,
 )
+from rrstats.planning.compliance import influence, worst_case_bias
 
 NAMES = ["KRR", "SubsetSelection", "OptimizedUnary", "SymmetricUnary"]
 

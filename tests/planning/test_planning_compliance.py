@@ -6,7 +6,11 @@ from scipy import stats
 
 import rrstats as rr
 from rrstats.errors import ArgumentValueError
-from rrstats.planning import design_fit_power, people_for_design_fit, tolerable_noncompliance
+from rrstats.planning.compliance import (
+    design_fit_power,
+    people_for_design_fit,
+    tolerable_noncompliance,
+)
 
 LABELS = {"yes": "yes", "reports": ["different", "same"]}
 PAIR = rr.surveys.extended_crosswise(["no", "yes"], 0.2, **LABELS)

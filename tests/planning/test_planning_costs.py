@@ -9,7 +9,8 @@ from refusals import refused
 
 import rrstats as rr
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
-from rrstats.planning import break_even, compare_designs, relative_variance, sample_size
+from rrstats.planning import compare_designs, relative_variance, sample_size
+from rrstats.planning.compliance import break_even
 
 NO_YES = ["no", "yes"]
 WARNER = rr.surveys.warner(NO_YES, 0.75, yes="yes")

@@ -10,7 +10,7 @@ from rrstats.planning import half_width, sample_size
 
 def test_the_variance_of_the_predictor():
     """The smallest n whose predictor has that half-width, by the variances of 50 groups."""
-    n = sample_size(0.08, 0.3, epsilon=1.0, groups=50, between_std=0.05)
+    n = sample_size(0.08, 0.3, epsilon=1.0, pooled=(50, 0.05))
     channel = rr.KRR([0, 1], epsilon=1.0).channel
 
     def width(size):
@@ -26,9 +26,9 @@ def test_the_variance_of_the_predictor():
 
 def test_groups_that_hardly_differ_need_few_people():
     """With a small deviation few are enough; with a large one pooling is no gain."""
-    assert sample_size(0.08, 0.3, epsilon=1.0, groups=1000, between_std=0.001) < 10
+    assert sample_size(0.08, 0.3, epsilon=1.0, pooled=(1000, 0.001)) < 10
     alone = sample_size(0.08, 0.3, epsilon=1.0, method="wald")
-    pooled = sample_size(0.08, 0.3, epsilon=1.0, groups=10**6, between_std=0.5)
+    pooled = sample_size(0.08, 0.3, epsilon=1.0, pooled=(10**6, 0.5))
     assert pooled == pytest.approx(alone, rel=0.02)
     assert half_width(alone, 0.3, epsilon=1.0, method="wald") == pytest.approx(0.08, rel=0.01)
 
@@ -36,15 +36,15 @@ def test_groups_that_hardly_differ_need_few_people():
 @pytest.mark.parametrize(
     "options",
     [
-        {"groups": 50},
-        {"between_std": 0.1},
-        {"groups": 1, "between_std": 0.1},
-        {"groups": 50, "between_std": 0},
+        {"pooled": 50},
+        {"pooled": (50,)},
+        {"pooled": (1, 0.1)},
+        {"pooled": (50, 0)},
     ],
 )
 def test_both_are_needed(options):
     """The number of groups and their deviation belong together."""
-    with pytest.raises((ArgumentTypeError, ArgumentValueError), match=r"groups|between_std"):
+    with pytest.raises((ArgumentTypeError, ArgumentValueError), match="pooled"):
         sample_size(0.08, 0.3, epsilon=1.0, **options)
 
 
@@ -52,4 +52,4 @@ def test_both_are_needed(options):
 def test_the_proportion_of_groups_is_one(proportion):
     """A proportion outside [0, 1] is refused for pooled groups, too."""
     with pytest.raises(ArgumentValueError, match=r"proportion must be in \[0, 1\]"):
-        sample_size(0.08, proportion, epsilon=1.0, groups=50, between_std=0.05)
+        sample_size(0.08, proportion, epsilon=1.0, pooled=(50, 0.05))

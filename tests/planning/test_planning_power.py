@@ -31,8 +31,8 @@ GREATER = {"alternative": "greater"}
         (500, 0.15, FORCED, {"against": 0.1}, 0.4251990814740585),
         (1000, 0.2, WARNER, {"against": 0.1}, 0.9239131975500933),
         (250, 0.1, FORCED, {"against": 0} | GREATER, 0.8514997103560165),
-        (500, 0.25, FORCED, {"other": 0.15, "null": 0.1}, 0.6888566395951847),
-        (800, 0.3, WARNER, {"other": 0.2, "null": 0.2} | GREATER, 0.6720699517365238),
+        (500, 0.25, FORCED, {"other": 0.15, "against": 0.1}, 0.6888566395951847),
+        (800, 0.3, WARNER, {"other": 0.2, "against": 0.2} | GREATER, 0.6720699517365238),
     ],
     ids=["forced", "two-sided", "mirrored", "null zero", "two samples", "two mirrored"],
 )
@@ -45,7 +45,7 @@ def test_power_golden(n, share, mechanism, options, expected):
 def test_groups_of_unequal_size_are_pooled_by_their_size():
     """A group of 300 with 0.4 and one of 100 with 0.2 have 0.35 in common if they do not differ."""
     options = {"other": 0.2, "ratio": 1 / 3, "exact": False}
-    known = power(300, 0.4, FORCED, **options, null=0.35)
+    known = power(300, 0.4, FORCED, **options, against=0.35)
     assert known == pytest.approx(power(300, 0.4, FORCED, **options), rel=1e-14)
 
     def variance(share):
@@ -75,7 +75,7 @@ def test_the_people_reach_the_power_asked():
         {"against": 0.3},
         {"against": 0.3, "alternative": "less"},
         {"other": 0.35},
-        {"other": 0.3, "ratio": 0.25, "null": 0.3},
+        {"other": 0.3, "ratio": 0.25, "against": 0.3},
     ],
     ids=["value", "less", "groups", "unequal"],
 )
@@ -188,7 +188,7 @@ def test_power_close_to_certainty_is_followed_as_far_as_near_zero():
 
 def test_a_null_of_little_variance_takes_one_person():
     """Then the formula has the power without a difference: Phi(-z sqrt(2 v0) / sqrt(2 v))."""
-    share, options = 0.5 + 1e-7, {"other": 0.5, "null": 0.01, "exact": False} | GREATER
+    share, options = 0.5 + 1e-7, {"other": 0.5, "against": 0.01, "exact": False} | GREATER
     z = 1.6448536269514722
     expected = scipy.special.ndtr(-z * math.sqrt(0.01 * 0.99) / 0.5)
     assert expected == pytest.approx(power(1, share, DIRECT, **options), rel=1e-6)
@@ -215,7 +215,7 @@ def test_a_value_of_zero_takes_as_many_as_the_test_does(epsilon, expected, formu
         ((10**9 + 1, 0.1001, FORCED), {"against": 0.1}),
         ((20_001, 0.11, FORCED), {"other": 0.1}),
         ((1000, 0.13, FORCED), {"other": 0.1, "ratio": 1e12}),
-        ((500, 0.2, FORCED), {"other": 0.1, "null": 0.2}),
+        ((500, 0.2, FORCED), {"other": 0.1, "against": 0.2}),
         ((500, 0.2, rr.surveys.kuk(NO_YES, 0.75, 0.25, 2, yes="yes")), {"against": 0.1}),
     ],
     ids=["many", "many in groups", "a huge group", "null", "not binomial"],
@@ -233,7 +233,9 @@ def test_where_no_distribution_is_added_up_the_formula_answers(arguments, option
 def test_power_of_an_unrelated_question_of_unknown_prevalence():
     """Two samples of n / 2 each: the variance of Greenberg et al. (1969), at both shares."""
     m = rr.surveys.unrelated_question_two_samples(NO_YES, [0.7, 0.2], yes="yes")
-    mix = [2, 3, 2, 3]  # trait of 2 in 5, among both
+
+    def sized(share):  # the trait of 2 in 5, among both
+        return np.array([2 * (1 - share), 3 * (1 - share), 2 * share, 3 * share])
 
     def error(share):
         rates = [p * share + (1 - p) * 0.4 for p in (0.7, 0.2)]
@@ -242,10 +244,15 @@ def test_power_of_an_unrelated_question_of_unknown_prevalence():
 
     z = 1.6448536269514722
     expected = scipy.special.ndtr((0.2 - 0.1 - z * error(0.1)) / error(0.2))
-    options = {"against": 0.1, "alternative": "greater", "mix": mix}
-    assert expected == pytest.approx(power(1200, 0.2, m, **options), rel=1e-9)
-    found = people_for_power(0.9, 0.2, m, **options)
-    assert power(found, 0.2, m, **options) >= 0.9 > power(found - 1, 0.2, m, **options)
+    options = {"against": 0.1, "alternative": "greater"}
+    sizes = dict(zip(m.domain.categories, sized(0.2), strict=True))
+    assert expected == pytest.approx(power(1200, sizes, m, **options), rel=1e-9)
+    found = people_for_power(0.9, sizes, m, **options)
+    assert power(found, sizes, m, **options) >= 0.9 > power(found - 1, sizes, m, **options)
+    # The sizes may stand beside the value, for what has no proportion.
+    against = dict(zip(m.domain.categories, [9 * 2, 9 * 3, 2, 3], strict=True))
+    least = detectable_difference(1200, m, against=against, alternative="greater")
+    assert 0.8 == pytest.approx(power(1200, sized(0.1 + least), m, **options), abs=1e-3)
 
 
 # -- what can be noticed -----------------------------------------------------------------------
@@ -286,7 +293,7 @@ def test_two_proportions_without_noise_need_the_textbook_number():
     ("call", "error", "words"),
     [
         (lambda: power(100, 0.1, FORCED), TYPE, "found neither"),
-        (lambda: power(100, 0.1, FORCED, against=0.1, null=0.1), TYPE, "for two groups"),
+        (lambda: power(9, 0.1, FORCED, against=0.1, other=0.2, exact=True), TYPE, "two groups"),
         (lambda: power(100, 0.1, DIRECT, against=0, exact=False), VALUE, "leave exact out"),
         (lambda: power(100, 0.1, 2, 0.5, against=0), NotIdentifiableError, "no information"),
         (lambda: power(10**10, 0.1, FORCED, against=0, exact=True), VALUE, "is for at most"),

@@ -153,17 +153,17 @@ def test_designs_without_binomial_counts_take_the_interval_at_the_expected_repor
 
 
 def test_two_samples_are_planned_at_equal_sizes():
-    """An unrelated question of unknown prevalence needs mix: how common its trait is."""
+    """An unrelated question of unknown prevalence needs the sizes of all classes."""
     m = rr.surveys.unrelated_question_two_samples(NO_YES, [0.7, 0.2], yes="yes")
-    mix = {("no", True): 1, ("no", False): 3, ("yes", True): 1, ("yes", False): 3}
+    mix = {("no", True): 9, ("no", False): 27, ("yes", True): 1, ("yes", False): 3}
     one, two = 0.7 * 0.1 + 0.3 * 0.25, 0.2 * 0.1 + 0.8 * 0.25
     distribution = (0.8**2 * one * (1 - one) + 0.3**2 * two * (1 - two)) / 0.5**2
     assert 2 * distribution == pytest.approx(ask(m, mix=mix).variance(0.1), rel=1e-9)
     z = float(scipy.special.ndtri(0.975))
     assert z * math.sqrt(2 * distribution / 50_000) == pytest.approx(
-        half_width(50_000, 0.1, m, mix=mix), rel=0.01
+        half_width(50_000, mix, m), rel=0.01
     )
-    refused(ArgumentTypeError, "mix must give", half_width, 1000, 0.1, m)
+    refused(ArgumentTypeError, "proportion must give the sizes", half_width, 1000, 0.1, m)
 
 
 @pytest.mark.parametrize("name", sorted(set(EXAMPLES) - SILENT))
@@ -265,8 +265,8 @@ def test_awkward_plans_are_answered():
         (lambda: sample_size(0.02, 0.1, epsilon=1, method="exact"), ArgumentValueError, "one of"),
         (lambda: half_width(2**40 + 1, 0.1, epsilon=1), ArgumentValueError, "must be in"),
         (lambda: half_width(9, 0.1, WARNER, category="maybe"), ArgumentValueError, "category"),
-        (lambda: half_width(9, 0.1, WARNER, mix=[1, 0]), ArgumentValueError, "class outside it"),
-        (lambda: half_width(9, 0.1, WARNER, mix={"no": 1, "x": 2}), KeyError, "yes"),
+        (lambda: half_width(9, [1, 0], WARNER), ArgumentValueError, "class outside it"),
+        (lambda: half_width(9, {"no": 1, "x": 2}, WARNER), KeyError, "yes"),
         (
             lambda: half_width(9, 0.1, WARNER, target="sample", method="wilson"),
             ArgumentValueError,
@@ -320,11 +320,22 @@ def test_an_epsilon_that_does_not_exist_is_refused():
         least_epsilon(0.1, 2000, 0.1, design="KRR")
 
 
-def test_sample_sizes_take_an_estimate_and_point_plans_to_their_own():
-    """The mechanism of an estimate is planned with; a plan of several columns has methods."""
+def test_sample_sizes_take_an_estimate_a_list_and_a_plan():
+    """What an estimate knows of latent classes is planned with; of a plan the widest column."""
     mechanism = rr.KRR(["no", "yes"], 0.75)
     estimate = rr.estimate(["no", "yes"] * 20, mechanism)
     assert half_width(1000, 0.2, estimate) == half_width(1000, 0.2, mechanism)
-    plan = rr.planning.FramePlan({"a": [0, 1], "b": [0, 1]}, 1, ["a", "b"])
-    with pytest.raises(rr.errors.ArgumentTypeError, match=r"use plan\.half_width"):
-        half_width(1000, 0.2, plan)
+    listed = rr.surveys.list_experiment(2)
+    counts = {"control": [40, 110, 50, 0], "treatment": [30, 100, 60, 10]}
+    pilot = rr.estimate(rr.Tally.from_counts(counts, listed))
+    sizes = pilot.merge().project().proportions
+    by_sizes = dict(zip(listed.domain.categories, sizes, strict=True))
+    expected = half_width(3000, by_sizes, listed)
+    assert expected == pytest.approx(half_width(3000, pilot.project().proportions[1], pilot))
+    assert sample_size(expected, by_sizes, pilot) == pytest.approx(3000, abs=2)
+    plan = rr.planning.FramePlan({"a": [0, 1], "b": [0, 1, 2]}, 1, ["a", "b"])
+    widths = [plan.half_width(1000, name) for name in "ab"]
+    assert half_width(1000, 0.2, plan) == max(widths) > min(widths)
+    assert sample_size(max(widths), 0.2, plan) == pytest.approx(1000, abs=1)
+    with pytest.raises(rr.errors.ArgumentTypeError, match=r"one of plan\.part_mechanisms"):
+        rr.planning.power(1000, 0.2, plan, against=0.1)

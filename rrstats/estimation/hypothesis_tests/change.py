@@ -30,7 +30,7 @@ _UNCHANGED = "equality of the proportions of both waves"
 
 @checked_keywords
 def change(
-    before: Any, after: Any = None, *, pairs: Any = None, mechanisms: Any = None
+    first: Any, second: Any = None, *, pairs: Any = None, mechanisms: Any = None
 ) -> TestResult:
     """Test for change between two waves (paired: McNemar's and Stuart-Maxwell's test).
 
@@ -39,9 +39,9 @@ def change(
 
     Parameters
     ----------
-    before, after : Estimate or Tally
+    first, second : Estimate or Tally
         The two waves.  Without ``pairs`` they are treated as independent samples, as for different
-        respondents.  If ``before`` is given alone, it is the crosstab of both waves, or counts of
+        respondents.  If ``first`` is given alone, it is the crosstab of both waves, or counts of
         reports with ``mechanisms``: Stuart and Maxwell's test of the people who answered both.
     pairs : Crosstab, optional
         The first wave's column by the second's, of the people in both: all reports are used, and
@@ -68,28 +68,28 @@ def change(
 
     Equal proportions are rejected: more people changed to yes than to no.
     """
-    unused = pairs if after is None else mechanisms
+    unused = pairs if second is None else mechanisms
     if unused is not None:
         raise ArgumentTypeError(
-            "give before and after, with pairs if the same people answered; or a crosstab of both; "
+            "give first and second, with pairs if the same people answered; or a crosstab of both; "
             "or counts with mechanisms"
         )
-    if after is None:
-        return _equal_margins(two_way(before, mechanisms))
-    first = as_estimate(before)
-    second = as_estimate(after)
+    if second is None:
+        return _equal_margins(two_way(first, mechanisms))
+    before = as_estimate(first)
+    after = as_estimate(second)
     if pairs is not None:
-        return _paired_change(first, second, pairs)
-    test = homogeneity([first, second])
+        return _paired_change(before, after, pairs)
+    test = homogeneity([before, after])
     note = "the waves are treated as independent samples; if the same people answered, give pairs"
-    if first.moments.covariance_with(second.moments) is not None:
+    if before.moments.covariance_with(after.moments) is not None:
         note = "the waves are groups of one sample, and different people answered in each"
     return replace(test, null=_UNCHANGED, notes=(*test.notes, note))
 
 
 def _paired_change(before: Estimate, after: Estimate, pairs: Crosstab) -> TestResult:
     """Wald's test of equal proportions in two waves, some people in both."""
-    for name, wave in (("before", before), ("after", after)):
+    for name, wave in (("first", before), ("second", after)):
         check_instance(wave, name, Estimate, "reports of one column, or an Estimate of it")
     check_comparable([after, before])
     shared = paired_covariance(after, before, pairs)

@@ -549,7 +549,10 @@ MANY = Crosstab.from_counts(np.full((2, 2), 50), {"a": COIN, "b": COIN})
         (lambda: independence(ONES, pairs={"x": (1, 2)}), "each of the 4"),
         (lambda: independence(UNEVEN), "each combination"),
         (lambda: change([[1, 2, 3]] * 2, mechanisms=(COIN, THREE)), "same categories"),
-        (lambda: rr.planning.power(9, [0.4, 0.6], LATENT, against=[0.5, 0.5]), "one sample"),
+        (
+            lambda: rr.planning.power(9, [0.4, 0.6], LATENT, against=[0.5, 0.5]),
+            "must have 3 numbers",
+        ),
         (lambda: difference(SOME, estimated([3, 2, 1], THREE)), "categories in the same order"),
         (lambda: difference(SOME, TURNED), r"\['no', 'yes'\] and \['yes', 'no'\]"),
         (lambda: difference(SOME, MAYBE), r"differ in .'yes', 'maybe'"),
