@@ -112,7 +112,7 @@ def test_the_design_of_its_form_is_that_of_rrstats(path, categories, prob):
 def test_a_report_is_counted_once(poll, path):
     """The same line again is confirmed again; another number is another report."""
     for body in (line("yes", 1), line("yes", 1), line("yes", 2), line("no", 3), line("yes", 1)):
-        assert send(poll, body) == 204
+        assert send(poll, body) == 200
     assert counts(poll) == [1, 2]
     assert path.read_bytes().count(b"\n") == 3
 
@@ -149,7 +149,7 @@ def test_a_running_poll_keeps_its_file(poll, path):
 @pytest.mark.parametrize("broken", ["write", "fsync"])
 def test_what_is_not_on_the_disk_is_not_confirmed(poll, path, monkeypatch, broken):
     """A full disk is told, leaves no half line, and the same report is kept later."""
-    assert send(poll, line("no", 1)) == 204
+    assert send(poll, line("no", 1)) == 200
     with monkeypatch.context() as patch:
         if broken == "fsync":
 
@@ -171,7 +171,7 @@ def test_what_is_not_on_the_disk_is_not_confirmed(poll, path, monkeypatch, broke
         assert send(poll, line("yes", 2)) == 503
         assert path.read_bytes() == line("no", 1) + b"\n"
     assert counts(poll) == [1, 0]
-    assert send(poll, line("yes", 2)) == 204
+    assert send(poll, line("yes", 2)) == 200
     assert path.read_bytes().splitlines() == [line("no", 1), line("yes", 2)]
 
 
@@ -197,7 +197,7 @@ def test_it_refuses_what_is_no_report(poll, path, monkeypatch):
 
 def test_its_pages_say_what_a_browser_may_do(poll):
     """Every answer forbids other places, frames and caches, and names no version of Python."""
-    for name in ("/", "/form.mjs", "/counts", "/nowhere"):
+    for name in ("/", "/results", "/form.mjs", "/counts", "/nowhere"):
         status, headers, _ = ask(poll.server_port, "GET", name)
         assert (status == 200) == (name != "/nowhere")
         policy = headers["Content-Security-Policy"]
@@ -217,7 +217,7 @@ def test_an_answer_that_gets_lost_does_not_count_twice(poll):
     until = time.monotonic() + 20
     while counts(poll) != [0, 1]:
         assert time.monotonic() < until
-    assert send(poll, body) == 204
+    assert send(poll, body) == 200
     assert counts(poll) == [0, 1]
 
 
@@ -227,9 +227,9 @@ def test_it_writes_no_address(poll, capfd, monkeypatch):
     def fail(_):
         raise RuntimeError("127.0.0.1")
 
-    assert send(poll, line("yes", 1)) == 204
+    assert send(poll, line("yes", 1)) == 200
     assert send(poll, b"spam") == 413
-    monkeypatch.setattr(poll, "take", fail)
+    monkeypatch.setattr(poll.reports, "take", fail)
     with pytest.raises(http.client.RemoteDisconnected):
         send(poll, line("yes", 2))
     assert capfd.readouterr() == ("", "a request failed: RuntimeError\n")
@@ -357,3 +357,33 @@ def test_only_the_report_depends_on_the_answer(poll):
         requests[-1][3] = requests[-1][3].split()[1]
     assert without[0] == without[1]
     assert counts(poll) == [1, 1]
+
+
+def words_of(mechanism, counts):
+    """The numbers of rr.estimate, as the screen writes them."""
+    found = rr.estimate(rr.Tally.from_counts(counts, mechanism))
+    each = zip(mechanism.categories, found.proportions, *found.interval(), strict=True)
+    return {f"{name}: {value:.1%}, {low:.1%} to {high:.1%}" for name, value, low, high in each}
+
+
+@needs_chromium
+@pytest.mark.slow
+def test_the_screen_shows_the_estimate_of_python(poll):
+    """Live, to the printed digit, also outside of 0% to 100%; nothing is wider than the screen."""
+    address = f"http://127.0.0.1:{poll.server_port}/results"
+    shown = "[...document.querySelectorAll('#drawing text')].map((text) => text.textContent)"
+    arriving = iter([line("yes", 1), *[line("no", number) for number in range(29)]])
+    with Browser() as browser:
+        browser.open(address, width=390)
+        for enough, said in ((1, "One report: no 0, yes 1."), (30, "30 reports: no 29, yes 1.")):
+            while sum(poll.reports.counts()) < enough:
+                poll.reports.take(next(arriving))
+            until = time.monotonic() + 20
+            while browser.evaluate("document.getElementById('reports').textContent") != said:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+            counts_now = dict(zip(NO_YES, poll.reports.counts(), strict=True))
+            assert words_of(MECHANISM, counts_now) <= set(browser.evaluate(shown))
+        assert QUESTION == browser.evaluate("document.querySelector('h1').textContent")
+        assert browser.evaluate("document.documentElement.scrollWidth") <= 390
+        assert not [event for event in browser.events if event["method"] == "Log.entryAdded"]

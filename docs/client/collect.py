@@ -4,7 +4,7 @@
     python collect.py --host 0.0.0.0     # for the telephones in this network
     python collect.py --question "Have you ever copied homework?" --categories no yes --prob 0.75
 
-Serves form.html, appends reports to a file and counts them.  It needs no package.
+Serves form.html, appends reports to a file and shows the estimate.  It needs no package.
 Each line of the file is a report and a random number by which a report that is sent again is
 counted once.  docs/guide/poll.md says what a real collector needs.
 """
@@ -24,7 +24,8 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 DESIGN = re.compile(r'(?<=<script type="application/json" id="design">).*?(?=</script>)', re.DOTALL)
 MAX_REPORTS = 10_000
-PAGES = {"/form.mjs": "form.mjs", "/rrstats.mjs": "rrstats.mjs"}
+PAGES = {"/results": "results.html"}
+PAGES |= {f"/{name}": name for name in ("form.mjs", "rrstats.mjs", "results.mjs", "estimate.mjs")}
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; "
     "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
@@ -66,19 +67,26 @@ class Reports:
             os.close(folder)
 
     def add(self, line):
-        """Append a line that is not there yet; on return it is on the disk."""
-        with self.lock:
-            if line in self.lines:
-                return
-            size = os.fstat(self.file.fileno()).st_size
-            try:
-                if self.file.write(line + b"\n") <= len(line):
-                    raise OSError("the disk is full")
-                os.fsync(self.file.fileno())
-            except OSError:
-                self.file.truncate(size)
-                raise
-            self.lines.add(line)
+        """Append a line; on return it is on the disk, whole."""
+        size = os.fstat(self.file.fileno()).st_size
+        try:
+            if self.file.write(line + b"\n") <= len(line):
+                raise OSError("the disk is full")
+            os.fsync(self.file.fileno())
+        except OSError:
+            self.file.truncate(size)
+            raise
+        self.lines.add(line)
+
+    def take(self, line):
+        """Keep what a telephone sends; 200 says that it is on the disk, perhaps already."""
+        with self.lock, suppress(OSError):
+            if not self.is_report(line):
+                return 400
+            if line not in self.lines and len(self.lines) < MAX_REPORTS:
+                self.add(line)
+            return 200 if line in self.lines else 507
+        return 503
 
     def counts(self):
         with self.lock:
@@ -128,7 +136,7 @@ class Answers(BaseHTTPRequestHandler):
         elif self.headers["Content-Length"] != str(length):
             self.answer(413)
         else:
-            self.answer(self.server.take(self.rfile.read(length)))
+            self.answer(self.server.reports.take(self.rfile.read(length)))
 
 
 class Poll(ThreadingHTTPServer):
@@ -158,18 +166,6 @@ class Poll(ThreadingHTTPServer):
         super().__exit__(*error)
         self.reports.close()
 
-    def take(self, line):
-        """Keep a report; the status says whether it is on the disk."""
-        if not self.reports.is_report(line):
-            return 400
-        if len(self.reports.lines) >= MAX_REPORTS:
-            return 507
-        try:
-            self.reports.add(line)
-        except OSError:
-            return 503
-        return 204
-
     def handle_error(self, *_):
         """Name the error alone: the usual message has the address of the telephone."""
         print("a request failed:", sys.exc_info()[0].__name__, file=sys.stderr)
@@ -195,7 +191,7 @@ def main():
     address = (options.host, options.port)
     with Poll(address, options.file, options.question, options.categories, options.prob) as poll:
         print(__doc__.splitlines()[0])
-        print(f"form: http://{options.host}:{poll.server_port}/  counts: /counts", flush=True)
+        print(f"form: http://{options.host}:{poll.server_port}/  estimate: /results", flush=True)
         if options.host not in ("127.0.0.1", "localhost"):
             print("Without TLS others in this network can read which report a telephone sends.")
         with suppress(KeyboardInterrupt):
