@@ -2,14 +2,16 @@
 
 import inspect
 import re
+import tomllib
 import types
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import rrstats as rr
-from rrstats._names import _ANSWERS, _ELSEWHERE, checked_keywords, checked_options
+from rrstats._names import answers, checked_keywords, checked_options
 from rrstats.accessor import FrameAccessor, SeriesAccessor
 from rrstats.errors import ArgumentTypeError
 from rrstats.estimation.estimates.result import Result
@@ -210,7 +212,8 @@ def test_answers_name_arguments_that_exist():
         if not takes_any_keyword(call):
             arguments.update(inspect.signature(call).parameters)
     arguments |= PowerOptions.__optional_keys__
-    proposed = {answer.instead for answers in _ANSWERS.values() for answer in answers}
+    of_words = answers().keywords.values()
+    proposed = {answer.instead for listed in of_words for answer in listed}
     assert proposed - {"", "alpha"} <= arguments
 
 
@@ -385,11 +388,20 @@ def test_nothing_is_said_where_nothing_is_near(name):
 
 def test_answers_to_attributes_name_what_exists():
     """Each rr.name in an answer is there."""
-    for answer in _ELSEWHERE.values():
+    for answer in answers().attributes.values():
         for path in re.findall(r"(?<![\w.])rr((?:\.[A-Za-z_]+)+)", answer):
             place = rr
             for name in path[1:].split("."):
                 place = getattr(place, name)
+
+
+def test_the_table_has_each_attribute_once():
+    """A word in two of its entries would have only the later answer."""
+    table = tomllib.loads((Path(rr.__file__).parent / "_names.toml").read_text("utf-8"))
+    words = [word for entry in table["attributes"] for word in entry["words"].split()]
+    assert len(set(words)) == len(words)
+    known = {"words", "instead", "reason", "calls", "answer"}
+    assert all(entry.keys() <= known for entry in table["keywords"] + table["attributes"])
 
 
 def test_every_public_module_answers_and_lists_its_names():
