@@ -193,7 +193,7 @@ def main():
         print(__doc__.splitlines()[0])
         print(f"form: http://{options.host}:{poll.server_port}/  estimate: /results", flush=True)
         if options.host not in ("127.0.0.1", "localhost"):
-            print("Without TLS others in this network can read which report a telephone sends.")
+            print("Without TLS others in this network can read reports, or change the form.")
         with suppress(KeyboardInterrupt):
             poll.serve_forever()
 
