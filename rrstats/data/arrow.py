@@ -105,6 +105,13 @@ def category_array(categories: Categories, column_type: pa.DataType) -> pa.Array
     )
 
 
+def text_of_view(arrow: pa.DataType) -> pa.DataType | None:
+    """The type of text or bytes that a view shows; None for other types."""
+    import pyarrow as pa
+
+    return {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}.get(arrow)
+
+
 def plain(cells: ArrowCells) -> ArrowCells:
     """An Arrow array without views and run ends, chunked or not."""
     import pyarrow as pa
@@ -112,10 +119,8 @@ def plain(cells: ArrowCells) -> ArrowCells:
 
     if pa.types.is_run_end_encoded(cells.type):
         cells = pc.run_end_decode(cells)
-    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    if cells.type in views:
-        return cells.cast(views[cells.type])
-    return cells
+    shown = text_of_view(cells.type)
+    return cells if shown is None else cells.cast(shown)
 
 
 def arrow_objects(cells: ArrowCells) -> list[Any]:

@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rrstats._checks import cut
-from rrstats.data.compact import compacted, converted, is_any
+from rrstats.data.arrow import text_of_view
+from rrstats.data.compact import FIXED, LISTS, TEXT, compacted, converted, is_any
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.randomness.sources import BLOCK_ROWS
 
@@ -31,18 +32,7 @@ Mask = NDArray[np.bool_]
 PIECE_ROWS = BLOCK_ROWS
 """Rows of a chunk of text, lists and the like; numbers have one chunk."""
 
-_TEXT = (
-    pa.types.is_string,
-    pa.types.is_binary,
-    pa.types.is_large_string,
-    pa.types.is_large_binary,
-)
-
-_LISTS = (
-    pa.types.is_list,
-    pa.types.is_large_list,
-    pa.types.is_map,
-)
+_LISTS_AND_MAPS = (*LISTS, pa.types.is_map)
 
 _LARGE = (
     pa.types.is_large_string,
@@ -50,15 +40,6 @@ _LARGE = (
     pa.types.is_large_list,
 )
 """Types whose offsets have 64 bits."""
-
-_FIXED = (
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_decimal,
-    pa.types.is_temporal,  # dates, times, timestamps, durations and intervals
-    pa.types.is_fixed_size_binary,
-)
-"""Types with a fixed number of bytes for each cell."""
 
 
 # -- columns --------------------------------------------------------------------------------
@@ -134,7 +115,7 @@ def _children(cells: pa.Array) -> list[pa.Array]:
 
 
 def _is_fixed(type: pa.DataType) -> bool:
-    return is_any(type, (*_FIXED, pa.types.is_boolean, pa.types.is_null))
+    return is_any(type, (*FIXED, pa.types.is_boolean, pa.types.is_null))
 
 
 def _joined(chunks: list[pa.Array]) -> pa.Array:
@@ -182,15 +163,15 @@ def _cells(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
     if types.is_run_end_encoded(type):
         decoded = _cells(pc.run_end_decode(cells), shown, declared=declared)
         return pc.run_end_encode(decoded, run_end_type=type.run_end_type)
-    views = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-    if type in views:
-        return _cells(cells.cast(views[type]), shown, declared=declared).cast(type)
+    text = text_of_view(type)
+    if text is not None:
+        return _cells(cells.cast(text), shown, declared=declared).cast(type)
     slots = _Slots(cells, shown)
     if types.is_dictionary(type):
         return _dictionary(slots, declared=declared)
-    if is_any(type, _TEXT):
+    if is_any(type, TEXT):
         return _text(slots)
-    if is_any(type, _LISTS):
+    if is_any(type, _LISTS_AND_MAPS):
         return _lists(slots, declared=declared)
     if types.is_fixed_size_list(type):
         width = type.list_size
@@ -200,7 +181,7 @@ def _cells(cells: pa.Array, shown: Mask | None, *, declared: bool) -> pa.Array:
     if types.is_struct(type):
         fields = [cells.field(place) for place in range(type.num_fields)]
         return slots.array([], [_cells(field, slots.seen, declared=declared) for field in fields])
-    if types.is_boolean(type) or is_any(type, _FIXED):
+    if types.is_boolean(type) or is_any(type, FIXED):
         return slots.array([_values(slots)])
     raise _unknown_type(type)
 

@@ -13,23 +13,28 @@ from collections.abc import Callable, Iterable
 
 import pyarrow as pa
 
-FLAT = (
-    pa.types.is_null,
-    pa.types.is_boolean,
+from rrstats.data.arrow import text_of_view
+
+FIXED = (
     pa.types.is_integer,
     pa.types.is_floating,
     pa.types.is_decimal,
     pa.types.is_temporal,  # dates, times, timestamps, durations and intervals
     pa.types.is_fixed_size_binary,
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_string,
-    pa.types.is_large_string,
 )
+"""Types with a fixed number of bytes for each cell."""
+
+TEXT = (
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_large_string,
+    pa.types.is_large_binary,
+)
+
+FLAT = (pa.types.is_null, pa.types.is_boolean, *FIXED, *TEXT)
 """Types without children that ``take`` copies."""
 
-
-_LISTS = (pa.types.is_list, pa.types.is_large_list)
+LISTS = (pa.types.is_list, pa.types.is_large_list)
 """Lists of any length."""
 
 
@@ -47,14 +52,13 @@ def compact_type(type: pa.DataType) -> pa.DataType | None:
     types = pa.types
     if is_any(type, FLAT):
         return type
-    if types.is_string_view(type):
-        return pa.large_string()
-    if types.is_binary_view(type):
-        return pa.large_binary()
+    text = text_of_view(type)
+    if text is not None:
+        return text
     if isinstance(type, pa.BaseExtensionType):
         storage = compact_type(type.storage_type)
         return type if storage == type.storage_type else storage
-    if not is_any(type, (*_LISTS, types.is_fixed_size_list, types.is_struct, types.is_map)):
+    if not is_any(type, (*LISTS, types.is_fixed_size_list, types.is_struct, types.is_map)):
         return None
     children = [type.field(place) for place in range(type.num_fields)]
     moved_types = [compact_type(child.type) for child in children]
@@ -86,7 +90,7 @@ def converted(cells: pa.Array, type: pa.DataType) -> pa.Array:
         return converted(cells.storage, type)
     if isinstance(type, pa.BaseExtensionType):
         return pa.ExtensionArray.from_storage(type, converted(cells, type.storage_type))
-    if is_any(type, _LISTS):
+    if is_any(type, LISTS):
         offsets = cells.offsets.to_numpy()
         first = int(offsets[0])
         values = converted(cells.values.slice(first, int(offsets[-1]) - first), type.value_type)
