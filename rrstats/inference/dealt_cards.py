@@ -7,8 +7,8 @@ dictated yes or a dictated no.  With a fixed number of cards of each kind the nu
     in a population         a constant plus binomial numbers of the cards that ask, in a full block
 
 Intervals invert both tails of these distributions.  Given the true yes of all people together, the
-blocks' numbers are unknown; the widest distribution has them spread evenly (enumerated for up to 20
-blocks), and `rows_interval` takes it.
+blocks' numbers are unknown; `rows_interval` takes those of the largest variance.  In no enumerated
+case another filling of the blocks is covered less often than the level says.
 Source of the hypergeometric: Chassang and Zehnder (fixed numbers of garbled answers).
 """
 
@@ -87,19 +87,47 @@ class DealtBlocks:
         dealt = np.array([1.0, -2.0, 1.0]) if self.yes.any() else np.array([0.0, 0.0, 1.0])
         return np.asarray(np.array([0.0, asking, -asking]) + self._dictated_variance * dealt)
 
-    @property
-    def rows_variance(self) -> Floats:
-        """(3,) coefficients of 1, f and f^2 in the variance among these people, largest of all.
+    @cached_property
+    def _varying(self) -> tuple[bool, Counts]:
+        """Whether the cards whose number varies fall on a true no, and these cards.
 
-        It is that of true answers spread evenly over the blocks.
+        Of incomplete blocks those that dictate a yes, else those that ask and fall on a true yes.
         """
-        people, sizes = self.people, self.sizes
-        spread = 4 * self._spread(self.truth) if self.opposite.any() else self._spread(self.truth)
-        if self.yes.any() and not self.is_full:  # dictated cards among those with a true no
-            terms = [people * (sizes - people), people * (2 * people - sizes), -(people**2)]
-        else:
-            terms = [0 * people, people * sizes, -(people**2)]
-        return np.array([(spread * term).sum() for term in terms])
+        on_no = bool(self.yes.any()) and not self.is_full
+        return on_no, self.yes if on_no else self.truth
+
+    @property
+    def rows_spread(self) -> Floats:
+        """(blocks,) variance of a block's yes given its x people that vary, over x (size - x)."""
+        _, cards = self._varying
+        return self._spread(cards) * (4 if self.opposite.any() else 1)
+
+    def varying_people(self, true_yes: Floats) -> Floats:
+        """(blocks,) of numbers of true yes: those on whom cards fall whose number varies."""
+        on_no, _ = self._varying
+        return self.people - true_yes if on_no else true_yes
+
+    @cached_property
+    def _filling(self) -> tuple[NDArray[np.intp], Floats]:
+        """(n,) blocks in the order in which people who vary add most variance, and (n + 1,) sums.
+
+        Each block's variance is concave in its number, so that the sums are the largest possible.
+        """
+        block = np.repeat(np.arange(len(self.people)), self.people)
+        before = np.arange(self.n) - (np.cumsum(self.people) - self.people)[block]
+        added = self.rows_spread[block] * (self.sizes[block] - 2 * before - 1)
+        order = np.argsort(-added, kind="stable")
+        return block[order], np.append(0.0, np.cumsum(added[order]))
+
+    def rows_variance(self, true_yes: float) -> float:
+        """The largest variance of the number of yes among these people, over all blocks' answers.
+
+        true_yes : their number of true yes, also between two whole numbers.
+        """
+        on_no, _ = self._varying
+        _, variance = self._filling
+        varying = self.n - true_yes if on_no else true_yes
+        return float(np.interp(varying, np.arange(self.n + 1), variance))
 
     # -- intervals ---------------------------------------------------------------------------------
 
@@ -122,19 +150,17 @@ class DealtBlocks:
 
     def rows_tails(self, reported: int, true_yes: int) -> _Tails:
         """P(at most, at least so many yes) if so many of these people are a true yes."""
-        with_yes = _spread_evenly(true_yes, self.people)
-        step = 1
-        if self.opposite.any():
-            step = 2
-            constant = self.opposite - with_yes
-            low, weights = _summed(self.sizes, self.truth, with_yes)
-        elif self.yes.any() and not self.is_full:
-            constant = with_yes
-            low, weights = _summed(self.sizes, self.yes, self.people - with_yes)
+        on_no, cards = self._varying
+        order, _ = self._filling
+        varying = order[: self.n - true_yes if on_no else true_yes]
+        low, weights = _summed(self.sizes, cards, np.bincount(varying, minlength=len(self.sizes)))
+        numbers = low + np.arange(len(weights))
+        if on_no:
+            numbers = true_yes + numbers
+        elif self.opposite.any():
+            numbers = self.opposite.sum() - true_yes + 2 * numbers
         else:
-            constant = self.yes
-            low, weights = _summed(self.sizes, self.truth, with_yes)
-        numbers = int(constant.sum()) + step * (low + np.arange(len(weights)))
+            numbers = self.yes.sum() + numbers
         below = weights[numbers <= reported].sum()
         above = weights[numbers >= reported].sum()
         return float(below), float(above)
@@ -173,15 +199,6 @@ def _last_proportion(accept: Callable[[float], bool]) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if accept(middle) else (low, middle)
     return high
-
-
-def _spread_evenly(total: int, sizes: Counts) -> NDArray[np.int64]:
-    """A total over blocks in proportion to their sizes, in whole numbers (largest remainders)."""
-    exact = total * sizes / max(sizes.sum(), 1)
-    whole = np.floor(exact + 1e-9).astype(np.int64)
-    left = total - int(whole.sum())
-    whole[np.argsort(whole - exact, kind="stable")[:left]] += 1
-    return np.asarray(whole)
 
 
 def _summed(sizes: Counts, marked: Counts, drawn: Counts) -> tuple[int, Floats]:

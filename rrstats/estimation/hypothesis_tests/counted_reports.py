@@ -25,7 +25,6 @@ from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.tally import Tally, tally
 from rrstats.inference.contrasts import (
     project_to_simplex,
-    raise_covariance,
     with_known_sum,
 )
 from rrstats.inference.multinomial import (
@@ -201,17 +200,10 @@ def as_estimate(
     return Estimate(reports) if isinstance(reports, Tally) else reports
 
 
-def has_cells(estimate: Estimate) -> bool:
-    """True where the distribution of counts depends only on the categories' proportions."""
-    channel = estimate.moments.channel
-    simple = not estimate.moments.designed and estimate.target == "population"
-    return simple and channel.is_multinomial and not has_latent_classes(channel)
-
-
 def is_square(estimate: Estimate) -> bool:
-    """True for `has_cells` in one sample with as many report cells as categories."""
+    """True for counts of cells in one sample, with as many report cells as categories."""
     samples = estimate.moments.channel.samples
-    return has_cells(estimate) and not samples.any() and len(samples) == estimate.mechanism.k
+    return estimate.moments.has_cells and not samples.any() and len(samples) == estimate.mechanism.k
 
 
 def cells_of(estimate: Estimate) -> Sample:
@@ -220,24 +212,6 @@ def cells_of(estimate: Estimate) -> Sample:
     arrays.check_possible(channel, estimate.tally.reported)
     counts = estimate.tally.reported.astype(np.float64)
     return transition_matrix(channel), counts, arrays.sample_sizes(channel, counts, estimate.n)
-
-
-def null_covariance(estimate: Estimate, proportions: Floats) -> Floats:
-    """The covariance of an estimate under the null, where it is known, or else the estimated one.
-
-    With weights or a design, no contrast gets a smaller variance than strata and weights alone
-    give, because a smaller one is mostly chance.
-    """
-    channel = estimate.moments.channel
-    if (
-        not estimate.moments.designed
-        and not has_latent_classes(channel)
-        and not channel.samples.any()
-    ):
-        return np.asarray(channel.covariance(proportions, estimate.target) / estimate.n)
-    if estimate.moments.designed and channel.is_multinomial:
-        return raise_covariance(estimate.covariance, estimate.moments._least_covariance)
-    return estimate.covariance
 
 
 def few_expected(expected: Floats, remedy: str) -> tuple[str, ...]:
@@ -266,13 +240,14 @@ def information(estimate: Estimate, proportions: Floats) -> Floats | None:
         return None
     if not estimate.n or not np.isfinite(proportions).all():
         return None
-    if channel.is_multinomial:
+    if estimate.moments.has_cells:
         rates = expected_rates(channel, proportions)
         sizes = arrays.sample_sizes(channel, estimate.tally.reported, estimate.n)
         possible = rates > 0
         matrix = transition_matrix(channel)[possible]
         return np.asarray((matrix.T * (sizes[possible] / estimate.n / rates[possible])) @ matrix)
-    _, covariance = with_known_sum(proportions, channel.covariance(proportions, "population"))
+    covariance = estimate.moments.null_covariance(proportions) * estimate.n
+    _, covariance = with_known_sum(proportions, covariance)
     # The added constant makes the matrix invertible and does not matter for shifts that sum to 0.
     return np.asarray(np.linalg.inv(covariance + np.trace(covariance) / channel.k**2))
 

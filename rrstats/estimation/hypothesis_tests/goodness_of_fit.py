@@ -18,9 +18,7 @@ from rrstats.estimation.hypothesis_tests.counted_reports import (
     cells_of,
     effective_n,
     few_expected,
-    has_cells,
     is_square,
-    null_covariance,
 )
 from rrstats.estimation.hypothesis_tests.test_result import (
     MAX_IN_WORDS,
@@ -103,7 +101,9 @@ def goodness_of_fit(
     counting.check(is_square(estimate))
     if not estimate.n:
         return result_of(null, 0, untested(estimate.mechanism.k - 1))
-    outcome = _fit(estimate, pi, counting) if has_cells(estimate) else _wald_fit(estimate, pi)
+    outcome = (
+        _fit(estimate, pi, counting) if estimate.moments.has_cells else _wald_fit(estimate, pi)
+    )
     return result_of(null, estimate.n, outcome, effective_n(estimate, pi))
 
 
@@ -134,5 +134,5 @@ def _wald_fit(estimate: Estimate, pi: Floats) -> Outcome:
         rates = expected_rates(channel, pi)
         notes = few_expected(estimate.n * np.minimum(rates, 1 - rates), "merge categories")
     shift = estimate.proportions - pi
-    covariance = null_covariance(estimate, pi)
+    covariance = estimate.moments.null_covariance(pi)
     return by_wald("Wald test of the proportions", shift, covariance, estimate.df, notes=notes)

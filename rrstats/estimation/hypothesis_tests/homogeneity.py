@@ -33,9 +33,7 @@ from rrstats.estimation.hypothesis_tests.counted_reports import (
     cells_of,
     effective_n,
     fit_proportions,
-    has_cells,
     is_square,
-    null_covariance,
 )
 from rrstats.estimation.hypothesis_tests.test_result import (
     Notes,
@@ -126,7 +124,7 @@ def homogeneity(
     proportions = [estimate.proportions for estimate in estimates]
     pooled = np.average(proportions, axis=0, weights=sizes)
     effective = float(np.sum([effective_n(estimate, pooled) for estimate in estimates]))
-    all_cells = all(map(has_cells, estimates))
+    all_cells = all(estimate.moments.has_cells for estimate in estimates)
     same_design = len({estimate.mechanism for estimate in estimates}) == 1
     is_table = all_cells and same_design and is_square(estimates[0])
     counting.check(all_cells)
@@ -215,7 +213,7 @@ def _against_common(estimates: list[Estimate], pooled: Floats) -> Outcome:
     k = estimates[0].mechanism.k
     g = len(estimates)
     pi = project_to_simplex(pooled)
-    covariances = [null_covariance(estimate, pi) for estimate in estimates]
+    covariances = [estimate.moments.null_covariance(pi) for estimate in estimates]
     moved = [
         with_known_sum(estimate.proportions, covariance)
         for estimate, covariance in zip(estimates, covariances, strict=True)

@@ -20,10 +20,8 @@ from rrstats.estimation.hypothesis_tests.counted_reports import (
     STATISTICS,
     Counting,
     cells_of,
-    has_cells,
     information,
     is_square,
-    null_covariance,
 )
 from rrstats.estimation.hypothesis_tests.test_result import (
     Outcome,
@@ -54,7 +52,7 @@ def pair_independence(
     cells, shape = _grid(tuple(estimate.categories), pairs)
     if not estimate.n:
         return result_of(INDEPENDENT, 0, untested((shape[0] - 1) * (shape[1] - 1)))
-    if not has_cells(estimate) or arrays.is_pooled(estimate.moments.channel):
+    if not estimate.moments.has_cells or arrays.is_pooled(estimate.moments.channel):
         return result_of(INDEPENDENT, estimate.n, _wald_pairs(estimate, cells, shape))
     matrix_by_category, counts, sizes = cells_of(estimate)
     matrix = matrix_by_category[:, cells]
@@ -128,7 +126,7 @@ def _wald_pairs(estimate: Estimate, cells: NDArray[np.intp], shape: tuple[int, i
     margins = [project_to_simplex(unbiased.reshape(shape).sum(axis=axis)) for axis in (1, 0)]
     null = np.empty(estimate.mechanism.k)
     null[cells] = np.outer(*margins).ravel()
-    of_cells = null_covariance(estimate, null)[np.ix_(cells, cells)]
+    of_cells = estimate.moments.null_covariance(null)[np.ix_(cells, cells)]
     joint, covariance = with_known_sum(unbiased, of_cells)
     rows = joint.reshape(shape).sum(axis=1)
     columns = joint.reshape(shape).sum(axis=0)

@@ -20,6 +20,7 @@ from rrstats.errors import ArgumentValueError
 from rrstats.estimation.report_columns.sample_design import SampleDesign
 from rrstats.estimation.tallies import arrays
 from rrstats.estimation.tallies.moments import (
+    ROUNDING,
     ChannelMoments,
     CountedMoments,
     Moments,
@@ -35,11 +36,15 @@ from rrstats.mechanisms.decks import Deck
 
 _DIRECT = BinomialRates(np.zeros(2), np.ones(2), complementary=True)
 
+_OF_TWO = np.array([[1.0, -1.0], [-1.0, 1.0]])
+"""The covariance of two proportions that sum to 1, over their variance."""
+
 
 class DeckMoments(CountedMoments, TargetMoments):
     """Moments of reports of one deck design.
 
     blocks : the people and cards of the blocks.
+    block_yes : (blocks,) their reports of yes.
     code : the code of the sensitive category.
     """
 
@@ -48,6 +53,8 @@ class DeckMoments(CountedMoments, TargetMoments):
         super().__init__(channel, tally.reported, tally.n, target, ddof=ddof)
         self.code = deck.code
         self.blocks = dealt_blocks(tally, deck)
+        counts = tally.counts
+        self.block_yes = counts.reported[counts.rows > 0, deck.code]
 
     @cached_property
     def _yes(self) -> int:
@@ -59,29 +66,61 @@ class DeckMoments(CountedMoments, TargetMoments):
         row = np.asarray(multinomial(self.channel).matrix)[self.code]
         return float(row[1 - self.code]), float(row[self.code])
 
-    def _variance_at(self, target: str, proportion: float) -> float:
-        """The variance of the proportion, at a true proportion."""
-        return float(np.polyval(self._coefficients(target)[::-1], proportion))
+    def _variance_at(self, proportion: float) -> float:
+        """The variance of the proportion for the target, at a true proportion."""
+        if self.target == "population":
+            variance = np.polyval(self.blocks.population_variance[::-1], proportion)
+        else:
+            variance = self.blocks.rows_variance(self.n * proportion)
+        return float(variance / self._scale**2)
 
-    def _coefficients(self, target: str) -> Floats:
-        """(3,) coefficients of 1, f and f^2 in the variance of the proportion."""
+    @cached_property
+    def _scale(self) -> float:
+        """Reports of yes for a proportion of 1."""
         low, high = self._rates
-        of_population = target == "population"
-        blocks = self.blocks
-        variance = blocks.population_variance if of_population else blocks.rows_variance
-        return np.asarray(variance / (self.n * (high - low)) ** 2)
+        return self.n * (high - low)
 
     def _unbiased_variance(self, target: str, ddof: int) -> float:
         """The variance from the estimate, whose square is too large by the variance itself."""
         if not self.n:
             return np.nan
-        at_estimate = self._variance_at(target, float(self.proportions[self.code]))
-        excess = 1 + ddof * self._coefficients(target)[2]
-        return at_estimate / excess if excess > 0 else np.nan
+        if target == "sample":
+            return self._rows_variance(ddof)
+        coefficients = self.blocks.population_variance / self._scale**2
+        at_estimate = float(np.polyval(coefficients[::-1], self.proportions[self.code]))
+        excess = 1 + ddof * coefficients[2]
+        return at_estimate / excess if abs(excess) > ROUNDING else np.nan
+
+    def _rows_variance(self, ddof: int) -> float:
+        """The variance for these people, from the estimate of each kind of block.
+
+        Blocks of a kind have equal people and cards.  Unbiased for one block; of several, it is the
+        variance of true answers spread evenly, the largest.  A block with one card that asks has no
+        unbiased variance, and gets its largest.
+        """
+        blocks = self.blocks
+        low, high = self._rates
+        kinds, kind_of, number = np.unique(
+            [blocks.people, blocks.sizes], axis=1, return_inverse=True, return_counts=True
+        )
+        true_yes = (self.block_yes - low * blocks.people) / (high - low)
+        varying = np.bincount(kind_of.ravel(), blocks.varying_people(true_yes))
+        spread = np.bincount(kind_of.ravel(), blocks.rows_spread) / number**2
+        excess = 1 - ddof * spread / (high - low) ** 2
+        cards = number * kinds[1]
+        widest = np.minimum(number * kinds[0], cards / 2)
+        varying = np.where(np.abs(excess) > ROUNDING, varying, widest)
+        excess = np.where(np.abs(excess) > ROUNDING, excess, 1.0)
+        return float((spread * varying * (cards - varying) / excess).sum() / self._scale**2)
 
     def _covariance(self, target: str, ddof: int) -> Floats:
-        variance = self._unbiased_variance(target, ddof)
-        return np.array([[variance, -variance], [-variance, variance]])
+        return self._unbiased_variance(target, ddof) * _OF_TWO
+
+    has_cells = False  # numbers of yes are not those of independent reports
+
+    def null_covariance(self, proportions: Floats) -> Floats:
+        """(2, 2) covariance at these proportions."""
+        return self._variance_at(float(proportions[self.code])) * _OF_TWO
 
     @cached_property
     def variance(self) -> Floats:
@@ -137,7 +176,7 @@ class DeckMoments(CountedMoments, TargetMoments):
         if not self.n:
             return np.zeros(2)
         inside = (self.n * float(self.effective_support[self.code]) + 0.5) / (self.n + 1)
-        variance = self._variance_at(self.target, inside)
+        variance = self._variance_at(inside)
         return np.full(2, inside * (1 - inside) / variance if variance > 0 else float(self.n))
 
     def interval(self, level: float, method: str | None, target: str) -> Interval:

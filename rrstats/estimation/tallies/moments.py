@@ -43,6 +43,7 @@ from rrstats.mechanisms.channel import (
     KRRChannel,
     expected_rates,
     fixed,
+    has_latent_classes,
     recode_matrix,
 )
 from rrstats.mechanisms.krr import no_common_channel
@@ -208,6 +209,28 @@ class Moments(ABC):
     def _check_identified(self) -> None:
         """Raise NotIdentifiableError if the reports do not identify the proportions."""
         np.asarray(self.proportions)
+
+    # -- under a null hypothesis ---------------------------------------------------------------
+
+    @property
+    def has_cells(self) -> bool:
+        """True where the distribution of counts depends only on the categories' proportions."""
+        simple = not self.designed and self.target == "population"
+        return simple and self.channel.is_multinomial and not has_latent_classes(self.channel)
+
+    def null_covariance(self, proportions: Floats) -> Floats:
+        """(k, k) covariance at these proportions, where it is known, or else the estimated one.
+
+        With weights or a design, no contrast gets a smaller variance than strata and weights alone
+        give, because a smaller one is mostly chance.
+        """
+        channel = self.channel
+        one_sample = not has_latent_classes(channel) and not channel.samples.any()
+        if not self.designed and one_sample:
+            return np.asarray(channel.covariance(proportions, self.target) / self.n)
+        if self.designed and channel.is_multinomial:
+            return contrasts.raise_covariance(self.covariance, self._least_covariance)
+        return self.covariance
 
     @property
     def design_effect(self) -> Floats:

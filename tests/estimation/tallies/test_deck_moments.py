@@ -59,6 +59,56 @@ def test_proportions_and_variances_are_unbiased(mechanism, n, target):
         assert chances @ variances == pytest.approx(expected, abs=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::rrstats.errors.ImplausibleReportsWarning")
+@pytest.mark.parametrize(
+    ("people", "deck", "rate"),
+    [([5, 3], 8, 0.25), ([2, 4], None, 0.5), ([3, 3], None, 1 / 3), ([3, 2, 1], 4, 0.75)],
+)
+def test_variances_of_several_blocks_are_never_too_small(people, deck, rate):
+    """Over all deals, whatever the blocks' true answers; unbiased where each block is of its kind.
+
+    Of blocks of one card that asks the variance has no unbiased estimate, and is the largest.
+    """
+    mechanism = rr.surveys.garbling(CATEGORIES, rate, deck=deck)
+    sizes = people if deck is None else [deck] * len(people)
+    garbled = [round(size * rate) for size in sizes]
+    n = sum(people)
+    found = {}
+    for told in np.ndindex(*(size + 1 for size in people)):
+        estimate = rr.estimate(tally_of(mechanism, people, told), target="sample")
+        found[told] = estimate.proportions[1], estimate.variance[1]
+    is_unbiased = len(set(people)) == len(people) and min(np.subtract(sizes, garbled)) > 1
+    for filled in np.ndindex(*(size + 1 for size in people)):
+        chances = [
+            stats.hypergeom.pmf(np.arange(person + 1) - true, size, cards, person - true)
+            for person, size, cards, true in zip(people, sizes, garbled, filled, strict=True)
+        ]
+        expected = np.zeros(3)
+        for told, (proportion, variance) in found.items():
+            chance = np.prod([chances[block][number] for block, number in enumerate(told)])
+            expected += chance * np.array([proportion, proportion**2, variance])
+        mean, square, variance = expected
+        assert sum(filled) / n == pytest.approx(mean)
+        assert variance >= square - mean**2 - 1e-9
+        if is_unbiased:
+            assert variance == pytest.approx(square - mean**2, abs=1e-9)
+
+
+def test_tests_of_a_full_block_are_those_of_a_direct_question():
+    """Both tests have the statistic, p-value and effective size of the 150 who were asked."""
+    garbled, direct = rr.surveys.garbling(CATEGORIES, 0.25), rr.surveys.direct(CATEGORIES)
+    first, second = (rr.estimate(["yes"] * t + ["no"] * (200 - t), garbled) for t in (60, 70))
+    asked, other = (rr.estimate(["yes"] * t + ["no"] * (150 - t), direct) for t in (10, 20))
+    pairs = [
+        (rr.hypotheses.goodness_of_fit(each, [0.9, 0.1]) for each in (asked, first)),
+        (rr.hypotheses.homogeneity(asked, other), rr.hypotheses.homogeneity(first, second)),
+    ]
+    for expected, found in pairs:
+        assert expected.statistic == pytest.approx(found.statistic)
+        assert expected.p_value == pytest.approx(found.p_value)
+        assert expected.effective_n == pytest.approx(found.effective_n)
+
+
 def test_decks_dealt_to_one_person_each_are_coins():
     """Every member of the result is that of forced response, to the last digit."""
     reports = ["yes"] * 60 + ["no"] * 140
