@@ -20,7 +20,10 @@ from rrstats._typing import Counts
 from rrstats.errors import ArgumentValueError
 
 _MAX_DENOMINATOR = 10**6
-"""A double within rounding of such a fraction stands for it: 0.05 of 20 cards is one card."""
+"""A number within rounding of such a fraction stands for it: 0.05 of 20 cards is one card."""
+
+_ROUNDING = Fraction(1, 2**50)
+"""The distance of 1 - 0.95 from 1/20 is below it."""
 
 MAX_CARDS = 1_000_000
 """The largest deck."""
@@ -49,6 +52,11 @@ class Deck:
         """The share of cards of each kind."""
         return self.truth, self.opposite, self.yes, self.no
 
+    @property
+    def direct(self) -> float:
+        """Direct answers whose variance in a population is that of one card of a full deck."""
+        return float((self.truth - self.opposite) ** 2 / (self.truth + self.opposite))
+
     def cards(self, sizes: Counts) -> NDArray[np.int64]:
         """(4, blocks) cards of each kind in decks of these sizes; raises if they are not whole."""
         for size in np.unique(sizes).tolist():
@@ -63,10 +71,10 @@ class Deck:
 
 
 def simple_share(value: Fraction) -> Fraction:
-    """The simplest fraction that is the same double: 1/20 for 0.05.
+    """The simplest fraction within rounding: 1/20 for 0.05.
 
     >>> simple_share(Fraction(0.05))
     Fraction(1, 20)
     """
     simple = value.limit_denominator(_MAX_DENOMINATOR)
-    return simple if float(simple) == float(value) else value
+    return simple if abs(simple - value) <= _ROUNDING else value

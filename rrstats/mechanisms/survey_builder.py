@@ -52,8 +52,6 @@ class DesignBuilder:
         The arguments of the functions of `surveys`; ``NO_YES`` if no category is sensitive.
     is_one_sample : bool
         True for one sample of several, which alone need not identify the proportions.
-    kind : type
-        The class of the design.
 
     Attributes
     ----------
@@ -71,10 +69,8 @@ class DesignBuilder:
         yes: Hashable = NO_YES,
         *,
         is_one_sample: bool = False,
-        kind: type[SurveyDesign] = SurveyDesign,
     ) -> None:
         self.name = name
-        self.kind = kind
         self.is_one_sample = is_one_sample
         self.domain = Categories(categories)
         self.is_yes = [False] * self.domain.k
@@ -225,7 +221,7 @@ class DesignBuilder:
         domain = Categories(classes) if classes else self.domain
         if not reports and self.answers is not None:
             reports = self._report_labels(self.domain.categories)
-        design = object.__new__(self.kind)  # its constructor would look the name up
+        design = object.__new__(SurveyDesign)  # its constructor would look the name up
         vars(design).update(
             domain=domain,
             matrix=tuple(map(tuple, entries)),

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+from numpy.typing import NDArray
 
 from rrstats._checks import check_instance, check_one_of, quote_list
 from rrstats._typing import CategoriesLike
@@ -18,6 +20,10 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError
 from rrstats.mechanisms.base import Mechanism, call_text, is_mechanism
 from rrstats.mechanisms.decks import Deck
 from rrstats.mechanisms.matrix_design import MatrixDesign
+from rrstats.randomness.sources import Source
+
+_DECK_ARGUMENTS = {("garbling", "yes"): "into", ("forced_response_deck", "yes"): ""}
+"""Names of arguments of functions that differ from those of documents; "" for one that has none."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -113,11 +119,47 @@ class SurveyDesign(MatrixDesign):
         >>> surveys.warner([True, False], 0.75)
         surveys.warner([True, False], yes=True, prob_statement=0.75)  # epsilon 1.099 per report
         """
-        if DESIGNS[self.design].make.__name__ != self.design:
+        if self.deck is None and DESIGNS[self.design].make.__name__ != self.design:
             return super()._call(name)
-        arguments = self._arguments
+        arguments = {}
+        for argument, value in self._arguments.items():
+            arguments[_DECK_ARGUMENTS.get((self.design, argument), argument)] = value
         del arguments["design"]
-        return call_text(f"surveys.{self.design}", arguments)
+        arguments.pop("", None)
+        return call_text(f"surveys.{self.design.removesuffix('_deck')}", arguments)
+
+    @property
+    def deck(self) -> Deck | None:
+        """The cards that a block shares without replacement; None if every report has its coins."""
+        parameters = self.parameters
+        if "deck" not in parameters:
+            return None
+        code = self.asked.code(self.yes)
+        size = parameters["deck"]
+        if self.design == "warner_deck":
+            truth = Fraction(parameters["prob_statement"])
+            return Deck(code, size, truth, opposite=1 - truth)
+        if self.design == "garbling":
+            rate = Fraction(parameters["rate"])
+            return Deck(code, size, 1 - rate, yes=rate)
+        forced = [Fraction(share) for share in parameters["prob_forced"]]
+        return Deck(code, size, 1 - sum(forced, Fraction(0)), yes=forced[code], no=forced[1 - code])
+
+    def randomize(self, codes: NDArray[Any], source: Source, block: int = 0) -> NDArray[Any]:
+        """Randomize one block of true codes, as `MatrixDesign` does; refuse where cards are dealt.
+
+        Raises
+        ------
+        ArgumentValueError
+            Cards are dealt without replacement.
+        """
+        if self.deck is not None:
+            raise ArgumentValueError(
+                "mechanism must give local privacy; with cards dealt without replacement the "
+                "number of garbled answers is fixed, so that the other answers and the reports may "
+                "prove a yes"
+            )
+        return super().randomize(codes, source, block)
 
     def to_dict(self) -> dict[str, Any]:
         """The mechanism as plain JSON.
@@ -131,37 +173,6 @@ class SurveyDesign(MatrixDesign):
         if self.yes is not None:
             (document["yes"],) = categories_to_json([self.yes])
         return document
-
-
-@dataclass(frozen=True, init=False, repr=False)
-class DeckDesign(SurveyDesign):
-    """A survey design whose cards are dealt without replacement; functions of `surveys` make it."""
-
-    @property
-    def deck(self) -> Deck:
-        """The cards."""
-        parameters = self.parameters
-        code = self.asked.code(self.yes)
-        size = parameters["deck"]
-        if self.design == "warner_deck":
-            truth = Fraction(parameters["prob_statement"])
-            return Deck(code, size, truth, opposite=1 - truth)
-        if self.design == "garbling":
-            rate = Fraction(parameters["rate"])
-            return Deck(code, size, 1 - rate, yes=rate)
-        forced = [Fraction(share) for share in parameters["prob_forced"]]
-        return Deck(code, size, 1 - sum(forced, Fraction(0)), yes=forced[code], no=forced[1 - code])
-
-    def to_dict(self) -> dict[str, Any]:
-        """The mechanism as plain JSON: a survey design by its name."""
-        return super().to_dict() | {"type": SurveyDesign.__name__}
-
-    def randomize(self, *_: object) -> NoReturn:
-        """Refuse to privatize."""
-        raise ArgumentValueError(
-            "mechanism must give local privacy; with cards dealt without replacement the number of "
-            "garbled answers is fixed, so that the other answers and the reports may prove a yes"
-        )
 
 
 @dataclass(frozen=True)

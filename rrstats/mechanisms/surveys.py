@@ -66,7 +66,7 @@ from rrstats.mechanisms.survey_builder import (
     samples_of_pairs,
     sensitive_code,
 )
-from rrstats.mechanisms.survey_design import DeckDesign, NamedDesign, SurveyDesign, survey_design
+from rrstats.mechanisms.survey_design import NamedDesign, SurveyDesign, survey_design
 
 __all__ = [
     "by_row",
@@ -216,7 +216,7 @@ def _forced_response_deck(
 ) -> SurveyDesign:
     """Forced response by cards of a deck; the last category counts as yes."""
     sensitive = Categories(categories).categories[-1] if yes is None else yes
-    builder = DesignBuilder("forced_response_deck", categories, reports, sensitive, kind=DeckDesign)
+    builder = DesignBuilder("forced_response_deck", categories, reports, sensitive)
     in_order = numbers_by_category("prob_forced", prob_forced, builder.domain)
     truth = builder.share("prob_truth", prob_truth, "(]")
     forced = builder.shares("prob_forced", in_order)
@@ -322,7 +322,7 @@ def _warner_deck(
     reports: Labels = None,
 ) -> SurveyDesign:
     """Warner's cards, dealt to a block."""
-    builder = DesignBuilder("warner_deck", categories, reports, yes, kind=DeckDesign)
+    builder = DesignBuilder("warner_deck", categories, reports, yes)
     p = builder.share("prob_statement", prob_statement, "()")
     if p <= _HALF:
         raise ArgumentValueError(
@@ -395,8 +395,11 @@ def garbling(
     >>> est.proportions.round(4), est.std_error.round(4)
     (array([0.9333, 0.0667]), array([0.0204, 0.0204]))
     """
-    if into is None and "yes" in Categories(categories).categories:
+    domain = Categories(categories)
+    if into is None and "yes" in domain.categories:
         into = "yes"
+    if (into is not None or domain.kind != "bool") and domain.code(into) >= domain.k:
+        raise ArgumentValueError(f"into must be one of {domain.describe()}, got {quote(into)}")
     return _garbling(categories, rate, deck, yes=into, reports=reports)
 
 
@@ -410,7 +413,7 @@ def _garbling(
     reports: Labels = None,
 ) -> SurveyDesign:
     """Garbling, with the names of documents."""
-    builder = DesignBuilder("garbling", categories, reports, yes, kind=DeckDesign)
+    builder = DesignBuilder("garbling", categories, reports, yes)
     share = builder.share("rate", rate, "()")
     builder.cards(deck, [share])
     return builder.yes_or_no(if_yes=Fraction(1), if_no=share)

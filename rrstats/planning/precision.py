@@ -245,11 +245,11 @@ def numbered(categories: Any) -> Any:
     if isinstance(categories, HasMechanism):
         categories = categories.mechanism
     if is_mechanism(categories):
-        if categories.deck is not None and not categories.deck.opposite:
+        if categories.deck is not None:
             raise ArgumentTypeError(
-                "a full deck of cards is a direct question to those who get a card that asks: give "
-                "mechanism=rr.surveys.direct(categories) with response_rate="
-                f"{float(categories.deck.truth):g} times yours"
+                "mechanism must not be a deck of cards: in full blocks it is a direct question to "
+                "fewer people; give mechanism=rr.surveys.direct(categories) with response_rate="
+                f"{categories.deck.direct:g} times yours"
             )
         return categories
     if not isinstance(categories, int | np.integer) or isinstance(categories, bool):

@@ -29,7 +29,7 @@ from rrstats.privacy.explanation import explain
 
 _SOFTWARE = "rrstats"
 _LOCAL_PRIVACY = "evfimievski2003"
-_COUNTS = ("draws", "size", "always", "items")
+_COUNTS = ("draws", "size", "always", "items", "deck")
 """Parameters that are whole numbers, not probabilities."""
 
 
@@ -162,6 +162,8 @@ def _procedure(mechanism: Mechanism) -> str:
     texts["statements"] = counted(items, "statement")
     texts["others"] = counted(items, "other")
     texts["categories"] = ", ".join(map(_quoted, categories))
+    if isinstance(mechanism, NamedDesign) and mechanism.yes is not None:
+        texts["yes"] = _quoted(mechanism.yes)
     if "draws" in texts:
         texts["cards"] = "a card" if texts["draws"] == "1" else f"{texts['draws']} cards"
     rates = item_rates(mechanism)
