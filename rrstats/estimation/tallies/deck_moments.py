@@ -69,16 +69,16 @@ class DeckMoments(CountedMoments, TargetMoments):
     def _variance_at(self, proportion: float) -> float:
         """The variance of the proportion for the target, at a true proportion."""
         if self.target == "population":
-            variance = np.polyval(self.blocks.population_variance[::-1], proportion)
+            variance = float(np.polyval(self.blocks.population_variance[::-1], proportion))
         else:
             variance = self.blocks.rows_variance(self.n * proportion)
-        return float(variance / self._scale**2)
+        return variance / self._scale**2
 
     @cached_property
     def _scale(self) -> float:
         """Reports of yes for a proportion of 1."""
         low, high = self._rates
-        return self.n * (high - low)
+        return float(self.n * (high - low))
 
     def _unbiased_variance(self, target: str, ddof: int) -> float:
         """The variance from the estimate, whose square is too large by the variance itself."""
