@@ -154,7 +154,7 @@ def plot_intervals(
         codes, series = _factorized(pd.Index(shown["series"], dtype=object, tupleize_cols=False))
     ax = _axes(ax, options.get("figsize") or _size(texts, max(0.5, 0.22 * len(series) + 0.1)))
     ink = ax.xaxis.label.get_color()
-    _draw_series(ax, shown, codes, series, comparison)
+    _draw_series(ax, shown, codes, series, comparison=comparison)
     if shown["hollow"].any() and bounds:
         hollow_text = f"hollow: outside {bounds[0]:.0%} to {bounds[1]:.0%}"
         ax.plot([], [], "o", color="none", markeredgecolor=ink, label=hollow_text)
@@ -226,6 +226,7 @@ def _draw_series(
     shown: pd.DataFrame,
     codes: NDArray[np.intp],
     series: pd.Index[Any],
+    *,
     comparison: str,
 ) -> None:
     """All series, those of one row side by side, and their entries of the legend."""
