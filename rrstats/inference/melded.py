@@ -51,7 +51,7 @@ class BinomialCounts(NamedTuple):
     true_positive_rate: Floats
 
     def take(self, which: NDArray[np.intp]) -> BinomialCounts:
-        """Those of some categories."""
+        """The counts of some categories."""
         return BinomialCounts(*(values[which] for values in self))
 
 
@@ -83,7 +83,7 @@ class _Carried(NamedTuple):
         return _Carried(self.b, self.a, 1 - self.q, self.gap)
 
     def take(self, which: NDArray[np.intp]) -> _Carried:
-        """Those of some problems."""
+        """The distributions of some problems."""
         return _Carried(*(values[which] for values in self))
 
 

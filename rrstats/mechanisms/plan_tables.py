@@ -65,7 +65,7 @@ class MarginChannel(MatrixForm):
 
     @property
     def max_likelihood_ratio(self) -> Fraction | float:
-        """That of the margin: ordinary columns are public."""
+        """The ratio of the private columns: ordinary ones are public."""
         return self.krr.max_likelihood_ratio
 
     def _table(self, truth: Any, other: Any) -> NDArray[Any]:

@@ -176,7 +176,7 @@ class ReportedOutcome:
 
     @property
     def predictors(self) -> int:
-        """Those of the family."""
+        """The linear predictors of the family."""
         return self.family.predictors
 
     @property

@@ -180,7 +180,7 @@ class PooledGroups(Result):
 
     @property
     def p_value(self) -> float:
-        """That of the likelihood-ratio test of rho = 0: half of chi-squared with one df."""
+        """The p-value of the likelihood-ratio test of rho = 0: half of chi-squared with one df."""
         gain = self.model.log_likelihood(self.rho) - self.model.log_likelihood(0.0)
         return 0.5 * chi_squared_test(2 * gain, 1)[1] if self.rho else 1.0
 

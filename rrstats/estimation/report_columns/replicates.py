@@ -249,7 +249,7 @@ class ReplicateSums:
         return cls(Replication(method, coefficients, mse), *arrays)
 
     def part(self, units: slice) -> ReplicateSums:
-        """Those of some units."""
+        """The sums of some units."""
         return ReplicateSums(self.replication, *(array[units] for array in self.arrays))
 
     def add(

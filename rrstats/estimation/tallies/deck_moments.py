@@ -151,7 +151,7 @@ class DeckMoments(CountedMoments, TargetMoments):
 
     @property
     def binomial_rates(self) -> BinomialRates:
-        """Those of a direct question: intervals use its sample of the effective size."""
+        """The rates of a direct question: intervals use its sample of the effective size."""
         return _DIRECT
 
     @property

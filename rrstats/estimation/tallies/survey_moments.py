@@ -74,7 +74,7 @@ class SampleCells:
 
     units : all units of the sample.  drawn : (all units,) sampled rows in each.
     places : (u,) which of all units.  strata : (u,) the number of each one's stratum, ascending.
-    alone : (u,) whether every row is a cluster by itself.
+    row_is_cluster : (u,) whether every row is a cluster by itself.
     rows, inverse, inverse2 : (u,) the number of rows, and sums of 1/w and 1/w^2.
     reported, first, second : (u, m) counts, sums of w and of w^2 by report cell.
     channel : P(report | truth); of a plan pooled.
@@ -718,7 +718,7 @@ class SurveyMoments(EffectiveMoments):
 
 
 class ReplicateMoments(SurveyMoments):
-    """Those of a sample with replicate weights.
+    """Moments of a sample with replicate weights.
 
     The R estimates by the replicates are proportions themselves, so that their spread is that of
     the ratio, without linearization, and has the randomization in it.  Replicates tell no strata:
@@ -826,7 +826,7 @@ class ReplicateMoments(SurveyMoments):
 
 
 class PooledSurveyMoments(SurveyMoments):
-    """Those of several samples to which a coin assigned people: the parts of a plan.
+    """Moments of samples to which a coin assigned people, parts of a plan, with a design.
 
     The samples' gains count as known, like weights: a report moves the estimate by its distance
     from what the estimate expects in its sample.
@@ -873,7 +873,7 @@ class PooledSurveyMoments(SurveyMoments):
 
 
 class PartSurveyMoments(MeanChannelMoments, PooledSurveyMoments):
-    """Those of one column that a plan asks in several parts; see `moments.PartMoments`.
+    """Moments of one column that a plan asks in several parts; see `moments.PartMoments`.
 
     The weights of reports are those of the rows times the precisions of the parts.
     """

@@ -1087,7 +1087,7 @@ class _PresentReports(NamedTuple):
     replicates: Floats | None
 
     def in_groups(self) -> _PresentReports:
-        """Those of rows in a group."""
+        """The reports of rows in a group."""
         in_group = self.place >= 0
         if in_group.all():
             return self
