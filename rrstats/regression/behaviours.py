@@ -38,7 +38,7 @@ class BehavedOutcome(ReportedOutcome):
     names: tuple[Hashable, ...]
 
     def terms(self, rows: slice, eta: Floats, psi: Floats) -> Terms:
-        """Terms of people who follow, and of the others; a behaviour's report depends on no parameter."""
+        """Terms of followers and of the others, whose reports depend on no parameter."""
         followers = super().terms(rows, eta[:, :1], psi)
         if eta.shape[1] == 1:  # a fit of the followers alone, from which the search starts
             return followers
