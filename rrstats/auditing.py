@@ -10,6 +10,10 @@ Bin(N, that probability).  The lower end of Clopper and Pearson's interval for t
 through the logit, therefore bounds epsilon from below, even if trials share one call or one
 generator.  Some trials choose the guesses, the others test them; the error is split evenly over
 all events (Bonferroni).
+
+Calls are of three sizes.  In calls of three records one is chosen by a coin.  In calls of two, and
+in long ones, each record has its own coin.  Most categories are absent from two records: a function
+that takes its categories from the data then shows by a report which answers it was given.
 An audit is not a proof.  No number of trials finds a fault of one part in a million, a weak
 generator, or faults that depend on time, on other processes, or on lengths that were not tried.
 Sources: Clopper and Pearson (1934); Ding et al. (2018) and Bichsel et al. (2021) for choosing on
@@ -53,6 +57,7 @@ from rrstats.randomness.sources import BLOCK_ROWS, SecureGenerator
 Codes = NDArray[np.intp]
 
 EVENTS = ("type and dtype", "length", "index", "missing reports", "all reports", "report in place")
+PAIR_EVENT = "reports of two"
 LONG_EVENT = "report"
 
 
@@ -62,12 +67,14 @@ class _Design:
 
     min_trials: int = 1000
     min_calls: int = 100
-    max_default_calls: int = 5000
-    """More short calls than this are made only when asked for: each runs the function."""
+    trials_per_call: int = 10
+    max_default_calls: int = 2000
+    """More short calls are made only when asked for: each runs the function."""
 
     short_rows: int = 3
-    """The number of records of a short call: one that changes, and two others in two orders."""
+    """The number of records of a call with one that changes, and two others in two orders."""
 
+    min_long_calls: int = 8
     max_long_rows: int = 1 << 17
     """The largest number of records of a long call; what fn returns must fit into memory."""
 
@@ -75,10 +82,17 @@ class _Design:
     """The largest number of categories of which all pairs are tried."""
 
     max_pairs: int = 400
-    """The most pairs of neighbouring categories, so that each has enough trials."""
+    """The most pairs of categories otherwise, so that each has enough trials."""
+
+    step_of_pairs: float = 0.618
+    """A category is paired with the one so far on, as a proportion of k: records of several columns
+    then differ in more than one column, and brackets are far apart."""
 
     prior_guesses: int = 2
     """Right, and wrong, guesses added to each cell, because a few real guesses prove little."""
+
+    ample_evidence: int = 4
+    """With so many times the evidence that refutes a claim, the highest bound is sought."""
 
     reliable_trials: int = 20
     """The number of choosing trials from which a cell's proportion is reliable."""
@@ -129,14 +143,14 @@ class AuditResult:
         blind = f"that adds less than about {self.blind_below:.2g} to epsilon"
         if math.isinf(self.blind_below):
             blind = f"of any size (so few trials cannot refute epsilon {self.claimed:.4g})"
-        calls = self.tried["trials"].min()
+        calls = self.tried["trials"].min() * (2 + _DESIGN.short_rows) // 2
         epsilon_low = math.floor(self.epsilon_low * 1e4) / 1e4
         return "\n".join(
             [
                 f"{verdict}: epsilon {self.claimed:.4g}",
                 f"With confidence {self.level:.10g} epsilon is at least {epsilon_low:.4g}.",
                 f"- Strongest evidence: {self.worst}.",
-                f"- Tried: {self.tried['trials'].max():,} records, {calls:,} in separate calls. "
+                f"- Tried: {self.tried['trials'].max():,} records together, {calls:,} short calls. "
                 f"{' '.join(self.notes)}".rstrip(),
                 f"- No proof: the audit can miss a fault of all reports {blind}, and faults of "
                 "few rows, of other lengths, of time, memory, processes and the generator.",
@@ -175,7 +189,8 @@ def audit(
         The number of records in long calls.  A fault of all reports that adds d to an epsilon near
         1 needs about 130 / d**2 of them for 2 categories, and more for more categories.
     calls : int, optional
-        The number of short calls of three records; by default a 20th of trials, at most 5,000.
+        The number of short calls of three records, beside as many records in calls of two; by
+        default a tenth of trials, at most 2,000.
     level : float, default 0.99
         Confidence level of the bound, over all events together; use 1 - 1e-6 in a test suite.
     unknown, missing : bool, default False
@@ -214,23 +229,33 @@ def audit(
     fn, domain, claimed = _claim(fn, categories, epsilon)
     rows = check_whole_number(trials, "trials", _DESIGN.min_trials)
     if calls is None:
-        calls = min(max(rows // 20, _DESIGN.min_calls), _DESIGN.max_default_calls)
+        most = rows // _DESIGN.trials_per_call
+        calls = min(max(most, _DESIGN.min_calls), _DESIGN.max_default_calls)
     calls = check_whole_number(calls, "calls", _DESIGN.min_calls)
-    error = (1 - check_level(level)) / (len(EVENTS) + 1)
+    error = (1 - check_level(level)) / (len(EVENTS) + 2)
     unknown = check_bool(unknown, "unknown")
     missing = check_bool(missing, "missing")
     inputs = _Inputs.of(domain, unknown=unknown, missing=missing)
     _check_runs(fn, inputs)
-    bounds, failing = _short_calls(fn, inputs, calls, error)
+    bounds, failing = _short_calls(fn, inputs, calls, claimed, error)
     notes = []
     if failing:
         names = ", ".join(inputs.names[value] for value in sorted(failing))
         notes.append(f"Long calls omit {names}, as fn raised or gave another length there.")
     blind_below = math.inf
-    single = _long_calls(fn, inputs.without(failing), rows, error=error, notes=notes)
-    if single is not None:
-        bounds.append(single)
-        blind_below = excess_seen(claimed, single.guesses, error)
+    calls_of_two = calls * _DESIGN.short_rows // 2
+    of_two, _ = _EachRecord.of(fn, inputs, 2 * calls_of_two, 2)
+    if of_two.reports:
+        bounds.append(of_two.bound(PAIR_EVENT, claimed, error=error, choosers=3))
+    working = inputs.without(failing)
+    if len(working.first):
+        n_calls = max(_DESIGN.min_long_calls, -(-rows // _DESIGN.max_long_rows))
+        together, failure = _EachRecord.of(fn, working, rows, -(-rows // n_calls))
+        if failure:
+            notes.append(f"Some long calls gave no report for each record: {failure[:200]}.")
+        if together.reports:
+            bounds.append(together.bound(LONG_EVENT, claimed, error=error, choosers=4))
+            blind_below = excess_seen(claimed, bounds[-1].guesses, error)
     notes += _left_out(fn, _Inputs.of(domain, unknown=not unknown, missing=not missing))
     best = max(bounds, key=lambda bound: bound.epsilon_low)
     return AuditResult(
@@ -281,7 +306,7 @@ def _claim(
 
 
 class _Inputs(NamedTuple):
-    """Values of a record (the k categories, then the others) and the pairs to compare.
+    """Values of a record (the k categories, then the others), and the pairs to compare.
 
     first, second : (pairs,) places among the values, pairs of two categories before the rest.
     """
@@ -312,7 +337,8 @@ class _Inputs(NamedTuple):
             pairs = list(combinations(range(k), 2))
         else:
             step = -(-k // _DESIGN.max_pairs)
-            pairs = [(code, (code + 1) % k) for code in range(0, k, step)]
+            further = round(_DESIGN.step_of_pairs * k)
+            pairs = [(code, (code + further) % k) for code in range(0, k, step)]
         others = range(k, len(values))
         pairs += [(code, other) for other in others for code in (0, k - 1)]
         pairs += combinations(others, 2)
@@ -339,10 +365,13 @@ class _Inputs(NamedTuple):
         """(n,) the place of the value that each record has: a pair and a coin choose it."""
         return np.where(coins > 0, self.second[pairs], self.first[pairs])
 
-    def marks(self, report: Hashable, pair: int) -> str:
-        """The values of a pair that equal a report, as "A" or "B", the same for all pairs."""
-        sides = ((self.first[pair], "A"), (self.second[pair], "B"))
-        return "".join(mark for place, mark in sides if _key(self.values[place]) == report)
+    def marks(self, reports: Codes, pairs: Codes) -> Codes:
+        """(n,) which value of a pair a report equals, 0 for none: alike for all pairs."""
+        return np.asarray((reports == self.first[pairs]) + 2 * (reports == self.second[pairs]))
+
+    def report_codes(self, keys: Sequence[Hashable]) -> Codes:
+        """(n,) numbers of reports' keys; those of a value are the value's place."""
+        return _codes([*map(_key, self.values), *keys])[len(self.values) :]
 
     def kinds(self, pairs: Codes) -> Codes:
         """(n,) a code that is equal for all pairs of categories; others have their own."""
@@ -460,8 +489,8 @@ class _ShortCalls(NamedTuple):
     pairs, coins : (n,) the pair of values and the choice.
     others, places : (n,) the other two records, by number, and the place of the changed one.
     runs : the releases.  keys : the key of each report of a call.
-    marks : for each report of a call, the values of the pair that equal it; of the other records,
-        whether it equals the answer.
+    marks : (n, 3) which values the reports equal: that of the changed record one of its pair,
+        those of the others their answer.
     """
 
     inputs: _Inputs
@@ -471,7 +500,7 @@ class _ShortCalls(NamedTuple):
     places: Codes
     runs: list[_Run]
     keys: list[tuple[Hashable, ...]]
-    marks: list[tuple[Hashable, ...]]
+    marks: Codes
 
     @classmethod
     def of(cls, fn: Callable[[list[Any]], Any], inputs: _Inputs, n: int) -> _ShortCalls:
@@ -483,32 +512,22 @@ class _ShortCalls(NamedTuple):
         pairs, coins = inputs.draw(n, 2)
         others = _random(n, len(company))
         places = _random(n, _DESIGN.short_rows)
-        calls = cls(inputs, pairs, coins, others, places, [], [], [])
-        for number, value in enumerate(inputs.codes(pairs, coins).tolist()):
-            codes = list(company[others[number]])
-            codes.insert(places[number], value)
-            run = _run(fn, [inputs.values[code] for code in codes])
-            keys = tuple(map(_key, run.reports or []))
-            calls.runs.append(run)
-            calls.keys.append(keys)
-            calls.marks.append(calls._marks(number, keys, codes))
-        return calls
-
-    def _marks(
-        self, number: int, keys: tuple[Hashable, ...], codes: list[int]
-    ) -> tuple[Hashable, ...]:
-        """The marks of one call, from the keys of its reports and the codes of its records."""
-        return tuple(
-            self.inputs.marks(key, self.pairs[number])
-            if row == self.places[number]
-            else key == _key(self.inputs.values[code])
-            for row, (key, code) in enumerate(zip(keys, codes, strict=False))
-        )
+        records = np.array(company)[others]
+        changed = np.arange(_DESIGN.short_rows) == places[:, None]
+        codes = np.empty(changed.shape, dtype=np.intp)
+        codes[changed] = inputs.codes(pairs, coins)
+        codes[~changed] = records.ravel()
+        runs = [_run(fn, [inputs.values[code] for code in row]) for row in codes.tolist()]
+        keys = [tuple(map(_key, run.reports or [])) for run in runs]
+        padding = ("no report",) * _DESIGN.short_rows
+        padded = [key for row in keys for key in (row + padding)[: _DESIGN.short_rows]]
+        reports = inputs.report_codes(padded).reshape(codes.shape)
+        marks = np.where(changed, inputs.marks(reports, pairs[:, None]), reports == codes)
+        return cls(inputs, pairs, coins, others, places, runs, keys, marks)
 
     def views(self) -> dict[str, tuple[Codes, ...]]:
         """Ways to group the calls, by event: of all pairs together, of each, and of each input."""
         kinds = self.inputs.kinds(self.pairs)
-        marks = _codes(self.marks)
         missing = [tuple(key == ("missing",) for key in keys) for keys in self.keys]
         return {
             "type and dtype": self._groupings([run.kind for run in self.runs]),
@@ -517,12 +536,12 @@ class _ShortCalls(NamedTuple):
             "missing reports": self._groupings(missing),
             "all reports": (
                 *self._groupings(self.keys)[1:],
-                _crossed(kinds, marks),
-                _crossed(kinds, self.places, self.others, marks),
+                _crossed(kinds, *self.marks.T),
+                _crossed(kinds, self.places, self.others, *self.marks.T),
             ),
             "report in place": (
-                _crossed(self.pairs, self.places, self._in_place(self.keys)),
-                _crossed(kinds, self.places, self._in_place(self.marks)),
+                _crossed(self.pairs, self.places, self._reports_in_place()),
+                _crossed(kinds, self.places, self.marks[np.arange(len(kinds)), self.places]),
             ),
         }
 
@@ -535,11 +554,10 @@ class _ShortCalls(NamedTuple):
             _crossed(self.pairs, self.places, self.others, codes),
         )
 
-    def _in_place(self, rows: Sequence[tuple[Hashable, ...]]) -> Codes:
+    def _reports_in_place(self) -> Codes:
         """(n,) codes of the report of the changed record; calls without one have their own."""
-        return _codes(
-            [row[place : place + 1] for row, place in zip(rows, self.places, strict=True)]
-        )
+        rows = zip(self.keys, self.places, strict=True)
+        return _codes([row[place : place + 1] for row, place in rows])
 
     def in_words(self, event: str, number: int) -> str:
         """The outcome of a call as evidence for an event, and its input."""
@@ -558,7 +576,7 @@ class _ShortCalls(NamedTuple):
 
 
 def _short_calls(
-    fn: Callable[[list[Any]], Any], inputs: _Inputs, n: int, error: float
+    fn: Callable[[list[Any]], Any], inputs: _Inputs, n: int, claimed: float, error: float
 ) -> tuple[list[_Bound], set[int]]:
     """The bounds from calls with one changed record, and the values that break the length."""
     calls = _ShortCalls.of(fn, inputs, n)
@@ -569,6 +587,7 @@ def _short_calls(
             views[event],
             calls.coins,
             partial(calls.in_words, event),
+            claimed=claimed,
             error=error,
             choosers=2,
         )
@@ -577,38 +596,65 @@ def _short_calls(
     return bounds, calls.failing()
 
 
-def _long_calls(
-    fn: Callable[[list[Any]], Any], inputs: _Inputs, trials: int, *, error: float, notes: list[str]
-) -> _Bound | None:
-    """The bound from single reports, with a coin for each record; None if all calls failed."""
-    if not len(inputs.first):
-        return None
-    pairs, coins = inputs.draw(trials, 4)
-    codes = inputs.codes(pairs, coins)
-    reports: list[Any] = []
-    used: list[Codes] = []
-    n_calls = max(8, -(-trials // _DESIGN.max_long_rows))
-    for rows in np.array_split(np.arange(trials), n_calls):
-        run = _run(fn, [inputs.values[code] for code in codes[rows]])
-        if run.reports is None or len(run.reports) != len(rows):
-            if len(notes) < 2:
-                notes.append(f"Some long calls gave no report for each record: {run.kind[:200]}.")
-            continue
-        reports += run.reports
-        used.append(rows)
-    if not used:
-        return None
-    kept = np.concatenate(used)
-    pairs = pairs[kept]
-    coins = coins[kept]
-    keys = list(map(_key, reports))
-    marks = _codes([inputs.marks(key, pair) for key, pair in zip(keys, pairs, strict=True)])
-    views = (_crossed(pairs, _codes(keys)), _crossed(inputs.kinds(pairs), marks))
+class _EachRecord(NamedTuple):
+    """Records with a coin each, of calls that gave a report for each record.
 
-    def in_words(trial: int) -> str:
-        return f"{_report_text(reports[trial])}: {inputs.in_words(pairs[trial], coins[trial])}"
+    pairs, coins : (n,) the pair of values of a record, and the choice.
+    reports : n reports.
+    """
 
-    return _judge(LONG_EVENT, views, coins, in_words, error=error, choosers=4)
+    inputs: _Inputs
+    pairs: Codes
+    coins: Codes
+    reports: list[Any]
+
+    @classmethod
+    def of(
+        cls, fn: Callable[[list[Any]], Any], inputs: _Inputs, n: int, size: int
+    ) -> tuple[_EachRecord, str]:
+        """The outcomes of ``n`` records in calls of ``size``, and how the last failed call did."""
+        pairs, coins = inputs.draw(n, 4)
+        values = [inputs.values[code] for code in inputs.codes(pairs, coins).tolist()]
+        kept = np.zeros(n, dtype=np.bool_)
+        reports: list[Any] = []
+        failure = ""
+        for start in range(0, n, size):
+            records = values[start : start + size]
+            run = _run(fn, records)
+            if run.reports is None or len(run.reports) != len(records):
+                failure = run.kind
+                continue
+            kept[start : start + size] = True
+            reports += run.reports
+        return cls(inputs, pairs[kept], coins[kept], reports), failure
+
+    def bound(self, event: str, claimed: float, *, error: float, choosers: int) -> _Bound:
+        """The bound from the report of a record, also with its type or the report beside it."""
+        keys = self.inputs.report_codes(list(map(_key, self.reports)))
+        types = _codes(list(map(type, self.reports)))
+        kinds = self.inputs.kinds(self.pairs)
+        marks = self.inputs.marks(keys, self.pairs)
+        n = len(keys)
+        beside = keys[np.minimum(np.arange(n) ^ 1, n - 1)]
+        views = (
+            _crossed(self.pairs, keys),
+            _crossed(kinds, marks, types),
+            _crossed(kinds, marks, self.inputs.marks(beside, self.pairs)),
+        )
+        return _judge(
+            event,
+            views,
+            self.coins,
+            self._in_words,
+            claimed=claimed,
+            error=error,
+            choosers=choosers,
+        )
+
+    def _in_words(self, record: int) -> str:
+        """A report as evidence, and the record's alternatives."""
+        inputs = self.inputs.in_words(self.pairs[record], self.coins[record])
+        return f"{_report_text(self.reports[record])}: {inputs}"
 
 
 # -- the guessing game -----------------------------------------------------------------------
@@ -631,6 +677,7 @@ def _judge(
     coins: Codes,
     in_words: Callable[[int], str],
     *,
+    claimed: float,
     error: float,
     choosers: int,
 ) -> _Bound:
@@ -640,12 +687,12 @@ def _judge(
     in_words : the outcome of a trial in words, for the example.
     """
     choosing = _random(len(coins), choosers) == 0
-    best_promise = -1.0
+    best_promise = (-1.0, -1.0, -1.0)
     best_guesses = np.full(len(coins), -1, dtype=np.intp)
     best_cells = np.zeros(len(coins), dtype=np.intp)
     for view in views:
         _, cells = np.unique(view, return_inverse=True)
-        cell_guesses, promise = _guesses(cells, coins, choosing, error)
+        cell_guesses, promise = _guesses(cells, coins, choosing, claimed, error)
         if promise > best_promise:
             best_promise = promise
             best_cells = cells
@@ -670,8 +717,14 @@ def _judge(
     )
 
 
-def _guesses(cells: Codes, coins: Codes, choosing: Booleans, error: float) -> tuple[Codes, float]:
-    """The coin to guess in each cell, -1 for none, and the expected lower bound."""
+def _guesses(
+    cells: Codes, coins: Codes, choosing: Booleans, claimed: float, error: float
+) -> tuple[Codes, tuple[float, float, float]]:
+    """The coin to guess in each cell, -1 for none, and what is expected of it.
+
+    The guesses have the highest expected bound, if that refutes the claim.  If not, they have the
+    most evidence against it, or without any again the highest bound.
+    """
     n_cells = int(cells.max(initial=0)) + 1
     tails = np.bincount(cells[choosing & (coins == 0)], minlength=n_cells)
     heads = np.bincount(cells[choosing & (coins == 1)], minlength=n_cells)
@@ -686,6 +739,15 @@ def _guesses(cells: Codes, coins: Codes, choosing: Booleans, error: float) -> tu
     right = np.cumsum((n * proportion)[order]) * scale
     promises = lower_proportion(right, guesses, error)
     best = int(promises.argmax())
+    promise = float(promises[best])
+    guess = np.where(n > 0, heads > tails, -1)
+    share = 1 / (1 + math.exp(-claimed))
+    evidence = scale * _evidence(np.maximum(tails, heads)[order], n[order], claimed)
+    most = int(evidence.argmax())
+    is_ample = promise > share and evidence[most] > _DESIGN.ample_evidence * -math.log(error)
+    if evidence[most] > 0 and not is_ample:
+        guess[order[most + 1 :]] = -1
+        return guess, (share, float(evidence[most]), promise)
     chosen = np.zeros(n_cells, dtype=np.bool_)
     chosen[order[: best + 1]] = True
     # The best prefix is chosen with bias: add cells that may be as good, if that costs little.
@@ -697,7 +759,22 @@ def _guesses(cells: Codes, coins: Codes, choosing: Booleans, error: float) -> tu
     noise = np.sqrt(pooled * (1 - pooled) / max(n[chosen].sum(), 1))
     if lower_proportion(wider_right, wider_guesses, error) >= promises[best] - noise:
         chosen = wider
-    return np.where(chosen & (n > 0), heads > tails, -1), float(promises[best])
+    return np.where(chosen, guess, -1), (max(promise, share), 0.0, promise)
+
+
+def _evidence(right: Codes, n: Codes, claimed: float) -> Floats:
+    """(cells,) the log likelihood ratio of the first cells together against the claim.
+
+    Less one standard error, and 1 for each cell, whose guess is fitted to these trials (Akaike).
+    """
+    guesses = np.cumsum(n)
+    proportion = (np.cumsum(right) + 0.5) / (guesses + 1)
+    share = 1 / (1 + math.exp(-claimed))
+    excess = scipy.special.logit(proportion) - claimed
+    ratio = scipy.special.rel_entr(proportion, share)
+    ratio = ratio + scipy.special.rel_entr(1 - proportion, 1 - share)
+    evidence = guesses * ratio - excess * np.sqrt(guesses * proportion * (1 - proportion))
+    return np.where(excess > 0, evidence, 0.0) - np.arange(1, len(n) + 1)
 
 
 def lower_proportion(right: ArrayLike, guesses: ArrayLike, error: float) -> Floats:

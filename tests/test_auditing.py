@@ -18,7 +18,7 @@ from rrstats.auditing import AuditResult, audit, excess_seen, lower_epsilon
 from rrstats.errors import ArgumentTypeError, ArgumentValueError
 
 SURE = 1 - 1e-6
-EVENTS = len(auditing.EVENTS) + 1
+EVENTS = len(auditing.EVENTS) + 2
 CATEGORIES = list(faulty.CATEGORIES)
 
 # -- the distribution: exact -------------------------------------------------------------------
@@ -118,7 +118,9 @@ def alarms(times, error):
     for _ in range(times):
         views = [auditing._random(300, count) for count in (3, 100)]
         coins = auditing._random(300, 2)
-        lows.append(auditing._judge("", views, coins, str, error=error, choosers=4).epsilon_low)
+        lows.append(
+            auditing._judge("", views, coins, str, claimed=0.0, error=error, choosers=4).epsilon_low
+        )
     return sum(low > 0 for low in lows)
 
 
@@ -131,7 +133,7 @@ def test_choosing_what_to_look_at_does_not_flatter():
 def test_judging_by_the_trials_that_chose_would_flatter(monkeypatch):
     """The test above would see events judged by the trials that chose them."""
     choose = auditing._guesses
-    monkeypatch.setattr(auditing, "_guesses", lambda c, coins, on, e: choose(c, coins, ~on, e))
+    monkeypatch.setattr(auditing, "_guesses", lambda c, coins, on, *a: choose(c, coins, ~on, *a))
     assert alarms(100, 0.05) > stats.binom.isf(1e-9, 100, 0.05)
 
 
@@ -197,9 +199,22 @@ def test_rows_in_the_order_of_the_answers_are_caught():
     def fn(answers):
         return faulty.sorted_index(pd.Series(answers, dtype=object))
 
-    found = audit(fn, CATEGORIES, 1.0, trials=2000, calls=3000, level=SURE, **PLAIN)
+    found = audit(fn, CATEGORIES, 1.0, trials=1000, calls=1500, level=SURE, **PLAIN)
     assert not found.passed
     assert found.worst.startswith("index")
+
+
+def test_lies_of_another_type_are_caught():
+    """Lies drawn by NumPy are np.str_ beside the str of true reports: a list shows which lie."""
+
+    def fn(answers):
+        return [
+            r if r == a else np.str_(r) for a, r in zip(answers, faulty.right(answers), strict=True)
+        ]
+
+    found = audit(fn, CATEGORIES, 3.0, trials=10_000, calls=100, level=SURE, **PLAIN)
+    assert not found.passed
+    assert found.worst.startswith("report,")
 
 
 @pytest.mark.slow
@@ -354,12 +369,18 @@ def test_the_report_has_verdict_bound_and_three_bullets():
     found = audit(lambda answers: rr.privatize(answers, private), CATEGORIES, 1.0, **SMALL)
     assert isinstance(found, AuditResult)
     assert ["event", "trials", "guesses", "right", "epsilon_low"] == list(found.tried.columns)
-    assert [*auditing.EVENTS, auditing.LONG_EVENT] == found.tried["event"].tolist()
+    assert [*auditing.EVENTS, auditing.PAIR_EVENT, auditing.LONG_EVENT] == found.tried[
+        "event"
+    ].tolist()
     assert found.epsilon_low == found.tried["epsilon_low"].max()
     verdict, bound, *bullets = repr(found).splitlines()
     assert verdict == "Not refuted: epsilon 1"
     assert bound.startswith("With confidence 0.99 epsilon is at least 0.")
-    heads = ["- Strongest evidence: ", "- Tried: 1,000 records, ", "- No proof: "]
+    heads = [
+        "- Strongest evidence: ",
+        "- Tried: 1,000 records together, 250 short calls. ",
+        "- No proof: ",
+    ]
     assert all(b.startswith(head) for b, head in zip(bullets, heads, strict=True))
     assert 0 < found.blind_below < math.inf
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -445,6 +466,9 @@ def test_inputs_pair_all_values(k):
     places = set(inputs.first.tolist()) | set(inputs.second.tolist())
     assert len(places) == k + 2 or k >= 1000
     assert {k, k + 1} <= places
+    if k > 8:  # records of two columns of ten: both differ
+        near = [pair for pair in zip(inputs.first, inputs.second, strict=True) if max(pair) < k]
+        assert all(a // 10 != b // 10 and a % 10 != b % 10 for a, b in near)
     record, coins = inputs.draw(5000, 4)
     beyond = np.maximum(inputs.first, inputs.second)[record] >= k
     assert 0.2 < beyond.mean() < 0.3  # 1/4; eight standard deviations
