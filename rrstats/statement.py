@@ -25,7 +25,7 @@ from rrstats._version import __version__
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.base import Mechanism
 from rrstats.mechanisms.channel import expected_rates
-from rrstats.mechanisms.epsilon import round_up
+from rrstats.mechanisms.epsilon import loss_text, round_up
 from rrstats.mechanisms.plans import PlanParts, part_label
 from rrstats.mechanisms.records import ColumnRecord, missing_policy, write
 from rrstats.mechanisms.row_privacy import row_epsilon, row_mechanisms
@@ -151,10 +151,6 @@ def _listed(labels: Iterable[str]) -> str:
     return ", ".join(f"\u201c{text}\u201d" for text in labels)
 
 
-def _epsilon(value: float) -> str:
-    return round_up(value) if value < math.inf else "infinite: no protection is proven"
-
-
 @runtime_checkable
 class _Kept(Protocol):
     """A mechanism whose first round a person may keep."""
@@ -184,7 +180,7 @@ class _Column:
     def loss(self) -> str:
         """The text of the column's epsilon."""
         void = ", void: the noise was simulated" if self.record.simulated else ""
-        return f"{_epsilon(self.mechanism.epsilon)}{void}"
+        return f"{loss_text(self.mechanism.epsilon)}{void}"
 
     @property
     def shows_who_answered(self) -> bool:
@@ -273,7 +269,7 @@ class _Column:
                 "A report has more than one round. The result of the first round, or all reports "
                 "ever made from it if it is kept and randomized again, may reveal more than one "
                 "report. A second draw of the first round adds the same epsilon again. Epsilon of "
-                f"everything that one first round reveals: {_epsilon(lifetime)}."
+                f"everything that one first round reveals: {loss_text(lifetime)}."
             )
 
     def _asked(self, plan: PlanParts) -> Iterator[str]:
@@ -454,7 +450,7 @@ def row_protection(records: Iterable[ColumnRecord]) -> list[str]:
     columns = [_Column(record, record.unlabelled()) for record in listed]
     if any(record.simulated for record in listed):
         return ["Epsilon of a whole row: void, because noise was simulated."]
-    total = _epsilon(row_epsilon(listed))
+    total = loss_text(row_epsilon(listed))
     kept = [column.name for column in columns if column.shows_who_answered]
     text = f"Epsilon of a whole row, all its reports together: {total}."
     if kept:

@@ -22,7 +22,7 @@ from rrstats.errors import ArgumentTypeError, ArgumentValueError, FileError
 from rrstats.files.formats import open_source
 from rrstats.files.ledger import Ledger, LedgerEntry, RowTotal
 from rrstats.mechanisms.deployments import deployments
-from rrstats.mechanisms.epsilon import round_up, total_epsilon
+from rrstats.mechanisms.epsilon import loss_text, round_up, total_epsilon
 from rrstats.mechanisms.records import ColumnRecord
 from rrstats.mechanisms.row_privacy import VOID
 
@@ -187,7 +187,7 @@ def _page(sources: list[_ReleasedSource], facts: str, one_file_per_person: bool)
             ("heading", "Epsilon of a row over all releases"),
             (
                 "text",
-                f"Epsilon of a row, all its reports in all releases together: {_text(total)}.",
+                f"Epsilon of a row, all its reports in all releases together: {loss_text(total)}.",
             ),
             ("text", _OF_A_PERSON),
         ]
@@ -195,12 +195,12 @@ def _page(sources: list[_ReleasedSource], facts: str, one_file_per_person: bool)
         of_files = [source.total for source in sources]
         total = max(of_files) if one_file_per_person else total_epsilon(of_files)
         unit = "a person"
-        rows = [[name, _text(epsilon)] for name, epsilon in zip(names, of_files, strict=True)]
+        rows = [[name, loss_text(epsilon)] for name, epsilon in zip(names, of_files, strict=True)]
         blocks += [
             ("heading", "Files"),
             ("table", (["file", "epsilon of a row"], rows)),
             ("heading", "Epsilon of a person over all files"),
-            ("text", f"Epsilon of a person, over all files and releases: {_text(total)}."),
+            ("text", f"Epsilon of a person, over all files and releases: {loss_text(total)}."),
             ("text", _OF_A_PERSON_IN_ONE if one_file_per_person else _OF_A_PERSON_IN_FILES),
         ]
     if any(source.source_records is None for source in sources):
@@ -221,11 +221,6 @@ def _names(paths: list[Path]) -> list[str]:
     return [label(os.path.relpath(path, folder)) for path in paths]
 
 
-def _text(epsilon: float) -> str:
-    """An epsilon, rounded up."""
-    return round_up(epsilon) if epsilon < math.inf else "infinite: no protection is proven"
-
-
 def _release_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[str]]]:
     """A table of releases: time, place, columns, and the epsilon of a row."""
     heads = ["when", "target", "rows", "columns", "epsilon of a row"]
@@ -239,7 +234,7 @@ def _release_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[st
                 label(Path(release.target).name),
                 f"{release.rows:,}",
                 columns,
-                VOID if is_void else _text(release.row_epsilon),
+                VOID if is_void else loss_text(release.row_epsilon),
             ]
         )
     return heads, rows
@@ -274,7 +269,7 @@ def _column_table(releases: list[LedgerEntry]) -> tuple[list[str], list[list[str
         [
             label(name),
             str(len(epsilons)),
-            VOID if name in void else _text(total_epsilon(epsilons)),
+            VOID if name in void else loss_text(total_epsilon(epsilons)),
         ]
         for name, epsilons in spent.items()
     ]

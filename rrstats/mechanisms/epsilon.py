@@ -276,6 +276,11 @@ def round_up(value: float | Fraction, digits: int = 4) -> str:
     return written(rounded(exact, digits - 1 - magnitude(exact), up=True))
 
 
+def loss_text(epsilon: float) -> str:
+    """A privacy loss for a page: rounded up, or that it is infinite."""
+    return round_up(epsilon) if epsilon < math.inf else "infinite: no protection is proven"
+
+
 def magnitude(exact: Fraction) -> int:
     """The power of ten of the first digit of a positive fraction."""
     with decimal.localcontext(context(28, decimal.ROUND_FLOOR)):
