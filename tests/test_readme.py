@@ -136,6 +136,24 @@ def test_links_lead_somewhere(name):
         assert "://" in target or (file.parent / page).exists(), target
 
 
+def test_the_page_for_contributors_names_what_exists():
+    """Each file is there, and each `name` of a `file` stands in it."""
+    text = re.sub(r"\s+", " ", (ROOT / "docs/contributing.md").read_text("utf-8"))
+    rooms = [ROOT / "rrstats", ROOT / "tests", ROOT / "docs"]
+
+    def files_of(name):
+        return [ROOT / name, *(path for room in rooms for path in room.glob(f"**/{name}"))]
+
+    for name in set(re.findall(r"`([\w./]+\.(?:py|pyi|toml|md|json|js))`", text)):
+        assert any(path.is_file() for path in files_of(name)), name
+    named = re.findall(r"`([\w.]+)` (?:of|in) `([\w/]+\.py)`", text)
+    assert len(named) > 20
+    for name, file in named:
+        word = rf"\b{name.rpartition('.')[2]}\b"
+        texts = [path.read_text("utf-8") for path in files_of(file) if path.is_file()]
+        assert any(re.search(word, text) for text in texts), f"{name} of {file}"
+
+
 @pytest.mark.parametrize("files", [False, True], ids=["memory", "files"])
 def test_pages_name_only_what_exists(files):
     """Each rr.name, df.rr.name and s.rr.name in README and pages is there."""
