@@ -522,7 +522,7 @@ def unrelated_question(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> SurveyDesign:
-    """Unrelated question: a card asks the sensitive question, or one of known prevalence.
+    """Unrelated question: a card asks the sensitive question, or one of known proportion.
 
     Parameters
     ----------
@@ -543,7 +543,7 @@ def unrelated_question(
     infinite for a = 0 or a = 1.  This epsilon holds against people who do not know the
     respondent's unrelated answer; for others see `unrelated_question_two_samples`.
     The design of Soberanis Cruz et al. (2008) has this matrix, as in RRTCS: its innocuous variable
-    may be related to the sensitive one, but must have the same prevalence among people with and
+    may be related to the sensitive one, but must have the same proportion among people with and
     without the sensitive attribute.
 
     References
@@ -715,7 +715,7 @@ def crosswise_with_anchor(
     Attentive people report *same* with probability p (yes) or 1 - p (no), and 1 - p' for the
     anchor.  The estimate uses the two margins: attentive yes minus attentive no is
     (P(same) - 1/2) / (p - 1/2), their sum (P(same for the anchor) - 1/2) / (1/2 - p').
-    The prevalence corrected for inattention is the proportion of yes among attentive people.
+    The proportion corrected for inattention is the proportion of yes among attentive people.
     Epsilon is the largest over all three classes, so it also covers who paid attention.
 
     References
@@ -782,7 +782,7 @@ def extended_crosswise(
     """Extended crosswise model: two samples, which show whether people follow the instructions.
 
     In one sample the unrelated statement is rare, in the other it is common.  People who follow
-    the instructions give both samples the same prevalence; `rrstats.hypotheses.design_fit` tests
+    the instructions give both samples the same proportion; `rrstats.hypotheses.design_fit` tests
     whether they do.  With ``behaviour`` some people always give one report, whatever is true:
     `privatize` then takes the classes ``m.domain.categories``, for example
     ("no", "yes", "always different"), whose proportions are estimated.
@@ -812,7 +812,7 @@ def extended_crosswise(
     -----
     P(same) = p pi + (1 - p) (1 - pi) as in `crosswise`, with another p in each sample.  With a
     proportion t that always gives one report, its probability is t + (1 - t) P(report).  The
-    prevalence among the others is ``est.among(categories)[yes]``.
+    proportion among the others is ``est.among(categories)[yes]``.
     Epsilon is infinite with ``behaviour``: the other report proves that a person is none of those.
 
     References
@@ -832,7 +832,7 @@ def extended_crosswise(
     >>> round(est["yes"].value, 4), round(rr.hypotheses.design_fit(est).statistic, 2)
     (0.1657, 4.77)
 
-    With one-sayers the prevalence among the others is lower:
+    With one-sayers the proportion among the others is lower:
 
     >>> m = extended_crosswise(["no", "yes"], prob, behaviour="different", **labels)
     >>> est = rr.estimate(rr.Tally.from_counts(counts, m))
@@ -912,7 +912,7 @@ def unrelated_question_two_samples(
     yes: Hashable = None,
     reports: Labels = None,
 ) -> Samples:
-    """Unrelated question of unknown prevalence: two samples draw from different boxes.
+    """Unrelated question of unknown proportion: two samples draw from different boxes.
 
     `privatize` takes the classes ``m.domain.categories``, pairs of the category and whether the
     person has the unrelated trait: ("yes", True), ("yes", False), ...
@@ -934,7 +934,7 @@ def unrelated_question_two_samples(
     P(yes) = p x + (1 - p) y for x, y in 0, 1, so the reported proportion of yes is
     p pi + (1 - p) a, and pi = ((1 - p2) l1 - (1 - p1) l2) / (p1 - p2).
     Epsilon is infinite against people who know whether the respondent has the unrelated trait: a
-    report of yes without the trait proves a yes.  Against people who know only its prevalence a,
+    report of yes without the trait proves a yes.  Against people who know only its proportion a,
     epsilon is the larger of the samples' epsilons
     ``unrelated_question(categories, p, a, yes=...).epsilon``.
 
@@ -951,7 +951,7 @@ def unrelated_question_two_samples(
     >>> est.proportions.round(3)
     array([0.525, 0.475])
 
-    The same reports give an estimate of the prevalence of the unrelated trait, RRreg's piUQ:
+    The same reports give an estimate of the proportion of the unrelated trait, RRreg's piUQ:
 
     >>> m.domain.categories
     ((False, True), (False, False), (True, True), (True, False))

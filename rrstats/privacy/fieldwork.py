@@ -86,7 +86,7 @@ class Instructions(Text):
         The respondent's draws, with exact probabilities; empty if a device draws the report.
     rule : callable or None
         It returns the report.  Its arguments: whether the true answer is the sensitive one (its
-        code, if the design treats all answers alike); the unrelated trait, if its prevalence is
+        code, if the design treats all answers alike); the unrelated trait, if its proportion is
         unknown, or the number of control items; and the marks drawn.
     """
 

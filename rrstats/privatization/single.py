@@ -266,14 +266,14 @@ def encode_report(mechanism: MechanismLike, report: Any) -> str:
 
 
 @checked_keywords
-def decode_report(mechanism: MechanismLike, text: Any, *, invalid: str = "raise") -> Any:
+def decode_report(mechanism: MechanismLike, report: Any, *, invalid: str = "raise") -> Any:
     """Return the report of a text, or the reports of many texts, for `rrstats.tally`.
 
     Parameters
     ----------
     mechanism : Mechanism, or mapping from sample to Mechanism
         The design that made the reports.
-    text : str, or array-like of shape (n,)
+    report : str, or array-like of shape (n,)
         Text from `encode_report`, or from a client in another language.
     invalid : {"raise", "missing"}
         Treatment of texts that are malformed, of another version or design, outside the reports
@@ -300,7 +300,7 @@ def decode_report(mechanism: MechanismLike, text: Any, *, invalid: str = "raise"
     >>> rr.tally(decode_report(m, texts, invalid="missing"), m).n_missing
     1
     """
-    container = open_column(text)
+    container = open_column(report)
     form = _Text.of(mechanism)
     check_one_of(invalid, "invalid", ("raise", "missing"))
     if invalid == "missing" and form.codec.is_label and form.codec.domain.missing_code is not None:

@@ -700,7 +700,7 @@ def _best_of_one_class(search: Search) -> tuple[Maximum, float]:
     """The highest interior maximum above several fixed starts; at the edge only if there is none.
 
     Also the gain of the edge over it.  Where reports are few and noise is large there may be
-    several maxima, and some with prevalences of 0 and 1 alone, which follow the noise as a
+    several maxima, and some with proportions of 0 and 1 alone, which follow the noise as a
     classifier would.  Of 1,000 fits to 300 reports the edge was seen to be the higher in 18; each
     time its probabilities lay farther from the true ones, by 0.17 on average and the interior ones
     by 0.13.  Other maxima, at the edge above all, may stay unseen.
@@ -924,7 +924,7 @@ _PROFILE = _ProfileConstants()
 
 
 def uneven(fit: Fit, among: Iterable[int]) -> list[int]:
-    """Coefficients whose Wald interval is not to be trusted, as near a prevalence of 0 or 1.
+    """Coefficients whose Wald interval is not to be trusted, as near a proportion of 0 or 1.
 
     among : their places.
     At one of its ends, the others moving along as they are correlated, twice the log-likelihood has

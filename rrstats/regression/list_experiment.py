@@ -313,7 +313,6 @@ def _linear(people: ListCounts, vcov: str | None) -> ListResult:
         estimates=estimates,
         covariance=covariance,
         vcov=kind,
-        nobs=data.people,
         data=data,
         reference=Reference(design_df(kind, data, len(index)), sandwich),
         people=people,
@@ -383,10 +382,6 @@ def _likely(people: ListCounts, vcov: str | None, constrained: bool) -> ListLike
         covariance=fit.bread,
         inner=fit.bread,
         vcov=kind,
-        nobs=data.people,
-        llf=fit.maximum.value,
-        converged=fit.maximum.converged,
-        iterations=fit.maximum.iterations,
         fit=fit,
         data=data,
         people=people,
@@ -546,7 +541,7 @@ class ListLikelihoodResult(ListResult, MaximumResult):
 @checked_keywords
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class DirectListEstimate(Result):
-    """Prevalences by a direct question, a list experiment and both, with two placebo tests.
+    """Proportions by a direct question, a list experiment and both, with two placebo tests.
 
     Attributes
     ----------

@@ -168,7 +168,7 @@ def logit(
     Warns
     -----
     ConvergenceWarning
-        The likelihood has its maximum only at prevalences of 0 or 1 (of all people, or for some
+        The likelihood has its maximum only at proportions of 0 or 1 (of all people, or for some
         covariates): such coefficients are infinite.  Or no maximum was found in 200 steps, or the
         search ended after 5,000 steps (fewer, at least 200, for many rows or parameters) before
         all starts were tried.
@@ -200,7 +200,7 @@ def logit(
     {'Intercept': -1.904, 'x1': 0.597}
 
     Each step of x multiplies the odds of a true yes by exp(0.597) = 1.8.  Other links are other
-    scales of the same prevalence, here of 20%:
+    scales of the same proportion, here of 20%:
 
     >>> m, reports = rr.KRR(["no", "yes"], 0.75), ["no"] * 650 + ["yes"] * 350
     >>> links = ["logit", "probit", "cloglog"]
@@ -361,7 +361,7 @@ def ordinal(
 
 @checked_keywords
 def mixed(
-    formula: str,
+    outcome: str,
     data: Any,
     *,
     mechanism: Any = None,
@@ -378,10 +378,10 @@ def mixed(
 
     Parameters
     ----------
-    formula : str
-        Such as ``"smoker ~ age + (1 | county)"``, with one random intercept as in R's lme4; the
-        groups are the values of that column.  A formula is a program, which may run any command:
-        never take a formula from somebody else.
+    outcome : str
+        A formula such as ``"smoker ~ age + (1 | county)"``, with one random intercept as in R's
+        lme4; the groups are the values of that column.  A formula is a program, which may run any
+        command: never take a formula from somebody else.
     data : DataFrame or mapping of columns
         The columns of the formula; covariates, also of groups, are ordinary ones.
     mechanism : Mechanism, list of n Mechanisms, or mapping from group to Mechanism, optional
@@ -423,7 +423,7 @@ def mixed(
     >>> fit.params.round(2).to_dict()
     {'Intercept': -1.04, 'sd(town)': 1.29}
     """
-    rest, column = split_intercepts(formula)
+    rest, column = split_intercepts(outcome)
     request = ModelRequest(
         outcome=rest,
         data=data,
@@ -769,10 +769,6 @@ def _fit(
         covariance=fit.bread,
         inner=fit.bread,
         vcov=vcov,
-        nobs=data.people,
-        llf=fit.maximum.value,
-        converged=fit.maximum.converged,
-        iterations=fit.maximum.iterations,
         fit=fit,
         data=data,
         class_columns=class_columns,

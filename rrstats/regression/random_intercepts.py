@@ -559,6 +559,21 @@ class RandomInterceptsResult(RegressionResult):
     group_codes: NDArray[np.intp]
     event: Hashable
 
+    @property
+    def llf(self) -> float:
+        """Log-likelihood at the maximum; NaN where it is at the end of the parameters."""
+        return self.fit.maximum.value if self.fit.is_finite else np.nan
+
+    @property
+    def converged(self) -> bool:
+        """The search ended at a maximum."""
+        return self.fit.maximum.converged
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations of the search."""
+        return self.fit.maximum.iterations
+
     _alternative: ClassVar[str] = (
         "with random intercepts there are predict, poststratify, intercepts, variance_test and "
         "wald_test; or fit rr.logit, without groups"
@@ -1017,7 +1032,7 @@ class RandomInterceptsResult(RegressionResult):
     def _expected(
         self, setting: _Setting, cells: _Cells, rows: slice
     ) -> tuple[Floats, Floats, Floats, Floats]:
-        """(cells, nodes) predictors, prevalences and weights; (cells, p + 1) slopes of the mean."""
+        """(cells, nodes) predictors, proportions and weights; (cells, p + 1) slopes of the mean."""
         theta = setting.parameters
         groups = setting.groups
         family = self.fit.model.outcome.family
@@ -1087,10 +1102,6 @@ def random_intercepts_result(
         estimates=estimates,
         covariance=covariance,
         vcov="observed",
-        nobs=data.people,
-        llf=fit.maximum.value if fit.is_finite else np.nan,
-        converged=fit.maximum.converged,
-        iterations=fit.maximum.iterations,
         data=data,
         group_name=groups.name,
         groups=used.labels,

@@ -83,14 +83,8 @@ class RegressionResult(FrameTable):
         Covariance of the parameters, NaN where it is not known.
     vcov : str
         The kind of covariance.
-    nobs : int
-        Number of respondents.
     data : ModelData
         The columns of the model, except the reports.
-    llf : float
-        Log-likelihood at the maximum.
-    converged, iterations : bool, int
-        Convergence and number of iterations; scores are solved in one step.
     reference : Reference
         The normal distribution or Student's t with the degrees of freedom of a statistic.
     """
@@ -100,11 +94,7 @@ class RegressionResult(FrameTable):
     estimates: Floats
     covariance: Floats
     vcov: str
-    nobs: int
     data: ModelData
-    llf: float = np.nan
-    converged: bool = True
-    iterations: int = 1
     reference: Reference = NORMAL
 
     # The name of the first part of pairs that name parameters.
@@ -119,6 +109,26 @@ class RegressionResult(FrameTable):
             if self._alternative and hasattr(LikelihoodResult, name):
                 raise AttributeError(f"{type(self).__name__} has no {name}: {self._alternative}")
             return super().__getattr__(name)
+
+    @property
+    def nobs(self) -> int:
+        """Number of respondents."""
+        return self.data.people
+
+    @property
+    def llf(self) -> float:
+        """Log-likelihood at the maximum; NaN without one."""
+        return np.nan
+
+    @property
+    def converged(self) -> bool:
+        """Convergence; scores are solved in one step."""
+        return True
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations."""
+        return 1
 
     @cached_property
     def df(self) -> pd.Series[float]:
@@ -606,7 +616,7 @@ class GoodnessOfFit:
     ----------
     pearson, deviance : float
         Chi-squared statistics with ``df`` degrees of freedom.
-    pearson_pvalue, deviance_pvalue : float
+    pearson_p_value, deviance_p_value : float
         P-values; NaN where most expected counts are small.
     groups : int
         The number of groups.
@@ -619,8 +629,8 @@ class GoodnessOfFit:
     pearson: float
     deviance: float
     df: int
-    pearson_pvalue: float
-    deviance_pvalue: float
+    pearson_p_value: float
+    deviance_p_value: float
     groups: int
     smallest_expected: float
     notes: tuple[str, ...] = ()
@@ -629,8 +639,8 @@ class GoodnessOfFit:
         lines = (
             f"Goodness of fit in {self.groups:,} groups of equal covariates (smallest expected "
             f"count {self.smallest_expected:.2g}):",
-            f"Pearson: {verdict(self.pearson, self.df, self.pearson_pvalue)}",
-            f"deviance: {verdict(self.deviance, self.df, self.deviance_pvalue)}",
+            f"Pearson: {verdict(self.pearson, self.df, self.pearson_p_value)}",
+            f"deviance: {verdict(self.deviance, self.df, self.deviance_p_value)}",
         )
         return "\n".join([*lines, *self.notes])
 
@@ -642,6 +652,21 @@ class MaximumResult(RegressionResult):
 
     fit: Fit
     inner: Floats
+
+    @property
+    def llf(self) -> float:
+        """Log-likelihood at the maximum."""
+        return self.fit.maximum.value
+
+    @property
+    def converged(self) -> bool:
+        """The search ended at a maximum."""
+        return self.fit.maximum.converged
+
+    @property
+    def iterations(self) -> int:
+        """Number of iterations of the search."""
+        return self.fit.maximum.iterations
 
     # -- parameters and their covariance ------------------------------------------------------
 
@@ -676,7 +701,7 @@ class MaximumResult(RegressionResult):
             Confidence level of the intervals.
         method : {"wald", "profile-likelihood"}
             From the standard errors, or all values that a likelihood-ratio test does not reject
-            (also "profile", as in R), which are better with few reports or a prevalence near 0 or
+            (also "profile", as in R), which are better with few reports or a proportion near 0 or
             1.  An end is infinite where the likelihood does not fall enough, or has another maximum
             in between.
 
@@ -765,7 +790,7 @@ class LikelihoodResult(MaximumResult):
 
     @cached_property
     def llnull(self) -> float:
-        """The maximum log-likelihood of a model with one prevalence for everyone."""
+        """The maximum log-likelihood of a model with one proportion for everyone."""
         if self.fit.model.classes > 1:
             raise ArgumentTypeError(
                 "llnull is for fits on ordinary covariates, without classes of people"
@@ -1100,7 +1125,7 @@ class LikelihoodResult(MaximumResult):
         has_null_model = is_binary and self.index[0] == "Intercept"
         if df and has_null_model and self.vcov != "robust":
             gain, p = chi_squared_test(2 * (self.llf - self.llnull), df)
-            tests.append(("against constant prevalence", verdict(gain, df, p)))
+            tests.append(("against constant proportion", verdict(gain, df, p)))
         return [people, *self._likelihood_rows(*tests), errors, self._convergence]
 
     @cached_property
@@ -1128,7 +1153,7 @@ def _model_notes(result: LikelihoodResult) -> Iterator[str]:
     level = model.same.mean(axis=0)
     if not result._latent and float(level @ level) < 1 - 1e-9:
         yield (
-            "No intercept: the model fixes the prevalence where all covariates are 0 "
+            "No intercept: the model fixes the proportion where all covariates are 0 "
             "(a formula has one without - 1)."
         )
     if isinstance(model.outcome, OrderedOutcome):
@@ -1150,7 +1175,7 @@ def _maximum_notes(result: LikelihoodResult) -> Iterator[str]:
     if fit.edge > _EDGE:
         yield (
             f"This is an interior maximum.  The log-likelihood is higher by {fit.edge:.1f} where "
-            "each prevalence is 0 or 1; such a fit follows the noise of few reports."
+            "each proportion is 0 or 1; such a fit follows the noise of few reports."
         )
     if others:
         yield (
@@ -1190,7 +1215,7 @@ def uneven_notes(result: MaximumResult, among: Iterable[int]) -> Iterator[str]:
     places = uneven(fit, among)[:_MAX_PROFILES]
     if places:
         yield (
-            "Wald intervals and tests are inaccurate near a prevalence of 0 or 1, or with few "
+            "Wald intervals and tests are inaccurate near a proportion of 0 or 1, or with few "
             "reports; 95% profile-likelihood intervals and likelihood-ratio p-values:"
         )
     for place, (low, high) in zip(places, profile_intervals(fit, 0.95, places), strict=True):

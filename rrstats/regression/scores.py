@@ -343,7 +343,6 @@ def solve_scores(equations: ScoreEquations, title: str, vcov: str | None) -> Sco
         estimates=slopes @ beta,
         covariance=slopes @ covariance @ slopes.T,
         vcov=vcov,
-        nobs=data.people,
         sigma2=sigma2,
         effective_n=effective_n,
         signal=signal,

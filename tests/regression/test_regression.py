@@ -561,7 +561,7 @@ def test_clustered_people_have_no_likelihood_ratio():
         lambda: found.with_vcov("observed").goodness_of_fit(),
     ):
         refused(ArgumentValueError, "clusters are not independent; use wald_test", call)
-    assert not {"AIC", "against constant prevalence"} & {name for name, _ in found.summary().header}
+    assert not {"AIC", "against constant proportion"} & {name for name, _ in found.summary().header}
     robust = logit(frame["answer"], columns, vcov="robust", **how)
     assert robust.compare(logit(frame["answer"], columns[["age"]], **how)).df == 1
 
@@ -572,11 +572,11 @@ def test_a_test_of_fit_with_a_profile_for_each_person_has_no_p_value():
     x = np.linspace(-1, 1, 400)
     with pytest.warns(LowPrecisionWarning, match="800 of 800 .* left out .* coarser covariates"):
         found = logit(frame["answer"], x, mechanism=DICE).goodness_of_fit()
-    assert np.isnan([found.pearson_pvalue, found.deviance_pvalue]).all()
+    assert np.isnan([found.pearson_p_value, found.deviance_p_value]).all()
     assert "coarser covariates" in repr(found)
     coarse = logit(frame["answer"], x.round(), mechanism=DICE).goodness_of_fit()
     assert () == coarse.notes
-    assert 0 < coarse.deviance_pvalue < 1
+    assert 0 < coarse.deviance_p_value < 1
     assert f"Pearson: chi2({coarse.df}) = {coarse.pearson:.2f}" in repr(coarse)
 
 
@@ -849,7 +849,7 @@ def test_groups_that_agree_with_the_fit_have_a_p_value_of_1():
         found = logit(["yes", "no"] * 3, x, **options)
         test = found.goodness_of_fit()
         assert test.deviance >= 0
-        assert test.deviance_pvalue == pytest.approx(1)
+        assert test.deviance_p_value == pytest.approx(1)
         smaller = logit(["yes", "no"] * 3, None, **options)
         assert found.compare(smaller).p_value == pytest.approx(1)
 

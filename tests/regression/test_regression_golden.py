@@ -438,5 +438,5 @@ def test_goodness_of_fit_agrees_with_glmmrr():
     assert (8, 4) == (found.groups, found.df)
     assert 4.308463678747094 == pytest.approx(found.pearson, abs=1e-6)
     assert 4.436835990283386 == pytest.approx(found.deviance, abs=1e-7)
-    assert 0.36586647041732046 == pytest.approx(found.pearson_pvalue, abs=1e-6)
-    assert 0.3501029369484434 == pytest.approx(found.deviance_pvalue, abs=1e-7)
+    assert 0.36586647041732046 == pytest.approx(found.pearson_p_value, abs=1e-6)
+    assert 0.3501029369484434 == pytest.approx(found.deviance_p_value, abs=1e-7)

@@ -40,7 +40,7 @@ def design_fit(
 
     A design whose reports can take more values than its proportions explain has something left to
     test, for example the two samples of `surveys.extended_crosswise`, which must give the same
-    prevalence.  A significant result says that the design does not hold; a result that is not
+    proportion.  A significant result says that the design does not hold; a result that is not
     significant does not show that everybody followed, because random answers may leave no trace.
 
     Parameters

@@ -63,7 +63,7 @@ _EXACT_LEVEL = "the p-value is exact, because chi-squared's false-positive rate 
 
 @checked_keywords
 def homogeneity(
-    samples: Any,
+    first: Any,
     *others: Any,
     statistic: str = "pearson",
 ) -> TestResult:
@@ -71,7 +71,7 @@ def homogeneity(
 
     Parameters
     ----------
-    samples, *others : Estimate or Tally
+    first, *others : Estimate or Tally
         Two or more samples with the same categories, as separate arguments, as a list, or as a
         mapping (for example the groups of `estimate`); designs may differ.
     statistic : {"pearson", "likelihood-ratio"}
@@ -114,7 +114,7 @@ def homogeneity(
     (12.78, 1, 0.0003)
     """
     counting = Counting(statistic)
-    estimates, notes = _samples(samples, others)
+    estimates, notes = _samples(first, others)
     sizes = [estimate.n for estimate in estimates]
     n = sum(sizes)
     if len(estimates) < 2:
