@@ -190,15 +190,15 @@ class FrameAccessor(CountingAccessor):
         categories: MechanismLike | FramePlan | None = None,
         prob: RateLike | None = None,
         *,
+        by: ColumnLike | None = None,
         epsilon: RateLike | None = None,
         mechanism: MechanismLike | FramePlan | None = None,
         group: ColumnLike | None = None,
-        target: str = "population",
-        ddof: int = 1,
-        by: ColumnLike | None = None,
         weights: ColumnLike | None = None,
         design: SampleDesign | None = None,
         blocks: ColumnLike | None = None,
+        target: str = "population",
+        ddof: int = 1,
     ) -> Any:
         """Estimate true proportions of privatized columns.
 
@@ -212,6 +212,8 @@ class FrameAccessor(CountingAccessor):
             recorded one.
         prob : float or hashable, optional
             P(report = truth).  Where it differs by row it is the name of a column.
+        by : hashable or list of hashables, optional
+            The column, or columns, of groups, each of which gets an estimate.
         epsilon : float or hashable, optional
             The privacy loss of one report, instead of ``prob``.
         mechanism : Mechanism, mapping, FramePlan or str, optional
@@ -219,13 +221,6 @@ class FrameAccessor(CountingAccessor):
             mechanism of each row.
         group : hashable, optional
             The column with each row's sample, for designs with several samples.
-        target : {"population", "sample"}
-            The estimate is about the population that these people were drawn from, or about just
-            these rows.
-        ddof : int
-            Subtracted from n in the population's variance.
-        by : hashable or list of hashables, optional
-            The column, or columns, of groups, each of which gets an estimate.
         weights : hashable, optional
             The column of the sampling weights.
         design : SampleDesign, optional
@@ -233,6 +228,11 @@ class FrameAccessor(CountingAccessor):
         blocks : hashable, optional
             The column with each row's block, for designs whose cards are dealt without replacement
             (`surveys.garbling`).
+        target : {"population", "sample"}
+            The estimate is about the population that these people were drawn from, or about just
+            these rows.
+        ddof : int
+            Subtracted from n in the population's variance.
 
         Returns
         -------
@@ -410,15 +410,15 @@ class FrameAccessor(CountingAccessor):
         *,
         mechanism: Any = None,
         group: Any = None,
-        baseline: Hashable = None,
-        link: str = "logit",
+        mechanisms: Any = None,
         weights: Any = None,
         frequencies: Any = None,
         design: SampleDesign | None = None,
         offset: Any = None,
+        baseline: Hashable = None,
+        link: str = "logit",
         missing: str = "raise",
         vcov: str | None = None,
-        mechanisms: Any = None,
     ) -> LikelihoodResult:
         """Logistic regression of the true answer on covariates, from reports of it.
 
@@ -467,10 +467,10 @@ class FrameAccessor(CountingAccessor):
         formula: str,
         *,
         mechanisms: Any = None,
-        method: str = "scores",
         group: Any = None,
         weights: Any = None,
         design: SampleDesign | None = None,
+        method: str = "scores",
         missing: str = "raise",
         vcov: str | None = None,
         values: Mapping[Any, Any] | None = None,

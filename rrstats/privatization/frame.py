@@ -310,9 +310,9 @@ class PrivatizeOptions(TypedDict, total=False):
     """The options of `privatize`, which are the same for values and for frames."""
 
     epsilon: RateLike | None
+    group: Any
     unknown: str
     missing: str
-    group: Any
     again: bool
     rng: RandomSource | None
     threads: int | None
@@ -323,9 +323,9 @@ class SimulateOptions(TypedDict, total=False):
     """The options of `simulate`."""
 
     epsilon: RateLike | None
+    group: Any
     unknown: str
     missing: str
-    group: Any
     again: bool
     threads: int | None
 
@@ -358,9 +358,9 @@ def privatize(
     prob: Any = None,
     *,
     epsilon: RateLike | None = None,
+    group: Any = None,
     unknown: str = "raise",
     missing: str = "unknown",
-    group: Any = None,
     again: bool = False,
     rng: RandomSource | None = None,
     threads: int | None = None,
@@ -389,6 +389,9 @@ def privatize(
         the epsilon reported is that of the largest.
     epsilon : float, array-like of shape (n,) or column name, optional
         The privacy loss of one report in nats, instead of ``prob``.
+    group : array-like or column name, optional
+        The sample of each answer, for mechanisms with several samples (two-sample designs, or a
+        mapping from group to mechanism); it is public.
     unknown : {"raise", "uniform"}
         Treatment of answers that are no category.  "raise" refuses them: the error counts them,
         and nothing is returned.  "uniform" replaces each by a uniformly random category.
@@ -396,9 +399,6 @@ def privatize(
         Treatment of missing answers if None is not a category.  "unknown" treats them like
         unknown ones.  "uniform" replaces them.  "keep" leaves them missing, which publishes who
         did not answer; the dtype can then always hold missing values.  "raise" refuses them.
-    group : array-like or column name, optional
-        The sample of each answer, for mechanisms with several samples (two-sample designs, or a
-        mapping from group to mechanism); it is public.
     again : bool, default False
         Randomize reports once more; otherwise a Series recorded as holding reports is refused.
     rng : numpy.random.Generator, optional
@@ -794,9 +794,9 @@ def simulate(
     *,
     seed: SeedLike,
     epsilon: RateLike | None = None,
+    group: Any = None,
     unknown: str = "raise",
     missing: str = "unknown",
-    group: Any = None,
     again: bool = False,
     threads: int | None = None,
 ) -> Any:
@@ -812,7 +812,7 @@ def simulate(
         have noise of their own.  Equal name and seed share the noise, and so do two arrays, which
         have no name, with one seed.  For arrays, and for waves under one name, give one Generator
         to all calls: it advances.
-    epsilon, unknown, missing, group, again, threads : object
+    epsilon, group, unknown, missing, again, threads : object
         As for `privatize`.
 
     Returns

@@ -92,11 +92,11 @@ def list_regression(
     *,
     mechanism: Any = None,
     group: Any = None,
-    method: str = "likelihood",
-    constrained: bool = True,
     weights: Any = None,
     frequencies: Any = None,
     design: SampleDesign | None = None,
+    method: str = "likelihood",
+    constrained: bool = True,
     missing: str = "raise",
     vcov: str | None = None,
 ) -> ListResult:
@@ -115,13 +115,13 @@ def list_regression(
         `rrstats.surveys.list_experiment`; not needed if the column has a record of it.
     group : array-like of shape (n,), or str
         The sample of each row, control or treatment.
+    weights, frequencies, design, missing
+        As for `rrstats.logit`.
     method : {"likelihood", "linear"}
         Maximum likelihood of binomial counts, or least squares, which assume no distribution.
     constrained : bool
         Whether the control items do not depend on the sensitive one, given the covariates.  False
         (likelihood only) fits coefficients for each of its categories.
-    weights, frequencies, design, missing
-        As for `rrstats.logit`.
     vcov : {"hc3", "robust", "observed", "opg", "clustered", "linearized", "replicates"}, optional
         By default "hc3" (MacKinnon and White 1985) for "linear", as in R's list, "observed" for
         "likelihood", but "robust" with weights; with clusters, strata or replicate weights as for

@@ -96,15 +96,15 @@ def logit(
     *,
     mechanism: Any = None,
     group: Any = None,
-    baseline: Hashable = None,
-    link: str = "logit",
+    mechanisms: Any = None,
     weights: Any = None,
     frequencies: Any = None,
     design: SampleDesign | None = None,
     offset: Any = None,
+    baseline: Hashable = None,
+    link: str = "logit",
     missing: str = "raise",
     vcov: str | None = None,
-    mechanisms: Any = None,
 ) -> LikelihoodResult:
     """Logistic regression of the true answer on covariates, from reports of it.
 
@@ -123,13 +123,8 @@ def logit(
         made by different mechanisms, such as k-RR whose prob differs, one for each row.
     group : array-like of shape (n,), or str, optional
         The sample of each row, for mechanisms with several samples.
-    baseline : hashable, optional
-        The reference category, by default the first; of two the probability of the other one is
-        modelled.
-    link : {"logit", "probit", "cloglog"}
-        The probability is 1 / (1 + exp(-x b)), or Phi(x b) of the normal distribution, or
-        1 - exp(-exp(x b)) (hazards in one period), or 1/2 + arctan(x b) / pi (data with
-        surprising outliers).  More than two categories need "logit".
+    mechanisms : mapping from column to mechanism, optional
+        Of privatized covariates, columns of ``data``; not needed if the frame has a record of them.
     weights : array-like of shape (n,), or str, optional
         Probability weights: at least 0, on any scale.  The likelihood is then an estimate of the
         population's, and the default vcov is "robust".
@@ -142,6 +137,12 @@ def logit(
         freedom, or by the rank of the replicates.
     offset : array-like of shape (n,), or str, optional
         Numbers added to the linear predictor.
+    baseline : hashable, optional
+        The reference category, by default the first; of two the probability of the other one is
+        modelled.
+    link : {"logit", "probit", "cloglog"}
+        The probability is 1 / (1 + exp(-x b)), or Phi(x b) of the normal distribution, or
+        1 - exp(-exp(x b)) (hazards in one period).  More than two categories need "logit".
     missing : {"raise", "drop"}
         Whether rows with missing values raise an error or are dropped.
     vcov : {"observed", "expected", "opg", "robust", "clustered", "linearized", "replicates"}
@@ -149,8 +150,6 @@ def logit(
         (HC0), sandwich of clusters: CR2 (Bell and McCaffrey 2002) with Satterthwaite's degrees of
         freedom for up to 100 clusters, for more CR1, times G/(G-1) (n-1)/(n-p); of clusters within
         strata, as R's `svyglm`; or the spread of fits by replicate weights.
-    mechanisms : mapping from column to mechanism, optional
-        Of privatized covariates, columns of ``data``; not needed if the frame has a record of them.
 
     Returns
     -------
@@ -366,10 +365,10 @@ def mixed(
     *,
     mechanism: Any = None,
     group: Any = None,
-    baseline: Hashable = None,
-    link: str = "logit",
     frequencies: Any = None,
     offset: Any = None,
+    baseline: Hashable = None,
+    link: str = "logit",
     missing: str = "raise",
 ) -> RandomInterceptsResult:
     """Logistic regression of the true answer with a random intercept of each group.
@@ -551,10 +550,10 @@ def linear(
     data: Any = None,
     *,
     mechanisms: Any = None,
-    method: str = "scores",
     group: Any = None,
     weights: Any = None,
     design: SampleDesign | None = None,
+    method: str = "scores",
     missing: str = "raise",
     vcov: str | None = None,
     values: Mapping[Any, Any] | None = None,
@@ -571,17 +570,17 @@ def linear(
     mechanisms : mapping from column to mechanism, or FramePlan, optional
         Mechanisms of privatized columns, or their plan; not needed if the frame has a record of
         them.  Effects compare each category with the first.
-    method : {"scores", "likelihood"}
-        "scores" solves normal equations with the unbiased score of each report: it is valid for any
-        distribution of the errors and any dependence of x and z.  "likelihood" assumes normal
-        errors, and may be far off if they are skewed.  With normal errors it is more precise, the
-        more so the further groups are apart, and estimates proportions and each person's category.
     group : array-like of shape (n,), or str, optional
         The sample of each row, for mechanisms with several samples.
     weights : array-like of shape (n,), or str, optional
         Sampling weights.
     design : SampleDesign, optional
         Weights, strata, clusters and replicate weights.
+    method : {"scores", "likelihood"}
+        "scores" solves normal equations with the unbiased score of each report: it is valid for any
+        distribution of the errors and any dependence of x and z.  "likelihood" assumes normal
+        errors, and may be far off if they are skewed.  With normal errors it is more precise, the
+        more so the further groups are apart, and estimates proportions and each person's category.
     missing : {"raise", "drop"}
         Whether rows with missing values raise an error or are dropped.
     vcov : {"observed", "opg", "robust", "clustered", "linearized", "replicates"}, optional

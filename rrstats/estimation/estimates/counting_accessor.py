@@ -62,9 +62,9 @@ class CountingAccessor(MissingMembers):
         categories: MechanismLike | FramePlan | None = None,
         prob: float | None = None,
         *,
+        by: ColumnLike | None = None,
         epsilon: float | None = None,
         group: Hashable = None,
-        by: ColumnLike | None = None,
         weights: Hashable = None,
         design: SampleDesign | None = None,
         blocks: Hashable = None,
@@ -80,12 +80,12 @@ class CountingAccessor(MissingMembers):
             recorded one.
         prob : float, optional
             P(report = truth).
+        by : hashable or list of hashables, optional
+            The column, or columns, of groups, each of which gets a tally.
         epsilon : float, optional
             The privacy loss of one report, instead of ``prob``.
         group : hashable, optional
             The column with each row's sample, for designs with several samples.
-        by : hashable or list of hashables, optional
-            The column, or columns, of groups, each of which gets a tally.
         weights : hashable, optional
             The column of the sampling weights.
         design : SampleDesign, optional

@@ -962,10 +962,10 @@ def crosstab(
     *columns: Any,
     mechanisms: Mapping[Any, Any] | None = None,
     group: Hashable = None,
-    target: str = "population",
-    missing: str = "drop",
     weights: Hashable = None,
     design: SampleDesign | None = None,
+    target: str = "population",
+    missing: str = "drop",
 ) -> Crosstab:
     """Estimate joint proportions of columns, privatized separately or as a pair, or ordinary.
 
@@ -984,17 +984,17 @@ def crosstab(
         prob differs by row, with at most 100 different ones, is counted as one sample of each.
     group : hashable, optional
         The column with the sample of each row, for mechanisms with several samples.
+    weights : hashable, optional
+        The column of the sampling weights.
+    design : SampleDesign, optional
+        Weights, strata, clusters and more of the sample, as names of columns.  Each report must
+        then fall into one cell.
     target : {"population", "sample"}
         The table is about the population that these people were drawn from, or about just these
         rows.
     missing : {"drop", "keep", "raise"}
         "drop" leaves rows with missing values out of n and counts them; "keep" makes missing values
         of ordinary columns the level None, and drops rows with a missing report.
-    weights : hashable, optional
-        The column of the sampling weights.
-    design : SampleDesign, optional
-        Weights, strata, clusters and more of the sample, as names of columns.  Each report must
-        then fall into one cell.
 
     Returns
     -------

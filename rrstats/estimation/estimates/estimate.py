@@ -1170,16 +1170,16 @@ def estimate(
     categories: MechanismLike | FramePlan | None = None,
     prob: RateLike | None = None,
     *,
+    columns: ColumnNames | None = None,
+    by: ColumnLike | None = None,
     epsilon: RateLike | None = None,
     mechanism: MechanismLike | FramePlan | None = None,
-    columns: ColumnNames | None = None,
     group: ColumnLike | None = None,
-    target: str = "population",
-    ddof: int = 1,
-    by: ColumnLike | None = None,
     weights: ColumnLike | None = None,
     design: SampleDesign | None = None,
     blocks: ColumnLike | None = None,
+    target: str = "population",
+    ddof: int = 1,
 ) -> Any:
     """Estimate true proportions from privatized reports.
 
@@ -1194,15 +1194,10 @@ def estimate(
         mechanisms, or a mapping from group to mechanism; `surveys.direct` is for direct answers.
         Where the prob of k-RR differs by row: prob or epsilon is a column of n numbers, or its name
         in a frame; a released frame records it.
-    mechanism
-        The same as categories, as a keyword.
     columns, group, by, weights
         As for `tally`.
-    target : {"population", "sample"}
-        The estimate is about the population that these people were drawn from, or about just these
-        rows.
-    ddof : int
-        Subtracted from n in the population's variance.
+    mechanism
+        The same as categories, as a keyword.
     design : SampleDesign, optional
         Weights, strata, clusters and more of the sample.  A Tally already holds those: give only
         population, probabilities and lonely_psu.  Rows whose prob differs may have weights alone,
@@ -1212,6 +1207,11 @@ def estimate(
     blocks : hashable or array-like of shape (n,), optional
         The block of each person, of designs whose cards are dealt without replacement
         (`surveys.garbling`); by default all are one block.
+    target : {"population", "sample"}
+        The estimate is about the population that these people were drawn from, or about just these
+        rows.
+    ddof : int
+        Subtracted from n in the population's variance.
 
     Returns
     -------

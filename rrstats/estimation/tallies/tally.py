@@ -634,10 +634,10 @@ def tally(
     mechanism: MechanismLike | FramePlan | None = None,
     prob: float | None = None,
     *,
-    epsilon: float | None = None,
     columns: ColumnNames | None = None,
-    group: ColumnLike | None = None,
     by: ColumnLike | None = None,
+    epsilon: float | None = None,
+    group: ColumnLike | None = None,
     weights: ColumnLike | None = None,
     design: SampleDesign | None = None,
     blocks: ColumnLike | None = None,
@@ -660,10 +660,10 @@ def tally(
         with a mechanism in a mapping.  A list of names counts each column separately, with one
         mechanism for all or a mapping from column to mechanism; if the mechanism's reports are
         tuples, the columns hold their parts.
-    group : hashable or array-like of shape (n,), optional
-        The sample of each report, for mechanisms with several samples.
     by : hashable, array-like of shape (n,), list of either, or DataFrame, optional
         Labels of groups to count separately; rows with a missing label are left out.
+    group : hashable or array-like of shape (n,), optional
+        The sample of each report, for mechanisms with several samples.
     weights : hashable or array-like of shape (n,), optional
         Sampling weights of at least 0; the same as a design with weights alone.
     design : SampleDesign, optional
