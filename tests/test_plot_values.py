@@ -601,6 +601,20 @@ def check_pairwise(kind):
     check_order(draw, expected, bounds=(-1.0, 1.0))
 
 
+def check_correlations(kind):
+    """All pairs of three columns; values without limits, for a noisy one may lie outside."""
+    frame = reports().assign(number=np.arange(997.0), square=np.arange(997.0) ** 2)
+    result = rr.correlations(
+        frame, ["drink", "number", "square"], mechanisms={"drink": DRINK}, values={"drink": [0, 1]}
+    )
+    table = result.to_frame(0.9)
+    names = [f"{a} and {b}" for a, b in zip(table["first"], table["second"], strict=True)]
+    expected = expected_of(table, "correlation", labels=names)
+    draw = partial(result.plot, level=0.9)
+    compare_intervals(draw(), expected, bounds=None)
+    check_order(draw, expected, bounds=None)
+
+
 def check_fit_table(kind):
     """Effects and odds ratios of a fit, its predictions, intercepts and areas."""
     warnings.simplefilter("ignore", LowPrecisionWarning)  # these groups are alike
@@ -641,6 +655,7 @@ CHECKS = {
     "Quantiles": (check_quantiles, ["median", "two"]),
     "Difference": (check_difference, ["plain"]),
     "PairwiseDifferences": (check_pairwise, ["one category", "several"]),
+    "Correlations": (check_correlations, ["three"]),
     "Means": (check_means, ["plain", "rare"]),
     "Crosstab": (check_crosstab, ["mood region", "smokes mood", "drink sex smokes"]),
     "ConditionalProportions": (check_conditional, ["pair", "back", "three"]),

@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import pandas as pd
 
 from rrstats._checks import check_instance, check_level, check_one_of
 from rrstats._display import label
-from rrstats._names import checked_keywords
+from rrstats._names import checked_keywords, checked_options
 from rrstats._typing import Booleans, Floats
 from rrstats.data.columns import column_of, numbers
 from rrstats.errors import ArgumentValueError
@@ -31,13 +31,17 @@ from rrstats.estimation.estimates.product_moment import (
     scaled_numbers,
     values_by_column,
 )
-from rrstats.estimation.estimates.result import Result, formats_of
+from rrstats.estimation.estimates.result import Result, formats_of, proportion_rows
 from rrstats.estimation.report_columns.report_columns import ReportColumn
 from rrstats.estimation.report_columns.report_frames import ReportFrame, not_asked, plan_records
 from rrstats.estimation.tallies.part_scores import PartScores, in_parts
 from rrstats.estimation.tallies.score_moments import BLOCK, ColumnGroup, GroupMoments
 from rrstats.inference.contrasts import Interval
 from rrstats.mechanisms.channel import check_target, fixed
+from rrstats.plots import PlotOptions, plot_intervals
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _POWERS = np.arange(1, 5)
 """Powers of x; the variance of a correlation needs the last two for target "sample"."""
@@ -173,6 +177,34 @@ class Correlations(Result):
             return "no correlation can be estimated"
         largest = max(finite, key=lambda pair: abs(pair.value))
         return f"the largest of {len(pairs)} correlations is the {largest.interpret()}"
+
+    @checked_options(PlotOptions)
+    def plot(
+        self, ax: Axes | None = None, *, level: float = 0.95, **options: Unpack[PlotOptions]
+    ) -> Axes:
+        """Draw the correlations with their intervals.
+
+        Parameters
+        ----------
+        ax : Axes, optional
+            Axes to draw on; by default new ones.
+        level : float
+            Confidence level of the intervals.
+        **options
+            figsize, title, sort and top.
+
+        Returns
+        -------
+        Axes
+            One row for each pair, and a line at no correlation.
+        """
+        table = self.to_frame(level)
+        names = [
+            f"{label(first)} and {label(second)}"
+            for first, second in zip(table["first"], table["second"], strict=True)
+        ]
+        rows = proportion_rows(names, table["correlation"], (table["low"], table["high"]))
+        return plot_intervals(rows, ax, xlabel="correlation", level=level, bounds=None, **options)
 
     @property
     def _header(self) -> list[tuple[str, str]]:
