@@ -2,7 +2,8 @@
 
 The sheet "survey" has the columns ``garbling::rate``, ``garbling::answer`` and
 ``garbling::covariate``, as Safely Report reads them: decks of the smallest size at which the rate
-is whole, one after the other in the order of the answers.
+is whole, one after the other in the order of the answers.  People whom the form did not ask draw
+no card.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from rrstats._checks import needing, quote_list
+from rrstats._checks import needing, quote, quote_list
 from rrstats._names import checked_keywords
+from rrstats.data.columns import place_of
 from rrstats.errors import ArgumentValueError
 from rrstats.mechanisms.decks import simple_share
 from rrstats.mechanisms.survey_design import SurveyDesign
@@ -53,7 +55,8 @@ def garbled_question(
     question : str
         The name of the question, a row of the form and a column of the data.
     data : DataFrame
-        The answers, in the order in which they were given.
+        The answers, in the order in which they were given; missing for people who were not asked.
+        In another order the proportion stays right, and only those of single blocks are wrong.
     categories : sequence of 2 hashables
         The names of the two choices.
 
@@ -84,7 +87,7 @@ def garbled_question(
     """
     if not isinstance(form, pd.DataFrame):
         with needing("an XLSForm needs openpyxl; install openpyxl (pip install openpyxl)"):
-            form = pd.read_excel(form, sheet_name="survey")
+            form = pd.read_excel(form, sheet_name="survey", dtype=object)
     lacking = [name for name in _COLUMNS if name not in form]
     if lacking:
         raise ArgumentValueError(
@@ -97,16 +100,24 @@ def garbled_question(
             f"{len(rows)} such rows"
         )
     _, rate, answer, covariate = rows[_COLUMNS].iloc[0]
+    rate = float(rate)
+    answers = [label for label in categories if label == answer or str(label) == str(answer)]
+    if len(answers) != 1:
+        raise ArgumentValueError(
+            f"categories must hold the garbled answer of the form once, {quote(answer)}, found "
+            f"{quote_list(categories)}"
+        )
     reports = data[question]
-    if pd.isna(covariate):
-        forced = {label: rate if label == answer else 0 for label in categories}
+    if pd.isna(covariate) or covariate == "":
+        forced = {label: rate if label == answers[0] else 0 for label in categories}
         return GarbledQuestion(reports, forced_response(categories, 1 - rate, forced), None)
-    deck = simple_share(Fraction(float(rate))).denominator
-    mechanism = garbling(categories, rate, into=answer, deck=deck)
-    if covariate == "*":
-        return GarbledQuestion(reports, mechanism, [place // deck for place in range(len(data))])
-    values = data[covariate]
-    decks = values.groupby(values).cumcount() // deck
-    numbers = values.groupby([values, decks]).ngroup()
-    blocks = numbers.fillna(-1).astype(int).tolist()  # -1 without a value
-    return GarbledQuestion(reports.where(values.notna()), mechanism, blocks)
+    streams = pd.Series("*", data.index)
+    if covariate != "*":
+        streams = data.iloc[:, place_of(data, covariate)].astype(object)
+        reports = reports.where(streams.notna())
+    streams = streams.where(reports.notna())
+    deck = simple_share(Fraction(rate)).denominator
+    decks = streams.groupby(streams).cumcount() // deck
+    blocks = streams.groupby([streams, decks]).ngroup().fillna(-1).astype(int)
+    mechanism = garbling(categories, rate, into=answers[0], deck=deck)
+    return GarbledQuestion(reports, mechanism, blocks.tolist())

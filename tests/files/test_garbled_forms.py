@@ -54,6 +54,28 @@ def test_a_name_means_a_stream_for_each_value():
     assert [5, 3, 5, 3] == found.moments.blocks.people.tolist()
 
 
+def test_people_who_were_not_asked_draw_no_card():
+    """The app draws a card for each answer that it stores, so a gap does not count in a deck."""
+    answers = ANSWERS.assign(bribe=ANSWERS["bribe"].where(ANSWERS.index % 4 != 1))
+    asked = rr.files.garbled_question(form("*"), "bribe", answers)
+    assert [0, -1, 0, 0, 0, -1, 0, 1] == asked.blocks[:8]
+    found = rr.estimate(asked.reports, asked.mechanism, blocks=asked.blocks)
+    assert ([5, 5, 5], 5) == (found.moments.blocks.people.tolist(), found.n_missing)
+
+
+def test_cells_of_other_types_mean_the_same():
+    """Sheets that were read as text, numbers as names of choices, and categorical covariates."""
+    asked = rr.files.garbled_question(form("town"), "bribe", ANSWERS)
+    text = form("town").astype(object).fillna("").astype(str)
+    categorical = ANSWERS.assign(town=ANSWERS["town"].astype("category"))
+    again = rr.files.garbled_question(text, "bribe", categorical)
+    assert (asked.mechanism, asked.blocks) == (again.mechanism, again.blocks)
+    assert rr.files.garbled_question(form(""), "bribe", ANSWERS).blocks is None
+    coded = ANSWERS.replace({"bribe": {"yes": "1", "no": "0"}})
+    numbered = form("*").replace({"garbling::answer": {"yes": 1}})
+    assert "1" == rr.files.garbled_question(numbered, "bribe", coded, ["0", "1"]).mechanism.yes
+
+
 def test_a_form_is_read_from_a_file(tmp_path):
     """The sheet "survey" of a spreadsheet gives the same."""
     pytest.importorskip("openpyxl")
@@ -68,3 +90,8 @@ def test_what_is_no_garbled_question():
     refused(ArgumentValueError, "without \\['name', 'garb", read, pd.DataFrame(), "bribe", ANSWERS)
     refused(ArgumentValueError, "found 0 such rows", read, form("*"), "town", ANSWERS)
     refused(ArgumentValueError, "found 0 such rows", read, form("*"), "age", ANSWERS)
+    refused(ArgumentValueError, "'city' is not there", read, form("city"), "bribe", ANSWERS)
+    options = {"categories": ["nein", "ja"]}
+    refused(
+        ArgumentValueError, "must hold the garbled", read, form("*"), "bribe", ANSWERS, **options
+    )
