@@ -195,7 +195,9 @@ def _page_blocks(mechanism: Mechanism, question: str, procedure: Procedure) -> l
     if spoken is None:
         spoken = {report: f'"{label(report)}"' for report in _reports(mechanism)}
     protection = procedure.protection or assurance(mechanism, page["spoken"], spoken)
-    aloud = [*(page["spoken"][topic] for topic in procedure.topics), protection]
+    before = [page["spoken"][topic] for topic in procedure.topics if topic in page["spoken"]]
+    after = [page["caution"][topic] for topic in procedure.topics if topic in page["caution"]]
+    aloud = [*before, protection, *after]
     recorded = [page["record"]["said"].format(reports=_listed(mechanism, procedure))]
     recorded += [page["record"][topic] for topic in procedure.topics]
     blocks: list[Block] = [("title", procedure.title or question)]
